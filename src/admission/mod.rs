@@ -1,0 +1,1 @@
+//! The HTTPS edge of the policies: AdmissionReview in, decision out.

@@ -1,0 +1,80 @@
+//! The row that describes one served resource in one version.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+/// Whether objects of a resource live in a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Scope {
+    Cluster,
+    Namespaced,
+}
+
+/// A subresource that is served below an object's path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Subresource {
+    Status,
+    Scale,
+    /// `pods/log`: text, GET only.
+    Log,
+    /// `namespaces/finalize`: PUT only.
+    Finalize,
+}
+
+/// One column of the Table that `kubectl get` prints.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrinterColumn {
+    pub name: String,
+    /// `string`, `integer`, `number`, `boolean` or `date`, as in a CRD.
+    pub kind: String,
+    pub format: String,
+    pub description: String,
+    /// 0 is always shown, above 0 with `-o wide`.
+    pub priority: i32,
+    /// The column's JSONPath, with its leading dot: `.status.dataGatherState`.
+    pub json_path: String,
+}
+
+/// One resource in one served version: the row that discovery, OpenAPI, Tables and the registry read.
+#[derive(Clone, Debug)]
+pub struct ResourceInfo {
+    /// Empty for the core group.
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    pub list_kind: String,
+    pub plural: String,
+    pub singular: String,
+    pub short_names: Vec<String>,
+    pub categories: Vec<String>,
+    pub scope: Scope,
+    /// The verbs of the main resource, in discovery's (alphabetical) order.
+    pub verbs: Vec<String>,
+    pub subresources: Vec<Subresource>,
+    /// Columns beside NAME; empty means `AGE` alone.
+    pub columns: Vec<PrinterColumn>,
+    /// The structural OpenAPI v3 schema of the object, where there is one. A CRD's is as written.
+    pub schema: Option<Arc<Value>>,
+    /// Built in (strategic merge patch is offered, field tables apply) or defined by a CRD.
+    pub builtin: bool,
+}
+
+impl ResourceInfo {
+    /// `v1` or `apps/v1`.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// `pods` or `datagathers.insights.openshift.io`, as error messages name a resource.
+    #[must_use]
+    pub fn group_resource(&self) -> String {
+        if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
+    }
+
+    #[must_use]
+    pub fn serves(&self, subresource: Subresource) -> bool {
+        self.subresources.contains(&subresource)
+    }
+}

@@ -1,0 +1,6 @@
+//! What the server serves: one [`ResourceInfo`] row per resource, built in or defined by a CRD. Discovery, OpenAPI,
+//! Tables and the registry all read these rows, so that they cannot disagree.
+
+mod info;
+
+pub use info::{PrinterColumn, ResourceInfo, Scope, Subresource};

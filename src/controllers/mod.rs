@@ -1,0 +1,1 @@
+//! Controllers of the systems whose objects admit guards, on a shared kit.

@@ -1,0 +1,1 @@
+//! Gatherers, archive, obfuscation and upload: what a data gathering collects and where it goes.

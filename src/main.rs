@@ -1,0 +1,3 @@
+//! The `admit` binary.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Tests of the admit-apiserver package; one program, a module per subject.

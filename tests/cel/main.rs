@@ -1,0 +1,1 @@
+//! Tests of the admit-cel package; one program, a module per subject.

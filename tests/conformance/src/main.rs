@@ -1,0 +1,3 @@
+//! Runs folders of recorded answers.
+
+fn main() {}

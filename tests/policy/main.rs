@@ -1,0 +1,1 @@
+//! Tests of the admit-policy package; one program, a module per subject.

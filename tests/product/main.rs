@@ -1,0 +1,1 @@
+//! Tests of the product as a whole; one program, a module per subject.
