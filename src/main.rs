@@ -1,3 +1,7 @@
-//! The `admit` binary.
+//! The `admit` binary: arguments in, exit code out.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    admit::cli::run(std::env::args_os()).into()
+}

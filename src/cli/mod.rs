@@ -1,1 +1,49 @@
-//! The command line: one file a command, each an arguments struct and a function that returns an exit code.
+//! The command line and composition root: what was typed, one module per subcommand, one table of exit codes.
+//!
+//! A subcommand is an arguments struct and a function from it to an [`Exit`]. Results go to stdout, diagnostics to
+//! stderr; drawing them is the job of `render`. Nothing outside this module knows all parts of the program.
+
+pub mod exit;
+mod render;
+mod test;
+
+use std::ffi::OsString;
+
+use clap::{Parser, Subcommand};
+
+pub use self::exit::Exit;
+
+/// Decides what may enter a Kubernetes cluster, with kube-apiserver's verdicts and words.
+#[derive(Debug, Parser)]
+#[command(name = "admit", version, propagate_version = true, after_help = exit::HELP)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the declared test suites of policies and CRDs, offline
+    Test(test::TestArgs),
+}
+
+/// Parses `args` (the program's name first) and runs the subcommand.
+pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
+    match Cli::try_parse_from(args) {
+        Ok(cli) => cli.run(),
+        Err(error) => {
+            // Help and version arrive here too; clap knows which stream each belongs to. A closed stream leaves
+            // nobody to tell, so the exit code alone speaks.
+            let _ = error.print();
+            if error.use_stderr() { Exit::Usage } else { Exit::Expected }
+        }
+    }
+}
+
+impl Cli {
+    fn run(self) -> Exit {
+        match self.command {
+            Command::Test(args) => args.run(),
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! The exit codes, in one place. Scripts tell a wrong verdict from a typing error by them, so they never change.
+
+use std::process::ExitCode;
+
+/// Shown under `--help`.
+pub(super) const HELP: &str = "\
+Exit codes: 0 all as expected, 1 a verdict differs, 2 usage or unreadable input, 3 a policy does not compile, \
+4 internal error";
+
+/// How a command ended.
+///
+/// Ordered by weight: where several apply, the greatest is reported.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Exit {
+    /// 0: everything was as expected.
+    Expected,
+    /// 1: a verdict differed from the expected one.
+    Differs,
+    /// 2: wrong usage, or input that cannot be read.
+    Usage,
+    /// 3: a policy or CRD that does not compile.
+    NotCompiled,
+    /// 4: a fault of this program or its surroundings.
+    Internal,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Expected => 0,
+            Exit::Differs => 1,
+            Exit::Usage => 2,
+            Exit::NotCompiled => 3,
+            Exit::Internal => 4,
+        })
+    }
+}

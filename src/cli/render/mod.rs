@@ -1,0 +1,1 @@
+//! Drawings of results and diagnostics for people and machines. Decides nothing.
