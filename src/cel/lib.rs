@@ -1,1 +1,31 @@
-//! Kubernetes CEL.
+//! Kubernetes CEL: parse, check, plan and evaluate expressions with kube-apiserver's answers, texts and costs.
+//!
+//! ```text
+//! text ──syntax──► Ast ──check──► CheckedAst ──plan──► Program ──eval──► Value | EvalError
+//!                   spans          types, references    resolved slots    borrows the document, pays the meter
+//! ```
+//!
+//! | module | decides | may use |
+//! |---|---|---|
+//! | [`source`], [`diagnostic`], [`limits`] | positions, errors as data, bounds | std |
+//! | [`syntax`] | text to an arena of expressions with spans, macros expanded | source, diagnostic, limits |
+//! | [`types`] | the types of the checker and of declared documents | source |
+//! | [`value`] | values that borrow a decoded document | types, limits |
+//! | [`library`] | one row per overload: signature, implementation, costs, version, doc line | types, value, cost's size algebra |
+//! | [`check`] | the type of every expression, the overloads a call may reach | syntax, types, library, diagnostic |
+//! | [`cost`] | size algebra, static estimate | syntax, types |
+//! | [`plan`] | names, fields and overloads resolved once; constants folded | check's output, types, value, library |
+//! | [`eval`] | the value, within limits | plan, value, limits |
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
+
+pub mod check;
+pub mod cost;
+pub mod diagnostic;
+pub mod eval;
+pub mod library;
+pub mod limits;
+pub mod plan;
+pub mod source;
+pub mod syntax;
+pub mod types;
+pub mod value;

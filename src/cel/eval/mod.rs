@@ -1,0 +1,1 @@
+//! Runs a program over an activation, within the meter's limits.

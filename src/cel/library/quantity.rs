@@ -1,0 +1,5 @@
+//! Kubernetes quantities.
+
+/// The value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantity {}

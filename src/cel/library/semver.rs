@@ -1,0 +1,5 @@
+//! Semantic versions.
+
+/// The value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Semver {}

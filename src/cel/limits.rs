@@ -1,0 +1,19 @@
+//! Bounds that Kubernetes sets, each with its source.
+
+/// Runtime cost that one evaluation of one expression may reach (apiserver `pkg/apis/cel/config.go`).
+pub const PER_CALL_LIMIT: u64 = 1_000_000;
+
+/// Comprehension iterations between two looks at the caller's deadline (same file).
+pub const INTERRUPT_CHECK_FREQUENCY: u32 = 100;
+
+/// Nesting the parser accepts (cel-go `parser/parser.go`).
+pub const MAX_RECURSION_DEPTH: u32 = 250;
+
+/// Code points the parser accepts (same file).
+pub const MAX_SOURCE_CODE_POINTS: usize = 100_000;
+
+/// Errors the parser reports at most (same file).
+pub const MAX_REPORTED_ERRORS: usize = 100;
+
+/// Recoveries the parser attempts (same file).
+pub const MAX_RECOVERY_ATTEMPTS: usize = 30;

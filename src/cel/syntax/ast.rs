@@ -1,0 +1,82 @@
+//! The expression tree: one arena, ids for edges, a span beside every node.
+
+use crate::source::Span;
+
+/// Index of an expression in its [`Ast`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ExprId(pub(crate) u32);
+
+/// A constant as written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Literal {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    String(Box<str>),
+    Bytes(Box<[u8]>),
+}
+
+/// One expression. Operators are calls of the functions cel-go names (`_+_`, `_&&_`, `_?_:_`, `_[_]`, `_?._`, …).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    Literal(Literal),
+    /// A possibly absolute name: `a` or `.a`.
+    Ident(Box<str>),
+    Select {
+        operand: ExprId,
+        field: Box<str>,
+        /// True for the expansion of `has(operand.field)`.
+        test_only: bool,
+    },
+    Call {
+        function: Box<str>,
+        target: Option<ExprId>,
+        args: Box<[ExprId]>,
+    },
+    List {
+        elements: Box<[ExprId]>,
+        /// Indices of elements written `[?e]`, ascending.
+        optional: Box<[u32]>,
+    },
+    Map(Box<[Entry]>),
+    /// `Name{field: value}`; the key of an entry is a string literal.
+    Struct {
+        name: Box<str>,
+        entries: Box<[Entry]>,
+    },
+    Comprehension(Box<Comprehension>),
+}
+
+/// One `key: value` of a map or message literal.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    pub key: ExprId,
+    pub value: ExprId,
+    /// Written `?key: value`.
+    pub optional: bool,
+}
+
+/// The fold that every macro over a range expands to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comprehension {
+    pub range: ExprId,
+    pub iter_var: Box<str>,
+    /// Set by the two-variable macros: index or key first, value second.
+    pub iter_var2: Option<Box<str>>,
+    pub accu_var: Box<str>,
+    pub accu_init: ExprId,
+    pub condition: ExprId,
+    pub step: ExprId,
+    pub result: ExprId,
+}
+
+/// A parsed expression. Built by the parser only, so every id in it is valid.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ast {
+    pub(crate) exprs: Vec<Expr>,
+    /// INVARIANT: as long as `exprs`.
+    pub(crate) spans: Vec<Span>,
+    pub(crate) root: ExprId,
+}

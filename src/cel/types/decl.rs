@@ -1,0 +1,59 @@
+//! Types of documents with a schema: what the checker knows of a field, how the evaluator views a decoded node, and
+//! how large the estimator must think it. The counterpart of Kubernetes' `DeclType` (apiserver `pkg/cel/types.go`).
+
+use std::sync::Arc;
+
+use super::Type;
+
+/// How two lists compare and how old items find new ones (`x-kubernetes-list-type`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ListType {
+    #[default]
+    Atomic,
+    Set,
+    /// Items are told apart by these properties.
+    Map(Box<[Box<str>]>),
+}
+
+/// A declared field of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeclField {
+    /// The property name in the document: `my-field`.
+    pub name: Box<str>,
+    /// The name in expressions, escaped as Kubernetes does: `my__dash__field`.
+    pub cel_name: Box<str>,
+    pub decl: Arc<DeclType>,
+    pub required: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum DeclKind {
+    /// A scalar, `dyn` (an unknown or int-or-string value), or a string that CEL sees as a timestamp, duration or bytes.
+    Scalar(Type),
+    List {
+        items: Arc<DeclType>,
+        list_type: ListType,
+    },
+    Map {
+        key: Arc<DeclType>,
+        value: Arc<DeclType>,
+    },
+    Object {
+        /// The name messages show; `selfType0.spec` style names are the caller's choice.
+        name: Box<str>,
+        /// Sorted by `cel_name`.
+        fields: Box<[DeclField]>,
+    },
+}
+
+/// A type with what Kubernetes knows about its size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeclType {
+    pub kind: DeclKind,
+    /// A null in the document stands for an absent value.
+    pub nullable: bool,
+    /// Greatest number of items, entries, or characters of the JSON text; none where the schema does not bound it.
+    pub max_elements: Option<u64>,
+    /// Least number of bytes of the JSON text of a value.
+    pub min_serialized_size: u64,
+}

@@ -1,0 +1,37 @@
+//! The types of the checker ([`Type`]) and of documents with a schema ([`DeclType`]).
+
+mod decl;
+
+use std::sync::Arc;
+
+pub use decl::{DeclField, DeclKind, DeclType, ListType};
+
+/// A CEL type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Type {
+    Null,
+    Bool,
+    Int,
+    Uint,
+    Double,
+    String,
+    Bytes,
+    Duration,
+    Timestamp,
+    Dyn,
+    /// The type of an expression that did not check; compatible with everything, so that one mistake is told once.
+    Error,
+    List(Arc<Self>),
+    Map(Arc<Self>, Arc<Self>),
+    /// A type value, with the type it names where that is known.
+    Type(Option<Arc<Self>>),
+    Optional(Arc<Self>),
+    /// `wrapper(int)` and its like: the primitive or null.
+    Wrapper(Arc<Self>),
+    /// A named type without fields that CEL can see: `kubernetes.Quantity`, `net.IP`.
+    Opaque(Arc<str>),
+    /// A document with declared fields.
+    Object(Arc<DeclType>),
+    /// A type parameter of an overload's signature: `T`.
+    Param(Arc<str>),
+}

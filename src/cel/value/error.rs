@@ -1,0 +1,50 @@
+//! What can go wrong while evaluating; the texts are cel-go's, because users see them.
+
+use std::fmt;
+
+/// A runtime error. Its text is built only when shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EvalError {
+    DivisionByZero,
+    ModulusByZero,
+    IntegerOverflow,
+    UnsignedOverflow,
+    DoubleOverflow,
+    DurationOverflow,
+    TimestampOverflow,
+    NoSuchKey(Box<str>),
+    NoSuchField(Box<str>),
+    NoSuchAttribute(Box<str>),
+    NoSuchOverload,
+    IndexOutOfBounds(i64),
+    /// Any other failure of the data, in cel-go's words.
+    Other(Box<str>),
+    /// The per-call limit or a shared budget is spent.
+    CostLimitExceeded,
+    /// The caller's deadline has passed.
+    Interrupted,
+}
+
+impl fmt::Display for EvalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DivisionByZero => f.write_str("division by zero"),
+            Self::ModulusByZero => f.write_str("modulus by zero"),
+            Self::IntegerOverflow => f.write_str("integer overflow"),
+            Self::UnsignedOverflow => f.write_str("unsigned integer overflow"),
+            Self::DoubleOverflow => f.write_str("double overflow"),
+            Self::DurationOverflow => f.write_str("duration overflow"),
+            Self::TimestampOverflow => f.write_str("timestamp overflow"),
+            Self::NoSuchKey(key) => write!(f, "no such key: {key}"),
+            Self::NoSuchField(field) => write!(f, "no such field '{field}'"),
+            Self::NoSuchAttribute(name) => write!(f, "no such attribute(s): {name}"),
+            Self::NoSuchOverload => f.write_str("no such overload"),
+            Self::IndexOutOfBounds(index) => write!(f, "index out of bounds: {index}"),
+            Self::Other(text) => f.write_str(text),
+            Self::CostLimitExceeded => f.write_str("operation cancelled: actual cost limit exceeded"),
+            Self::Interrupted => f.write_str("operation interrupted"),
+        }
+    }
+}
+
+impl std::error::Error for EvalError {}
