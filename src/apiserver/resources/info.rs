@@ -42,6 +42,8 @@ pub struct ResourceInfo {
     /// Empty for the core group.
     pub group: String,
     pub version: String,
+    /// The version that objects are stored in: what discovery's storage hash stands for.
+    pub storage_version: String,
     pub kind: String,
     pub list_kind: String,
     pub plural: String,
