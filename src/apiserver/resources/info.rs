@@ -22,6 +22,29 @@ pub enum Subresource {
     Finalize,
 }
 
+impl Subresource {
+    /// The last segment of the subresource's path.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Scale => "scale",
+            Self::Log => "log",
+            Self::Finalize => "finalize",
+        }
+    }
+
+    /// The verbs that discovery lists for the subresource.
+    #[must_use]
+    pub fn verbs(self) -> &'static [&'static str] {
+        match self {
+            Self::Status | Self::Scale => &["get", "patch", "update"],
+            Self::Log => &["get"],
+            Self::Finalize => &["update"],
+        }
+    }
+}
+
 /// One column of the Table that `kubectl get` prints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrinterColumn {

@@ -1,0 +1,111 @@
+//! The whole of discovery in two documents (`/api`, `/apis`), which current clients ask for first.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::order::groups;
+use crate::resources::{ResourceInfo, Scope, Subresource};
+
+/// The releases of the aggregated format; both have the same content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Release {
+    V2,
+    V2Beta1,
+}
+
+impl Release {
+    /// The first release that the `Accept` header lists before plain JSON, if any.
+    pub(super) fn requested(accept: &str) -> Option<Self> {
+        for clause in accept.split(',') {
+            let mut parts = clause.split(';').map(str::trim);
+            let media_type = parts.next().unwrap_or_default();
+            let parameters: Vec<&str> = parts.collect();
+            let has = |parameter: &str| parameters.contains(&parameter);
+            let aggregated = has("g=apidiscovery.k8s.io") && has("as=APIGroupDiscoveryList");
+            match media_type {
+                "application/json" if aggregated && has("v=v2") => return Some(Self::V2),
+                "application/json" if aggregated && has("v=v2beta1") => return Some(Self::V2Beta1),
+                "application/json" | "*/*" if !aggregated => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Clients believe a body to be aggregated only if its type repeats these parameters, in this order.
+    pub(super) fn content_type(self) -> &'static str {
+        match self {
+            Self::V2 => "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+            Self::V2Beta1 => "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
+        }
+    }
+
+    fn api_version(self) -> &'static str {
+        match self {
+            Self::V2 => "apidiscovery.k8s.io/v2",
+            Self::V2Beta1 => "apidiscovery.k8s.io/v2beta1",
+        }
+    }
+}
+
+/// The document of `/api` (`legacy_group`, the core group alone) or of `/apis` (all others).
+pub(super) fn document(rows: &[Arc<ResourceInfo>], legacy_group: bool, release: Release) -> Value {
+    let items: Vec<Value> = groups(rows)
+        .iter()
+        .filter(|group| group.name.is_empty() == legacy_group)
+        .map(|group| {
+            let metadata = if group.name.is_empty() { json!({}) } else { json!({"name": group.name}) };
+            let versions: Vec<Value> = group
+                .versions
+                .iter()
+                .map(|(version, rows)| {
+                    let resources: Vec<Value> = rows.iter().map(|row| resource(row)).collect();
+                    json!({"version": version, "resources": resources, "freshness": "Current"})
+                })
+                .collect();
+            json!({"metadata": metadata, "versions": versions})
+        })
+        .collect();
+    json!({"kind": "APIGroupDiscoveryList", "apiVersion": release.api_version(), "metadata": {}, "items": items})
+}
+
+fn resource(row: &ResourceInfo) -> Value {
+    let scope = match row.scope {
+        Scope::Cluster => "Cluster",
+        Scope::Namespaced => "Namespaced",
+    };
+    let mut entry = Map::new();
+    entry.insert("resource".into(), row.plural.as_str().into());
+    entry.insert("responseKind".into(), own_kind(row));
+    entry.insert("scope".into(), scope.into());
+    entry.insert("singularResource".into(), row.singular.as_str().into());
+    entry.insert("verbs".into(), row.verbs.clone().into());
+    if !row.short_names.is_empty() {
+        entry.insert("shortNames".into(), row.short_names.clone().into());
+    }
+    if !row.categories.is_empty() {
+        entry.insert("categories".into(), row.categories.clone().into());
+    }
+    if !row.subresources.is_empty() {
+        let subresources: Vec<Value> = row
+            .subresources
+            .iter()
+            .map(|subresource| {
+                let kind = match subresource {
+                    Subresource::Scale => json!({"group": "autoscaling", "version": "v1", "kind": "Scale"}),
+                    Subresource::Status | Subresource::Log | Subresource::Finalize => own_kind(row),
+                };
+                json!({"subresource": subresource.name(), "responseKind": kind, "verbs": subresource.verbs()})
+            })
+            .collect();
+        entry.insert("subresources".into(), subresources.into());
+    }
+    Value::Object(entry)
+}
+
+/// Built-in kinds leave group and version empty, which clients read as those of the enclosing entry.
+fn own_kind(row: &ResourceInfo) -> Value {
+    let (group, version) = if row.builtin { ("", "") } else { (row.group.as_str(), row.version.as_str()) };
+    json!({"group": group, "version": version, "kind": row.kind})
+}

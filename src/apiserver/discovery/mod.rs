@@ -1,0 +1,86 @@
+//! What the server tells clients about its own resources: `/api`, `/apis` and the documents below them.
+//!
+//! Input: the rows of the resource table, the path and the request headers. Output: a finished response, or `None`
+//! where the path is no discovery document (the router then answers 404). Everything is derived from the rows, so
+//! discovery cannot disagree with what is served.
+
+mod aggregated;
+mod legacy;
+mod order;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Response, StatusCode, header};
+use serde_json::Value;
+
+use crate::digest;
+use crate::resources::ResourceInfo;
+
+pub use order::{Group, groups};
+
+/// Answers `GET` of a discovery path.
+#[must_use]
+pub fn handle(rows: &[Arc<ResourceInfo>], path: &str, headers: &HeaderMap) -> Option<Response<Bytes>> {
+    let host = text(headers, header::HOST);
+    match path {
+        "/api" | "/apis" => {
+            let legacy_group = path == "/api";
+            Some(match aggregated::Release::requested(text(headers, header::ACCEPT)) {
+                Some(release) => {
+                    let document = aggregated::document(rows, legacy_group, release);
+                    tagged(&document, release.content_type(), headers)
+                }
+                None if legacy_group => json(&legacy::api_versions(rows, host)),
+                None => json(&legacy::group_list(rows)),
+            })
+        }
+        _ => {
+            if let Some(version) = path.strip_prefix("/api/") {
+                return legacy::resource_list(rows, "", version).as_ref().map(json);
+            }
+            let (group, version) = match path.strip_prefix("/apis/")?.split_once('/') {
+                Some((group, version)) => (group, Some(version)),
+                None => (path.strip_prefix("/apis/")?, None),
+            };
+            match version {
+                None => legacy::group(rows, group).as_ref().map(json),
+                Some(version) => legacy::resource_list(rows, group, version).as_ref().map(json),
+            }
+        }
+    }
+}
+
+fn json(document: &Value) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::from(document.to_string()));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+/// Aggregated documents carry a digest of their text, so that a client's cached copy is confirmed with a 304.
+fn tagged(document: &Value, content_type: &'static str, request: &HeaderMap) -> Response<Bytes> {
+    let body = document.to_string();
+    let etag = format!("\"{}\"", digest::hex_upper(body.as_bytes()));
+    let unchanged = text(request, header::IF_NONE_MATCH) == etag;
+    let mut response = Response::new(if unchanged { Bytes::new() } else { Bytes::from(body) });
+    if unchanged {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    let headers = response.headers_mut();
+    if !unchanged {
+        headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(content_type));
+    }
+    if let Ok(etag) = header::HeaderValue::from_str(&etag) {
+        headers.insert(header::ETAG, etag);
+    }
+    headers.insert(header::CACHE_CONTROL, header::HeaderValue::from_static("public"));
+    headers.insert(header::VARY, header::HeaderValue::from_static("Accept"));
+    response
+}
+
+/// The value of a header, empty where it is absent or no text.
+fn text(headers: &HeaderMap, name: header::HeaderName) -> &str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}

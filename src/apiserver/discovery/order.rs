@@ -1,0 +1,99 @@
+//! In which order groups, versions and resources appear: clients take the first version of a group as the preferred
+//! one, and resolve an ambiguous short name to the first group that has it.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::resources::ResourceInfo;
+
+/// The rows of one API group, by version, the preferred version first.
+#[derive(Debug)]
+pub struct Group<'a> {
+    /// Empty for the core group.
+    pub name: &'a str,
+    pub versions: Vec<(&'a str, Vec<&'a ResourceInfo>)>,
+}
+
+/// Built-in groups in the API server's own priority; groups of custom resources follow by name.
+const PRIORITY: [&str; 19] = [
+    "",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+];
+
+/// All groups of the table in the order of discovery.
+#[must_use]
+pub fn groups(rows: &[Arc<ResourceInfo>]) -> Vec<Group<'_>> {
+    let mut by_group: BTreeMap<(usize, &str), BTreeMap<&str, Vec<&ResourceInfo>>> = BTreeMap::new();
+    for row in rows {
+        let rank = PRIORITY.iter().position(|group| *group == row.group).unwrap_or(PRIORITY.len());
+        by_group.entry((rank, &row.group)).or_default().entry(&row.version).or_default().push(row);
+    }
+    by_group
+        .into_iter()
+        .map(|((_, name), versions)| {
+            let mut versions: Vec<_> = versions.into_iter().collect();
+            versions.sort_by(|(left, _), (right, _)| compare_versions(left, right));
+            for (_, rows) in &mut versions {
+                rows.sort_by(|left, right| left.plural.cmp(&right.plural));
+            }
+            Group { name, versions }
+        })
+        .collect()
+}
+
+/// Stable before beta before alpha, higher numbers first; names that are no Kubernetes versions last, by name.
+fn compare_versions(left: &str, right: &str) -> Ordering {
+    match (kube_version(left), kube_version(right)) {
+        (Some(left), Some(right)) => Reverse(left).cmp(&Reverse(right)),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => left.cmp(right),
+    }
+}
+
+/// `v2beta3` as (stability, major, minor), greater meaning preferred.
+fn kube_version(version: &str) -> Option<(u8, u64, u64)> {
+    let digits = version.strip_prefix('v')?;
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let (major, rest) = digits.split_at_checked(end)?;
+    let major = major.parse().ok()?;
+    if rest.is_empty() {
+        return Some((2, major, 0));
+    }
+    let (stability, minor) = match (rest.strip_prefix("beta"), rest.strip_prefix("alpha")) {
+        (Some(minor), _) => (1, minor),
+        (None, Some(minor)) => (0, minor),
+        (None, None) => return None,
+    };
+    Some((stability, major, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stable_and_newest_version_is_preferred() {
+        let mut versions = ["foo", "v1alpha1", "v2", "v1beta2", "v10", "v1beta1", "bar", "v1"];
+        versions.sort_by(|left, right| compare_versions(left, right));
+        assert_eq!(versions, ["v10", "v2", "v1", "v1beta2", "v1beta1", "v1alpha1", "bar", "foo"]);
+    }
+}
