@@ -25,8 +25,11 @@ pub(super) fn api_versions(rows: &[Arc<ResourceInfo>], host: &str) -> Value {
 
 /// `/apis`.
 pub(super) fn group_list(rows: &[Arc<ResourceInfo>]) -> Value {
-    let groups: Vec<Value> =
-        groups(rows).iter().filter(|group| !group.name.is_empty()).map(|group| Value::Object(group_entry(group))).collect();
+    let groups: Vec<Value> = groups(rows)
+        .iter()
+        .filter(|group| !group.name.is_empty())
+        .map(|group| Value::Object(group_entry(group)))
+        .collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
