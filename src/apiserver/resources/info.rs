@@ -81,6 +81,11 @@ pub struct ResourceInfo {
     pub columns: Vec<PrinterColumn>,
     /// The structural OpenAPI v3 schema of the object, where there is one. A CRD's is as written.
     pub schema: Option<Arc<Value>>,
+    /// Where objects lie in the store, without the `/registry/` that messages put before it: `jobs`,
+    /// `example.dev/widgets`. Versions and views of one resource share it. Empty: nothing is stored.
+    pub storage_key: String,
+    /// Paths that field selectors may name beside `metadata.name` and `metadata.namespace`: `status.phase`.
+    pub selectable_fields: Vec<String>,
     /// Built in (strategic merge patch is offered, field tables apply) or defined by a CRD.
     pub builtin: bool,
 }
