@@ -1,1 +1,6 @@
 //! Tests of the product as a whole; one program, a module per subject.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where and stop")]
+
+mod architecture;
+mod licences;
+mod repository;

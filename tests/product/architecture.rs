@@ -1,0 +1,206 @@
+//! Who may import whom, and how long a file may grow. The tables are the ones `src/lib.rs` and `src/cel/lib.rs` state.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use crate::repository::{root, rust_files};
+
+/// Module of the root package, and the modules of the root package it may name.
+const ROOT: &[(&str, &[&str])] = &[
+    ("admission", &["telemetry"]),
+    ("cli", &["admission", "controllers", "gather", "telemetry"]),
+    ("controllers", &["gather", "telemetry"]),
+    ("gather", &["telemetry"]),
+    ("telemetry", &[]),
+];
+
+/// Packages of ours that a module of the root package may name.
+const ROOT_PACKAGES: &[(&str, &[&str])] = &[
+    ("admission", &["admit_cel", "admit_policy"]),
+    ("cli", &["admit_cel", "admit_policy", "admit_apiserver"]),
+    ("controllers", &["admit_cel", "admit_policy"]),
+    ("gather", &[]),
+    ("telemetry", &[]),
+];
+
+/// Module of admit-cel, and the modules of admit-cel it may name.
+const CEL: &[(&str, &[&str])] = &[
+    ("source", &[]),
+    ("diagnostic", &["source"]),
+    ("limits", &[]),
+    ("syntax", &["source", "diagnostic", "limits"]),
+    ("types", &["source"]),
+    ("value", &["types", "limits", "document", "library"]),
+    ("document", &["limits"]),
+    ("cost", &["syntax", "types", "check", "library"]),
+    ("library", &["types", "value", "cost", "limits", "document"]),
+    ("check", &["syntax", "types", "library", "diagnostic", "source", "limits"]),
+    ("plan", &["check", "syntax", "types", "value", "library", "source", "limits", "document"]),
+    ("eval", &["plan", "value", "limits", "types", "library", "source", "document"]),
+    (
+        "env",
+        &[
+            "check",
+            "cost",
+            "diagnostic",
+            "document",
+            "eval",
+            "library",
+            "limits",
+            "plan",
+            "source",
+            "syntax",
+            "types",
+            "value",
+        ],
+    ),
+];
+
+/// Packages that must never stand, at any depth, below a deciding package.
+const NOT_IN_DECIDING_CODE: &[&str] = &["tokio", "hyper", "kube", "axum", "tower", "k8s-openapi", "reqwest"];
+
+const LINES_HARD: usize = 700;
+const LINES_HARD_TEST: usize = 1_000;
+
+#[test]
+fn modules_name_only_their_allowed_neighbours() {
+    let mut wrong = Vec::new();
+    for (folder, table, prefix) in [("src", ROOT, "crate"), ("src/cel", CEL, "crate")] {
+        let allowed: BTreeMap<_, BTreeSet<_>> =
+            table.iter().map(|(m, may)| (*m, may.iter().copied().collect())).collect();
+        for file in rust_files(folder) {
+            let Some(module) = module_of(folder, &file.path) else { continue };
+            let Some(may) = allowed.get(module.as_str()) else { continue };
+            for named in names_after(&file.text, prefix) {
+                if named != module && allowed.contains_key(named.as_str()) && !may.contains(named.as_str()) {
+                    wrong.push(format!("{}: `{module}` may not use `{named}`", file.path));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "forbidden imports:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_module_stands_in_a_table() {
+    for (folder, table) in [("src", ROOT), ("src/cel", CEL)] {
+        for file in rust_files(folder) {
+            let Some(module) = module_of(folder, &file.path) else { continue };
+            assert!(
+                table.iter().any(|(m, _)| *m == module),
+                "{}: module `{module}` has no row in tests/product/architecture.rs; say what it may use",
+                file.path
+            );
+        }
+    }
+}
+
+#[test]
+fn modules_name_only_their_allowed_packages() {
+    let ours = ["admit_cel", "admit_policy", "admit_apiserver"];
+    for file in rust_files("src") {
+        let Some(module) = module_of("src", &file.path) else { continue };
+        let may = ROOT_PACKAGES.iter().find(|(m, _)| *m == module).map_or(&[][..], |(_, may)| may);
+        for package in ours {
+            let named = file.text.contains(&format!("{package}::"));
+            assert!(!named || may.contains(&package), "{}: `{module}` may not use `{package}`", file.path);
+        }
+    }
+}
+
+#[test]
+fn deciding_code_does_not_await_or_read_clocks_and_files() {
+    for folder in ["src/cel", "src/policy"] {
+        for file in rust_files(folder) {
+            for word in ["async fn", ".await", "std::fs", "SystemTime::now", "Instant::now", "std::net::Tcp"]
+            {
+                assert!(!file.text.contains(word), "{}: `{word}` has no place in deciding code", file.path);
+            }
+        }
+    }
+}
+
+#[test]
+fn deciding_packages_stand_on_no_runtime() {
+    for package in ["admit-cel", "admit-policy"] {
+        let tree = Command::new(env!("CARGO"))
+            .args([
+                "tree",
+                "--offline",
+                "--edges",
+                "normal",
+                "--prefix",
+                "none",
+                "--format",
+                "{p}",
+                "-p",
+                package,
+            ])
+            .current_dir(root())
+            .output()
+            .unwrap();
+        assert!(tree.status.success(), "cargo tree: {}", String::from_utf8_lossy(&tree.stderr));
+        let text = String::from_utf8(tree.stdout).unwrap();
+        for line in text.lines() {
+            let name = line.split_whitespace().next().unwrap_or_default();
+            assert!(!NOT_IN_DECIDING_CODE.contains(&name), "{package} depends on {name}");
+        }
+    }
+}
+
+#[test]
+fn files_stay_readable() {
+    let long: Vec<_> = ["src", "tests"]
+        .iter()
+        .flat_map(|folder| rust_files(folder))
+        .filter(|file| {
+            let test = file.path.starts_with("tests/") || file.path.ends_with("tests.rs");
+            file.text.lines().count() > if test { LINES_HARD_TEST } else { LINES_HARD }
+        })
+        .map(|file| format!("{} ({} lines)", file.path, file.text.lines().count()))
+        .collect();
+    assert!(long.is_empty(), "past the hard limit; look for the seam:\n{}", long.join("\n"));
+}
+
+#[test]
+fn every_module_says_what_it_decides() {
+    for file in rust_files("src") {
+        assert!(file.text.starts_with("//!"), "{}: no module head", file.path);
+    }
+}
+
+/// The first path segment below `folder`; nothing for files of nested packages and for the crate root.
+fn module_of(folder: &str, path: &str) -> Option<String> {
+    let below = path.strip_prefix(folder)?.strip_prefix('/')?;
+    let nested = ["cel/", "policy/", "apiserver/"];
+    if folder == "src" && nested.iter().any(|n| below.starts_with(n)) {
+        return None;
+    }
+    let first = below.split('/').next()?.trim_end_matches(".rs");
+    (!["lib", "main"].contains(&first)).then(|| first.to_owned())
+}
+
+/// Every identifier that follows `prefix::`, also inside one level of braces: `crate::{a, b::c}`.
+fn names_after(text: &str, prefix: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    let needle = format!("{prefix}::");
+    for line in text.lines().filter(|l| !l.trim_start().starts_with("//")) {
+        for (at, _) in line.match_indices(&needle) {
+            let rest = &line[at + needle.len()..];
+            let list = rest.strip_prefix('{').map_or(rest, |inner| inner.split('}').next().unwrap_or(inner));
+            let parts: Vec<_> = if rest.starts_with('{') { list.split(',').collect() } else { vec![list] };
+            names.extend(parts.into_iter().map(|part| {
+                part.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+            }));
+        }
+    }
+    names
+}
+
+#[test]
+fn a_forbidden_import_would_be_found() {
+    let names = names_after("use crate::{plan::Program, value};\nlet x = crate::eval::run();", "crate");
+    assert_eq!(names.into_iter().collect::<Vec<_>>(), ["eval", "plan", "value"]);
+    assert_eq!(module_of("src/cel", "src/cel/value/node.rs").as_deref(), Some("value"));
+    assert_eq!(module_of("src", "src/cel/value/node.rs"), None);
+}

@@ -1,0 +1,37 @@
+//! What the other subjects ask of the checkout: its files, read once, with paths relative to the root.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One source file of ours.
+pub struct SourceFile {
+    /// Relative to the repository's root, with forward slashes.
+    pub path: String,
+    pub text: String,
+}
+
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every `.rs` file below `folder`, in path order.
+pub fn rust_files(folder: &str) -> Vec<SourceFile> {
+    let mut files = Vec::new();
+    collect(&root().join(folder), &mut files);
+    assert!(!files.is_empty(), "no Rust files below `{folder}`");
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files
+}
+
+fn collect(folder: &Path, files: &mut Vec<SourceFile>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let relative = path.strip_prefix(root()).unwrap().to_str().unwrap().replace('\\', "/");
+            files.push(SourceFile { path: relative, text });
+        }
+    }
+}
