@@ -13,3 +13,50 @@ pub struct Position {
     pub line: u32,
     pub column: u32,
 }
+
+/// The text of an expression; at most 4 GiB, which the parser's limit of code points ensures.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'s> {
+    text: &'s str,
+}
+
+impl<'s> Source<'s> {
+    #[must_use]
+    pub const fn new(text: &'s str) -> Self {
+        Self { text }
+    }
+
+    #[must_use]
+    pub const fn text(&self) -> &'s str {
+        self.text
+    }
+
+    /// The position of a byte offset; an offset beyond the end stands for the end. Takes time linear in the offset.
+    #[must_use]
+    pub fn position(&self, offset: u32) -> Position {
+        let before = self.text.get(..offset as usize).unwrap_or(self.text);
+        let (mut line, mut column) = (1_u32, 1_u32);
+        for c in before.chars() {
+            if c == '\n' {
+                line = line.saturating_add(1);
+                column = 1;
+            } else {
+                column = column.saturating_add(1);
+            }
+        }
+        // An empty text has no column at all in cel-go.
+        if self.text.is_empty() {
+            column = 0;
+        }
+        Position { line, column }
+    }
+
+    /// A line by its number, without its line feed; none for an empty text.
+    #[must_use]
+    pub fn line(&self, number: u32) -> Option<&'s str> {
+        if self.text.is_empty() {
+            return None;
+        }
+        self.text.split('\n').nth(number.checked_sub(1)? as usize)
+    }
+}

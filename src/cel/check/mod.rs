@@ -1,1 +1,55 @@
 //! The type of every expression and the overloads that each call may reach.
+//!
+//! Input: an [`Ast`] and what is declared. Output: a [`CheckedAst`], in which names are full names, calls of namespaced
+//! functions (`ip.isCanonical(x)`) have no target any more, and every call names the rows it may reach.
+
+use crate::library::Overload;
+use crate::syntax::{Ast, ExprId};
+use crate::types::Type;
+
+/// What a name or a call resolved to.
+#[derive(Clone, Debug)]
+pub enum Reference {
+    /// A declared or an iteration variable; the expression is an `Ident` with its full name.
+    Variable,
+    /// The name of a type; its value is the type: `int`, `google.protobuf.Timestamp`.
+    Type(Type),
+    /// The overloads whose parameters the argument types allow, in declaration order; never empty. With one of them
+    /// the call is decided; with several the argument values decide.
+    Overloads(Box<[&'static Overload]>),
+}
+
+/// An expression that type-checks.
+#[derive(Clone, Debug)]
+pub struct CheckedAst {
+    pub(crate) ast: Ast,
+    /// INVARIANT: as long as the expressions of `ast`; free of type variables.
+    pub(crate) types: Vec<Type>,
+    /// INVARIANT: as long as the expressions of `ast`; none for literals, aggregates and comprehensions.
+    pub(crate) references: Vec<Option<Reference>>,
+}
+
+impl CheckedAst {
+    #[must_use]
+    pub const fn ast(&self) -> &Ast {
+        &self.ast
+    }
+
+    /// The type of the whole expression.
+    #[must_use]
+    pub fn output_type(&self) -> &Type {
+        self.type_of(self.ast.root)
+    }
+
+    /// The type of one expression; `dyn` for an id that is not of this tree.
+    #[must_use]
+    pub fn type_of(&self, id: ExprId) -> &Type {
+        self.types.get(id.0 as usize).unwrap_or(&Type::Dyn)
+    }
+
+    /// What a name or call resolved to.
+    #[must_use]
+    pub fn reference(&self, id: ExprId) -> Option<&Reference> {
+        self.references.get(id.0 as usize).and_then(Option::as_ref)
+    }
+}
