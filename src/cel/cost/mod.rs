@@ -1,29 +1,31 @@
 //! Size algebra and the static estimate. The meter that runs beside an evaluation belongs to [`crate::eval`].
 
-/// Bounds of a cost or a size; arithmetic on both ends saturates.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
-    pub min: u64,
-    pub max: u64,
-}
+mod bounds;
 
-impl Bounds {
-    pub const ZERO: Self = Self { min: 0, max: 0 };
-    pub const ONE: Self = Self { min: 1, max: 1 };
-    pub const UNBOUNDED: Self = Self { min: 0, max: u64::MAX };
+pub use bounds::{Bounds, REGEX_LENGTH, STRING_TRAVERSAL};
 
-    #[must_use]
-    pub const fn exactly(n: u64) -> Self {
-        Self { min: n, max: n }
-    }
-}
+use crate::syntax::Literal;
+use crate::types::Type;
 
 /// What the estimator knows of one argument of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Operand<'t> {
-    /// Items, entries, code points or bytes; a scalar without extent has [`Bounds::ONE`].
-    pub size: Bounds,
-    pub ty: &'t crate::types::Type,
+    /// Items, entries, code points or bytes; a scalar without extent has [`Bounds::ONE`]; none where neither the
+    /// expression nor a schema says anything.
+    pub size: Option<Bounds>,
+    pub ty: &'t Type,
+    /// What the schema says of the size of a list's items; none for anything else.
+    pub items: Option<Bounds>,
+    /// The constant, where the argument is one.
+    pub literal: Option<&'t Literal>,
+}
+
+impl Operand<'_> {
+    /// The size, thought unbounded where it is not known.
+    #[must_use]
+    pub fn size_or_unbounded(&self) -> Bounds {
+        self.size.unwrap_or(Bounds::UNBOUNDED)
+    }
 }
 
 /// What a row of the library says of a call: what it costs beyond its arguments, and how large its result is.
@@ -31,4 +33,19 @@ pub struct Operand<'t> {
 pub struct CallEstimate {
     pub cost: Bounds,
     pub result_size: Option<Bounds>,
+}
+
+impl CallEstimate {
+    /// One unit, and a result whose size is told by its type.
+    pub const ONE: Self = Self { cost: Bounds::ONE, result_size: None };
+
+    #[must_use]
+    pub const fn of_cost(cost: Bounds) -> Self {
+        Self { cost, result_size: None }
+    }
+
+    #[must_use]
+    pub const fn with_result(cost: Bounds, result_size: Bounds) -> Self {
+        Self { cost, result_size: Some(result_size) }
+    }
 }

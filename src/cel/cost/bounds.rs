@@ -1,0 +1,65 @@
+//! The algebra of costs and sizes: pairs of a least and a greatest value whose arithmetic saturates, as in cel-go's
+//! `checker/cost.go`.
+
+/// Bounds of a cost or a size; arithmetic on both ends saturates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    pub min: u64,
+    pub max: u64,
+}
+
+impl Bounds {
+    pub const ZERO: Self = Self { min: 0, max: 0 };
+    pub const ONE: Self = Self { min: 1, max: 1 };
+    pub const UNBOUNDED: Self = Self { min: 0, max: u64::MAX };
+    /// The neutral element of [`Self::union`].
+    pub const NONE: Self = Self { min: u64::MAX, max: 0 };
+
+    #[must_use]
+    pub const fn new(min: u64, max: u64) -> Self {
+        Self { min, max }
+    }
+
+    #[must_use]
+    pub const fn exactly(n: u64) -> Self {
+        Self { min: n, max: n }
+    }
+
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self { min: self.min.saturating_add(other.min), max: self.max.saturating_add(other.max) }
+    }
+
+    #[must_use]
+    pub const fn times(self, other: Self) -> Self {
+        Self { min: self.min.saturating_mul(other.min), max: self.max.saturating_mul(other.max) }
+    }
+
+    /// Both ends times a factor, rounded up: the cost of traversing a string is a tenth of its size.
+    #[must_use]
+    pub fn scaled(self, factor: f64) -> Self {
+        Self { min: scale(self.min, factor), max: scale(self.max, factor) }
+    }
+
+    /// The narrowest bounds that hold both.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        Self { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
+}
+
+/// Cost of looking at one character or byte (cel-go `common/cost.go`).
+pub const STRING_TRAVERSAL: f64 = 0.1;
+
+/// Cost of one character of a regular expression, per character of the subject (same file).
+pub const REGEX_LENGTH: f64 = 0.25;
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
+    reason = "`as` from a float saturates, and cel-go loses the same digits on the way"
+)]
+fn scale(n: u64, factor: f64) -> u64 {
+    (n as f64 * factor).ceil() as u64
+}
