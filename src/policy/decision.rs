@@ -1,0 +1,186 @@
+//! What was decided: a denial is a value, and says which rule of which policy spoke.
+//!
+//! A [`Decision`] carries what the caller needs to answer as kube-apiserver does (status, warnings, audit
+//! annotations) and, per policy, what a test or a report needs. How it travels is left to the callers.
+
+use indexmap::IndexMap;
+
+use crate::request::Request;
+
+/// The answer to one request.
+#[derive(Clone, Debug, Default)]
+pub struct Decision {
+    /// Present when the request is denied.
+    pub denial: Option<Denial>,
+    /// Texts for the client, without the `299` header frame.
+    pub warnings: Vec<String>,
+    pub audit_annotations: IndexMap<String, String>,
+    /// What each policy that matched made of the request, in the order of evaluation.
+    pub outcomes: Vec<PolicyOutcome>,
+}
+
+/// A refusal.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Denial {
+    /// Which policy, with which binding, denied and why: `ValidatingAdmissionPolicy 'P' with binding …`.
+    pub message: String,
+    pub reason: Reason,
+    /// The `Status` that a client of kube-apiserver gets.
+    pub status: Status,
+}
+
+/// Why a request is refused: the reasons a validation may give.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Reason {
+    #[default]
+    Invalid,
+    Forbidden,
+    Unauthorized,
+    RequestEntityTooLarge,
+}
+
+/// The parts of a Kubernetes `Status` of a failure.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Status {
+    pub code: u16,
+    pub reason: String,
+    pub message: String,
+    pub details: StatusDetails,
+}
+
+/// What a `Status` says about the object.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct StatusDetails {
+    pub name: String,
+    pub group: String,
+    /// The plural resource name in denials of admission, the kind in those of validation.
+    pub kind: String,
+    pub causes: Vec<StatusCause>,
+}
+
+/// One cause of a failure; empty strings stand for absent fields.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct StatusCause {
+    pub reason: String,
+    pub message: String,
+    pub field: String,
+}
+
+/// What one policy, through one binding and with one param, made of a request.
+#[derive(Clone, Debug)]
+pub struct PolicyOutcome {
+    pub policy: String,
+    /// Absent where the policy failed before its bindings were looked at.
+    pub binding: Option<String>,
+    /// `namespace/name` of the param in use.
+    pub param: Option<String>,
+    /// Empty when a matchCondition was false.
+    pub rules: Vec<RuleOutcome>,
+}
+
+/// What one rule said.
+#[derive(Clone, Debug)]
+pub struct RuleOutcome {
+    /// Path in the policy, such as `spec.validations[0]`.
+    pub path: String,
+    pub verdict: Verdict,
+    /// What the binding does with a failure; empty where nothing comes of it.
+    pub enforced: Vec<Enforcement>,
+}
+
+/// The verdict of one rule.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Verdict {
+    Admitted,
+    Failed { message: String, reason: Reason },
+    /// The rule could not be decided; `denies` is what failurePolicy made of it.
+    Errored { message: String, denies: bool },
+}
+
+/// A binding's validationAction.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Enforcement {
+    Deny,
+    Warn,
+    Audit,
+}
+
+impl Decision {
+    pub fn allowed(&self) -> bool {
+        self.denial.is_none()
+    }
+}
+
+impl Denial {
+    /// The refusal of `request` for `reason`, worded as kube-apiserver words it.
+    pub fn new(request: &Request, message: String, reason: Reason) -> Self {
+        let name = display_name(request);
+        let resource = &request.request_resource;
+        let status = Status {
+            code: reason.code(),
+            reason: reason.as_str().to_owned(),
+            message: format!("{} \"{name}\" is forbidden: {message}", resource.group_resource()),
+            details: StatusDetails {
+                name,
+                group: resource.group.clone(),
+                kind: resource.resource.clone(),
+                causes: vec![StatusCause { message: message.clone(), ..StatusCause::default() }],
+            },
+        };
+        Self { message, reason, status }
+    }
+}
+
+impl Reason {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Invalid => "Invalid",
+            Self::Forbidden => "Forbidden",
+            Self::Unauthorized => "Unauthorized",
+            Self::RequestEntityTooLarge => "RequestEntityTooLarge",
+        }
+    }
+
+    /// The HTTP status code that goes with the reason.
+    pub fn code(self) -> u16 {
+        match self {
+            Self::Invalid => 422,
+            Self::Forbidden => 403,
+            Self::Unauthorized => 401,
+            Self::RequestEntityTooLarge => 413,
+        }
+    }
+
+    /// The reason of that name, if it is one.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Invalid, Self::Forbidden, Self::Unauthorized, Self::RequestEntityTooLarge]
+            .into_iter()
+            .find(|reason| reason.as_str() == name)
+    }
+}
+
+impl Enforcement {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "Deny",
+            Self::Warn => "Warn",
+            Self::Audit => "Audit",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Deny, Self::Warn, Self::Audit].into_iter().find(|action| action.as_str() == name)
+    }
+}
+
+/// The name to show: a name still to be generated shows its prefix, and an object without either is `Unknown`.
+fn display_name(request: &Request) -> String {
+    if !request.name.is_empty() {
+        return request.name.clone();
+    }
+    let metadata = |field: &str| {
+        let text = request.object.as_ref()?.get("metadata")?.get(field)?.as_str()?;
+        (!text.is_empty()).then(|| text.to_owned())
+    };
+    metadata("name").or_else(|| metadata("generateName")).unwrap_or_else(|| "Unknown".to_owned())
+}

@@ -1,0 +1,133 @@
+//! Reads typed fields out of decoded JSON, naming the path of the first field of a wrong type.
+//!
+//! `null` reads as absent, as Go's decoder has it. Unknown fields are not an error here; [`Fields::unknown`] lists
+//! them for callers that warn.
+
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+/// A field of the wrong JSON type.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("{path}: must be {expected}, not {found}")]
+pub struct DecodeError {
+    /// Dotted path from the document's root, list positions in brackets.
+    pub path: String,
+    /// What the field holds by its type, such as `a string`.
+    pub expected: &'static str,
+    /// What was found.
+    pub found: &'static str,
+}
+
+/// The fields of one JSON object, with its path.
+#[derive(Clone, Debug)]
+pub(crate) struct Fields<'a> {
+    map: Option<&'a Map<String, Value>>,
+    path: String,
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn of(value: &'a Value, path: &str) -> Result<Self, DecodeError> {
+        match value {
+            Value::Object(map) => Ok(Self { map: Some(map), path: path.to_owned() }),
+            Value::Null => Ok(Self { map: None, path: path.to_owned() }),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Err(DecodeError { path: path.to_owned(), expected: "an object", found: type_name(value) })
+            }
+        }
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&'a Value> {
+        self.map.and_then(|map| map.get(key)).filter(|value| !value.is_null())
+    }
+
+    pub(crate) fn path_of(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// The string at `key`; empty when absent, as Go's zero value.
+    pub(crate) fn string(&self, key: &str) -> Result<String, DecodeError> {
+        Ok(self.optional_string(key)?.unwrap_or_default())
+    }
+
+    pub(crate) fn optional_string(&self, key: &str) -> Result<Option<String>, DecodeError> {
+        self.get(key).map(|value| as_string(value, || self.path_of(key))).transpose()
+    }
+
+    pub(crate) fn bool(&self, key: &str) -> Result<bool, DecodeError> {
+        match self.get(key) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(other) => Err(self.wrong(key, "a boolean", other)),
+        }
+    }
+
+    /// The object at `key`, empty when absent.
+    pub(crate) fn object(&self, key: &str) -> Result<Self, DecodeError> {
+        Self::of(self.get(key).unwrap_or(&Value::Null), &self.path_of(key))
+    }
+
+    pub(crate) fn optional_object(&self, key: &str) -> Result<Option<Self>, DecodeError> {
+        self.get(key).map(|value| Self::of(value, &self.path_of(key))).transpose()
+    }
+
+    /// The items at `key` with their paths.
+    pub(crate) fn list(&self, key: &str) -> Result<Vec<(String, &'a Value)>, DecodeError> {
+        match self.get(key) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(items)) => {
+                let path = self.path_of(key);
+                Ok(items.iter().enumerate().map(|(index, item)| (format!("{path}[{index}]"), item)).collect())
+            }
+            Some(other) => Err(self.wrong(key, "a list", other)),
+        }
+    }
+
+    pub(crate) fn objects(&self, key: &str) -> Result<Vec<Self>, DecodeError> {
+        self.list(key)?.into_iter().map(|(path, item)| Self::of(item, &path)).collect()
+    }
+
+    pub(crate) fn strings(&self, key: &str) -> Result<Vec<String>, DecodeError> {
+        self.list(key)?.into_iter().map(|(path, item)| as_string(item, || path)).collect()
+    }
+
+    /// A map of strings at `key`, in document order.
+    pub(crate) fn string_map(&self, key: &str) -> Result<Vec<(String, String)>, DecodeError> {
+        let inner = self.object(key)?;
+        inner.map.into_iter().flatten().map(|(name, _)| Ok((name.clone(), inner.string(name)?))).collect()
+    }
+
+    /// The keys present, in document order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &'a String> + use<'a> {
+        self.map.into_iter().flat_map(Map::keys)
+    }
+
+    /// Paths of the fields that are not in `known`.
+    pub(crate) fn unknown<'k>(&'k self, known: &'k [&str]) -> impl Iterator<Item = String> + 'k {
+        self.keys().filter(|key| !known.contains(&key.as_str())).map(|key| self.path_of(key))
+    }
+
+    fn wrong(&self, key: &str, expected: &'static str, found: &Value) -> DecodeError {
+        DecodeError { path: self.path_of(key), expected, found: type_name(found) }
+    }
+}
+
+fn as_string(value: &Value, path: impl FnOnce() -> String) -> Result<String, DecodeError> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        Value::Null => Ok(String::new()),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            Err(DecodeError { path: path(), expected: "a string", found: type_name(value) })
+        }
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

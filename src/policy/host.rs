@@ -1,0 +1,72 @@
+//! What a decision may ask of its surroundings: namespaces, params and the authorizer.
+//!
+//! Implementations answer from memory. The CLI answers from files, the webhook from watches, the embedded server from
+//! its store.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
+
+/// Answers questions that a request alone cannot.
+pub trait Host: Sync {
+    /// The Namespace object of that name, `None` if there is none.
+    fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, HostError>;
+
+    /// Whether objects of a param kind live in namespaces; `None` if the kind is unknown.
+    fn param_scope(&self, kind: &GroupVersionKind) -> Option<Scope>;
+
+    /// The params of `kind` in `namespace` (empty for cluster-scoped kinds), in order of name.
+    fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError>;
+
+    /// The other versions under which `resource` is served, with the kind served at each.
+    fn equivalents(
+        &self,
+        resource: &GroupVersionResource,
+        subresource: &str,
+    ) -> Vec<(GroupVersionResource, GroupVersionKind)>;
+
+    /// Whether `user` may do what `attributes` say.
+    fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError>;
+}
+
+/// Where objects of a kind live.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Scope {
+    Namespaced,
+    Cluster,
+}
+
+/// What is to be authorized.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum AccessAttributes {
+    /// A URL path that is no resource, with an HTTP verb.
+    Path { verb: String, path: String },
+    Resource {
+        verb: String,
+        group: String,
+        version: String,
+        resource: String,
+        subresource: String,
+        namespace: String,
+        name: String,
+        /// Serialised field selector, empty for none.
+        field_selector: String,
+        /// Serialised label selector, empty for none.
+        label_selector: String,
+    },
+}
+
+/// An authorizer's answer.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Access {
+    pub allowed: bool,
+    pub reason: String,
+}
+
+/// The surroundings could not answer.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("{0}")]
+pub struct HostError(pub String);

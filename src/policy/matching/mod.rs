@@ -1,0 +1,138 @@
+//! Which requests a policy or a binding speaks about.
+//!
+//! Input: MatchResources parsed once into [`MatchResources`], and a request. Output: the resource and kind in which
+//! the policy sees the request, or that it does not match. An error of a selector counts only when everything else
+//! matches, and is then a failure of the policy, never "no match".
+
+mod rules;
+mod selector;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use thiserror::Error;
+
+pub use self::rules::{Rule, ScopeRule};
+pub use self::selector::{LabelSelector, Requirement, SelectorError, SelectorOperator};
+
+use crate::host::{Host, HostError};
+use crate::request::{GroupVersionKind, GroupVersionResource, Operation, Request};
+
+/// The compiled form of `matchConstraints` and `matchResources`.
+#[derive(Clone, Debug, Default)]
+pub struct MatchResources {
+    /// Empty means every resource.
+    pub rules: Vec<Rule>,
+    pub excludes: Vec<Rule>,
+    pub match_policy: MatchPolicy,
+    pub namespace_selector: LabelSelector,
+    pub object_selector: LabelSelector,
+}
+
+/// Whether a rule that names one version of a resource also speaks about its other versions.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum MatchPolicy {
+    Exact,
+    #[default]
+    Equivalent,
+}
+
+/// The form in which a matching policy sees the request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Matched {
+    pub resource: GroupVersionResource,
+    pub kind: GroupVersionKind,
+}
+
+/// Matching could not be decided.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum MatchError {
+    #[error("namespaces \"{0}\" not found")]
+    NamespaceNotFound(String),
+    #[error("Internal error occurred: {0}")]
+    Selector(SelectorError),
+    #[error("Internal error occurred: {0}")]
+    Host(HostError),
+}
+
+impl MatchResources {
+    /// Decides whether `request` matches. `Ok(None)` is a clear no.
+    pub fn matches(&self, request: &Request, host: &dyn Host) -> Result<Option<Matched>, MatchError> {
+        let namespace = self.namespace_matches(request, host);
+        if matches!(namespace, Ok(false)) || !self.object_matches(request) {
+            return Ok(None);
+        }
+        if self.any_rule(&self.excludes, request, host).is_some() {
+            return Ok(None);
+        }
+        let matched = if self.rules.is_empty() {
+            Some(Matched { resource: request.resource.clone(), kind: request.kind.clone() })
+        } else {
+            self.any_rule(&self.rules, request, host)
+        };
+        let Some(matched) = matched else { return Ok(None) };
+        namespace.map(|_| Some(matched))
+    }
+
+    fn namespace_matches(&self, request: &Request, host: &dyn Host) -> Result<bool, MatchError> {
+        // Cluster-scoped objects other than Namespaces have no namespace to be exempted by.
+        if request.namespace.is_empty() && request.resource.resource != "namespaces" {
+            return Ok(true);
+        }
+        if self.namespace_selector.is_empty() {
+            return Ok(true);
+        }
+        let labels_of = |object: Option<&Value>| self.namespace_selector.matches_labels_of(object);
+        // A Namespace being written carries its new labels itself; one being deleted has those that are stored.
+        let carries_labels = request.resource.resource == "namespaces"
+            && request.subresource.is_empty()
+            && matches!(request.operation, Operation::Create | Operation::Update);
+        if carries_labels {
+            return Ok(labels_of(request.object.as_deref()));
+        }
+        match host.namespace(&request.namespace).map_err(MatchError::Host)? {
+            Some(namespace) => Ok(labels_of(Some(&namespace))),
+            None => Err(MatchError::NamespaceNotFound(request.namespace.clone())),
+        }
+    }
+
+    /// Either side of an update may match: moving an object out of a selector's sight is itself in sight.
+    fn object_matches(&self, request: &Request) -> bool {
+        let selected = |object: &Option<Arc<Value>>| {
+            object.as_ref().is_some_and(|object| self.object_selector.matches_labels_of(Some(object)))
+        };
+        self.object_selector.is_empty() || selected(&request.object) || selected(&request.old_object)
+    }
+
+    fn any_rule(&self, rules: &[Rule], request: &Request, host: &dyn Host) -> Option<Matched> {
+        if rules.iter().any(|rule| rule.matches(request, &request.resource) && rule.names(&request.name)) {
+            return Some(Matched { resource: request.resource.clone(), kind: request.kind.clone() });
+        }
+        if rules.is_empty() || self.match_policy == MatchPolicy::Exact {
+            return None;
+        }
+        let equivalents = host.equivalents(&request.resource, &request.subresource);
+        rules.iter().find_map(|rule| {
+            let equivalent = equivalents
+                .iter()
+                .filter(|(resource, _)| *resource != request.resource)
+                .find(|(resource, _)| rule.matches(request, resource) && rule.names(&request.name));
+            equivalent
+                .map(|(resource, kind)| Matched { resource: resource.clone(), kind: kind.clone() })
+        })
+    }
+}
+
+/// Configuration of admission itself is never subject to policies: a bad policy must stay removable.
+pub fn is_exempt(kind: &GroupVersionKind) -> bool {
+    kind.group == "admissionregistration.k8s.io"
+        && matches!(
+            kind.kind.as_str(),
+            "ValidatingWebhookConfiguration"
+                | "MutatingWebhookConfiguration"
+                | "ValidatingAdmissionPolicy"
+                | "ValidatingAdmissionPolicyBinding"
+                | "MutatingAdmissionPolicy"
+                | "MutatingAdmissionPolicyBinding"
+        )
+}

@@ -1,0 +1,101 @@
+//! Label selectors: `matchLabels` and `matchExpressions`, all of which must hold.
+
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::decode::{DecodeError, Fields};
+
+/// A compiled LabelSelector. The empty one selects everything.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct LabelSelector {
+    requirements: Vec<Requirement>,
+}
+
+/// One condition on the value of one label.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Requirement {
+    pub key: String,
+    pub operator: SelectorOperator,
+    /// Empty for `Exists` and `DoesNotExist`.
+    pub values: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SelectorOperator {
+    In,
+    NotIn,
+    Exists,
+    DoesNotExist,
+}
+
+/// A selector that says nothing sensible.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum SelectorError {
+    #[error("\"{0}\" is not a valid label selector operator")]
+    Operator(String),
+    #[error("{0}")]
+    Field(DecodeError),
+}
+
+impl LabelSelector {
+    pub(crate) fn decode(fields: &Fields<'_>) -> Result<Self, SelectorError> {
+        let mut requirements: Vec<Requirement> = fields
+            .string_map("matchLabels")?
+            .into_iter()
+            .map(|(key, value)| Requirement { key, operator: SelectorOperator::In, values: vec![value] })
+            .collect();
+        for expression in fields.objects("matchExpressions")? {
+            let operator = expression.string("operator")?;
+            requirements.push(Requirement {
+                key: expression.string("key")?,
+                operator: SelectorOperator::from_name(&operator).ok_or(SelectorError::Operator(operator))?,
+                values: expression.strings("values")?,
+            });
+        }
+        Ok(Self { requirements })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.requirements.is_empty()
+    }
+
+    /// Whether the `metadata.labels` of `object` satisfy every requirement.
+    pub fn matches_labels_of(&self, object: Option<&Value>) -> bool {
+        let labels = object.and_then(|object| object.pointer("/metadata/labels"));
+        self.requirements.iter().all(|requirement| {
+            let value = labels.and_then(|labels| labels.get(&requirement.key)).and_then(Value::as_str);
+            requirement.holds(value)
+        })
+    }
+}
+
+impl Requirement {
+    fn holds(&self, value: Option<&str>) -> bool {
+        let listed = || value.is_some_and(|value| self.values.iter().any(|listed| listed == value));
+        match self.operator {
+            SelectorOperator::In => listed(),
+            // A label that is absent is in no list.
+            SelectorOperator::NotIn => !listed(),
+            SelectorOperator::Exists => value.is_some(),
+            SelectorOperator::DoesNotExist => value.is_none(),
+        }
+    }
+}
+
+impl SelectorOperator {
+    fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "In" => Some(Self::In),
+            "NotIn" => Some(Self::NotIn),
+            "Exists" => Some(Self::Exists),
+            "DoesNotExist" => Some(Self::DoesNotExist),
+            _ => None,
+        }
+    }
+}
+
+impl From<DecodeError> for SelectorError {
+    fn from(error: DecodeError) -> Self {
+        Self::Field(error)
+    }
+}
