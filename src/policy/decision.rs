@@ -92,9 +92,15 @@ pub struct RuleOutcome {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Verdict {
     Admitted,
-    Failed { message: String, reason: Reason },
+    Failed {
+        message: String,
+        reason: Reason,
+    },
     /// The rule could not be decided; `denies` is what failurePolicy made of it.
-    Errored { message: String, denies: bool },
+    Errored {
+        message: String,
+        denies: bool,
+    },
 }
 
 /// A binding's validationAction.

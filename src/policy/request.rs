@@ -177,7 +177,8 @@ impl Request {
 impl UserInfo {
     pub(crate) fn decode(fields: &Fields<'_>) -> Result<Self, DecodeError> {
         let extra = fields.object("extra")?;
-        let extra = extra.keys().map(|key| Ok((key.clone(), extra.strings(key)?))).collect::<Result<_, _>>()?;
+        let extra =
+            extra.keys().map(|key| Ok((key.clone(), extra.strings(key)?))).collect::<Result<_, _>>()?;
         Ok(Self {
             username: fields.string("username")?,
             uid: fields.string("uid")?,
@@ -211,7 +212,11 @@ impl GroupVersionResource {
 
     /// `resource.group`, or the resource alone in the core group: how Kubernetes names resources in messages.
     pub fn group_resource(&self) -> String {
-        if self.group.is_empty() { self.resource.clone() } else { format!("{}.{}", self.resource, self.group) }
+        if self.group.is_empty() {
+            self.resource.clone()
+        } else {
+            format!("{}.{}", self.resource, self.group)
+        }
     }
 }
 

@@ -117,8 +117,7 @@ impl MatchResources {
                 .iter()
                 .filter(|(resource, _)| *resource != request.resource)
                 .find(|(resource, _)| rule.matches(request, resource) && rule.names(&request.name));
-            equivalent
-                .map(|(resource, kind)| Matched { resource: resource.clone(), kind: kind.clone() })
+            equivalent.map(|(resource, kind)| Matched { resource: resource.clone(), kind: kind.clone() })
         })
     }
 }

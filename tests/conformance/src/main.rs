@@ -1,3 +1,93 @@
-//! Runs folders of recorded answers.
+//! Runs folders of recorded answers against our packages and prints passed / known-failing / failed / total.
+//!
+//! ```text
+//! folder ──corpus──► Folder ──kinds (told by the shape of the rows)──► cases ──run──► checks ──report──► text | JSON
+//! ```
+//!
+//! A corpus is known by what its files hold, never by its name or its cases' names, so that any folder of the same
+//! kind can be run. A new kind of corpus is one module under `kinds` and one line in its table.
 
-fn main() {}
+mod corpus;
+mod kinds;
+mod known;
+mod report;
+mod run;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+
+/// Runs recorded corpora and scores our answers.
+#[derive(Debug, Parser)]
+struct Args {
+    /// A folder of corpora, or one corpus
+    #[arg(long, value_name = "DIR")]
+    corpora: PathBuf,
+    /// Run only corpora of this name (repeatable)
+    #[arg(long, value_name = "NAME")]
+    only: Vec<String>,
+    /// Run only cases whose id contains this text
+    #[arg(long, value_name = "TEXT")]
+    case: Option<String>,
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    output: Format,
+    /// Write one JSON line per failing case, with expected and actual answers
+    #[arg(long, value_name = "FILE")]
+    failures: Option<PathBuf>,
+    /// Where the lists of known failures are
+    #[arg(long, value_name = "DIR", default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../known-failures"))]
+    known_failures: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+fn main() -> ExitCode {
+    match start(&Args::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "conformance: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs everything asked for; true when no case failed that is not known to.
+fn start(args: &Args) -> Result<bool, corpus::CorpusError> {
+    let mut scores = Vec::new();
+    let mut failures = args.failures.as_deref().map(create).transpose()?;
+    for folder in corpus::find(&args.corpora, &args.only)? {
+        let Some(kind) = kinds::of(&folder) else {
+            let _ = writeln!(io::stderr(), "conformance: {}: no runner for this kind of corpus", folder.name);
+            continue;
+        };
+        let mut cases = (kind.cases)(&folder)?;
+        if let Some(text) = &args.case {
+            cases.retain(|case| case.id().contains(text.as_str()));
+        }
+        let known = known::KnownFailures::read(&args.known_failures, &folder.name)?;
+        let score = report::Score::of(&folder.name, run::all(&cases), &known, args.case.is_some());
+        if let Some(file) = &mut failures {
+            score.write_failures(file).map_err(|error| corpus::CorpusError::io(&args.corpora, error))?;
+        }
+        if matches!(args.output, Format::Text) {
+            let _ = writeln!(io::stdout(), "{score}");
+        }
+        scores.push(score);
+    }
+    if matches!(args.output, Format::Json) {
+        let _ = writeln!(io::stdout(), "{}", report::to_json(&scores));
+    }
+    Ok(scores.iter().all(report::Score::holds))
+}
+
+fn create(path: &Path) -> Result<BufWriter<File>, corpus::CorpusError> {
+    File::create(path).map(BufWriter::new).map_err(|error| corpus::CorpusError::io(path, error))
+}

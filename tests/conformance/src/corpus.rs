@@ -1,0 +1,131 @@
+//! Finds corpora on disk and reads their rows.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize as _;
+use serde_json::Value;
+use thiserror::Error;
+
+/// One corpus: a folder that holds `*.jsonl` files.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    /// The folder's own name.
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+    /// In order of name.
+    pub(crate) files: Vec<RowFile>,
+}
+
+/// The rows of one `*.jsonl` file.
+#[derive(Debug)]
+pub(crate) struct RowFile {
+    /// File name without its ending.
+    pub(crate) stem: String,
+    pub(crate) rows: Vec<Value>,
+}
+
+/// A corpus that cannot be read.
+#[derive(Debug, Error)]
+pub(crate) enum CorpusError {
+    #[error("{path}: {error}")]
+    Io { path: PathBuf, error: std::io::Error },
+    #[error("{path}:{line}: {error}")]
+    Row { path: PathBuf, line: usize, error: serde_json::Error },
+    #[error("{path}: {problem}")]
+    Content { path: PathBuf, problem: String },
+    #[error("{0}: no corpus here (a folder that holds *.jsonl files)")]
+    Empty(PathBuf),
+}
+
+impl CorpusError {
+    pub(crate) fn io(path: &Path, error: std::io::Error) -> Self {
+        Self::Io { path: path.to_owned(), error }
+    }
+}
+
+/// The corpora in `root`, in order of name; `root` itself if it is one. With names in `only`, just those.
+pub(crate) fn find(root: &Path, only: &[String]) -> Result<Vec<Folder>, CorpusError> {
+    let entries = sorted_entries(root)?;
+    let own = row_files(&entries);
+    let folders: Vec<PathBuf> = if own.is_empty() {
+        entries.into_iter().filter(|path| path.is_dir()).collect()
+    } else {
+        vec![root.to_owned()]
+    };
+    let mut found = Vec::new();
+    for path in folders {
+        let name = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let name = name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let files = row_files(&sorted_entries(&path)?);
+        if files.is_empty() || !(only.is_empty() || only.contains(&name)) {
+            continue;
+        }
+        found.push(Folder {
+            name,
+            files: files.iter().map(|file| read(file)).collect::<Result<_, _>>()?,
+            path,
+        });
+    }
+    if found.is_empty() { Err(CorpusError::Empty(root.to_owned())) } else { Ok(found) }
+}
+
+impl Folder {
+    /// Whether some row has all of `keys`: how a kind knows its corpora.
+    pub(crate) fn has_row_with(&self, keys: &[&str]) -> bool {
+        self.files.iter().any(|file| file.rows.first().is_some_and(|row| has_keys(row, keys)))
+    }
+
+    /// All rows that have all of `keys`.
+    pub(crate) fn rows_with<'a>(&'a self, keys: &'a [&'a str]) -> impl Iterator<Item = &'a Value> {
+        self.files.iter().flat_map(|file| &file.rows).filter(move |row| has_keys(row, keys))
+    }
+
+    /// The text of a file that rows refer to.
+    pub(crate) fn text(&self, file: &str) -> Result<String, CorpusError> {
+        let path = self.path.join(file);
+        fs::read_to_string(&path).map_err(|error| CorpusError::io(&path, error))
+    }
+}
+
+fn has_keys(row: &Value, keys: &[&str]) -> bool {
+    keys.iter().all(|key| row.get(key).is_some())
+}
+
+fn sorted_entries(path: &Path) -> Result<Vec<PathBuf>, CorpusError> {
+    let entries = fs::read_dir(path).map_err(|error| CorpusError::io(path, error))?;
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.map(|entry| entry.path()).map_err(|error| CorpusError::io(path, error)))
+        .collect::<Result<_, _>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn row_files(paths: &[PathBuf]) -> Vec<PathBuf> {
+    paths.iter().filter(|path| path.extension().is_some_and(|ending| ending == "jsonl")).cloned().collect()
+}
+
+fn read(path: &Path) -> Result<RowFile, CorpusError> {
+    let text = fs::read_to_string(path).map_err(|error| CorpusError::io(path, error))?;
+    let rows = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+        .map(|(index, line)| {
+            serde_json::from_str(line).map_err(|error| CorpusError::Row {
+                path: path.to_owned(),
+                line: index + 1,
+                error,
+            })
+        })
+        .collect::<Result<_, _>>()?;
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(RowFile { stem, rows })
+}
+
+/// Rows hold hostile nesting on purpose, so the usual bound does not apply.
+fn parse(line: &str) -> Result<Value, serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_str(line);
+    reader.disable_recursion_limit();
+    Value::deserialize(&mut reader)
+}

@@ -1,0 +1,24 @@
+//! The kinds of corpora: how each is recognised, and what its cases ask.
+
+use crate::corpus::{CorpusError, Folder};
+use crate::report::Check;
+
+/// One case of a corpus. `run` asks our code and compares; a panic in it counts as a failure.
+pub(crate) trait Case: Sync {
+    fn id(&self) -> &str;
+    fn run(&self) -> Vec<Check>;
+}
+
+/// A kind of corpus.
+pub(crate) struct Kind {
+    /// Whether a folder is of this kind, told by its files' shape alone.
+    pub(crate) recognises: fn(&Folder) -> bool,
+    pub(crate) cases: fn(&Folder) -> Result<Vec<Box<dyn Case>>, CorpusError>,
+}
+
+/// In order of precedence: the first that recognises a folder runs it.
+const KINDS: &[Kind] = &[];
+
+pub(crate) fn of(folder: &Folder) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| (kind.recognises)(folder))
+}
