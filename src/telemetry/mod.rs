@@ -1,1 +1,37 @@
-//! Logging and metrics of the process.
+//! Logging of the process: one subscriber, text or JSON lines, on standard error.
+
+use std::io;
+
+use clap::ValueEnum;
+use tracing_subscriber::EnvFilter;
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// What is logged where `RUST_LOG` does not say: ourselves, and only trouble from the libraries.
+const DEFAULT_FILTER: &str = "warn,admit=info,admit_apiserver=info,admit_policy=info";
+
+/// Starts logging for the process. A second call changes nothing, so that tests may call it freely.
+///
+/// # Errors
+/// When `RUST_LOG` is set and cannot be read as a filter.
+pub fn init(format: LogFormat) -> Result<(), String> {
+    let filter = match std::env::var("RUST_LOG") {
+        Ok(text) if !text.is_empty() => EnvFilter::try_new(&text).map_err(|error| {
+            format!("RUST_LOG is `{text}`: {error}; write it as `info` or `warn,admit=debug`")
+        })?,
+        _ => EnvFilter::new(DEFAULT_FILTER),
+    };
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    // A subscriber that is already there stays: the first caller decides.
+    let _ = match format {
+        LogFormat::Text => builder.try_init(),
+        LogFormat::Json => builder.json().try_init(),
+    };
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! The certificate authority of one folder: `ca.crt` and `ca.key`, made at the first start, reused afterwards, renewed
+//! while it is still valid.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose,
+};
+use thiserror::Error;
+use time::{Duration, OffsetDateTime};
+use x509_parser::pem::parse_x509_pem;
+
+/// How long an authority is valid.
+const CA_LIFE: Duration = Duration::days(10 * 365);
+/// How long a leaf is valid; leaves are made anew at each start.
+const LEAF_LIFE: Duration = Duration::days(365);
+/// Leaves and authority are valid from this long before they are made, for callers whose clock is behind.
+const BACKDATE: Duration = Duration::hours(1);
+/// Keys are for the owner's eyes only.
+const KEY_MODE: u32 = 0o600;
+
+/// Why there is no usable authority. Each message says what to do.
+#[derive(Debug, Error)]
+pub enum AuthorityError {
+    #[error("cannot write `{}`: {source}; choose another folder with --state-dir or make it writable", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot read `{}`: {source}; make it readable, or delete ca.crt and ca.key there to have new ones made", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("`{}` expired on {on}; delete ca.crt and ca.key beside it to have new ones made (clients that trust the old one must be given the new one)", path.display())]
+    Expired { path: PathBuf, on: String },
+    #[error("`{}` holds no usable certificate or key: {reason}; delete ca.crt and ca.key there to have new ones made", path.display())]
+    Malformed { path: PathBuf, reason: String },
+    #[error("cannot make a certificate: {0}")]
+    Issue(#[from] rcgen::Error),
+}
+
+/// A certificate chain and its key, both PEM.
+#[derive(Clone)]
+pub struct Identity {
+    pub certificate_pem: String,
+    pub key_pem: String,
+}
+
+impl std::fmt::Debug for Identity {
+    /// Never shows the key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Identity").finish_non_exhaustive()
+    }
+}
+
+/// A certificate authority that can issue leaves.
+pub struct Authority {
+    certificate_pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Authority").finish_non_exhaustive()
+    }
+}
+
+impl Authority {
+    /// The authority of `folder`; makes the folder and the authority where they are missing, and a new authority
+    /// when two thirds of the life of the old one have passed.
+    ///
+    /// # Errors
+    /// When the folder cannot be written, or holds an authority that is unreadable or has expired.
+    pub fn open(folder: &Path, now: OffsetDateTime) -> Result<Self, AuthorityError> {
+        let (certificate, key) = (folder.join("ca.crt"), folder.join("ca.key"));
+        fs::create_dir_all(folder)
+            .map_err(|source| AuthorityError::Write { path: folder.to_owned(), source })?;
+        if !certificate.exists() && !key.exists() {
+            return Self::create(&certificate, &key, now);
+        }
+        let read = |path: &Path| {
+            fs::read_to_string(path).map_err(|source| AuthorityError::Read { path: path.to_owned(), source })
+        };
+        let certificate_pem = read(&certificate)?;
+        let key_pem = read(&key)?;
+        let life = Life::of(&certificate_pem)
+            .map_err(|reason| AuthorityError::Malformed { path: certificate.clone(), reason })?;
+        if now > life.not_after {
+            return Err(AuthorityError::Expired { path: certificate, on: life.not_after.date().to_string() });
+        }
+        if now > life.renew_at() {
+            tracing::info!(path = %certificate.display(), "the authority is past two thirds of its life: making a new one");
+            return Self::create(&certificate, &key, now);
+        }
+        let malformed = |reason: rcgen::Error| AuthorityError::Malformed {
+            path: key.clone(),
+            reason: reason.to_string(),
+        };
+        let pair = KeyPair::from_pem(&key_pem).map_err(malformed)?;
+        let issuer = Issuer::from_ca_cert_pem(&certificate_pem, pair).map_err(malformed)?;
+        Ok(Self { certificate_pem, issuer })
+    }
+
+    fn create(certificate: &Path, key: &Path, now: OffsetDateTime) -> Result<Self, AuthorityError> {
+        let pair = KeyPair::generate()?;
+        let mut params = CertificateParams::default();
+        params.distinguished_name = name("admit", None);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages =
+            vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+        params.not_before = now.saturating_sub(BACKDATE);
+        params.not_after = now.saturating_add(CA_LIFE);
+        let certificate_pem = params.self_signed(&pair)?.pem();
+        // The key first: a certificate without its key would be refused at the next start, a key alone is replaced.
+        write_private(key, &pair.serialize_pem())?;
+        write_private(certificate, &certificate_pem)?;
+        Ok(Self { certificate_pem, issuer: Issuer::new(params, pair) })
+    }
+
+    /// The authority's certificate: what a `caBundle` holds.
+    #[must_use]
+    pub fn certificate_pem(&self) -> &str {
+        &self.certificate_pem
+    }
+
+    /// A serving certificate for host names and IP addresses, the first of which is its common name.
+    ///
+    /// # Errors
+    /// When a name cannot stand in a certificate.
+    pub fn issue_server(&self, names: &[String], now: OffsetDateTime) -> Result<Identity, AuthorityError> {
+        let mut params = CertificateParams::new(names)?;
+        params.distinguished_name = name(names.first().map_or("admit", String::as_str), None);
+        self.issue(params, ExtendedKeyUsagePurpose::ServerAuth, now)
+    }
+
+    /// A client certificate: Kubernetes reads the user from the common name and the group from the organisation.
+    ///
+    /// # Errors
+    /// When the names cannot stand in a certificate.
+    pub fn issue_client(
+        &self,
+        user: &str,
+        group: &str,
+        now: OffsetDateTime,
+    ) -> Result<Identity, AuthorityError> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = name(user, Some(group));
+        self.issue(params, ExtendedKeyUsagePurpose::ClientAuth, now)
+    }
+
+    fn issue(
+        &self,
+        mut params: CertificateParams,
+        usage: ExtendedKeyUsagePurpose,
+        now: OffsetDateTime,
+    ) -> Result<Identity, AuthorityError> {
+        let pair = KeyPair::generate()?;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![usage];
+        params.use_authority_key_identifier_extension = true;
+        params.not_before = now.saturating_sub(BACKDATE);
+        params.not_after = now.saturating_add(LEAF_LIFE);
+        let certificate_pem = params.signed_by(&pair, &self.issuer)?.pem();
+        Ok(Identity { certificate_pem, key_pem: pair.serialize_pem() })
+    }
+}
+
+fn name(common: &str, organisation: Option<&str>) -> DistinguishedName {
+    let mut name = DistinguishedName::new();
+    name.push(DnType::CommonName, common);
+    if let Some(organisation) = organisation {
+        name.push(DnType::OrganizationName, organisation);
+    }
+    name
+}
+
+/// From when to when a certificate is valid.
+struct Life {
+    not_before: OffsetDateTime,
+    not_after: OffsetDateTime,
+}
+
+impl Life {
+    fn of(pem: &str) -> Result<Self, String> {
+        let (_, pem) = parse_x509_pem(pem.as_bytes()).map_err(|e| e.to_string())?;
+        let certificate = pem.parse_x509().map_err(|e| e.to_string())?;
+        let validity = certificate.validity();
+        Ok(Self {
+            not_before: validity.not_before.to_datetime(),
+            not_after: validity.not_after.to_datetime(),
+        })
+    }
+
+    fn renew_at(&self) -> OffsetDateTime {
+        self.not_after - (self.not_after - self.not_before) / 3
+    }
+}
+
+/// Writes `text` for the owner alone: to a new file beside `path`, then renamed over it, so that a reader never sees half.
+fn write_private(path: &Path, text: &str) -> Result<(), AuthorityError> {
+    let fail = |source| AuthorityError::Write { path: path.to_owned(), source };
+    let beside = path.with_extension("new");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(KEY_MODE)
+        .open(&beside)
+        .map_err(fail)?;
+    // The mode above counts only for a file that is new; one left by a crash keeps its own.
+    file.set_permissions(fs::Permissions::from_mode(KEY_MODE)).map_err(fail)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(fail)?;
+    fs::rename(&beside, path).map_err(fail)
+}

@@ -1,0 +1,11 @@
+//! Certificates and TLS settings: a private authority kept in a folder, the leaves it issues, and the rustls
+//! configurations made of them. What listens and what is served is the caller's business.
+
+mod authority;
+mod config;
+
+#[cfg(test)]
+mod tests;
+
+pub use authority::{Authority, AuthorityError, Identity};
+pub use config::{TlsConfigError, server_config};
