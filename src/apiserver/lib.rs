@@ -1,5 +1,7 @@
 //! An embedded Kubernetes API server: a tower service over a versioned store.
 
+pub mod builtin;
 mod digest;
 pub mod discovery;
+pub mod patch;
 pub mod resources;

@@ -1,0 +1,334 @@
+//! Reads a JSON object as a built-in kind and writes it again as the API server's typed encoder would: unknown members
+//! are reported and dropped, nulls and empty values leave or stay as each field's rule says, members stand in the
+//! table's order, map keys are sorted, times and quantities have their canonical form.
+//!
+//! Left to others: duplicate members (only the parser of the text sees them), defaults, validation of values.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+use super::model::{Field, Tables, TypeDef, TypeId, TypeRef};
+use super::scalar;
+
+/// A value in its canonical form, and what had to be dropped to get there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Decoded {
+    pub value: Value,
+    /// Paths of unknown members in the order of the document: `spec.containers[0].bogus`.
+    pub unknown: Vec<String>,
+}
+
+/// A value that has the wrong type for its field, in the words of the API server's decoder.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct DecodeError(String);
+
+/// Reads `value` as the message `id`.
+///
+/// # Errors
+/// The first wrong type in the order of the document.
+pub fn decode(tables: &Tables, id: TypeId, value: &Value) -> Result<Decoded, DecodeError> {
+    let mut decoder = Decoder { tables, unknown: Vec::new(), indexed: String::new(), plain: String::new(), owner: "" };
+    let value = decoder.message(id, value)?;
+    Ok(Decoded { value, unknown: decoder.unknown })
+}
+
+struct Decoder<'t> {
+    tables: &'t Tables,
+    unknown: Vec<String>,
+    /// The path with list indices, for unknown members.
+    indexed: String,
+    /// The path without, as type errors give it.
+    plain: String,
+    /// The name of the innermost message, which type errors give as well.
+    owner: &'static str,
+}
+
+impl Decoder<'_> {
+    fn message(&mut self, id: TypeId, value: &Value) -> Result<Value, DecodeError> {
+        let definition = self.tables.get(id);
+        let Value::Object(members) = value else { return Err(self.mismatch(value, &format!("v1.{}", definition.name))) };
+        let owner = std::mem::replace(&mut self.owner, definition.name);
+        let mut decoded: BTreeMap<&str, Value> = BTreeMap::new();
+        for (name, member) in members {
+            if definition.object && (name == "kind" || name == "apiVersion") {
+                continue;
+            }
+            let lengths = self.enter(name);
+            match self.tables.field(id, name) {
+                None => self.unknown.push(self.indexed.clone()),
+                Some(_) if member.is_null() => {}
+                Some(field) => {
+                    let value = self.value(&field.kind, member)?;
+                    decoded.insert(field.name, value);
+                }
+            }
+            self.leave(lengths);
+        }
+        self.owner = owner;
+        Ok(Value::Object(self.write(id, definition, members, decoded)))
+    }
+
+    fn write(
+        &self,
+        id: TypeId,
+        definition: &TypeDef,
+        members: &Map<String, Value>,
+        mut decoded: BTreeMap<&str, Value>,
+    ) -> Map<String, Value> {
+        let mut written = Map::new();
+        if definition.object {
+            for name in ["kind", "apiVersion"] {
+                if let Some(value) = members.get(name).filter(|value| !value.is_null()) {
+                    written.insert(name.to_owned(), value.clone());
+                }
+            }
+        }
+        for field in self.tables.flat_fields(id) {
+            if let Some(value) = written_form(self.tables, field, decoded.remove(field.name)) {
+                written.insert(field.name.to_owned(), value);
+            }
+        }
+        written
+    }
+
+    fn value(&mut self, kind: &TypeRef, value: &Value) -> Result<Value, DecodeError> {
+        match kind {
+            TypeRef::Pointer(inner) => self.value(inner, value),
+            TypeRef::Message(id) => self.message(*id, value),
+            TypeRef::Raw => Ok(value.clone()),
+            TypeRef::List(inner) => self.list(inner, value, kind),
+            TypeRef::Map(inner) => self.map(inner, value, kind),
+            TypeRef::SchemaOrArray(id) | TypeRef::SchemaOrBool(id) | TypeRef::SchemaOrStrings(id) => match value {
+                Value::Object(_) => self.message(*id, value),
+                Value::Array(_) if matches!(kind, TypeRef::SchemaOrArray(_)) => {
+                    self.list(&TypeRef::Message(*id), value, kind)
+                }
+                other => Ok(other.clone()),
+            },
+            TypeRef::String | TypeRef::Enum(_) => match value {
+                Value::String(_) => Ok(value.clone()),
+                _ => Err(self.mismatch(value, &self.go_type(kind))),
+            },
+            TypeRef::Bool => match value {
+                Value::Bool(_) => Ok(value.clone()),
+                _ => Err(self.mismatch(value, "bool")),
+            },
+            TypeRef::Int32 | TypeRef::Int64 | TypeRef::Float64 => self.number(kind, value),
+            TypeRef::IntOrString => match value {
+                Value::String(_) => Ok(value.clone()),
+                Value::Number(_) => self.number(&TypeRef::Int32, value),
+                _ => Err(DecodeError(format!("json: cannot unmarshal {} into Go value of type string", go_kind(value)))),
+            },
+            TypeRef::Bytes => match value {
+                Value::String(text) => scalar::base64(text).map(Value::String).map_err(DecodeError),
+                _ => Err(self.mismatch(value, "[]uint8")),
+            },
+            TypeRef::Time | TypeRef::MicroTime => match value {
+                Value::String(text) => {
+                    scalar::time(text, *kind == TypeRef::MicroTime).map(Value::String).map_err(DecodeError)
+                }
+                _ => Err(DecodeError(format!("json: cannot unmarshal {} into Go value of type string", go_kind(value)))),
+            },
+            TypeRef::Quantity => {
+                let text = match value {
+                    Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                };
+                scalar::quantity(&text).map(Value::String).map_err(DecodeError)
+            }
+        }
+    }
+
+    fn list(&mut self, inner: &TypeRef, value: &Value, kind: &TypeRef) -> Result<Value, DecodeError> {
+        let Value::Array(items) = value else { return Err(self.mismatch(value, &self.go_type(kind))) };
+        let mut decoded = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let length = self.indexed.len();
+            self.indexed.push_str(&format!("[{index}]"));
+            let value = if item.is_null() { zero(self.tables, inner) } else { self.value(inner, item)? };
+            decoded.push(value);
+            self.indexed.truncate(length);
+        }
+        Ok(Value::Array(decoded))
+    }
+
+    fn map(&mut self, inner: &TypeRef, value: &Value, kind: &TypeRef) -> Result<Value, DecodeError> {
+        let Value::Object(members) = value else { return Err(self.mismatch(value, &self.go_type(kind))) };
+        let mut sorted = BTreeMap::new();
+        for (name, member) in members {
+            let length = self.indexed.len();
+            self.indexed.push('.');
+            self.indexed.push_str(name);
+            let value = if member.is_null() { zero(self.tables, inner) } else { self.value(inner, member)? };
+            sorted.insert(name.clone(), value);
+            self.indexed.truncate(length);
+        }
+        Ok(Value::Object(sorted.into_iter().collect()))
+    }
+
+    fn number(&self, kind: &TypeRef, value: &Value) -> Result<Value, DecodeError> {
+        let Value::Number(number) = value else { return Err(self.mismatch(value, &self.go_type(kind))) };
+        let fits = match kind {
+            TypeRef::Int32 => number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),
+            TypeRef::Int64 => number.as_i64().is_some(),
+            _ => true,
+        };
+        if fits { Ok(value.clone()) } else { Err(self.mismatch(value, &self.go_type(kind))) }
+    }
+
+    /// Appends a member to both paths; the former lengths undo it.
+    fn enter(&mut self, name: &str) -> (usize, usize) {
+        let lengths = (self.indexed.len(), self.plain.len());
+        for path in [&mut self.indexed, &mut self.plain] {
+            if !path.is_empty() {
+                path.push('.');
+            }
+            path.push_str(name);
+        }
+        lengths
+    }
+
+    fn leave(&mut self, (indexed, plain): (usize, usize)) {
+        self.indexed.truncate(indexed);
+        self.plain.truncate(plain);
+    }
+
+    fn mismatch(&self, value: &Value, expected: &str) -> DecodeError {
+        let found = match value {
+            Value::Number(number) if matches!(expected, "int32" | "int64") => format!("number {number}"),
+            other => go_kind(other).to_owned(),
+        };
+        DecodeError(if self.plain.is_empty() {
+            format!("json: cannot unmarshal {found} into Go value of type {expected}")
+        } else {
+            format!("json: cannot unmarshal {found} into Go struct field {}.{} of type {expected}", self.owner, self.plain)
+        })
+    }
+
+    fn go_type(&self, kind: &TypeRef) -> String {
+        match kind {
+            TypeRef::String => "string".to_owned(),
+            TypeRef::Enum(id) => format!("v1.{}", self.tables.enumeration(*id).name),
+            TypeRef::Int32 => "int32".to_owned(),
+            TypeRef::Int64 => "int64".to_owned(),
+            TypeRef::Float64 => "float64".to_owned(),
+            TypeRef::Bool => "bool".to_owned(),
+            TypeRef::Bytes => "[]uint8".to_owned(),
+            TypeRef::Time => "v1.Time".to_owned(),
+            TypeRef::MicroTime => "v1.MicroTime".to_owned(),
+            TypeRef::Quantity => "resource.Quantity".to_owned(),
+            TypeRef::IntOrString => "intstr.IntOrString".to_owned(),
+            TypeRef::Raw => "runtime.RawExtension".to_owned(),
+            TypeRef::SchemaOrArray(_) => "v1.JSONSchemaPropsOrArray".to_owned(),
+            TypeRef::SchemaOrBool(_) => "v1.JSONSchemaPropsOrBool".to_owned(),
+            TypeRef::SchemaOrStrings(_) => "v1.JSONSchemaPropsOrStringArray".to_owned(),
+            TypeRef::Message(id) => format!("v1.{}", self.tables.get(*id).name),
+            TypeRef::Pointer(inner) => self.go_type(inner),
+            TypeRef::List(inner) => format!("[]{}", self.go_type(inner)),
+            TypeRef::Map(inner) => format!("map[string]{}", self.go_type(inner)),
+        }
+    }
+}
+
+fn go_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// What the encoder writes for a field, if anything.
+fn written_form(tables: &Tables, field: &Field, value: Option<Value>) -> Option<Value> {
+    match (&field.kind, value) {
+        (TypeRef::Pointer(_) | TypeRef::Raw, Some(value)) => Some(value),
+        (TypeRef::Message(_) | TypeRef::Time | TypeRef::MicroTime | TypeRef::Quantity | TypeRef::IntOrString, value) => {
+            let value = value.unwrap_or_else(|| zero(tables, &field.kind));
+            let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
+            (!(field.omit_zero && empty)).then_some(value)
+        }
+        (_, Some(value)) if field.always_written || !is_empty(&value) => Some(value),
+        (kind, _) if field.always_written => Some(zero(tables, kind)),
+        _ => None,
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(flag) => !flag,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+    }
+}
+
+/// The zero value of a type as the encoder writes it.
+fn zero(tables: &Tables, kind: &TypeRef) -> Value {
+    match kind {
+        TypeRef::String | TypeRef::Enum(_) => "".into(),
+        TypeRef::Int32 | TypeRef::Int64 | TypeRef::Float64 | TypeRef::IntOrString => 0.into(),
+        TypeRef::Bool => false.into(),
+        TypeRef::Quantity => "0".into(),
+        TypeRef::Message(id) => Value::Object(
+            tables
+                .flat_fields(*id)
+                .into_iter()
+                .filter_map(|field| Some((field.name.to_owned(), written_form(tables, field, None)?)))
+                .collect(),
+        ),
+        _ => Value::Null,
+    }
+}
+
+/// Base64 of bytes, for values that the server itself encodes.
+#[must_use]
+pub fn encode_bytes(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::builtin::tables;
+
+    fn read(group: &str, kind: &str, value: &Value) -> Result<Decoded, DecodeError> {
+        decode(tables(), tables().kind(group, "v1", kind).expect("a kind"), value)
+    }
+
+    #[test]
+    fn unknown_members_are_reported_with_their_paths() {
+        let pod = json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "odd": 1},
+            "spec": {"containers": [{"name": "c", "bogus": true}]}, "top": 1});
+        let decoded = read("", "Pod", &pod).expect("decodes");
+        assert_eq!(decoded.unknown, ["metadata.odd", "spec.containers[0].bogus", "top"]);
+        assert_eq!(
+            decoded.value.to_string(),
+            r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","resources":{}}]},"status":{}}"#
+        );
+    }
+
+    #[test]
+    fn wrong_types_are_worded_as_the_servers_decoder_words_them() {
+        let job = json!({"spec": {"parallelism": "two"}});
+        assert_eq!(
+            read("batch", "Job", &job).expect_err("wrong type").to_string(),
+            "json: cannot unmarshal string into Go struct field JobSpec.spec.parallelism of type int32"
+        );
+        let map = json!({"data": {"a": 5}});
+        assert_eq!(
+            read("", "ConfigMap", &map).expect_err("wrong type").to_string(),
+            "json: cannot unmarshal number into Go struct field ConfigMap.data of type string"
+        );
+    }
+}

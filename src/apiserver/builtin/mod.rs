@@ -1,0 +1,53 @@
+//! The built-in kinds: their fields, and what follows from the fields.
+//!
+//! One line of `tables/*.txt` per field (number, name, type, patch and list rules, description) is the only place where
+//! a field of a built-in kind is declared. From it come the OpenAPI schemas, strict decoding, the order and omission
+//! rules of the encoder, the keys of strategic merge and the decoding of protobuf bodies.
+
+pub mod decode;
+mod model;
+mod parse;
+mod scalar;
+
+use std::sync::LazyLock;
+
+pub use model::{EnumDef, EnumId, Field, ListType, Package, PatchStrategy, Tables, TypeDef, TypeId, TypeRef};
+
+static TEXTS: [&str; 16] = [
+    include_str!("tables/meta.txt"),
+    include_str!("tables/core.txt"),
+    include_str!("tables/core-pods.txt"),
+    include_str!("tables/core-volumes.txt"),
+    include_str!("tables/batch.txt"),
+    include_str!("tables/events.txt"),
+    include_str!("tables/coordination.txt"),
+    include_str!("tables/apiextensions.txt"),
+    include_str!("tables/admissionregistration.txt"),
+    include_str!("tables/policy.txt"),
+    include_str!("tables/storage.txt"),
+    include_str!("tables/rbac.txt"),
+    include_str!("tables/certificates.txt"),
+    include_str!("tables/authorization.txt"),
+    include_str!("tables/authentication.txt"),
+    include_str!("tables/autoscaling.txt"),
+];
+
+static TABLES: LazyLock<(Tables, Vec<String>)> = LazyLock::new(|| parse::parse(&TEXTS));
+
+/// All field tables, parsed at first use.
+#[must_use]
+pub fn tables() -> &'static Tables {
+    &TABLES.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_tables_is_understood() {
+        assert_eq!(TABLES.1, Vec::<String>::new());
+        let job = tables().kind("batch", "v1", "Job").expect("the Job kind");
+        assert_eq!(tables().get(job).openapi_name(), "io.k8s.api.batch.v1.Job");
+    }
+}

@@ -1,0 +1,194 @@
+//! Field tables in memory: types refer to one another by index, texts borrow the tables that they were read from.
+
+use std::collections::HashMap;
+
+/// All types of all packages.
+#[derive(Debug, Default)]
+pub struct Tables {
+    pub(super) types: Vec<TypeDef>,
+    pub(super) enums: Vec<EnumDef>,
+    /// (group, version, kind) of the types that are objects.
+    pub(super) kinds: HashMap<(&'static str, &'static str, &'static str), TypeId>,
+    pub(super) by_openapi: HashMap<String, TypeId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TypeId(pub(super) usize);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EnumId(pub(super) usize);
+
+/// Where a type comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Package {
+    /// How other packages' tables refer to it: `core`.
+    pub alias: &'static str,
+    /// Empty for the core group.
+    pub group: &'static str,
+    pub version: &'static str,
+    /// What stands before a type's name in OpenAPI: `io.k8s.api.core.v1`.
+    pub openapi: &'static str,
+}
+
+#[derive(Debug)]
+pub struct TypeDef {
+    pub package: Package,
+    pub name: &'static str,
+    /// Whether it is a kind, with `apiVersion` and `kind` beside its fields.
+    pub object: bool,
+    pub description: &'static str,
+    /// In the order in which the encoder writes them.
+    pub fields: Vec<Field>,
+}
+
+/// A string type with a closed set of values.
+#[derive(Debug)]
+pub struct EnumDef {
+    pub name: &'static str,
+    pub values: Vec<&'static str>,
+}
+
+#[derive(Debug)]
+pub struct Field {
+    /// The field's number in the protobuf message.
+    pub number: u32,
+    /// Empty for an embedded type, whose fields stand beside this one's in JSON.
+    pub name: &'static str,
+    pub kind: TypeRef,
+    pub required: bool,
+    /// Written even when it has its zero value.
+    pub always_written: bool,
+    /// Left out when it has its zero value, even if it is a message.
+    pub omit_zero: bool,
+    pub list: Option<ListType>,
+    pub patch: PatchStrategy,
+    /// Published in OpenAPI and set by the server where the client set nothing.
+    pub default: Option<&'static str>,
+    /// Set by the server where the client set nothing, but not published.
+    pub fill: Option<&'static str>,
+    pub description: &'static str,
+}
+
+/// `x-kubernetes-list-type` and `x-kubernetes-list-map-keys`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListType {
+    Atomic,
+    Set,
+    Map(Vec<&'static str>),
+}
+
+/// How strategic merge patch treats a field.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PatchStrategy {
+    pub merge: bool,
+    pub retain_keys: bool,
+    /// The member that identifies a list item; empty for lists of scalars.
+    pub merge_key: &'static str,
+    /// The strategies as they are published.
+    pub text: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TypeRef {
+    String,
+    Enum(EnumId),
+    Int32,
+    Int64,
+    Float64,
+    Bool,
+    /// Base64 in JSON.
+    Bytes,
+    Time,
+    MicroTime,
+    Quantity,
+    IntOrString,
+    /// Any JSON: RawExtension, FieldsV1, JSON.
+    Raw,
+    /// A schema, or a list of them: `items` of a CRD's schema.
+    SchemaOrArray(TypeId),
+    /// A schema or a boolean: `additionalProperties`.
+    SchemaOrBool(TypeId),
+    /// A schema or a list of property names: `dependencies`.
+    SchemaOrStrings(TypeId),
+    Message(TypeId),
+    /// May be absent as opposed to zero.
+    Pointer(Box<TypeRef>),
+    List(Box<TypeRef>),
+    Map(Box<TypeRef>),
+}
+
+impl Tables {
+    /// The type of a served kind.
+    #[must_use]
+    pub fn kind(&self, group: &str, version: &str, kind: &str) -> Option<TypeId> {
+        self.kinds.get(&(group, version, kind)).copied()
+    }
+
+    /// The type with an OpenAPI name such as `io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`.
+    #[must_use]
+    pub fn by_openapi_name(&self, name: &str) -> Option<TypeId> {
+        self.by_openapi.get(name).copied()
+    }
+
+    /// # Panics
+    /// Never for ids of this table, the only ones that can be had.
+    #[must_use]
+    pub fn get(&self, id: TypeId) -> &TypeDef {
+        &self.types[id.0]
+    }
+
+    #[must_use]
+    pub fn enumeration(&self, id: EnumId) -> &EnumDef {
+        &self.enums[id.0]
+    }
+
+    /// The field that JSON calls `name`, looked up through embedded types.
+    #[must_use]
+    pub fn field(&self, id: TypeId, name: &str) -> Option<&Field> {
+        self.get(id).fields.iter().find_map(|field| match &field.kind {
+            TypeRef::Message(embedded) if field.name.is_empty() => self.field(*embedded, name),
+            _ => (field.name == name && !name.is_empty()).then_some(field),
+        })
+    }
+
+    /// All fields as JSON sees them: those of embedded types stand in the place of the embedding.
+    #[must_use]
+    pub fn flat_fields(&self, id: TypeId) -> Vec<&Field> {
+        let mut flat = Vec::new();
+        for field in &self.get(id).fields {
+            match &field.kind {
+                TypeRef::Message(embedded) if field.name.is_empty() => flat.extend(self.flat_fields(*embedded)),
+                _ => flat.push(field),
+            }
+        }
+        flat
+    }
+}
+
+impl TypeDef {
+    #[must_use]
+    pub fn openapi_name(&self) -> String {
+        format!("{}.{}", self.package.openapi, self.name)
+    }
+}
+
+impl TypeRef {
+    /// The type behind pointers.
+    #[must_use]
+    pub fn pointee(&self) -> &Self {
+        match self {
+            Self::Pointer(inner) => inner.pointee(),
+            other => other,
+        }
+    }
+
+    /// The message behind pointers, lists and maps, if there is one.
+    #[must_use]
+    pub fn message(&self) -> Option<TypeId> {
+        match self {
+            Self::Message(id) | Self::SchemaOrArray(id) | Self::SchemaOrBool(id) | Self::SchemaOrStrings(id) => Some(*id),
+            Self::Pointer(inner) | Self::List(inner) | Self::Map(inner) => inner.message(),
+            _ => None,
+        }
+    }
+}

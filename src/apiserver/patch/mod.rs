@@ -1,0 +1,4 @@
+//! Patch formats that need the schema of the patched kind. JSON patch and JSON merge patch need none and stay with the
+//! registry.
+
+pub mod strategic;
