@@ -31,7 +31,8 @@ pub struct DecodeError(String);
 /// # Errors
 /// The first wrong type in the order of the document.
 pub fn decode(tables: &Tables, id: TypeId, value: &Value) -> Result<Decoded, DecodeError> {
-    let mut decoder = Decoder { tables, unknown: Vec::new(), indexed: String::new(), plain: String::new(), owner: "" };
+    let mut decoder =
+        Decoder { tables, unknown: Vec::new(), indexed: String::new(), plain: String::new(), owner: "" };
     let value = decoder.message(id, value)?;
     Ok(Decoded { value, unknown: decoder.unknown })
 }
@@ -50,7 +51,9 @@ struct Decoder<'t> {
 impl Decoder<'_> {
     fn message(&mut self, id: TypeId, value: &Value) -> Result<Value, DecodeError> {
         let definition = self.tables.get(id);
-        let Value::Object(members) = value else { return Err(self.mismatch(value, &format!("v1.{}", definition.name))) };
+        let Value::Object(members) = value else {
+            return Err(self.mismatch(value, &format!("v1.{}", definition.name)));
+        };
         let owner = std::mem::replace(&mut self.owner, definition.name);
         let mut decoded: BTreeMap<&str, Value> = BTreeMap::new();
         for (name, member) in members {
@@ -102,13 +105,15 @@ impl Decoder<'_> {
             TypeRef::Raw => Ok(value.clone()),
             TypeRef::List(inner) => self.list(inner, value, kind),
             TypeRef::Map(inner) => self.map(inner, value, kind),
-            TypeRef::SchemaOrArray(id) | TypeRef::SchemaOrBool(id) | TypeRef::SchemaOrStrings(id) => match value {
-                Value::Object(_) => self.message(*id, value),
-                Value::Array(_) if matches!(kind, TypeRef::SchemaOrArray(_)) => {
-                    self.list(&TypeRef::Message(*id), value, kind)
+            TypeRef::SchemaOrArray(id) | TypeRef::SchemaOrBool(id) | TypeRef::SchemaOrStrings(id) => {
+                match value {
+                    Value::Object(_) => self.message(*id, value),
+                    Value::Array(_) if matches!(kind, TypeRef::SchemaOrArray(_)) => {
+                        self.list(&TypeRef::Message(*id), value, kind)
+                    }
+                    other => Ok(other.clone()),
                 }
-                other => Ok(other.clone()),
-            },
+            }
             TypeRef::String | TypeRef::Enum(_) => match value {
                 Value::String(_) => Ok(value.clone()),
                 _ => Err(self.mismatch(value, &self.go_type(kind))),
@@ -121,7 +126,10 @@ impl Decoder<'_> {
             TypeRef::IntOrString => match value {
                 Value::String(_) => Ok(value.clone()),
                 Value::Number(_) => self.number(&TypeRef::Int32, value),
-                _ => Err(DecodeError(format!("json: cannot unmarshal {} into Go value of type string", go_kind(value)))),
+                _ => Err(DecodeError(format!(
+                    "json: cannot unmarshal {} into Go value of type string",
+                    go_kind(value)
+                ))),
             },
             TypeRef::Bytes => match value {
                 Value::String(text) => scalar::base64(text).map(Value::String).map_err(DecodeError),
@@ -131,7 +139,10 @@ impl Decoder<'_> {
                 Value::String(text) => {
                     scalar::time(text, *kind == TypeRef::MicroTime).map(Value::String).map_err(DecodeError)
                 }
-                _ => Err(DecodeError(format!("json: cannot unmarshal {} into Go value of type string", go_kind(value)))),
+                _ => Err(DecodeError(format!(
+                    "json: cannot unmarshal {} into Go value of type string",
+                    go_kind(value)
+                ))),
             },
             TypeRef::Quantity => {
                 let text = match value {
@@ -205,7 +216,10 @@ impl Decoder<'_> {
         DecodeError(if self.plain.is_empty() {
             format!("json: cannot unmarshal {found} into Go value of type {expected}")
         } else {
-            format!("json: cannot unmarshal {found} into Go struct field {}.{} of type {expected}", self.owner, self.plain)
+            format!(
+                "json: cannot unmarshal {found} into Go struct field {}.{} of type {expected}",
+                self.owner, self.plain
+            )
         })
     }
 
@@ -249,7 +263,14 @@ fn go_kind(value: &Value) -> &'static str {
 fn written_form(tables: &Tables, field: &Field, value: Option<Value>) -> Option<Value> {
     match (&field.kind, value) {
         (TypeRef::Pointer(_) | TypeRef::Raw, Some(value)) => Some(value),
-        (TypeRef::Message(_) | TypeRef::Time | TypeRef::MicroTime | TypeRef::Quantity | TypeRef::IntOrString, value) => {
+        (
+            TypeRef::Message(_)
+            | TypeRef::Time
+            | TypeRef::MicroTime
+            | TypeRef::Quantity
+            | TypeRef::IntOrString,
+            value,
+        ) => {
             let value = value.unwrap_or_else(|| zero(tables, &field.kind));
             let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
             (!(field.omit_zero && empty)).then_some(value)

@@ -157,7 +157,9 @@ impl Tables {
         let mut flat = Vec::new();
         for field in &self.get(id).fields {
             match &field.kind {
-                TypeRef::Message(embedded) if field.name.is_empty() => flat.extend(self.flat_fields(*embedded)),
+                TypeRef::Message(embedded) if field.name.is_empty() => {
+                    flat.extend(self.flat_fields(*embedded))
+                }
                 _ => flat.push(field),
             }
         }
@@ -186,7 +188,10 @@ impl TypeRef {
     #[must_use]
     pub fn message(&self) -> Option<TypeId> {
         match self {
-            Self::Message(id) | Self::SchemaOrArray(id) | Self::SchemaOrBool(id) | Self::SchemaOrStrings(id) => Some(*id),
+            Self::Message(id)
+            | Self::SchemaOrArray(id)
+            | Self::SchemaOrBool(id)
+            | Self::SchemaOrStrings(id) => Some(*id),
             Self::Pointer(inner) | Self::List(inner) | Self::Map(inner) => inner.message(),
             _ => None,
         }

@@ -15,7 +15,9 @@
 
 use std::collections::HashMap;
 
-use super::model::{EnumDef, EnumId, Field, ListType, Package, PatchStrategy, Tables, TypeDef, TypeId, TypeRef};
+use super::model::{
+    EnumDef, EnumId, Field, ListType, Package, PatchStrategy, Tables, TypeDef, TypeId, TypeRef,
+};
 
 #[derive(Clone, Copy)]
 enum Named {
@@ -62,7 +64,9 @@ fn declare(texts: &[&'static str], tables: &mut Tables) -> Names {
                 package = Some(header);
                 continue;
             }
-            let (Some(package), false) = (package, line.is_empty() || line.starts_with([' ', '#'])) else { continue };
+            let (Some(package), false) = (package, line.is_empty() || line.starts_with([' ', '#'])) else {
+                continue;
+            };
             if let Some((name, values)) = line.split_once(" = ") {
                 let id = EnumId(tables.enums.len());
                 tables.enums.push(EnumDef { name, values: values.split_whitespace().collect() });

@@ -4,13 +4,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 
-const QUANTITY_FORM: &str = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+const QUANTITY_FORM: &str =
+    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /// A time in UTC: to the second, or to the microsecond.
 pub(super) fn time(text: &str, micro: bool) -> Result<String, String> {
     let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
-    let parsed: Timestamp =
-        text.parse().map_err(|_| format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\""))?;
+    let parsed: Timestamp = text
+        .parse()
+        .map_err(|_| format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\""))?;
     let format = if micro { "%Y-%m-%dT%H:%M:%S.%6fZ" } else { "%Y-%m-%dT%H:%M:%SZ" };
     Ok(parsed.strftime(format).to_string())
 }
@@ -20,7 +22,8 @@ pub(super) fn base64(text: &str) -> Result<String, String> {
     let joined: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     let bytes = STANDARD.decode(&joined).map_err(|error| {
         let at = match error {
-            base64::DecodeError::InvalidByte(offset, _) | base64::DecodeError::InvalidLastSymbol { offset, .. } => offset,
+            base64::DecodeError::InvalidByte(offset, _)
+            | base64::DecodeError::InvalidLastSymbol { offset, .. } => offset,
             base64::DecodeError::InvalidLength(length) => length - length % 4,
             base64::DecodeError::InvalidPadding => joined.len() - joined.len() % 4,
         };
@@ -72,8 +75,18 @@ fn canonical_quantity(text: &str) -> Option<String> {
 }
 
 fn suffix_scale(suffix: &str) -> Option<(Base, i32)> {
-    const DECIMAL: [(&str, i32); 10] =
-        [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
+    const DECIMAL: [(&str, i32); 10] = [
+        ("n", -9),
+        ("u", -6),
+        ("m", -3),
+        ("", 0),
+        ("k", 3),
+        ("M", 6),
+        ("G", 9),
+        ("T", 12),
+        ("P", 15),
+        ("E", 18),
+    ];
     const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
     if let Some((_, exponent)) = DECIMAL.iter().find(|(name, _)| *name == suffix) {
         return Some((Base::Decimal, *exponent));

@@ -88,7 +88,9 @@ impl<'t> Merger<'t> {
         Ok(match change {
             Value::Object(change) => Value::Object(self.object(message_of(field), Map::new(), change)?),
             Value::Array(items) => match field {
-                Some(field) if field.patch.merge => Value::Array(self.list(Some(field), Vec::new(), items, None)?),
+                Some(field) if field.patch.merge => {
+                    Value::Array(self.list(Some(field), Vec::new(), items, None)?)
+                }
                 _ => change.clone(),
             },
             scalar => scalar.clone(),
@@ -130,10 +132,14 @@ impl<'t> Merger<'t> {
             let action = directive(change)?;
             // `{"$patch": "replace"}` alone makes the rest of the list the whole list.
             if action == Some(Directive::Replace) && !change.contains_key(merge_key) {
-                replaced = Some(patch.iter().filter(|item| item.get(DIRECTIVE).is_none()).cloned().collect::<Vec<_>>());
+                replaced = Some(
+                    patch.iter().filter(|item| item.get(DIRECTIVE).is_none()).cloned().collect::<Vec<_>>(),
+                );
                 break;
             }
-            let key = change.get(merge_key).ok_or_else(|| PatchError::NoMergeKey { item: item.to_string(), key: merge_key })?;
+            let key = change
+                .get(merge_key)
+                .ok_or_else(|| PatchError::NoMergeKey { item: item.to_string(), key: merge_key })?;
             let position = merged.iter().position(|current| current.get(merge_key) == Some(key));
             match (action, position) {
                 (Some(Directive::Delete), _) => merged.retain(|current| current.get(merge_key) != Some(key)),
@@ -146,13 +152,19 @@ impl<'t> Merger<'t> {
                         }
                     }
                 }
-                (_, None) => merged.push(Value::Object(self.object(message_of(Some(field)), Map::new(), change)?)),
+                (_, None) => {
+                    merged.push(Value::Object(self.object(message_of(Some(field)), Map::new(), change)?))
+                }
             }
         }
         Ok(in_order(replaced.unwrap_or(merged), patch, order, merge_key))
     }
 
-    fn delete_primitives(&self, original: &mut Map<String, Value>, patch: &Map<String, Value>) -> Result<(), PatchError> {
+    fn delete_primitives(
+        &self,
+        original: &mut Map<String, Value>,
+        patch: &Map<String, Value>,
+    ) -> Result<(), PatchError> {
         for (name, removed) in patch {
             let Some(target) = name.strip_prefix(DELETE_FROM_PRIMITIVES) else { continue };
             let removed = removed.as_array().ok_or(PatchError::DirectiveFormat("deleteFromPrimitiveList"))?;
@@ -176,8 +188,9 @@ impl<'t> Merger<'t> {
             if patch.contains_key(target) {
                 continue;
             }
-            let merge_key =
-                kind.and_then(|kind| self.tables.field(kind, target)).map_or("", |field| field.patch.merge_key);
+            let merge_key = kind
+                .and_then(|kind| self.tables.field(kind, target))
+                .map_or("", |field| field.patch.merge_key);
             if let Some(Value::Array(items)) = original.get_mut(target) {
                 *items = in_order(std::mem::take(items), &[], Some(order), merge_key);
             }
@@ -229,7 +242,8 @@ fn in_order(items: Vec<Value>, patch: &[Value], order: Option<&Vec<Value>>, merg
     let Some(order) = order else { return items };
     let identity = |item: &Value| if merge_key.is_empty() { item.clone() } else { item[merge_key].clone() };
     let rank = |item: &Value| order.iter().position(|wanted| identity(wanted) == identity(item));
-    let (mut listed, unlisted): (Vec<_>, Vec<_>) = items.iter().cloned().partition(|item| rank(item).is_some());
+    let (mut listed, unlisted): (Vec<_>, Vec<_>) =
+        items.iter().cloned().partition(|item| rank(item).is_some());
     listed.sort_by_key(|item| rank(item));
     let from_server = |item: &Value| !patch.iter().any(|change| identity(change) == identity(item));
     for item in unlisted {
@@ -267,8 +281,9 @@ mod tests {
     fn keyed_lists_are_merged_item_by_item() {
         let original = containers(&json!([{"name": "a", "image": "1"}, {"name": "b", "image": "2"}]));
         let patch = containers(&json!([{"name": "b", "image": "3"}, {"name": "c", "image": "4"}]));
-        let expected =
-            containers(&json!([{"name": "a", "image": "1"}, {"name": "b", "image": "3"}, {"name": "c", "image": "4"}]));
+        let expected = containers(
+            &json!([{"name": "a", "image": "1"}, {"name": "b", "image": "3"}, {"name": "c", "image": "4"}]),
+        );
         assert_eq!(patched(&original, &patch), Ok(expected));
     }
 
