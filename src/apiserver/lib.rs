@@ -5,3 +5,5 @@ mod digest;
 pub mod discovery;
 pub mod patch;
 pub mod resources;
+pub mod status;
+pub mod store;

@@ -1,0 +1,405 @@
+//! Refusals, in the form every Kubernetes client understands: a `meta/v1` Status with code, reason, message, details.
+//! The wording is kube-apiserver's; constructors are named after the condition, not after the HTTP code.
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+use crate::resources::ResourceInfo;
+
+/// One field that is wrong: a `StatusCause`, and one part of the message of an `Invalid` status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// `FieldValueInvalid`, `FieldValueRequired`, …
+    pub reason: String,
+    /// `spec.containers[0].image`; `<nil>` where Kubernetes names no field.
+    pub field: String,
+    /// The text after the field: `Invalid value: "x": must be lower case`.
+    pub message: String,
+}
+
+impl Cause {
+    fn new(reason: &str, field: impl Into<String>, message: String) -> Self {
+        Self { reason: reason.to_owned(), field: field.into(), message }
+    }
+
+    /// `value` is printed as Go prints it in such messages: strings quoted, other scalars bare, the rest as JSON.
+    #[must_use]
+    pub fn invalid(field: impl Into<String>, value: &Value, detail: &str) -> Self {
+        Self::new("FieldValueInvalid", field, format!("Invalid value: {}: {detail}", shown(value)))
+    }
+
+    #[must_use]
+    pub fn required(field: impl Into<String>, detail: &str) -> Self {
+        let message =
+            if detail.is_empty() { "Required value".to_owned() } else { format!("Required value: {detail}") };
+        Self::new("FieldValueRequired", field, message)
+    }
+
+    #[must_use]
+    pub fn forbidden(field: impl Into<String>, detail: &str) -> Self {
+        Self::new("FieldValueForbidden", field, format!("Forbidden: {detail}"))
+    }
+
+    #[must_use]
+    pub fn unsupported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
+        let supported = supported.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+        let message = format!("Unsupported value: {}: supported values: {supported}", shown(value));
+        Self::new("FieldValueNotSupported", field, message)
+    }
+
+    #[must_use]
+    pub fn too_long(field: impl Into<String>, limit: usize) -> Self {
+        Self::new("FieldValueTooLong", field, format!("Too long: may not be more than {limit} bytes"))
+    }
+
+    #[must_use]
+    pub fn duplicate(field: impl Into<String>, value: &Value) -> Self {
+        Self::new("FieldValueDuplicate", field, format!("Duplicate value: {}", shown(value)))
+    }
+
+    fn to_value(&self) -> Value {
+        json!({"reason": self.reason, "message": self.message, "field": self.field})
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.message)
+    }
+}
+
+/// A value as it stands in a field error's text.
+#[must_use]
+pub fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => go_quoted(text),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+/// Go's `%q`: control characters as `\x00`, everything printable as it is.
+#[must_use]
+pub fn go_quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{b}' => out.push_str("\\v"),
+            '\u{c}' => out.push_str("\\f"),
+            c if u32::from(c) < 0x20 || c == '\u{7f}' => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A refusal. Boxed, because it travels in every `Result` of the server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal(Box<Body>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Body {
+    code: u16,
+    reason: &'static str,
+    message: String,
+    details: Option<Details>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Details {
+    name: String,
+    group: String,
+    kind: String,
+    uid: String,
+    causes: Vec<Cause>,
+    retry_after_seconds: u32,
+}
+
+impl Refusal {
+    fn bare(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self(Box::new(Body { code, reason, message: message.into(), details: None }))
+    }
+
+    fn detailed(code: u16, reason: &'static str, message: String, details: Details) -> Self {
+        Self(Box::new(Body { code, reason, message, details: Some(details) }))
+    }
+
+    fn about(info: &ResourceInfo, name: &str) -> Details {
+        Details {
+            name: name.to_owned(),
+            group: info.group.clone(),
+            kind: info.plural.clone(),
+            ..Details::default()
+        }
+    }
+
+    #[must_use]
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::bare(400, "BadRequest", message)
+    }
+
+    #[must_use]
+    pub fn unauthorized() -> Self {
+        Self::bare(401, "Unauthorized", "Unauthorized")
+    }
+
+    #[must_use]
+    pub fn forbidden(info: &ResourceInfo, name: &str, why: &str) -> Self {
+        let message = format!("{} \"{name}\" is forbidden: {why}", info.group_resource());
+        Self::detailed(403, "Forbidden", message, Self::about(info, name))
+    }
+
+    #[must_use]
+    pub fn not_found(info: &ResourceInfo, name: &str) -> Self {
+        let message = format!("{} \"{name}\" not found", info.group_resource());
+        Self::detailed(404, "NotFound", message, Self::about(info, name))
+    }
+
+    /// No such resource below a served group and version.
+    #[must_use]
+    pub fn unknown_path() -> Self {
+        Self::generic(404, "NotFound", "the server could not find the requested resource")
+    }
+
+    #[must_use]
+    pub fn method_not_allowed() -> Self {
+        Self::generic(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+    }
+
+    #[must_use]
+    pub fn verb_not_supported(info: &ResourceInfo, verb: &str) -> Self {
+        let message = format!("{verb} is not supported on resources of kind \"{}\"", info.group_resource());
+        Self::detailed(405, "MethodNotAllowed", message, Self::about(info, ""))
+    }
+
+    #[must_use]
+    pub fn not_acceptable(accepted: &[&str]) -> Self {
+        let message = format!("only the following media types are accepted: {}", accepted.join(", "));
+        Self::bare(406, "NotAcceptable", message)
+    }
+
+    #[must_use]
+    pub fn already_exists(info: &ResourceInfo, name: &str) -> Self {
+        let message = format!("{} \"{name}\" already exists", info.group_resource());
+        Self::detailed(409, "AlreadyExists", message, Self::about(info, name))
+    }
+
+    #[must_use]
+    pub fn conflict(info: &ResourceInfo, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {} \"{name}\": {why}", info.group_resource());
+        Self::detailed(409, "Conflict", message, Self::about(info, name))
+    }
+
+    /// A precondition of a DELETE that does not hold: this one message names the kind, not the resource.
+    #[must_use]
+    pub fn precondition_failed(info: &ResourceInfo, name: &str, why: &str) -> Self {
+        let mut refusal = Self::conflict(info, name, why);
+        refusal.0.message =
+            format!("Operation cannot be fulfilled on {} \"{name}\": {why}", qualified_kind(info));
+        if let Some(details) = &mut refusal.0.details {
+            details.kind.clone_from(&info.kind);
+        }
+        refusal
+    }
+
+    #[must_use]
+    pub fn modified(info: &ResourceInfo, name: &str) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(info, name, why)
+    }
+
+    /// A list or watch from a revision that is no longer kept.
+    #[must_use]
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::bare(410, "Expired", message)
+    }
+
+    #[must_use]
+    pub fn too_large(limit: usize) -> Self {
+        let message = format!("Request entity too large: limit is {limit}");
+        Self::bare(413, "RequestEntityTooLarge", message)
+    }
+
+    #[must_use]
+    pub fn unsupported_media_type(accepted: &[&str]) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            accepted.join(", ")
+        );
+        Self::bare(415, "UnsupportedMediaType", message)
+    }
+
+    #[must_use]
+    pub fn unsupported_because(why: &str) -> Self {
+        Self::bare(415, "UnsupportedMediaType", why)
+    }
+
+    #[must_use]
+    pub fn unmatched_media_type() -> Self {
+        Self::generic(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+    }
+
+    #[must_use]
+    pub fn invalid(info: &ResourceInfo, name: &str, causes: Vec<Cause>) -> Self {
+        Self::invalid_kind(&info.group, &info.kind, name, causes)
+    }
+
+    /// `Widget.example.dev "name" is invalid: …`; an empty kind is printed as Kubernetes prints it, as nothing.
+    #[must_use]
+    pub fn invalid_kind(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {
+        let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let message = match distinct(&causes).as_slice() {
+            [] => format!("{qualified} \"{name}\" is invalid"),
+            [one] => format!("{qualified} \"{name}\" is invalid: {one}"),
+            many => format!("{qualified} \"{name}\" is invalid: [{}]", many.join(", ")),
+        };
+        let details = Details {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            causes,
+            ..Details::default()
+        };
+        Self::detailed(422, "Invalid", message, details)
+    }
+
+    /// A patch that cannot be applied; Kubernetes says no more than this.
+    #[must_use]
+    pub fn unprocessable() -> Self {
+        Self::generic(422, "Invalid", "the server rejected our request due to an error in our request")
+    }
+
+    #[must_use]
+    pub fn too_many_requests(message: &str, retry_after_seconds: u32) -> Self {
+        let details = Details { retry_after_seconds, ..Details::default() };
+        Self::detailed(429, "TooManyRequests", message.to_owned(), details)
+    }
+
+    #[must_use]
+    pub fn internal(message: impl Into<String>) -> Self {
+        let message = message.into();
+        let cause = Cause { reason: String::new(), field: String::new(), message: message.clone() };
+        let details = Details { causes: vec![cause], ..Details::default() };
+        Self::detailed(500, "InternalError", format!("Internal error occurred: {message}"), details)
+    }
+
+    /// An error for which Kubernetes has no reason: code 500 with the bare text.
+    #[must_use]
+    pub fn unclassified(message: impl Into<String>) -> Self {
+        Self::bare(500, "", message)
+    }
+
+    #[must_use]
+    pub fn not_implemented(message: impl Into<String>) -> Self {
+        Self::bare(501, "NotImplemented", message)
+    }
+
+    /// What an admission plug-in answers when it denies: its own code, reason and message.
+    #[must_use]
+    pub fn denied(code: u16, reason: &'static str, message: String) -> Self {
+        Self::detailed(code, reason, message, Details::default())
+    }
+
+    fn generic(code: u16, reason: &'static str, message: &str) -> Self {
+        Self::detailed(code, reason, message.to_owned(), Details::default())
+    }
+
+    #[must_use]
+    pub fn code(&self) -> u16 {
+        self.0.code
+    }
+
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        self.0.reason
+    }
+
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The Status document.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let Body { code, reason, message, details } = &*self.0;
+        let mut status = Map::new();
+        status.insert("kind".into(), "Status".into());
+        status.insert("apiVersion".into(), "v1".into());
+        status.insert("metadata".into(), json!({}));
+        status.insert("status".into(), "Failure".into());
+        status.insert("message".into(), message.as_str().into());
+        if !reason.is_empty() {
+            status.insert("reason".into(), (*reason).into());
+        }
+        if let Some(details) = details {
+            status.insert("details".into(), details.to_value());
+        }
+        status.insert("code".into(), (*code).into());
+        Value::Object(status)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl Details {
+    fn to_value(&self) -> Value {
+        let Self { name, group, kind, uid, causes, retry_after_seconds } = self;
+        let mut out = Map::new();
+        for (key, text) in [("name", name), ("group", group), ("kind", kind), ("uid", uid)] {
+            if !text.is_empty() {
+                out.insert(key.into(), text.as_str().into());
+            }
+        }
+        if !causes.is_empty() {
+            out.insert("causes".into(), causes.iter().map(cause_value).collect());
+        }
+        if *retry_after_seconds > 0 {
+            out.insert("retryAfterSeconds".into(), (*retry_after_seconds).into());
+        }
+        Value::Object(out)
+    }
+}
+
+fn cause_value(cause: &Cause) -> Value {
+    if cause.field.is_empty() { json!({"message": cause.message}) } else { cause.to_value() }
+}
+
+/// The message names each distinct error once, while the causes keep every one of them.
+fn distinct(causes: &[Cause]) -> Vec<String> {
+    let mut seen = Vec::with_capacity(causes.len());
+    for cause in causes {
+        let text = cause.to_string();
+        if !seen.contains(&text) {
+            seen.push(text);
+        }
+    }
+    seen
+}
+
+fn qualified_kind(info: &ResourceInfo) -> String {
+    if info.group.is_empty() { info.kind.clone() } else { format!("{}.{}", info.kind, info.group) }
+}
+
+/// The answer to a DELETE that removed the object at once.
+#[must_use]
+pub fn deleted(info: &ResourceInfo, name: &str, uid: &str) -> Value {
+    let details = Details { uid: uid.to_owned(), ..Refusal::about(info, name) };
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details.to_value()})
+}

@@ -1,0 +1,221 @@
+//! The versioned store: every object with its recent history, one revision counter for all of them.
+//!
+//! Reads are consistent at one revision, also across the pages of a list; writers state which revision they replace.
+//! History is bounded: what is older than the retained events of a resource answers [`StoreError::Compacted`].
+//! A [`Backend`] makes writes durable; without one the store lives in memory only. A write becomes visible to readers
+//! and watchers only once the backend holds it.
+
+mod backend;
+mod core;
+mod redb;
+mod watch;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use self::backend::Committer;
+pub use self::backend::{Backend, BackendError, Image, Record};
+use self::core::Shared;
+pub use self::redb::RedbBackend;
+pub use self::watch::Subscription;
+
+/// The value of the one counter that all writes raise: what clients see as `resourceVersion`.
+pub type Revision = u64;
+
+/// Where an object lies: the resource's storage key, its namespace (empty for cluster scope) and its name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    pub resource: Arc<str>,
+    pub namespace: String,
+    pub name: String,
+}
+
+/// An object as it stands in the store; `metadata.resourceVersion` holds `revision`.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    pub revision: Revision,
+    pub object: Arc<Value>,
+}
+
+/// What a writer believes about the object that it replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    Absent,
+    Revision(Revision),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    Added,
+    Modified,
+    Deleted,
+}
+
+/// One change, as watchers see it.
+#[derive(Debug)]
+pub struct Event {
+    pub revision: Revision,
+    pub kind: EventKind,
+    pub namespace: String,
+    /// The object after the change; of a deletion the last state, with the deletion's resourceVersion.
+    pub object: Arc<Value>,
+    /// The object before the change.
+    pub previous: Option<Arc<Value>>,
+}
+
+/// One page of a list.
+#[derive(Debug)]
+pub struct Page {
+    pub revision: Revision,
+    pub items: Vec<Stored>,
+    /// Objects after this page, before any selector.
+    pub remaining: usize,
+}
+
+/// Which part of a resource to list.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Range<'a> {
+    pub namespace: Option<&'a str>,
+    /// Start after this namespace and name.
+    pub after: Option<(&'a str, &'a str)>,
+    /// The state at this revision; the newest when absent.
+    pub at: Option<Revision>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The object is not what the writer expected; it is now at this revision, or absent.
+    #[error("the object is at revision {0:?}")]
+    Conflict(Option<Revision>),
+    #[error("history before revision {compacted} is gone")]
+    Compacted { compacted: Revision },
+    #[error("revision {wanted} is above the newest one, {newest}")]
+    Future { wanted: Revision, newest: Revision },
+    #[error("the store cannot write: {0}")]
+    Backend(String),
+}
+
+#[derive(Clone, Debug)]
+pub struct Store {
+    shared: Arc<Shared>,
+    committer: Option<Committer>,
+}
+
+impl Store {
+    /// A store that forgets everything when it is dropped.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self { shared: Arc::new(Shared::new()), committer: None }
+    }
+
+    /// A store whose content survives the process: what `backend` holds is loaded now, and every write goes to it
+    /// before it is acknowledged.
+    ///
+    /// # Errors
+    /// When the backend's content cannot be read, or its thread cannot be started.
+    pub fn open(backend: Box<dyn Backend>) -> Result<Self, BackendError> {
+        let image = backend.load()?;
+        let shared = Arc::new(Shared::from_image(image));
+        let committer = Committer::start(backend, Arc::clone(&shared))?;
+        Ok(Self { shared, committer: Some(committer) })
+    }
+
+    /// The newest revision that readers may see.
+    #[must_use]
+    pub fn revision(&self) -> Revision {
+        self.shared.published()
+    }
+
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Option<Stored> {
+        self.shared.get(key, self.revision())
+    }
+
+    /// The newest state, also where it is not durable yet: what a writer has to build on.
+    #[must_use]
+    pub fn latest(&self, key: &Key) -> Option<Stored> {
+        self.shared.get(key, Revision::MAX)
+    }
+
+    /// Objects in order of namespace and name. `take` decides on each whether it belongs to the page, and the page
+    /// ends when `limit` objects were taken (0: no limit).
+    ///
+    /// # Errors
+    /// [`StoreError::Compacted`] or [`StoreError::Future`] when `range.at` cannot be shown.
+    pub fn list(
+        &self,
+        resource: &str,
+        range: Range<'_>,
+        limit: usize,
+        take: &mut dyn FnMut(&Stored) -> bool,
+    ) -> Result<Page, StoreError> {
+        self.shared.list(resource, range, limit, take)
+    }
+
+    /// All changes after `revision`, in order.
+    ///
+    /// # Errors
+    /// [`StoreError::Compacted`] when some of them are gone already.
+    pub fn watch(&self, resource: &str, revision: Revision) -> Result<Subscription, StoreError> {
+        self.shared.oldest_ok(resource, revision)?;
+        Ok(Subscription::new(Arc::clone(&self.shared), resource, revision))
+    }
+
+    /// Stores `object` under `key`; its resourceVersion is set here. Answers the stored object.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] when the object is not as expected; [`StoreError::Backend`] when it cannot be kept.
+    pub async fn put(&self, key: &Key, expect: Expect, object: Value) -> Result<Stored, StoreError> {
+        let mut durable = None;
+        let stored = self.shared.put(key, expect, object, |revision, object| {
+            durable = self.submit(key, revision, Some(Arc::clone(object)));
+        })?;
+        self.settle(key, stored.revision, durable).await?;
+        Ok(stored)
+    }
+
+    /// Removes the object at `expected`; `last` is its state for watchers.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub async fn delete(&self, key: &Key, expected: Revision, last: Value) -> Result<Revision, StoreError> {
+        let mut durable = None;
+        let revision = self.shared.delete(key, expected, last, |revision| {
+            durable = self.submit(key, revision, None);
+        })?;
+        self.settle(key, revision, durable).await?;
+        Ok(revision)
+    }
+
+    /// Forgets history up to `revision`, as etcd's compaction does.
+    pub fn compact(&self, revision: Revision) {
+        self.shared.compact(revision.min(self.revision()));
+    }
+
+    fn submit(&self, key: &Key, revision: Revision, object: Option<Arc<Value>>) -> Option<Durable> {
+        let committer = self.committer.as_ref()?;
+        let (done, durable) = oneshot::channel();
+        committer.submit(Record { key: key.clone(), revision, object }, done);
+        Some(durable)
+    }
+
+    async fn settle(
+        &self,
+        key: &Key,
+        revision: Revision,
+        durable: Option<Durable>,
+    ) -> Result<(), StoreError> {
+        let Some(durable) = durable else {
+            self.shared.publish(revision, &[&key.resource]);
+            return Ok(());
+        };
+        match durable.await {
+            Ok(outcome) => outcome.map_err(StoreError::Backend),
+            Err(_) => Err(StoreError::Backend("the writer thread ended".to_owned())),
+        }
+    }
+}
+
+type Durable = oneshot::Receiver<Result<(), String>>;

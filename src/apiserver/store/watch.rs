@@ -1,0 +1,53 @@
+//! One watcher's place in the history of a resource.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::core::Shared;
+use super::{Event, Revision, StoreError};
+
+#[derive(Debug)]
+pub struct Subscription {
+    shared: Arc<Shared>,
+    resource: String,
+    seen: Revision,
+    wake: watch::Receiver<Revision>,
+}
+
+impl Subscription {
+    pub(super) fn new(shared: Arc<Shared>, resource: &str, seen: Revision) -> Self {
+        let wake = shared.wake(resource);
+        Self { shared, resource: resource.to_owned(), seen, wake }
+    }
+
+    /// Everything that was read so far is at or below this revision.
+    #[must_use]
+    pub fn seen(&self) -> Revision {
+        self.seen
+    }
+
+    /// What became visible since the last call, without waiting. Nothing of the resource is missing up to
+    /// [`Self::seen`] afterwards.
+    ///
+    /// # Errors
+    /// [`StoreError::Compacted`] when this watcher was too slow.
+    pub fn drain(&mut self) -> Result<Vec<Arc<Event>>, StoreError> {
+        self.wake.mark_unchanged();
+        let upto = self.shared.published();
+        if upto <= self.seen {
+            return Ok(Vec::new());
+        }
+        let events = self.shared.events(&self.resource, self.seen, upto)?;
+        self.seen = upto;
+        Ok(events)
+    }
+
+    /// Waits until [`Self::drain`] may find something.
+    pub async fn changed(&mut self) {
+        if self.wake.changed().await.is_err() {
+            // The store is gone: nothing will ever change again.
+            std::future::pending::<()>().await;
+        }
+    }
+}
