@@ -74,7 +74,9 @@ impl fmt::Display for Cause {
 pub fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => go_quoted(text),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            value.to_string()
+        }
     }
 }
 
@@ -173,7 +175,11 @@ impl Refusal {
 
     #[must_use]
     pub fn method_not_allowed() -> Self {
-        Self::generic(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+        Self::generic(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        )
     }
 
     #[must_use]
@@ -214,7 +220,8 @@ impl Refusal {
 
     #[must_use]
     pub fn modified(info: &ResourceInfo, name: &str) -> Self {
-        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        let why =
+            "the object has been modified; please apply your changes to the latest version and try again";
         Self::conflict(info, name, why)
     }
 
