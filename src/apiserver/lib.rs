@@ -3,6 +3,7 @@
 pub mod builtin;
 mod digest;
 pub mod discovery;
+pub mod openapi;
 pub mod patch;
 pub mod resources;
 pub mod status;

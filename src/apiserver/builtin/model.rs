@@ -112,9 +112,9 @@ pub enum TypeRef {
     SchemaOrStrings(TypeId),
     Message(TypeId),
     /// May be absent as opposed to zero.
-    Pointer(Box<TypeRef>),
-    List(Box<TypeRef>),
-    Map(Box<TypeRef>),
+    Pointer(Box<Self>),
+    List(Box<Self>),
+    Map(Box<Self>),
 }
 
 impl Tables {

@@ -58,7 +58,7 @@ impl<'t> Merger<'t> {
             let retained = retained.as_array().ok_or(PatchError::DirectiveFormat("retainKeys"))?;
             original.retain(|name, _| retained.iter().any(|key| key.as_str() == Some(name)));
         }
-        self.delete_primitives(&mut original, patch)?;
+        delete_primitives(&mut original, patch)?;
         for (name, change) in patch {
             if name.starts_with('$') {
                 continue;
@@ -160,21 +160,6 @@ impl<'t> Merger<'t> {
         Ok(in_order(replaced.unwrap_or(merged), patch, order, merge_key))
     }
 
-    fn delete_primitives(
-        &self,
-        original: &mut Map<String, Value>,
-        patch: &Map<String, Value>,
-    ) -> Result<(), PatchError> {
-        for (name, removed) in patch {
-            let Some(target) = name.strip_prefix(DELETE_FROM_PRIMITIVES) else { continue };
-            let removed = removed.as_array().ok_or(PatchError::DirectiveFormat("deleteFromPrimitiveList"))?;
-            if let Some(Value::Array(items)) = original.get_mut(target) {
-                items.retain(|item| !removed.contains(item));
-            }
-        }
-        Ok(())
-    }
-
     /// An order may be given for a list that the patch does not otherwise touch.
     fn reorder_untouched(
         &self,
@@ -197,6 +182,20 @@ impl<'t> Merger<'t> {
         }
         Ok(())
     }
+}
+
+fn delete_primitives(
+    original: &mut Map<String, Value>,
+    patch: &Map<String, Value>,
+) -> Result<(), PatchError> {
+    for (name, removed) in patch {
+        let Some(target) = name.strip_prefix(DELETE_FROM_PRIMITIVES) else { continue };
+        let removed = removed.as_array().ok_or(PatchError::DirectiveFormat("deleteFromPrimitiveList"))?;
+        if let Some(Value::Array(items)) = original.get_mut(target) {
+            items.retain(|item| !removed.contains(item));
+        }
+    }
+    Ok(())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,0 +1,166 @@
+//! OpenAPI v3: what `kubectl apply`, `create` and `explain` read before they talk about objects.
+//!
+//! `/openapi/v3` lists one document per group and version under an address that holds a digest of the document, so
+//! that clients may keep it for ever. Documents are made from the resource rows when first asked for. `/openapi/v2` is
+//! not offered: clients of the supported releases treat its absence as such.
+
+mod operations;
+mod paths;
+mod schemas;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
+use jiff::{Span, Timestamp, tz::TimeZone};
+use serde_json::{Map, Value, json};
+
+use crate::digest;
+use crate::discovery::groups;
+use crate::resources::ResourceInfo;
+
+/// The documents made so far. One per server.
+#[derive(Debug, Default)]
+pub struct OpenApi {
+    documents: Mutex<HashMap<String, Document>>,
+}
+
+/// The document of one group and version, good as long as the rows it was made from are the ones served.
+#[derive(Clone, Debug)]
+struct Document {
+    rows: Vec<Arc<ResourceInfo>>,
+    body: Bytes,
+    hash: String,
+}
+
+impl OpenApi {
+    /// Answers `GET` of a path below `/openapi`; `None` means 404.
+    #[must_use]
+    pub fn handle(
+        &self,
+        rows: &[Arc<ResourceInfo>],
+        path: &str,
+        query: &str,
+        headers: &HeaderMap,
+    ) -> Option<Response<Bytes>> {
+        let name = path.strip_prefix("/openapi/v3")?.trim_start_matches('/');
+        if name.is_empty() {
+            return Some(self.index(rows));
+        }
+        let document = self.document(rows, name)?;
+        Some(respond(&document, name, query, headers))
+    }
+
+    fn index(&self, rows: &[Arc<ResourceInfo>]) -> Response<Bytes> {
+        let mut paths: Vec<(String, Value)> = Vec::new();
+        for group in groups(rows) {
+            for (version, _) in &group.versions {
+                let name = document_name(group.name, version);
+                if let Some(document) = self.document(rows, &name) {
+                    paths.push((name.clone(), json!({"serverRelativeURL": address(&name, &document.hash)})));
+                }
+            }
+        }
+        paths.sort_by(|(left, _), (right, _)| left.cmp(right));
+        let index = json!({"paths": paths.into_iter().collect::<Map<_, _>>()});
+        let mut response = Response::new(Bytes::from(index.to_string()));
+        // The recorded type of the index; clients parse it as JSON all the same.
+        set(&mut response, header::CONTENT_TYPE, "text/plain; charset=utf-8");
+        set(&mut response, header::CACHE_CONTROL, "no-cache, private");
+        response
+    }
+
+    fn document(&self, rows: &[Arc<ResourceInfo>], name: &str) -> Option<Document> {
+        let served: Vec<Arc<ResourceInfo>> =
+            rows.iter().filter(|row| document_name(&row.group, &row.version) == name).cloned().collect();
+        if served.is_empty() {
+            return None;
+        }
+        let mut documents = self.documents.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = documents.get(name) {
+            let same = known.rows.len() == served.len()
+                && known.rows.iter().zip(&served).all(|(left, right)| Arc::ptr_eq(left, right));
+            if same {
+                return Some(known.clone());
+            }
+        }
+        let body = Bytes::from(render(&served).to_string());
+        let document = Document { rows: served, hash: digest::hex_upper(&body), body };
+        documents.insert(name.to_owned(), document.clone());
+        Some(document)
+    }
+}
+
+fn render(rows: &[Arc<ResourceInfo>]) -> Value {
+    let built_in = rows.iter().any(|row| row.builtin);
+    let info = if built_in {
+        json!({"title": "Kubernetes", "version": "1.36"})
+    } else {
+        json!({"title": "Kubernetes CRD Swagger", "version": "v0.1.0"})
+    };
+    let mut schemas = schemas::Schemas::default();
+    let mut paths = Map::new();
+    for row in rows {
+        paths.append(&mut paths::of_resource(row, &mut schemas));
+    }
+    json!({"openapi": "3.0.0", "info": info, "paths": sorted(paths), "components": {"schemas": sorted(schemas.finish())}})
+}
+
+fn sorted(members: Map<String, Value>) -> Map<String, Value> {
+    let mut members: Vec<_> = members.into_iter().collect();
+    members.sort_by(|(left, _), (right, _)| left.cmp(right));
+    members.into_iter().collect()
+}
+
+/// `api/v1` or `apis/GROUP/VERSION`.
+fn document_name(group: &str, version: &str) -> String {
+    if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
+}
+
+fn address(name: &str, hash: &str) -> String {
+    format!("/openapi/v3/{name}?hash={hash}")
+}
+
+/// A request that names the current hash may keep the answer for a year; one with an old hash is sent to the new
+/// address; one without a hash has to ask again each time.
+fn respond(document: &Document, name: &str, query: &str, headers: &HeaderMap) -> Response<Bytes> {
+    let asked = query.split('&').find_map(|pair| pair.strip_prefix("hash="));
+    let etag = format!("\"{}\"", document.hash);
+    let mut response = Response::new(document.body.clone());
+    if asked.is_some_and(|hash| hash != document.hash) {
+        *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+        *response.body_mut() = Bytes::new();
+        set(&mut response, header::LOCATION, &address(name, &document.hash));
+        return response;
+    }
+    let expires = asked.and_then(|_| a_year_from_now());
+    set(
+        &mut response,
+        header::CACHE_CONTROL,
+        if expires.is_some() { "public, immutable" } else { "no-cache, private" },
+    );
+    if let Some(expires) = expires {
+        set(&mut response, header::EXPIRES, &expires);
+    }
+    set(&mut response, header::ETAG, &etag);
+    set(&mut response, header::VARY, "Accept");
+    if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == etag.as_bytes()) {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        *response.body_mut() = Bytes::new();
+    } else {
+        set(&mut response, header::CONTENT_TYPE, "application/json");
+    }
+    response
+}
+
+fn a_year_from_now() -> Option<String> {
+    let then = Timestamp::now().to_zoned(TimeZone::UTC).checked_add(Span::new().years(1)).ok()?;
+    Some(then.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
+}
+
+fn set(response: &mut Response<Bytes>, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+}

@@ -1,0 +1,335 @@
+//! `components.schemas`: built-in kinds from the field tables, custom kinds from their CRD's schema with the metadata
+//! that every object has.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::builtin::{Field, ListType, TypeId, TypeRef, tables};
+use crate::resources::ResourceInfo;
+
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
+const API_VERSION: &str = "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
+const KIND: &str = "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
+const OBJECT_METADATA: &str = "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+const LIST_METADATA: &str = "Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
+
+/// The schemas that a document needs, collected while its paths are written.
+#[derive(Debug, Default)]
+pub(super) struct Schemas {
+    written: Map<String, Value>,
+    pending: BTreeSet<TypeId>,
+}
+
+impl Schemas {
+    /// The name of a resource's object schema.
+    pub(super) fn object(&mut self, row: &ResourceInfo) -> String {
+        self.need(&format!("{META}.DeleteOptions"));
+        let patch = json!({"description": "Patch is provided to give a concrete name and type to the Kubernetes PATCH request body.", "type": "object"});
+        self.written.insert(format!("{META}.Patch"), patch);
+        if let Some(id) = tables().kind(&row.group, &row.version, &row.kind).filter(|_| row.builtin) {
+            self.pending.insert(id);
+            return tables().get(id).openapi_name();
+        }
+        let name = custom_name(row, &row.kind);
+        self.need(&format!("{META}.ObjectMeta"));
+        let mut schema = custom_schema(row);
+        schema.insert("x-kubernetes-group-version-kind".into(), json!([gvk(row, &row.kind)]));
+        self.written.insert(name.clone(), Value::Object(schema));
+        name
+    }
+
+    /// The name of a resource's list schema.
+    pub(super) fn list(&mut self, row: &ResourceInfo) -> String {
+        self.need(&format!("{META}.ListMeta"));
+        let object = self.object(row);
+        let name = match object.strip_suffix(&row.kind) {
+            Some(prefix) => format!("{prefix}{}", row.list_kind),
+            None => custom_name(row, &row.list_kind),
+        };
+        let schema = json!({
+            "description": format!("{} is a list of {}", row.list_kind, row.kind),
+            "type": "object",
+            "required": ["items"],
+            "properties": {
+                "apiVersion": {"description": API_VERSION, "type": "string"},
+                "items": {
+                    "description": format!("List of {}. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md", row.plural),
+                    "type": "array",
+                    "items": reference(&object),
+                },
+                "kind": {"description": KIND, "type": "string"},
+                "metadata": {"description": LIST_METADATA, "allOf": [reference(&format!("{META}.ListMeta"))]},
+            },
+            "x-kubernetes-group-version-kind": [gvk(row, &row.list_kind)],
+        });
+        self.written.insert(name.clone(), schema);
+        name
+    }
+
+    pub(super) fn status(&mut self) -> &'static str {
+        self.need(&format!("{META}.Status"));
+        "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
+    }
+
+    pub(super) fn scale(&mut self) -> String {
+        let name = "io.k8s.api.autoscaling.v1.Scale".to_owned();
+        self.need(&name);
+        name
+    }
+
+    /// All schemas, with those that they refer to.
+    pub(super) fn finish(mut self) -> Map<String, Value> {
+        while let Some(id) = self.pending.pop_first() {
+            let name = tables().get(id).openapi_name();
+            if !self.written.contains_key(&name) {
+                let schema = self.message(id);
+                self.written.insert(name, schema);
+            }
+        }
+        self.written
+    }
+
+    fn need(&mut self, name: &str) {
+        self.pending.extend(tables().by_openapi_name(name));
+    }
+
+    fn message(&mut self, id: TypeId) -> Value {
+        let definition = tables().get(id);
+        let mut properties: Vec<(String, Value)> = Vec::new();
+        if definition.object {
+            properties.push(("apiVersion".into(), json!({"description": API_VERSION, "type": "string"})));
+            properties.push(("kind".into(), json!({"description": KIND, "type": "string"})));
+        }
+        let mut required: Vec<&str> = Vec::new();
+        for field in tables().flat_fields(id) {
+            if field.required {
+                required.push(field.name);
+            }
+            properties.push((field.name.to_owned(), self.field(field)));
+        }
+        properties.sort_by(|(left, _), (right, _)| left.cmp(right));
+        required.sort_unstable();
+        let mut schema = Map::new();
+        if !definition.description.is_empty() {
+            schema.insert("description".into(), definition.description.into());
+        }
+        schema.insert("type".into(), "object".into());
+        if !required.is_empty() {
+            schema.insert("required".into(), required.into());
+        }
+        if !properties.is_empty() {
+            schema.insert("properties".into(), Value::Object(properties.into_iter().collect()));
+        }
+        if definition.object {
+            let package = definition.package;
+            let gvk = json!([{"group": package.group, "kind": definition.name, "version": package.version}]);
+            schema.insert("x-kubernetes-group-version-kind".into(), gvk);
+        }
+        Value::Object(schema)
+    }
+
+    fn field(&mut self, field: &Field) -> Value {
+        let mut schema = Map::new();
+        if field.name == "metadata" && field.description.is_empty() {
+            schema.insert("description".into(), OBJECT_METADATA.into());
+        } else if !field.description.is_empty() {
+            schema.insert("description".into(), field.description.into());
+        }
+        schema.append(&mut self.type_schema(&field.kind, true));
+        let published: Option<Value> = match (&field.kind, field.default) {
+            (_, Some(default)) => serde_json::from_str(default).ok(),
+            (TypeRef::Message(_), None) => Some(json!({})),
+            (TypeRef::String, None) if field.required => Some(json!("")),
+            (TypeRef::Int32 | TypeRef::Int64, None) if field.required => Some(json!(0)),
+            (TypeRef::Bool, None) if field.required => Some(json!(false)),
+            _ => None,
+        };
+        if let Some(default) = published {
+            schema.insert("default".into(), default);
+        }
+        match &field.list {
+            Some(ListType::Atomic) => drop(schema.insert("x-kubernetes-list-type".into(), "atomic".into())),
+            Some(ListType::Set) => drop(schema.insert("x-kubernetes-list-type".into(), "set".into())),
+            Some(ListType::Map(keys)) => {
+                schema.insert("x-kubernetes-list-map-keys".into(), keys.clone().into());
+                schema.insert("x-kubernetes-list-type".into(), "map".into());
+            }
+            None => {}
+        }
+        if !field.patch.merge_key.is_empty() {
+            schema.insert("x-kubernetes-patch-merge-key".into(), field.patch.merge_key.into());
+        }
+        if !field.patch.text.is_empty() {
+            schema.insert("x-kubernetes-patch-strategy".into(), field.patch.text.into());
+        }
+        Value::Object(schema)
+    }
+
+    /// A reference beside other members has to be wrapped in `allOf`: OpenAPI ignores what stands beside `$ref`.
+    fn type_schema(&mut self, kind: &TypeRef, beside_others: bool) -> Map<String, Value> {
+        let simple = |kind: &str, format: &str| {
+            let mut schema = Map::new();
+            schema.insert("type".into(), kind.into());
+            if !format.is_empty() {
+                schema.insert("format".into(), format.into());
+            }
+            schema
+        };
+        let name = match kind {
+            TypeRef::Pointer(inner) => return self.type_schema(inner, beside_others),
+            TypeRef::String => return simple("string", ""),
+            TypeRef::Bytes => return simple("string", "byte"),
+            TypeRef::Int32 => return simple("integer", "int32"),
+            TypeRef::Int64 => return simple("integer", "int64"),
+            TypeRef::Float64 => return simple("number", "double"),
+            TypeRef::Bool => return simple("boolean", ""),
+            TypeRef::Enum(id) => {
+                let mut schema = simple("string", "");
+                schema.insert("enum".into(), tables().enumeration(*id).values.clone().into());
+                return schema;
+            }
+            TypeRef::List(inner) => {
+                let mut schema = simple("array", "");
+                schema.insert("items".into(), Value::Object(self.type_schema(inner, false)));
+                return schema;
+            }
+            TypeRef::Map(inner) => {
+                let mut schema = simple("object", "");
+                schema.insert("additionalProperties".into(), Value::Object(self.type_schema(inner, false)));
+                return schema;
+            }
+            TypeRef::Message(id) => {
+                self.pending.insert(*id);
+                tables().get(*id).openapi_name()
+            }
+            other => self.special(other),
+        };
+        let mut schema = Map::new();
+        if beside_others {
+            schema.insert("allOf".into(), json!([reference(&name)]));
+        } else {
+            schema.insert("$ref".into(), reference_text(&name).into());
+        }
+        schema
+    }
+
+    /// Types with a JSON form of their own, which are published under a name each.
+    fn special(&mut self, kind: &TypeRef) -> String {
+        const EXTENSIONS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1";
+        let (name, schema) = match kind {
+            TypeRef::Time => (
+                format!("{META}.Time"),
+                json!({"description": "An instant, to the second.", "type": "string", "format": "date-time"}),
+            ),
+            TypeRef::MicroTime => (
+                format!("{META}.MicroTime"),
+                json!({"description": "An instant, to the microsecond.", "type": "string", "format": "date-time"}),
+            ),
+            TypeRef::Quantity => (
+                "io.k8s.apimachinery.pkg.api.resource.Quantity".to_owned(),
+                json!({"description": "A number with an optional decimal (m, k, M, G) or binary (Ki, Mi, Gi) suffix.",
+                    "oneOf": [{"type": "string"}, {"type": "number"}]}),
+            ),
+            TypeRef::IntOrString => (
+                "io.k8s.apimachinery.pkg.util.intstr.IntOrString".to_owned(),
+                json!({"description": "A whole number or a string.", "format": "int-or-string",
+                    "oneOf": [{"type": "integer"}, {"type": "string"}]}),
+            ),
+            TypeRef::SchemaOrArray(id) => {
+                self.pending.insert(*id);
+                (
+                    format!("{EXTENSIONS}.JSONSchemaPropsOrArray"),
+                    json!({"description": "A schema, or a list of schemas."}),
+                )
+            }
+            TypeRef::SchemaOrBool(id) => {
+                self.pending.insert(*id);
+                (
+                    format!("{EXTENSIONS}.JSONSchemaPropsOrBool"),
+                    json!({"description": "A schema, or whether anything is allowed."}),
+                )
+            }
+            TypeRef::SchemaOrStrings(id) => {
+                self.pending.insert(*id);
+                (
+                    format!("{EXTENSIONS}.JSONSchemaPropsOrStringArray"),
+                    json!({"description": "A schema, or a list of property names."}),
+                )
+            }
+            _ => (
+                "io.k8s.apimachinery.pkg.runtime.RawExtension".to_owned(),
+                json!({"description": "Any JSON value.", "type": "object"}),
+            ),
+        };
+        self.written.insert(name.clone(), schema);
+        name
+    }
+}
+
+/// A CRD's schema as published: with the members that every object has.
+fn custom_schema(row: &ResourceInfo) -> Map<String, Value> {
+    let mut schema = match row.schema.as_deref() {
+        Some(Value::Object(schema)) => schema.clone(),
+        _ => {
+            let mut open = Map::new();
+            open.insert("type".into(), "object".into());
+            open.insert("x-kubernetes-preserve-unknown-fields".into(), true.into());
+            open
+        }
+    };
+    add_object_members(&mut schema);
+    complete_embedded(&mut schema);
+    schema
+}
+
+fn add_object_members(schema: &mut Map<String, Value>) {
+    let properties = schema.entry("properties").or_insert_with(|| json!({}));
+    if let Value::Object(properties) = properties {
+        properties.insert("apiVersion".into(), json!({"description": API_VERSION, "type": "string"}));
+        properties.insert("kind".into(), json!({"description": KIND, "type": "string"}));
+        let metadata =
+            json!({"description": OBJECT_METADATA, "allOf": [reference(&format!("{META}.ObjectMeta"))]});
+        properties.insert("metadata".into(), metadata);
+    }
+}
+
+/// Objects embedded in objects have metadata of their own.
+fn complete_embedded(schema: &mut Map<String, Value>) {
+    for key in ["items", "additionalProperties"] {
+        if let Some(Value::Object(inner)) = schema.get_mut(key) {
+            complete_node(inner);
+        }
+    }
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for inner in properties.values_mut().filter_map(Value::as_object_mut) {
+            complete_node(inner);
+        }
+    }
+}
+
+fn complete_node(schema: &mut Map<String, Value>) {
+    if schema.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true)) {
+        add_object_members(schema);
+    }
+    complete_embedded(schema);
+}
+
+/// `io.openshift.insights.v1alpha1.DataGather`: the group's labels reversed, version, kind.
+fn custom_name(row: &ResourceInfo, kind: &str) -> String {
+    let group: Vec<&str> = row.group.rsplit('.').collect();
+    format!("{}.{}.{kind}", group.join("."), row.version)
+}
+
+fn gvk(row: &ResourceInfo, kind: &str) -> Value {
+    json!({"group": row.group, "kind": kind, "version": row.version})
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": reference_text(name)})
+}
+
+fn reference_text(name: &str) -> String {
+    format!("#/components/schemas/{name}")
+}
