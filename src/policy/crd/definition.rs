@@ -1,0 +1,303 @@
+//! A CustomResourceDefinition as data. Reading checks JSON types only; values are checked at registration.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::error::FieldError;
+use crate::path::Path;
+use crate::schema::{self, Schema};
+
+/// Whether custom resources live in a namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Cluster,
+    Namespaced,
+    /// Any other text; registration refuses it.
+    Other(String),
+}
+
+impl Scope {
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Cluster => "Cluster",
+            Self::Namespaced => "Namespaced",
+            Self::Other(text) => text,
+        }
+    }
+}
+
+/// `spec.names`, absent ones filled in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    pub plural: String,
+    pub singular: String,
+    pub kind: String,
+    pub list_kind: String,
+    pub short_names: Vec<String>,
+    pub categories: Vec<String>,
+}
+
+/// One of `additionalPrinterColumns`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrinterColumn {
+    pub name: String,
+    /// `string`, `integer`, `number`, `boolean` or `date` once registered.
+    pub column_type: String,
+    pub format: String,
+    pub description: String,
+    pub priority: i32,
+    /// With its leading dot: `.status.state`.
+    pub json_path: String,
+}
+
+/// `subresources.scale`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScalePaths {
+    pub spec_replicas: String,
+    pub status_replicas: String,
+    pub label_selector: Option<String>,
+}
+
+/// One of `spec.versions`.
+#[derive(Clone, Debug)]
+pub struct Version {
+    pub name: String,
+    pub served: bool,
+    pub storage: bool,
+    pub deprecated: bool,
+    pub deprecation_warning: Option<String>,
+    /// None where the version has no schema; such a definition is refused.
+    pub schema: Option<Arc<Schema>>,
+    pub status_subresource: bool,
+    pub scale: Option<ScalePaths>,
+    pub columns: Vec<PrinterColumn>,
+    /// JSON paths with their leading dot.
+    pub selectable_fields: Vec<String>,
+}
+
+/// A CustomResourceDefinition.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// `metadata.name`.
+    pub name: String,
+    pub group: String,
+    pub names: Names,
+    pub scope: Scope,
+    pub preserve_unknown_fields: bool,
+    pub versions: Vec<Version>,
+}
+
+impl Definition {
+    /// Reads a definition.
+    ///
+    /// # Errors
+    /// Every keyword with a value of the wrong JSON type.
+    pub fn read(manifest: &Value) -> Result<Self, Vec<FieldError>> {
+        let mut reader = Reader { errors: Vec::new() };
+        let empty = Map::new();
+        let root = At { map: manifest.as_object().unwrap_or(&empty), path: &Path::Nil };
+        let metadata = Path::Root("metadata");
+        let spec_path = Path::Root("spec");
+        let name = At { map: child(root.map, "metadata").unwrap_or(&empty), path: &metadata };
+        let spec = At { map: child(root.map, "spec").unwrap_or(&empty), path: &spec_path };
+        if !manifest.get("spec").is_some_and(Value::is_object) {
+            reader.errors.push(FieldError::required(spec_path, ""));
+        }
+        let definition = Self {
+            name: reader.text(name, "name"),
+            group: reader.text(spec, "group"),
+            names: reader.names(spec),
+            scope: match reader.text(spec, "scope").as_str() {
+                "Cluster" => Scope::Cluster,
+                "Namespaced" => Scope::Namespaced,
+                other => Scope::Other(other.to_owned()),
+            },
+            preserve_unknown_fields: reader.flag(spec, "preserveUnknownFields"),
+            versions: reader.versions(spec),
+        };
+        if reader.errors.is_empty() { Ok(definition) } else { Err(reader.errors) }
+    }
+
+    /// `datagathers.insights.openshift.io`.
+    #[must_use]
+    pub fn group_resource(&self) -> String {
+        format!("{}.{}", self.names.plural, self.group)
+    }
+
+    #[must_use]
+    pub fn version(&self, name: &str) -> Option<&Version> {
+        self.versions.iter().find(|version| version.name == name)
+    }
+}
+
+fn child<'v>(map: &'v Map<String, Value>, key: &str) -> Option<&'v Map<String, Value>> {
+    map.get(key).and_then(Value::as_object)
+}
+
+struct Reader {
+    errors: Vec<FieldError>,
+}
+
+/// An object of the manifest with the place it stands at.
+#[derive(Clone, Copy)]
+struct At<'v, 'p> {
+    map: &'v Map<String, Value>,
+    path: &'p Path<'p>,
+}
+
+impl Reader {
+    fn names(&mut self, spec: At<'_, '_>) -> Names {
+        let Some(map) = self.object(spec, "names") else { return Names::default() };
+        let at = At { map, path: &spec.path.child("names") };
+        let kind = self.text(at, "kind");
+        let filled = |text: String, default: String| {
+            if text.is_empty() && !kind.is_empty() { default } else { text }
+        };
+        Names {
+            plural: self.text(at, "plural"),
+            singular: filled(self.text(at, "singular"), kind.to_lowercase()),
+            list_kind: filled(self.text(at, "listKind"), format!("{kind}List")),
+            short_names: self.texts(at, "shortNames"),
+            categories: self.texts(at, "categories"),
+            kind,
+        }
+    }
+
+    fn versions(&mut self, spec: At<'_, '_>) -> Vec<Version> {
+        let path = spec.path.child("versions");
+        let items = self.array(spec, "versions");
+        let version = |(i, value): (usize, &Value)| {
+            let path = path.index(i);
+            match value {
+                Value::Object(map) => Some(self.version(At { map, path: &path })),
+                _ => self.wrong(&path, value, "an object"),
+            }
+        };
+        items.iter().enumerate().filter_map(version).collect()
+    }
+
+    fn version(&mut self, at: At<'_, '_>) -> Version {
+        let subresources = self.object(at, "subresources");
+        let columns_path = at.path.child("additionalPrinterColumns");
+        let selectable_path = at.path.child("selectableFields");
+        let mut columns = Vec::new();
+        for (i, map) in self.objects(at, "additionalPrinterColumns") {
+            columns.push(self.column(At { map, path: &columns_path.index(i) }));
+        }
+        let mut selectable_fields = Vec::new();
+        for (i, map) in self.objects(at, "selectableFields") {
+            selectable_fields.push(self.text(At { map, path: &selectable_path.index(i) }, "jsonPath"));
+        }
+        Version {
+            name: self.text(at, "name"),
+            served: self.flag(at, "served"),
+            storage: self.flag(at, "storage"),
+            deprecated: self.flag(at, "deprecated"),
+            deprecation_warning: self.optional_text(at, "deprecationWarning"),
+            schema: self.schema(at),
+            status_subresource: subresources
+                .is_some_and(|map| map.get("status").is_some_and(Value::is_object)),
+            scale: subresources.and_then(|map| self.scale(At { map, path: &at.path.child("subresources") })),
+            columns,
+            selectable_fields,
+        }
+    }
+
+    fn schema(&mut self, at: At<'_, '_>) -> Option<Arc<Schema>> {
+        let map = self.object(at, "schema")?;
+        let value = map.get("openAPIV3Schema").filter(|value| !value.is_null())?;
+        match schema::parse(value, &at.path.child("schema").child("openAPIV3Schema")) {
+            Ok(schema) => Some(Arc::new(schema)),
+            Err(errors) => {
+                self.errors.extend(errors);
+                None
+            }
+        }
+    }
+
+    fn scale(&mut self, at: At<'_, '_>) -> Option<ScalePaths> {
+        let map = self.object(at, "scale")?;
+        let at = At { map, path: &at.path.child("scale") };
+        Some(ScalePaths {
+            spec_replicas: self.text(at, "specReplicasPath"),
+            status_replicas: self.text(at, "statusReplicasPath"),
+            label_selector: self.optional_text(at, "labelSelectorPath"),
+        })
+    }
+
+    fn column(&mut self, at: At<'_, '_>) -> PrinterColumn {
+        let priority = at.map.get("priority").and_then(Value::as_i64).unwrap_or(0);
+        PrinterColumn {
+            name: self.text(at, "name"),
+            column_type: self.text(at, "type"),
+            format: self.text(at, "format"),
+            description: self.text(at, "description"),
+            priority: i32::try_from(priority).unwrap_or(0),
+            json_path: self.text(at, "jsonPath"),
+        }
+    }
+
+    fn text(&mut self, at: At<'_, '_>, key: &str) -> String {
+        self.optional_text(at, key).unwrap_or_default()
+    }
+
+    fn optional_text(&mut self, at: At<'_, '_>, key: &str) -> Option<String> {
+        match at.map.get(key)? {
+            Value::String(text) => Some(text.clone()),
+            Value::Null => None,
+            value => self.wrong(&at.path.child(key), value, "a string"),
+        }
+    }
+
+    fn texts(&mut self, at: At<'_, '_>, key: &str) -> Vec<String> {
+        let path = at.path.child(key);
+        let items = self.array(at, key);
+        let text = |(i, value): (usize, &Value)| match value {
+            Value::String(text) => Some(text.clone()),
+            _ => self.wrong(&path.index(i), value, "a string"),
+        };
+        items.iter().enumerate().filter_map(text).collect()
+    }
+
+    fn flag(&mut self, at: At<'_, '_>, key: &str) -> bool {
+        match at.map.get(key) {
+            Some(Value::Bool(flag)) => *flag,
+            Some(Value::Null) | None => false,
+            Some(value) => self.wrong(&at.path.child(key), value, "a boolean").unwrap_or(false),
+        }
+    }
+
+    fn array<'v>(&mut self, at: At<'v, '_>, key: &str) -> &'v [Value] {
+        match at.map.get(key) {
+            Some(Value::Array(items)) => items,
+            Some(Value::Null) | None => &[],
+            Some(value) => self.wrong(&at.path.child(key), value, "an array").unwrap_or(&[]),
+        }
+    }
+
+    fn object<'v>(&mut self, at: At<'v, '_>, key: &str) -> Option<&'v Map<String, Value>> {
+        match at.map.get(key)? {
+            Value::Object(map) => Some(map),
+            Value::Null => None,
+            value => self.wrong(&at.path.child(key), value, "an object"),
+        }
+    }
+
+    fn objects<'v>(&mut self, at: At<'v, '_>, key: &str) -> Vec<(usize, &'v Map<String, Value>)> {
+        let path = at.path.child(key);
+        let items = self.array(at, key);
+        let object = |(i, value): (usize, &'v Value)| match value {
+            Value::Object(map) => Some((i, map)),
+            _ => self.wrong(&path.index(i), value, "an object"),
+        };
+        items.iter().enumerate().filter_map(object).collect()
+    }
+
+    /// Records a value of the wrong kind and yields nothing in its place.
+    fn wrong<T>(&mut self, path: &Path<'_>, value: &Value, expected: &str) -> Option<T> {
+        self.errors.push(FieldError::invalid(path, value, format!("must be {expected}")));
+        None
+    }
+}

@@ -1,0 +1,59 @@
+//! CustomResourceDefinitions: read, checked as the API server checks them at registration, compiled; then asked to
+//! default, prune and validate custom resources.
+//!
+//! ```text
+//! manifest ──definition──► Definition ──registration──► CompiledCrd ──version──► CrdVersion
+//!                                     refusals, warnings                          default, prune, validate
+//! ```
+//!
+//! What is validated is what is handed in: which part of an object a request may change is the caller's matter.
+
+mod definition;
+mod resource;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use definition::{Definition, Names, PrinterColumn, ScalePaths, Scope, Version};
+pub use resource::{CrdVersion, ValidateOptions, Validation};
+
+use crate::error::FieldError;
+
+/// A definition that may be registered, with everything its rules need.
+#[derive(Debug)]
+pub struct CompiledCrd {
+    definition: Definition,
+    versions: Vec<Arc<CrdVersion>>,
+}
+
+impl CompiledCrd {
+    /// Compiles a definition as written (`apiextensions.k8s.io/v1`), absent names filled in as the API server does.
+    ///
+    /// # Errors
+    /// Everything for which the API server would refuse to store it.
+    pub fn compile(manifest: &Value) -> Result<Self, Vec<FieldError>> {
+        let definition = Definition::read(manifest)?;
+        let versions =
+            definition.versions.iter().map(|version| Arc::new(CrdVersion::new(&definition, version)));
+        let versions = versions.collect();
+        Ok(Self { definition, versions })
+    }
+
+    /// The definition as read: group, names, scope, versions with their columns and subresources.
+    #[must_use]
+    pub const fn definition(&self) -> &Definition {
+        &self.definition
+    }
+
+    /// The compiled versions, in the order of the definition.
+    #[must_use]
+    pub fn versions(&self) -> &[Arc<CrdVersion>] {
+        &self.versions
+    }
+
+    #[must_use]
+    pub fn version(&self, name: &str) -> Option<&Arc<CrdVersion>> {
+        self.versions.iter().find(|version| version.name() == name)
+    }
+}

@@ -1,0 +1,234 @@
+//! One version of a custom resource: defaults, pruning, validation of objects.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::definition::{Definition, ScalePaths, Version};
+use crate::error::{BadValue, FieldError};
+use crate::path::Path;
+use crate::schema::correlate::Correlated;
+use crate::schema::metadata::{self, Malformed};
+use crate::schema::{self, Schema, list_type, validate};
+
+/// A compiled version of a definition.
+#[derive(Debug)]
+pub struct CrdVersion {
+    name: String,
+    api_version: String,
+    kind: String,
+    preserve_unknown_fields: bool,
+    scale: Option<ScalePaths>,
+    schema: Arc<Schema>,
+}
+
+/// What is asked of a validation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ValidateOptions<'a> {
+    /// The request goes to `/status`: of the schema, only that of the status is checked.
+    pub status: bool,
+    /// What was found before, in the metadata; errors that make rules pointless keep them from being run.
+    pub earlier: &'a [FieldError],
+}
+
+/// What a validation found, without what was found earlier.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Validation {
+    /// In the order in which the API server lists them.
+    pub errors: Vec<FieldError>,
+    /// Failed rules that were let pass because what they speak of did not change.
+    pub warnings: Vec<String>,
+}
+
+impl CrdVersion {
+    pub(super) fn new(definition: &Definition, version: &Version) -> Self {
+        Self {
+            name: version.name.clone(),
+            api_version: format!("{}/{}", definition.group, version.name),
+            kind: definition.names.kind.clone(),
+            preserve_unknown_fields: definition.preserve_unknown_fields,
+            scale: version.scale.clone(),
+            schema: version.schema.clone().unwrap_or_default(),
+        }
+    }
+
+    /// `v1`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Fills in defaults; nulls that the schema does not allow count as absent. First step of reading an object.
+    pub fn default(&self, object: &mut Value) {
+        schema::drop_nulls(object, Some(&self.schema));
+        schema::default(object, &self.schema);
+    }
+
+    /// Removes unknown fields and names them, sorted, in the form of strict field validation: `spec.items[0].colour`.
+    /// The object's own metadata is left to [`Self::coerce_metadata`]. Second step of reading an object.
+    pub fn prune(&self, object: &mut Value) -> Vec<String> {
+        if self.preserve_unknown_fields {
+            return Vec::new();
+        }
+        let unknown = schema::prune(object, &self.schema);
+        schema::drop_nulls(object, Some(&self.schema));
+        unknown
+    }
+
+    /// Reads the metadata of the object and of the resources embedded in it; unknown fields are removed and named.
+    /// Third step of reading an object.
+    ///
+    /// # Errors
+    /// The first field of the wrong type, where these are not dropped.
+    pub fn coerce_metadata(
+        &self,
+        object: &mut Value,
+        malformed: Malformed,
+    ) -> Result<Vec<String>, Box<FieldError>> {
+        metadata::coerce(object, &self.schema, true, malformed)
+    }
+
+    /// Validates an object that was defaulted and pruned; with `old`, an update of it. The object's own metadata is
+    /// the caller's to check: the checks of a name differ by kind.
+    #[must_use]
+    pub fn validate(&self, new: &Value, old: Option<&Value>, options: &ValidateOptions<'_>) -> Validation {
+        let mut errors = self.type_meta(new);
+        if !errors.is_empty() {
+            return Validation { errors, warnings: Vec::new() };
+        }
+        let root = old.map(|old| Correlated { new, old, schema: &self.schema });
+        errors.extend(self.schema_errors(new, root.as_ref(), options));
+        if let Some(scale) = &self.scale {
+            scale_errors(scale, new, options.status, &mut errors);
+        }
+        if !options.status {
+            metadata::validate(new, &self.schema, &Path::Nil, false, &mut errors);
+        }
+        errors.extend(self.duplicates(new, old));
+        Validation { errors, warnings: Vec::new() }
+    }
+
+    fn type_meta(&self, object: &Value) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        for (key, expected) in [("kind", &self.kind), ("apiVersion", &self.api_version)] {
+            let found = object.get(key).and_then(Value::as_str).unwrap_or_default();
+            if found != expected {
+                errors.push(FieldError::invalid(key, found, format!("must be {expected}")));
+            }
+        }
+        errors
+    }
+
+    fn schema_errors(
+        &self,
+        new: &Value,
+        root: Option<&Correlated<'_>>,
+        options: &ValidateOptions<'_>,
+    ) -> Vec<FieldError> {
+        if !options.status {
+            return validate::validate(new, &self.schema, root, &Path::Nil);
+        }
+        let Some(status) = new.get("status") else { return Vec::new() };
+        let anything = Schema::default();
+        let schema = self.schema.properties.get("status").unwrap_or(&anything);
+        let ratchet = root.and_then(|root| root.key("status"));
+        validate::validate(status, schema, ratchet.as_ref(), &Path::Root("status"))
+    }
+
+    /// Duplicates are let pass in an object that already had some.
+    fn duplicates(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let find = |object: &Value| {
+            let mut errors = Vec::new();
+            list_type::validate(object, &self.schema, &Path::Nil, &mut errors);
+            errors
+        };
+        if old.is_some_and(|old| !find(old).is_empty()) { Vec::new() } else { find(new) }
+    }
+}
+
+/// The replica counts and the selector that the scale subresource reads.
+fn scale_errors(scale: &ScalePaths, object: &Value, status: bool, errors: &mut Vec<FieldError>) {
+    let mut paths = vec![&scale.status_replicas];
+    if !status {
+        paths.insert(0, &scale.spec_replicas);
+    }
+    for path in paths {
+        if let Some(error) = replicas_error(path, object) {
+            errors.push(error);
+        }
+    }
+    if let Some(path) = &scale.label_selector
+        && let Err(detail) = nested(object, path, "string", Value::is_string)
+    {
+        errors.push(FieldError::invalid(path, "", detail));
+    }
+}
+
+fn replicas_error(path: &str, object: &Value) -> Option<FieldError> {
+    const MAX: i64 = 2_147_483_647;
+    match nested(object, path, "int64", Value::is_i64) {
+        Err(detail) => Some(FieldError::invalid(path, 0_i64, detail)),
+        Ok(value) => match value.and_then(Value::as_i64) {
+            Some(count) if count < 0 => {
+                Some(FieldError::invalid(path, count, "should be a non-negative integer"))
+            }
+            Some(count) if count > MAX => {
+                let detail = format!("should be less than or equal to {MAX}");
+                Some(FieldError::invalid(path, count, detail))
+            }
+            _ => None,
+        },
+    }
+}
+
+/// The value at a dotted path; the error is Go's accessor's, for a value of another type on the way or at the end.
+fn nested<'v>(
+    object: &'v Value,
+    path: &str,
+    expected: &str,
+    fits: impl Fn(&Value) -> bool,
+) -> Result<Option<&'v Value>, String> {
+    let steps = path.strip_prefix('.').unwrap_or(path);
+    let mut at = object;
+    for step in steps.split('.') {
+        match at {
+            Value::Object(map) => match map.get(step) {
+                Some(value) => at = value,
+                None => return Ok(None),
+            },
+            Value::Null => return Ok(None),
+            other => {
+                let shown = BadValue::from(other);
+                return Err(format!(
+                    ".{steps} accessor error: {shown} is of the type {}, expected map[string]interface {{}}",
+                    go_type(other)
+                ));
+            }
+        }
+    }
+    if fits(at) {
+        return Ok(Some(at));
+    }
+    let shown = match at {
+        Value::String(text) => text.clone(),
+        other => BadValue::from(other).to_string(),
+    };
+    Err(format!(".{steps} accessor error: {shown} is of the type {}, expected {expected}", go_type(at)))
+}
+
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}

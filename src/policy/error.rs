@@ -1,0 +1,285 @@
+//! What is wrong with one field, as Kubernetes' `field.Error`: its kind, its path, the value, a detail. The text and
+//! the cause of a `Status` are read from it; who is answered how is left to the callers.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::go_text;
+
+/// What kind of mistake a [`FieldError`] tells; the counterpart of `field.ErrorType`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FieldErrorKind {
+    NotFound,
+    Required,
+    Duplicate,
+    Invalid,
+    NotSupported,
+    Forbidden,
+    TooLong,
+    TooMany,
+    TooFew,
+    TooShort,
+    Internal,
+    TypeInvalid,
+}
+
+impl FieldErrorKind {
+    /// The `reason` of a cause in a `Status`.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::NotFound => "FieldValueNotFound",
+            Self::Required => "FieldValueRequired",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::Invalid => "FieldValueInvalid",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+            Self::TooFew => "FieldValueTooFew",
+            Self::TooShort => "FieldValueTooShort",
+            Self::Internal => "InternalError",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+        }
+    }
+
+    /// How a message begins.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::NotFound => "Not found",
+            Self::Required => "Required value",
+            Self::Duplicate => "Duplicate value",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::NotSupported => "Unsupported value",
+            Self::Forbidden => "Forbidden",
+            Self::TooLong => "Too long",
+            Self::TooMany => "Too many",
+            Self::TooFew => "Too few",
+            Self::TooShort => "Too short",
+            Self::Internal => "Internal error",
+        }
+    }
+
+    /// Whether the value is part of the message.
+    const fn shows_value(self) -> bool {
+        match self {
+            Self::Required | Self::Forbidden | Self::TooLong | Self::TooShort | Self::Internal => false,
+            Self::NotFound
+            | Self::Duplicate
+            | Self::Invalid
+            | Self::NotSupported
+            | Self::TooMany
+            | Self::TooFew
+            | Self::TypeInvalid => true,
+        }
+    }
+
+    /// Whether rules are left unchecked when such an error was found: the object has not the shape they were
+    /// compiled for, or is larger than their cost was estimated for.
+    #[must_use]
+    pub const fn blocks_rules(self) -> bool {
+        match self {
+            Self::NotSupported | Self::Required | Self::TooLong | Self::TooMany | Self::TypeInvalid => true,
+            Self::NotFound
+            | Self::Duplicate
+            | Self::Invalid
+            | Self::Forbidden
+            | Self::TooFew
+            | Self::TooShort
+            | Self::Internal => false,
+        }
+    }
+}
+
+/// The value that a message shows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BadValue {
+    /// None is shown.
+    Omitted,
+    Json(Value),
+    /// Text shown as it stands: an internal form of Kubernetes, already written out.
+    Verbatim(String),
+}
+
+impl From<Value> for BadValue {
+    fn from(value: Value) -> Self {
+        Self::Json(value)
+    }
+}
+
+impl From<&Value> for BadValue {
+    fn from(value: &Value) -> Self {
+        Self::Json(value.clone())
+    }
+}
+
+impl From<&str> for BadValue {
+    fn from(text: &str) -> Self {
+        Self::Json(Value::from(text))
+    }
+}
+
+impl From<i64> for BadValue {
+    fn from(number: i64) -> Self {
+        Self::Json(Value::from(number))
+    }
+}
+
+impl From<bool> for BadValue {
+    fn from(flag: bool) -> Self {
+        Self::Json(Value::from(flag))
+    }
+}
+
+impl fmt::Display for BadValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Omitted => Ok(()),
+            Self::Verbatim(text) => f.write_str(text),
+            Self::Json(Value::String(text)) => f.write_str(&go_text::quote(text)),
+            Self::Json(Value::Number(number)) => f.write_str(&go_text::number(number)),
+            Self::Json(value) => f.write_str(&go_text::json(value)),
+        }
+    }
+}
+
+/// One mistake in one field. `Display` is Kubernetes' whole line: `spec.a: Invalid value: 3: must be even`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldError {
+    pub kind: FieldErrorKind,
+    /// `spec.items[0].name`; `<nil>` where the mistake belongs to no field.
+    pub field: String,
+    pub bad_value: BadValue,
+    /// May be empty.
+    pub detail: String,
+}
+
+impl FieldError {
+    #[must_use]
+    pub fn new(
+        kind: FieldErrorKind,
+        field: impl fmt::Display,
+        bad_value: impl Into<BadValue>,
+        detail: impl Into<String>,
+    ) -> Self {
+        Self { kind, field: field.to_string(), bad_value: bad_value.into(), detail: detail.into() }
+    }
+
+    #[must_use]
+    pub fn invalid(field: impl fmt::Display, value: impl Into<BadValue>, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Invalid, field, value, detail)
+    }
+
+    #[must_use]
+    pub fn required(field: impl fmt::Display, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Required, field, "", detail)
+    }
+
+    #[must_use]
+    pub fn forbidden(field: impl fmt::Display, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Forbidden, field, "", detail)
+    }
+
+    #[must_use]
+    pub fn duplicate(field: impl fmt::Display, value: impl Into<BadValue>) -> Self {
+        Self::new(FieldErrorKind::Duplicate, field, value, "")
+    }
+
+    #[must_use]
+    pub fn internal(field: impl fmt::Display, detail: impl Into<String>) -> Self {
+        Self::new(FieldErrorKind::Internal, field, BadValue::Omitted, detail)
+    }
+
+    /// `supported` as Kubernetes lists them, each quoted.
+    #[must_use]
+    pub fn not_supported<'s>(
+        field: impl fmt::Display,
+        value: impl Into<BadValue>,
+        supported: impl IntoIterator<Item = &'s str>,
+    ) -> Self {
+        let quoted: Vec<_> = supported.into_iter().map(go_text::quote).collect();
+        let detail = if quoted.is_empty() {
+            String::new()
+        } else {
+            format!("supported values: {}", quoted.join(", "))
+        };
+        Self::new(FieldErrorKind::NotSupported, field, value, detail)
+    }
+
+    /// `max` in what Kubernetes calls bytes, whatever was counted.
+    #[must_use]
+    pub fn too_long(field: impl fmt::Display, max: i64) -> Self {
+        let detail = match max {
+            1 => "may not be more than 1 byte".to_owned(),
+            0.. => format!("may not be more than {max} bytes"),
+            _ => "value is too long".to_owned(),
+        };
+        Self::new(FieldErrorKind::TooLong, field, "<value omitted>", detail)
+    }
+
+    #[must_use]
+    pub fn too_many(field: impl fmt::Display, actual: i64, max: i64) -> Self {
+        let detail = match max {
+            1 => "must have at most 1 item".to_owned(),
+            0.. => format!("must have at most {max} items"),
+            _ => "has too many items".to_owned(),
+        };
+        let actual = if actual >= 0 { BadValue::from(actual) } else { BadValue::Omitted };
+        Self::new(FieldErrorKind::TooMany, field, actual, detail)
+    }
+
+    /// The message without the field, as a `Status` cause holds it.
+    #[must_use]
+    pub fn body(&self) -> String {
+        let mut text = self.kind.title().to_owned();
+        if self.kind.shows_value() && self.bad_value != BadValue::Omitted {
+            text.push_str(": ");
+            text.push_str(&self.bad_value.to_string());
+        }
+        if !self.detail.is_empty() {
+            text.push_str(": ");
+            text.push_str(&self.detail);
+        }
+        text
+    }
+
+    /// The cause that a `Status` lists for this error.
+    #[must_use]
+    pub fn cause(&self) -> StatusCause {
+        StatusCause { reason: self.kind.reason(), message: self.body(), field: self.field.clone() }
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.body())
+    }
+}
+
+impl std::error::Error for FieldError {}
+
+/// An entry of `status.details.causes`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusCause {
+    pub reason: &'static str,
+    pub message: String,
+    pub field: String,
+}
+
+/// The errors in one line as a `Status` message ends: one alone as it is, several in brackets, equal ones once.
+#[must_use]
+pub fn aggregate(errors: &[FieldError]) -> String {
+    let mut lines: Vec<String> = Vec::with_capacity(errors.len());
+    for line in errors.iter().map(ToString::to_string) {
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    match lines.as_slice() {
+        [] => String::new(),
+        [line] => line.clone(),
+        _ => format!("[{}]", lines.join(", ")),
+    }
+}

@@ -1,0 +1,74 @@
+//! Where in a document a finding stands: a path kept on the stack while walking, printed only when something is found.
+//! Prints as Kubernetes' `field.Path` does: `spec.items[0].labels[a/b]`; nothing at all prints `<nil>`.
+
+use std::fmt;
+
+/// One step, linked to the steps before it.
+#[derive(Clone, Copy, Debug)]
+pub enum Path<'a> {
+    /// No path: the document itself.
+    Nil,
+    /// A first step of any text: `status`, `spec.validation`.
+    Root(&'a str),
+    /// A property.
+    Child(&'a Self, &'a str),
+    /// An entry of a map.
+    Key(&'a Self, &'a str),
+    /// An item of a list.
+    Index(&'a Self, usize),
+}
+
+impl<'a> Path<'a> {
+    #[must_use]
+    pub const fn child(&'a self, name: &'a str) -> Self {
+        Self::Child(self, name)
+    }
+
+    #[must_use]
+    pub const fn key(&'a self, key: &'a str) -> Self {
+        Self::Key(self, key)
+    }
+
+    #[must_use]
+    pub const fn index(&'a self, index: usize) -> Self {
+        Self::Index(self, index)
+    }
+
+    /// Whether this is the document itself.
+    #[must_use]
+    pub const fn is_nil(&self) -> bool {
+        matches!(self, Self::Nil)
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let property = |f: &mut fmt::Formatter<'_>, parent: &Self, name: &str| {
+            parent.write(f)?;
+            f.write_str(if parent.is_nil() { "" } else { "." })?;
+            f.write_str(name)
+        };
+        match self {
+            Self::Nil => Ok(()),
+            Self::Root(text) => f.write_str(text),
+            // `field.Path` tells a property from a subscript by an empty name.
+            Self::Child(parent, "") => {
+                parent.write(f)?;
+                f.write_str("[]")
+            }
+            Self::Child(parent, name) => property(f, parent, name),
+            Self::Key(parent, key) => {
+                parent.write(f)?;
+                write!(f, "[{key}]")
+            }
+            Self::Index(parent, index) => {
+                parent.write(f)?;
+                write!(f, "[{index}]")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_nil() { f.write_str("<nil>") } else { self.write(f) }
+    }
+}

@@ -1,0 +1,137 @@
+//! Which old value belongs to a new one: properties and map entries by key, items of map lists by their keys, nothing
+//! in other lists. Ratcheting asks whether a node is unchanged; rules ask for `oldSelf`.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::{ListType, Schema, SchemaType};
+use crate::go_text;
+
+/// A node of a new document with the old value that belongs to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Correlated<'a> {
+    pub new: &'a Value,
+    pub old: &'a Value,
+    pub schema: &'a Schema,
+}
+
+impl<'a> Correlated<'a> {
+    /// The pair below a property or map entry; none where either side lacks it or the schema does not know it.
+    #[must_use]
+    pub fn key(&self, key: &str) -> Option<Self> {
+        let new = self.new.as_object()?.get(key)?;
+        let old = self.old.as_object()?.get(key)?;
+        Some(Self { new, old, schema: self.schema.child(key)? })
+    }
+
+    /// The pairs of a list's items by index; none for items without an old one.
+    #[must_use]
+    pub fn items(&self) -> Items<'a> {
+        let (Some(new), Some(old), Some(schema)) =
+            (self.new.as_array(), self.old.as_array(), self.schema.items.as_deref())
+        else {
+            return Items::none();
+        };
+        Items { new, schema: Some(schema), old: MapListIndex::new(self.schema, old) }
+    }
+
+    /// Whether the node is what it was. Items of map lists may have moved; entries that the schema does not know
+    /// make an object unequal, since nothing relates them to their old values.
+    #[must_use]
+    pub fn is_unchanged(&self) -> bool {
+        match (self.new, self.old) {
+            (Value::Array(new), Value::Array(old)) => {
+                if new.len() != old.len() {
+                    return false;
+                }
+                let items = self.items();
+                if items.old.is_none() {
+                    return new == old;
+                }
+                (0..new.len()).all(|i| items.get(i).is_some_and(|item| item.is_unchanged()))
+            }
+            (Value::Object(new), Value::Object(old)) => {
+                new.len() == old.len()
+                    && new.keys().all(|key| self.key(key).is_some_and(|child| child.is_unchanged()))
+            }
+            (new, old) => new == old,
+        }
+    }
+}
+
+/// The items of a new list, each with its old one.
+#[derive(Debug)]
+pub struct Items<'a> {
+    new: &'a [Value],
+    schema: Option<&'a Schema>,
+    old: Option<MapListIndex<'a>>,
+}
+
+impl<'a> Items<'a> {
+    /// No item has an old one.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { new: &[], schema: None, old: None }
+    }
+
+    /// The pair of the item at `index` of the new list.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<Correlated<'a>> {
+        let new = self.new.get(index)?;
+        let old = self.old.as_ref()?.find(new)?;
+        Some(Correlated { new, old, schema: self.schema? })
+    }
+}
+
+/// The items of a list of type map by their keys; of several with the same keys the first.
+#[derive(Debug)]
+pub struct MapListIndex<'a> {
+    keys: &'a [Box<str>],
+    items: HashMap<String, &'a Value>,
+}
+
+impl<'a> MapListIndex<'a> {
+    /// None unless the schema is of a list of type map and there are items.
+    #[must_use]
+    pub fn new(schema: &'a Schema, items: &'a [Value]) -> Option<Self> {
+        let is_map_list = schema.is_type(&SchemaType::Array) && schema.list_type == Some(ListType::Map);
+        if !is_map_list || schema.list_map_keys.is_empty() || items.is_empty() {
+            return None;
+        }
+        let keys = schema.list_map_keys.as_slice();
+        let mut index = HashMap::with_capacity(items.len());
+        for item in items {
+            if let Some(key) = item.as_object().and_then(|item| composite_key(item, keys)) {
+                index.entry(key).or_insert(item);
+            }
+        }
+        Some(Self { keys, items: index })
+    }
+
+    /// The item with the same keys; none where one of them is missing or no scalar.
+    #[must_use]
+    pub fn find(&self, item: &Value) -> Option<&'a Value> {
+        self.items.get(&composite_key(item.as_object()?, self.keys)?).copied()
+    }
+}
+
+/// The values of the keys as one text that keeps strings, integers, floats and booleans apart.
+fn composite_key(item: &Map<String, Value>, keys: &[Box<str>]) -> Option<String> {
+    let mut text = String::new();
+    for key in keys {
+        text.push('\0');
+        match item.get(&**key)? {
+            Value::Bool(flag) => text.push_str(if *flag { "true" } else { "false" }),
+            Value::Number(number) => match number.as_i64() {
+                Some(integer) => text.push_str(&integer.to_string()),
+                // Several keys are joined as text by `%f`, six digits after the point; one alone is compared exactly.
+                None if keys.len() > 1 => text.push_str(&format!("{:.6}", number.as_f64()?)),
+                None => text.push_str(&format!("f{}", number.as_f64()?)),
+            },
+            Value::String(value) => text.push_str(&go_text::quote(value)),
+            Value::Null | Value::Array(_) | Value::Object(_) => return None,
+        }
+    }
+    Some(text)
+}

@@ -1,0 +1,70 @@
+//! Fills in defaults. A null where the schema allows none counts as absent: it is dropped, or replaced by the default.
+
+use serde_json::Value;
+
+use super::Schema;
+
+/// Drops nulls that are neither allowed nor defaulted; run before [`default`] and again after pruning.
+pub fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|key, child| {
+                let child_schema = schema.and_then(|schema| schema.child(key));
+                let dropped =
+                    child.is_null() && child_schema.is_some_and(|s| !s.nullable && s.default.is_none());
+                if !dropped {
+                    drop_nulls(child, child_schema);
+                }
+                !dropped
+            });
+        }
+        Value::Array(items) => {
+            let item_schema = schema.and_then(|schema| schema.items.as_deref());
+            for item in items {
+                drop_nulls(item, item_schema);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Sets every absent property that has a default, outermost first, so that defaults of an object that was itself
+/// defaulted are filled in too.
+pub fn default(value: &mut Value, schema: &Schema) {
+    match value {
+        Value::Object(map) => {
+            for (name, property) in &schema.properties {
+                if let Some(default) = &property.default
+                    && map.get(&**name).is_none_or(|value| value.is_null() && !property.nullable)
+                {
+                    map.insert(name.to_string(), default.clone());
+                }
+            }
+            for (key, child) in map.iter_mut() {
+                if let Some(property) = schema.properties.get(key.as_str()) {
+                    default(child, property);
+                } else if let Some(entry) = schema.additional_schema() {
+                    replace_null(child, entry);
+                    default(child, entry);
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(item_schema) = &schema.items else { return };
+            for item in items {
+                replace_null(item, item_schema);
+                default(item, item_schema);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn replace_null(value: &mut Value, schema: &Schema) {
+    if value.is_null()
+        && !schema.nullable
+        && let Some(default) = &schema.default
+    {
+        *value = default.clone();
+    }
+}

@@ -1,0 +1,96 @@
+//! Duplicates in lists: items of sets, keys of map lists. Each is told once, at its second appearance.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::{ListType, Schema};
+use crate::error::FieldError;
+use crate::go_text;
+use crate::path::Path;
+
+/// All duplicates below a node.
+pub fn validate(value: &Value, schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    match value {
+        Value::Object(map) => {
+            for (key, child) in map {
+                if let Some(property) = schema.properties.get(key.as_str()) {
+                    validate(child, property, &path.child(key), errors);
+                }
+                if let Some(entry) = schema.additional_schema() {
+                    validate(child, entry, &path.key(key), errors);
+                }
+            }
+        }
+        Value::Array(items) => {
+            match schema.list_type {
+                Some(ListType::Set) => set(items, path, errors),
+                Some(ListType::Map) => map_list(items, schema, path, errors),
+                Some(ListType::Atomic | ListType::Other(_)) | None => {}
+            }
+            if let Some(item_schema) = &schema.items {
+                for (i, item) in items.iter().enumerate() {
+                    validate(item, item_schema, &path.index(i), errors);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn set(items: &[Value], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    for i in second_appearances(items.iter().map(distinct_text)) {
+        if let Some(item) = items.get(i) {
+            errors.push(FieldError::duplicate(path.index(i), item));
+        }
+    }
+}
+
+fn map_list(items: &[Value], schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if let Some((i, item)) = items.iter().enumerate().find(|(_, item)| !item.is_object() && !item.is_null()) {
+        let detail = "must be an object for an array of list-type map";
+        errors.push(FieldError::invalid(path.index(i), item, detail));
+        return;
+    }
+    let keys: Vec<Value> = items.iter().map(|item| key_of(item, &schema.list_map_keys)).collect();
+    for i in second_appearances(keys.iter().map(distinct_text)) {
+        if let Some(key) = keys.get(i) {
+            errors.push(FieldError::duplicate(path.index(i), key));
+        }
+    }
+}
+
+/// The item reduced to its keys; those it lacks are left out.
+fn key_of(item: &Value, keys: &[Box<str>]) -> Value {
+    let mut reduced = Map::new();
+    if let Value::Object(item) = item {
+        for key in keys {
+            if let Some(value) = item.get(&**key) {
+                reduced.insert(key.to_string(), value.clone());
+            }
+        }
+    }
+    Value::Object(reduced)
+}
+
+/// Text that two values share exactly when Kubernetes calls them the same: scalars by type and value, lists and
+/// objects by their JSON.
+fn distinct_text(value: &Value) -> String {
+    match value {
+        Value::Number(number) if number.as_i64().is_none() => format!("f{number}"),
+        value => go_text::json(value),
+    }
+}
+
+fn second_appearances(texts: impl Iterator<Item = String>) -> Vec<usize> {
+    let mut seen: HashMap<String, u32> = HashMap::new();
+    let mut second = Vec::new();
+    for (i, text) in texts.enumerate() {
+        let times = seen.entry(text).or_insert(0);
+        if *times == 1 {
+            second.push(i);
+        }
+        *times = times.saturating_add(1);
+    }
+    second
+}

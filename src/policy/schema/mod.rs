@@ -1,0 +1,33 @@
+//! The structural schema of a custom resource: parsed from `openAPIV3Schema`, then asked to prune, default and validate
+//! documents with kube-apiserver's verdicts and words.
+//!
+//! ```text
+//! openAPIV3Schema ──parse──► Schema ──┬─ default   nulls dropped, defaults filled in
+//!                                     ├─ prune     unknown fields removed and named
+//!                                     ├─ metadata  ObjectMeta of the root and of embedded resources
+//!                                     ├─ validate  value checks, ratcheted against an old document
+//!                                     └─ listtype  duplicates in sets and map lists
+//! ```
+//!
+//! Whether a schema may be registered is [`crate::crd`]'s matter; a schema that may not still parses here.
+
+pub mod correlate;
+mod default;
+mod format;
+pub mod list_type;
+pub mod metadata;
+mod numeric;
+mod parse;
+mod pattern;
+mod prune;
+mod structural;
+pub mod validate;
+
+pub use default::{default, drop_nulls};
+pub use parse::parse;
+pub use pattern::Pattern;
+pub use prune::prune;
+pub use structural::{
+    AdditionalProperties, Annotations, Checks, ListType, MapType, Reason, Rule, Schema, SchemaType,
+    Unsupported,
+};

@@ -1,0 +1,102 @@
+//! Removes what the schema does not know and names it in the form of strict field validation: `spec.items[0].colour`.
+//! `apiVersion`, `kind` and `metadata` of the root and of embedded resources are left to [`super::metadata`].
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::{AdditionalProperties, Schema};
+
+/// Prunes a document whose root is a resource. The paths removed come sorted.
+pub fn prune(document: &mut Value, schema: &Schema) -> Vec<String> {
+    let mut pruner = Pruner { path: String::new(), unknown: Vec::new() };
+    pruner.node(document, Some(schema), schema.preserves_unknown_fields(), true);
+    pruner.unknown.sort_unstable();
+    pruner.unknown
+}
+
+pub(super) fn is_meta_field(key: &str) -> bool {
+    matches!(key, "apiVersion" | "kind" | "metadata")
+}
+
+struct Pruner {
+    path: String,
+    unknown: Vec<String>,
+}
+
+impl Pruner {
+    /// `keep` holds below a node that preserves unknown fields, until a property says otherwise.
+    fn node(&mut self, value: &mut Value, schema: Option<&Schema>, keep: bool, resource: bool) {
+        match value {
+            Value::Object(map) => {
+                let mut removed = false;
+                for (key, child) in map.iter_mut() {
+                    if resource && is_meta_field(key) {
+                        continue;
+                    }
+                    let known = schema.and_then(|schema| known_child(schema, key));
+                    let length = self.enter(key);
+                    match known {
+                        Some(child_schema) => self.child(child, child_schema),
+                        None if keep => {}
+                        None => {
+                            if !is_meta_field(key) || length > 0 {
+                                self.unknown.push(self.path.clone());
+                            }
+                            removed = true;
+                        }
+                    }
+                    self.path.truncate(length);
+                }
+                if removed {
+                    map.retain(|key, _| {
+                        (resource && is_meta_field(key))
+                            || schema.is_some_and(|s| known_child(s, key).is_some())
+                    });
+                }
+            }
+            Value::Array(items) => {
+                let item_schema = schema.and_then(|schema| schema.items.as_deref());
+                for (i, item) in items.iter_mut().enumerate() {
+                    let length = self.path.len();
+                    // Writing to a String cannot fail.
+                    let _ = write!(self.path, "[{i}]");
+                    match item_schema {
+                        // Items stay in their list's mode: only properties end the keeping.
+                        Some(items) if keep => self.node(item, Some(items), true, items.embedded_resource),
+                        None if keep => {}
+                        schema => self.child(item, schema),
+                    }
+                    self.path.truncate(length);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+
+    fn child(&mut self, value: &mut Value, schema: Option<&Schema>) {
+        let keep = schema.is_some_and(Schema::preserves_unknown_fields);
+        self.node(value, schema, keep, schema.is_some_and(|schema| schema.embedded_resource));
+    }
+
+    fn enter(&mut self, key: &str) -> usize {
+        let length = self.path.len();
+        if length > 0 {
+            self.path.push('.');
+        }
+        self.path.push_str(key);
+        length
+    }
+}
+
+/// The schema of a known key; none inside when the key is allowed without one.
+fn known_child<'s>(schema: &'s Schema, key: &str) -> Option<Option<&'s Schema>> {
+    if let Some(property) = schema.properties.get(key) {
+        return Some(Some(property));
+    }
+    match &schema.additional_properties {
+        Some(AdditionalProperties::Schema(schema)) => Some(Some(schema)),
+        Some(AdditionalProperties::Allowed(_)) => Some(None),
+        None => None,
+    }
+}

@@ -1,0 +1,206 @@
+//! The schema's own compact form. One node type serves the structural spine and the value checks below
+//! `allOf`/`anyOf`/`oneOf`/`not`; what a nested node may not carry is told at registration.
+
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use super::Pattern;
+
+/// `type`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SchemaType {
+    Object,
+    Array,
+    String,
+    Integer,
+    Number,
+    Boolean,
+    /// Any other text; registration refuses it.
+    Other(Box<str>),
+}
+
+impl SchemaType {
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "object" => Self::Object,
+            "array" => Self::Array,
+            "string" => Self::String,
+            "integer" => Self::Integer,
+            "number" => Self::Number,
+            "boolean" => Self::Boolean,
+            other => Self::Other(other.into()),
+        }
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Other(text) => text,
+        }
+    }
+}
+
+/// `x-kubernetes-list-type`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListType {
+    Atomic,
+    Set,
+    Map,
+    Other(Box<str>),
+}
+
+/// `x-kubernetes-map-type`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MapType {
+    Granular,
+    Atomic,
+    Other(Box<str>),
+}
+
+/// `additionalProperties`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AdditionalProperties {
+    Allowed(bool),
+    Schema(Box<Schema>),
+}
+
+/// `reason` of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    Invalid,
+    Forbidden,
+    Required,
+    Duplicate,
+    Other(Box<str>),
+}
+
+/// One entry of `x-kubernetes-validations`, as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    pub rule: String,
+    pub message: String,
+    pub message_expression: String,
+    pub reason: Option<Reason>,
+    pub field_path: String,
+    pub optional_old_self: Option<bool>,
+}
+
+/// Value checks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checks {
+    /// As written, also when no server checks it.
+    pub format: Option<Box<str>>,
+    pub maximum: Option<f64>,
+    pub exclusive_maximum: bool,
+    pub minimum: Option<f64>,
+    pub exclusive_minimum: bool,
+    pub multiple_of: Option<f64>,
+    /// Code points.
+    pub max_length: Option<i64>,
+    /// Code points.
+    pub min_length: Option<i64>,
+    pub pattern: Option<Pattern>,
+    pub max_items: Option<i64>,
+    pub min_items: Option<i64>,
+    pub unique_items: bool,
+    pub max_properties: Option<i64>,
+    pub min_properties: Option<i64>,
+    pub required: Vec<Box<str>>,
+    pub enumeration: Vec<Value>,
+    pub all_of: Vec<Schema>,
+    pub any_of: Vec<Schema>,
+    pub one_of: Vec<Schema>,
+    pub not: Option<Box<Schema>>,
+}
+
+/// Keywords that no custom resource may use; kept so that registration can name them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsupported {
+    Id,
+    MetaSchema,
+    Ref,
+    PatternProperties,
+    Dependencies,
+    AdditionalItems,
+    Definitions,
+    /// `items` is a list of schemas.
+    ItemsList,
+}
+
+/// Keywords that check nothing; registration asks whether they are set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Annotations {
+    pub description: bool,
+    pub title: bool,
+    pub example: bool,
+    pub external_docs: bool,
+}
+
+/// One node of a schema.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Schema {
+    pub schema_type: Option<SchemaType>,
+    pub nullable: bool,
+    /// Never null: a null default is none.
+    pub default: Option<Value>,
+    pub items: Option<Box<Self>>,
+    pub properties: IndexMap<Box<str>, Self>,
+    pub additional_properties: Option<AdditionalProperties>,
+    pub int_or_string: bool,
+    /// Only `true` may be registered.
+    pub preserve_unknown_fields: Option<bool>,
+    pub embedded_resource: bool,
+    pub list_type: Option<ListType>,
+    pub list_map_keys: Vec<Box<str>>,
+    pub map_type: Option<MapType>,
+    pub checks: Checks,
+    pub rules: Vec<Rule>,
+    pub annotations: Annotations,
+    pub unsupported: Vec<Unsupported>,
+}
+
+impl Schema {
+    #[must_use]
+    pub fn is_type(&self, expected: &SchemaType) -> bool {
+        self.schema_type.as_ref() == Some(expected)
+    }
+
+    #[must_use]
+    pub fn preserves_unknown_fields(&self) -> bool {
+        self.preserve_unknown_fields == Some(true)
+    }
+
+    /// The schema of the entries that `properties` does not name.
+    #[must_use]
+    pub fn additional_schema(&self) -> Option<&Self> {
+        match &self.additional_properties {
+            Some(AdditionalProperties::Schema(schema)) => Some(schema),
+            Some(AdditionalProperties::Allowed(_)) | None => None,
+        }
+    }
+
+    /// The schema of one entry of an object: its property's, or that of all other entries.
+    #[must_use]
+    pub fn child(&self, key: &str) -> Option<&Self> {
+        self.properties.get(key).or_else(|| self.additional_schema())
+    }
+
+    /// Whether old and new entries of the object belong together by key.
+    #[must_use]
+    pub fn map_is_correlatable(&self) -> bool {
+        !matches!(self.map_type, Some(MapType::Other(_)))
+    }
+
+    /// The node's type as error messages print it; empty where none is given.
+    #[must_use]
+    pub fn type_text(&self) -> &str {
+        self.schema_type.as_ref().map_or("", SchemaType::as_str)
+    }
+}

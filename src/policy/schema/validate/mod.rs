@@ -1,0 +1,253 @@
+//! Checks a document against its schema with the verdicts and texts of kube-apiserver's OpenAPI validator, bugs that
+//! users see included: which failed alternative of an `anyOf` is told depends on how many checks each one passed.
+//!
+//! Where an old document is given, errors of nodes that did not change are let pass (ratcheting); below
+//! `allOf`/`anyOf`/`oneOf`/`not` nothing is let pass.
+
+mod number;
+mod outcome;
+mod scalar;
+
+use serde_json::{Map, Value};
+
+use self::outcome::Outcome;
+use super::correlate::{Correlated, Items};
+use super::{AdditionalProperties, Schema, SchemaType, format, prune};
+use crate::error::FieldError;
+use crate::go_text;
+use crate::path::Path;
+
+/// Validates `value`, found at `prefix` in its document. Paths inside messages start at `value`, those of the errors
+/// at the document, as the API server prints them for a status or a default.
+#[must_use]
+pub fn validate(
+    value: &Value,
+    schema: &Schema,
+    ratchet: Option<&Correlated<'_>>,
+    prefix: &Path<'_>,
+) -> Vec<FieldError> {
+    node(value, schema, ratchet, &Path::Nil).into_errors(prefix)
+}
+
+fn node(value: &Value, schema: &Schema, ratchet: Option<&Correlated<'_>>, path: &Path<'_>) -> Outcome {
+    let outcome = Node { schema, ratchet, path }.check(value);
+    match ratchet {
+        Some(correlated) if !outcome.is_valid() && correlated.is_unchanged() => outcome.forgiven(),
+        _ => outcome,
+    }
+}
+
+/// One node of the schema at one place of the document.
+#[derive(Clone, Copy)]
+struct Node<'a> {
+    schema: &'a Schema,
+    ratchet: Option<&'a Correlated<'a>>,
+    path: &'a Path<'a>,
+}
+
+impl Node<'_> {
+    fn check(&self, value: &Value) -> Outcome {
+        let mut outcome = Outcome::default();
+        if value.is_null() {
+            outcome.merge(self.null_type());
+            outcome.merge(self.enumeration(value));
+            return outcome;
+        }
+        if self.has_type() || self.format().is_some() {
+            outcome.merge_step(self.value_type(value));
+        }
+        outcome.merge_step(self.combinators(value));
+        match value {
+            Value::String(text) => {
+                outcome.merge_step(self.string(text));
+                if let Some(format) = self.format()
+                    && format::is_known(format)
+                {
+                    outcome.merge_step(self.string_format(format, text));
+                }
+            }
+            Value::Number(number) => outcome.merge_step(self.number(number)),
+            Value::Array(items) => outcome.merge_step(self.array(items)),
+            Value::Null | Value::Bool(_) | Value::Object(_) => {}
+        }
+        outcome.merge_step(self.enumeration(value));
+        if let Value::Object(map) = value {
+            outcome.merge_step(self.object(map));
+        }
+        outcome.step();
+        outcome
+    }
+
+    fn array(&self, items: &[Value]) -> Outcome {
+        let mut outcome = Outcome::default();
+        if let Some(item_schema) = &self.schema.items {
+            let old = self.ratchet.map_or_else(Items::none, Correlated::items);
+            for (i, item) in items.iter().enumerate() {
+                outcome.merge(node(item, item_schema, old.get(i).as_ref(), &self.path.index(i)));
+            }
+        }
+        let checks = &self.schema.checks;
+        let size = i64::try_from(items.len()).unwrap_or(i64::MAX);
+        if let Some(min) = checks.min_items.filter(|min| size < *min) {
+            outcome.invalid(self.path, size, &format!("should have at least {min} items"));
+        }
+        if let Some(max) = checks.max_items.filter(|max| size > *max) {
+            outcome.too_many(self.path, size, max, &format!("should have at most {max} items"));
+        }
+        if checks.unique_items
+            && items.iter().enumerate().any(|(i, item)| items.iter().take(i).any(|x| x == item))
+        {
+            outcome.invalid(self.path, "", "shouldn't contain duplicates");
+        }
+        outcome.step();
+        outcome
+    }
+
+    fn object(&self, map: &Map<String, Value>) -> Outcome {
+        let mut outcome = Outcome::default();
+        let checks = &self.schema.checks;
+        let size = i64::try_from(map.len()).unwrap_or(i64::MAX);
+        if let Some(min) = checks.min_properties.filter(|min| size < *min) {
+            outcome.invalid(self.path, size, &format!("should have at least {min} properties"));
+        }
+        if let Some(max) = checks.max_properties.filter(|max| size > *max) {
+            outcome.too_many(self.path, size, max, &format!("should have at most {max} properties"));
+        }
+        let unnamed = map.iter().filter(|(key, _)| !self.schema.properties.contains_key(key.as_str()));
+        match &self.schema.additional_properties {
+            Some(AdditionalProperties::Allowed(false)) => {
+                for (key, _) in unnamed {
+                    let name = outcome::name(&self.path.key(key));
+                    outcome.sentence(
+                        self.path,
+                        key.as_str(),
+                        format!("{name} in body is a forbidden property"),
+                    );
+                }
+            }
+            Some(AdditionalProperties::Schema(schema)) => {
+                for (key, value) in unnamed {
+                    outcome.merge(self.entry(key, value, schema, &self.path.key(key)));
+                }
+            }
+            Some(AdditionalProperties::Allowed(true)) | None => {}
+        }
+        for (name, schema) in &self.schema.properties {
+            if let Some(value) = map.get(&**name) {
+                outcome.merge(self.entry(name, value, schema, &self.path.child(name)));
+            }
+        }
+        for name in &checks.required {
+            if !map.contains_key(&**name) {
+                outcome.required(&self.path.key(name));
+            }
+        }
+        outcome
+    }
+
+    fn entry(&self, key: &str, value: &Value, schema: &Schema, path: &Path<'_>) -> Outcome {
+        // A change of apiVersion or kind cannot be seen: both documents were converted to the same version.
+        let hidden = self.path.is_nil() && prune::is_meta_field(key) && key != "metadata";
+        let ratchet = self.ratchet.filter(|_| !hidden).and_then(|correlated| correlated.key(key));
+        node(value, schema, ratchet.as_ref(), path)
+    }
+
+    fn combinators(&self, value: &Value) -> Outcome {
+        let checks = &self.schema.checks;
+        let mut outcome = Outcome::default();
+        let quoted = || go_text::quote(&outcome::name(self.path));
+        let alternative = |schema: &Schema| node(value, schema, None, self.path);
+        if !checks.any_of.is_empty() {
+            let (best, valid) = choose(checks.any_of.iter().map(alternative), true);
+            if valid == 0 {
+                outcome.general(format!("{} must validate at least one schema (anyOf)", quoted()));
+            }
+            outcome.merge(best);
+        }
+        if !checks.one_of.is_empty() {
+            let (best, valid) = choose(checks.one_of.iter().map(alternative), false);
+            if valid != 1 {
+                let found = if valid == 0 {
+                    "Found none valid".to_owned()
+                } else {
+                    format!("Found {valid} valid alternatives")
+                };
+                let message = format!("{} must validate one and only one schema (oneOf). {found}", quoted());
+                outcome.general(message);
+            }
+            if valid <= 1 {
+                outcome.merge(best);
+            }
+        }
+        if !checks.all_of.is_empty() {
+            let mut valid = 0_usize;
+            for part in checks.all_of.iter().map(alternative) {
+                valid = valid.saturating_add(usize::from(part.is_valid()));
+                outcome.merge(part);
+            }
+            if valid != checks.all_of.len() {
+                let rest = if valid == 0 { ". None validated" } else { "" };
+                outcome.general(format!("{} must validate all the schemas (allOf){rest}", quoted()));
+            }
+        }
+        if let Some(not) = &checks.not
+            && alternative(not).is_valid()
+        {
+            outcome.general(format!("{} must not validate the schema (not)", quoted()));
+        }
+        outcome.step();
+        outcome
+    }
+
+    fn has_type(&self) -> bool {
+        self.schema.int_or_string || self.schema.schema_type.is_some()
+    }
+
+    /// Whether the value's type is among those of the schema.
+    fn allows(&self, expected: &SchemaType) -> bool {
+        if self.schema.int_or_string {
+            matches!(expected, SchemaType::Integer | SchemaType::String)
+        } else {
+            self.schema.is_type(expected)
+        }
+    }
+
+    fn type_names(&self) -> &str {
+        if self.schema.int_or_string { "integer,string" } else { self.schema.type_text() }
+    }
+
+    /// The format, where a server checks it for this type.
+    fn format(&self) -> Option<&str> {
+        let format = self.schema.checks.format.as_deref()?;
+        let single = if self.schema.int_or_string { None } else { self.schema.schema_type.as_ref() };
+        let checked = match single {
+            None | Some(SchemaType::String) => format::is_supported(format),
+            Some(SchemaType::Integer) => matches!(format, "int32" | "int64"),
+            Some(SchemaType::Number) => matches!(format, "float" | "double"),
+            Some(SchemaType::Object | SchemaType::Array | SchemaType::Boolean | SchemaType::Other(_)) => {
+                false
+            }
+        };
+        checked.then_some(format)
+    }
+}
+
+/// The outcome that speaks for a list of alternatives, and how many were valid: the first valid one, else the one
+/// that passed most checks, the earlier of equals.
+fn choose(alternatives: impl Iterator<Item = Outcome>, stop_at_first: bool) -> (Outcome, usize) {
+    let mut first_valid: Option<Outcome> = None;
+    let mut best_failure: Option<Outcome> = None;
+    let mut valid = 0_usize;
+    for alternative in alternatives {
+        if alternative.is_valid() {
+            valid = valid.saturating_add(1);
+            first_valid.get_or_insert(alternative);
+            if stop_at_first {
+                break;
+            }
+        } else if best_failure.as_ref().is_none_or(|best| alternative.matches() > best.matches()) {
+            best_failure = Some(alternative);
+        }
+    }
+    (first_valid.or(best_failure).unwrap_or_default(), valid)
+}

@@ -1,0 +1,168 @@
+//! Numbers: the range of the format, bounds, multiples. Integers are compared as integers, so a bound with a fraction
+//! loses it first.
+
+use serde_json::{Number, Value};
+
+use super::{Node, Outcome, SchemaType};
+use crate::error::BadValue;
+use crate::go_text;
+use crate::schema::numeric;
+
+#[derive(Clone, Copy)]
+enum Parsed {
+    Integer(i64),
+    Float(f64),
+}
+
+impl Node<'_> {
+    pub(super) fn number(&self, number: &Number) -> Outcome {
+        let value = number
+            .as_i64()
+            .map_or_else(|| Parsed::Float(number.as_f64().unwrap_or(f64::NAN)), Parsed::Integer);
+        let checks = &self.schema.checks;
+        let mut outcome = Outcome::default();
+        self.in_range(&mut outcome, value, "Checked");
+        if let Some(factor) = checks.multiple_of {
+            self.limit(&mut outcome, number, value, factor, Limit::MultipleOf);
+        }
+        if let Some(minimum) = checks.minimum {
+            self.limit(
+                &mut outcome,
+                number,
+                value,
+                minimum,
+                Limit::Minimum { exclusive: checks.exclusive_minimum },
+            );
+        }
+        if let Some(maximum) = checks.maximum {
+            self.limit(
+                &mut outcome,
+                number,
+                value,
+                maximum,
+                Limit::Maximum { exclusive: checks.exclusive_maximum },
+            );
+        }
+        outcome.step();
+        outcome
+    }
+
+    /// Compares natively when the bound itself fits the type, as floats when it does not.
+    fn limit(&self, outcome: &mut Outcome, shown: &Number, value: Parsed, bound: f64, limit: Limit) {
+        let bound_fits = self.in_range(outcome, Parsed::Float(bound), limit.name());
+        let value = match value {
+            Parsed::Integer(value) if !bound_fits => Parsed::Float(as_float(value)),
+            value => value,
+        };
+        match limit.check(value, bound) {
+            Check::Holds => {}
+            Check::Broken(problem) => outcome.invalid(self.path, Value::Number(shown.clone()), &problem),
+            Check::BadFactor(factor) => {
+                let name = super::outcome::name(self.path);
+                let sentence = format!("factor MultipleOf declared for {name} must be positive: {factor}");
+                outcome.sentence(self.path, BadValue::Verbatim(factor), sentence);
+            }
+        }
+    }
+
+    /// Whether the number fits the schema's type and format; tells it when not.
+    fn in_range(&self, outcome: &mut Outcome, value: Parsed, what: &str) -> bool {
+        let name = super::outcome::name(self.path);
+        let format = self.format().unwrap_or_default();
+        let schema_type = if self.schema.int_or_string { None } else { self.schema.schema_type.as_ref() };
+        let fits = match (schema_type, value) {
+            (Some(SchemaType::Integer), Parsed::Integer(value)) => {
+                format != "int32" || i32::try_from(value).is_ok()
+            }
+            (Some(SchemaType::Integer), Parsed::Float(value)) => {
+                let whole = numeric::whole(value);
+                whole.is_some_and(|whole| format != "int32" || i32::try_from(whole).is_ok())
+            }
+            (Some(SchemaType::Number), Parsed::Float(value)) if format == "float" => fits_f32(value),
+            _ => true,
+        };
+        if !fits {
+            let of = schema_type.map_or("", SchemaType::as_str);
+            let text = if format.is_empty() {
+                format!("{what} value must be of type {of} (default format) in {name}")
+            } else {
+                format!("{what} value must be of type {of} with format {format} in {name}")
+            };
+            outcome.general(text);
+        }
+        fits
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Limit {
+    MultipleOf,
+    Minimum { exclusive: bool },
+    Maximum { exclusive: bool },
+}
+
+enum Check {
+    Holds,
+    /// Completes the sentence about the value.
+    Broken(String),
+    /// The schema's factor is no factor; its text.
+    BadFactor(String),
+}
+
+impl Limit {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::MultipleOf => "MultipleOf",
+            Self::Minimum { .. } => "Minimum boundary",
+            Self::Maximum { .. } => "Maximum boundary",
+        }
+    }
+
+    fn check(self, value: Parsed, bound: f64) -> Check {
+        let (broken, bound) = match value {
+            Parsed::Integer(value) => {
+                let bound = numeric::go_int64(bound);
+                let broken = match self {
+                    Self::MultipleOf if bound <= 0 => return Check::BadFactor(bound.to_string()),
+                    Self::MultipleOf => value.checked_rem(bound) != Some(0),
+                    Self::Minimum { exclusive } => value < bound || (exclusive && value == bound),
+                    Self::Maximum { exclusive } => value > bound || (exclusive && value == bound),
+                };
+                (broken, bound.to_string())
+            }
+            Parsed::Float(value) => {
+                let broken = match self {
+                    Self::MultipleOf if bound <= 0.0 => return Check::BadFactor(go_text::float(bound)),
+                    Self::MultipleOf if bound < 1.0 => !numeric::is_json_integer(1.0 / bound * value),
+                    Self::MultipleOf => !numeric::is_json_integer(value / bound),
+                    Self::Minimum { exclusive: false } => value < bound,
+                    Self::Minimum { exclusive: true } => value <= bound,
+                    Self::Maximum { exclusive: false } => value > bound,
+                    Self::Maximum { exclusive: true } => value >= bound,
+                };
+                (broken, go_text::float(bound))
+            }
+        };
+        if broken { Check::Broken(self.text(&bound)) } else { Check::Holds }
+    }
+
+    fn text(self, bound: &str) -> String {
+        match self {
+            Self::MultipleOf => format!("should be a multiple of {bound}"),
+            Self::Minimum { exclusive: false } => format!("should be greater than or equal to {bound}"),
+            Self::Minimum { exclusive: true } => format!("should be greater than {bound}"),
+            Self::Maximum { exclusive: false } => format!("should be less than or equal to {bound}"),
+            Self::Maximum { exclusive: true } => format!("should be less than {bound}"),
+        }
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the rounding is Go's float64(int64) as well")]
+const fn as_float(value: i64) -> f64 {
+    value as f64
+}
+
+fn fits_f32(value: f64) -> bool {
+    // The least magnitude that rounds up to infinity: halfway between the greatest float32 and 2^128.
+    value.abs() < 340_282_356_779_733_661_637_539_395_458_142_568_448.0
+}
