@@ -60,6 +60,6 @@ pub const REGEX_LENGTH: f64 = 0.25;
     clippy::cast_sign_loss,
     reason = "`as` from a float saturates, and cel-go loses the same digits on the way"
 )]
-fn scale(n: u64, factor: f64) -> u64 {
+pub(crate) fn scale(n: u64, factor: f64) -> u64 {
     (n as f64 * factor).ceil() as u64
 }

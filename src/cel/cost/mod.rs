@@ -2,6 +2,7 @@
 
 mod bounds;
 
+pub(crate) use bounds::scale;
 pub use bounds::{Bounds, REGEX_LENGTH, STRING_TRAVERSAL};
 
 use crate::syntax::Literal;

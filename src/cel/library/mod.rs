@@ -1,23 +1,49 @@
 //! Every function of the language, one [`Overload`] row each: the checker, the planner, the estimator, the meter and
 //! the documentation read that row and nothing else.
+//!
+//! | part | holds |
+//! |---|---|
+//! | [`functions`] | the rows one environment offers, by function name, with parsed signatures; choice by argument types |
+//! | [`signature`] | signatures in CEL notation, parsed; whether values fit them |
+//! | [`cost`] | the shapes of cost that rows share |
+//! | [`standard`] | operators, conversions, strings, times: the language itself |
+//! | `go` | number, time and text forms exactly as Go reads and writes them |
+//!
+//! A row decides nothing about evaluation order: `&&`, `||`, `?:`, `==`, indexing and optional selection have rows for
+//! the checker, and the planner makes nodes of its own of them.
 
+mod context;
+pub mod cost;
 pub mod format;
+pub mod functions;
+mod go;
+pub mod ordering;
 pub mod quantity;
+mod regex;
+pub mod runtime_type;
 pub mod semver;
+pub mod signature;
+mod standard;
+#[cfg(test)]
+mod tests;
 pub mod url;
+
+pub use context::Context;
+pub use functions::{Declared, Extra, Functions};
+pub use signature::Signature;
 
 use crate::cost::{CallEstimate, Operand};
 use crate::value::{EvalError, Value};
 
-/// What an implementation may use beside its arguments.
-#[derive(Debug)]
-pub struct Context<'a> {
-    /// Results that are not scalars live here.
-    pub arena: &'a bumpalo::Bump,
-}
-
 /// A function's body. `args` has the receiver first for member calls.
 pub type Implementation = for<'a> fn(&Context<'a>, &[Value<'a>]) -> Result<Value<'a>, EvalError>;
+
+/// Cost beyond the arguments', and the size of the result, from the sizes of the arguments.
+pub type Estimate = fn(&[Operand<'_>]) -> CallEstimate;
+
+/// Cost of a call that was made, beyond the arguments': from the arguments and the result. A null stands for an
+/// argument or a result that is an error.
+pub type Cost = for<'a> fn(&[Value<'a>], &Value<'a>) -> u64;
 
 /// A Kubernetes minor version: `V(1, 31)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,12 +58,78 @@ pub struct Overload {
     /// `_+_(int, int) -> int`. Single capitals are type parameters.
     pub signature: &'static str,
     pub implementation: Implementation,
-    /// Cost beyond the arguments', and the size of the result, from the sizes of the arguments.
-    pub estimate: fn(&[Operand<'_>]) -> CallEstimate,
-    /// Cost of a call that was made, beyond the arguments'.
-    pub cost: for<'a> fn(&[Value<'a>], &Value<'a>) -> u64,
+    pub estimate: Estimate,
+    pub cost: Cost,
+    /// The cost where the checker left more than one overload, so that the meter knows only the function's name.
+    pub dynamic_cost: Cost,
     /// The first Kubernetes minor version that offers it.
     pub since: Version,
+    /// The first Kubernetes minor version that offers it no longer.
+    pub until: Option<Version>,
     /// One line for the reference page.
     pub doc: &'static str,
+}
+
+impl Overload {
+    /// A row of constant cost that every version offers.
+    pub(crate) const fn new(
+        id: &'static str,
+        signature: &'static str,
+        implementation: Implementation,
+        doc: &'static str,
+    ) -> Self {
+        Self {
+            id,
+            signature,
+            implementation,
+            estimate: cost::estimate_one,
+            cost: cost::one,
+            dynamic_cost: cost::one,
+            since: Version(1, 0),
+            until: None,
+            doc,
+        }
+    }
+
+    /// A cost that the meter knows by the overload: a call whose overload the checker left open costs one.
+    pub(crate) const fn costs(mut self, estimate: Estimate, cost: Cost) -> Self {
+        self.estimate = estimate;
+        self.cost = cost;
+        self
+    }
+
+    /// A cost that the meter knows by the function's name.
+    pub(crate) const fn costs_by_name(mut self, estimate: Estimate, cost: Cost) -> Self {
+        self.estimate = estimate;
+        self.cost = cost;
+        self.dynamic_cost = cost;
+        self
+    }
+
+    pub(crate) const fn since(mut self, version: Version) -> Self {
+        self.since = version;
+        self
+    }
+
+    /// Whether an environment of this version offers the row.
+    #[must_use]
+    pub fn is_in(&self, version: Version) -> bool {
+        self.since <= version && self.until.is_none_or(|until| version < until)
+    }
+}
+
+/// Every row of the libraries that Kubernetes environments hold, in the order of their declaration.
+pub fn rows() -> impl Iterator<Item = &'static Overload> {
+    standard::TABLES.iter().copied().flatten()
+}
+
+/// What a row says of arguments that its signature does not admit. Dispatch never calls a row with such arguments, so
+/// this stands where the types cannot say so.
+pub(crate) const fn mismatch<'a>() -> Result<Value<'a>, EvalError> {
+    Err(EvalError::NoSuchOverload)
+}
+
+/// The body of what the planner turns into a node of its own.
+pub(crate) fn planned<'a>(_: &Context<'a>, _: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+    mismatch()
 }

@@ -21,6 +21,8 @@ pub enum EvalError {
     Other(Box<str>),
     /// The per-call limit or a shared budget is spent.
     CostLimitExceeded,
+    /// The arena is full.
+    MemoryLimitExceeded,
     /// The caller's deadline has passed.
     Interrupted,
 }
@@ -42,6 +44,7 @@ impl fmt::Display for EvalError {
             Self::IndexOutOfBounds(index) => write!(f, "index out of bounds: {index}"),
             Self::Other(text) => f.write_str(text),
             Self::CostLimitExceeded => f.write_str("operation cancelled: actual cost limit exceeded"),
+            Self::MemoryLimitExceeded => f.write_str("operation cancelled: memory limit exceeded"),
             Self::Interrupted => f.write_str("operation interrupted"),
         }
     }

@@ -1,5 +1,6 @@
 //! Values: small and `Copy`, borrowing the decoded document or the evaluation's arena, both of lifetime `'a`.
 
+mod containers;
 mod error;
 mod node;
 

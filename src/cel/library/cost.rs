@@ -1,0 +1,142 @@
+//! Shapes of cost that rows share: what a call costs by Kubernetes' books, estimated from sizes and counted from values.
+//!
+//! Sources: cel-go `checker/cost.go` and `interpreter/runtimecost.go`, apiserver `pkg/cel/library/cost.go`. A character
+//! or byte that is looked at costs a tenth; sums are rounded up once, as the reference does.
+
+use crate::cost::{Bounds, CallEstimate, Operand, REGEX_LENGTH, STRING_TRAVERSAL, scale};
+use crate::value::{Opaque, Value};
+
+/// Making a list.
+pub(crate) const LIST: u64 = 10;
+/// Making an object.
+pub(crate) const STRUCT: u64 = 40;
+
+/// The size that costs are counted in: code points, bytes, items, entries; one for every other value.
+#[must_use]
+pub fn size(value: &Value<'_>) -> u64 {
+    match value {
+        Value::String(text) => length(text.chars().count()),
+        Value::Bytes(bytes) => length(bytes.len()),
+        Value::List(list) => length(list.len()),
+        Value::Map(map) => length(map.len()),
+        Value::Optional(Some(inner)) => size(inner),
+        Value::Opaque(Opaque::Ip(address)) => {
+            if address.is_ipv4() {
+                4
+            } else {
+                16
+            }
+        }
+        Value::Opaque(Opaque::Cidr(address, _)) => {
+            if address.is_ipv4() {
+                4
+            } else {
+                16
+            }
+        }
+        Value::Null
+        | Value::Bool(_)
+        | Value::Int(_)
+        | Value::Uint(_)
+        | Value::Double(_)
+        | Value::Duration(_)
+        | Value::Timestamp(_)
+        | Value::Type(_)
+        | Value::Optional(None)
+        | Value::Opaque(_) => 1,
+    }
+}
+
+pub(crate) fn length(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}
+
+/// The size of an argument; of none, one.
+pub(crate) fn size_of(args: &[Value<'_>], index: usize) -> u64 {
+    args.get(index).map_or(1, size)
+}
+
+/// What the estimator knows of the size of an argument.
+pub(crate) fn bounds_of(args: &[Operand<'_>], index: usize) -> Bounds {
+    args.get(index).map_or(Bounds::UNBOUNDED, Operand::size_or_unbounded)
+}
+
+pub(crate) fn one(_: &[Value<'_>], _: &Value<'_>) -> u64 {
+    1
+}
+
+pub(crate) const fn estimate_one(_: &[Operand<'_>]) -> CallEstimate {
+    CallEstimate::ONE
+}
+
+/// One look at every character of the first argument.
+pub(crate) fn traverse_first(args: &[Value<'_>], _: &Value<'_>) -> u64 {
+    scale(size_of(args, 0), STRING_TRAVERSAL)
+}
+
+pub(crate) fn estimate_traverse_first(args: &[Operand<'_>]) -> CallEstimate {
+    CallEstimate::of_cost(bounds_of(args, 0).scaled(STRING_TRAVERSAL))
+}
+
+/// The same, with a result as large as the argument.
+pub(crate) fn estimate_rewrite_first(args: &[Operand<'_>]) -> CallEstimate {
+    let size = bounds_of(args, 0);
+    CallEstimate::with_result(size.scaled(STRING_TRAVERSAL), size)
+}
+
+/// `startsWith` and `endsWith`: the estimate looks at the argument, the meter at the receiver.
+pub(crate) fn estimate_traverse_second(args: &[Operand<'_>]) -> CallEstimate {
+    CallEstimate::of_cost(bounds_of(args, 1).scaled(STRING_TRAVERSAL))
+}
+
+/// Two looks at every character of the first argument.
+pub(crate) fn traverse_first_twice(args: &[Value<'_>], _: &Value<'_>) -> u64 {
+    scale(size_of(args, 0), 2.0 * STRING_TRAVERSAL)
+}
+
+pub(crate) fn estimate_traverse_first_twice(args: &[Operand<'_>]) -> CallEstimate {
+    CallEstimate::of_cost(bounds_of(args, 0).scaled(2.0 * STRING_TRAVERSAL))
+}
+
+/// Comparing two values up to the end of the shorter.
+pub(crate) fn compare(args: &[Value<'_>], _: &Value<'_>) -> u64 {
+    scale(size_of(args, 0).min(size_of(args, 1)), STRING_TRAVERSAL)
+}
+
+pub(crate) fn estimate_compare(args: &[Operand<'_>]) -> CallEstimate {
+    let max = bounds_of(args, 0).max.min(bounds_of(args, 1).max);
+    CallEstimate::of_cost(Bounds::new(u64::from(max > 0), max).scaled(STRING_TRAVERSAL))
+}
+
+/// Copying both arguments into one.
+pub(crate) fn concatenate(args: &[Value<'_>], _: &Value<'_>) -> u64 {
+    scale(size_of(args, 0).saturating_add(size_of(args, 1)), STRING_TRAVERSAL)
+}
+
+pub(crate) fn estimate_concatenate(args: &[Operand<'_>]) -> CallEstimate {
+    let size = bounds_of(args, 0).plus(bounds_of(args, 1));
+    CallEstimate::with_result(size.scaled(STRING_TRAVERSAL), size)
+}
+
+/// Looking for the second argument everywhere in the first.
+pub(crate) fn search(args: &[Value<'_>], _: &Value<'_>) -> u64 {
+    scale(size_of(args, 0), STRING_TRAVERSAL).saturating_mul(scale(size_of(args, 1), STRING_TRAVERSAL))
+}
+
+pub(crate) fn estimate_search(args: &[Operand<'_>]) -> CallEstimate {
+    CallEstimate::of_cost(
+        bounds_of(args, 0).scaled(STRING_TRAVERSAL).times(bounds_of(args, 1).scaled(STRING_TRAVERSAL)),
+    )
+}
+
+/// Running the second argument, a regular expression, over the first. One is added to the text's length so that a
+/// costly expression is not free on an empty text.
+pub(crate) fn match_regex(args: &[Value<'_>], _: &Value<'_>) -> u64 {
+    let text = scale(size_of(args, 0).saturating_add(1), STRING_TRAVERSAL);
+    text.saturating_mul(scale(size_of(args, 1), REGEX_LENGTH))
+}
+
+pub(crate) fn estimate_match_regex(args: &[Operand<'_>]) -> CallEstimate {
+    let text = bounds_of(args, 0).plus(Bounds::ONE).scaled(STRING_TRAVERSAL);
+    CallEstimate::of_cost(text.times(bounds_of(args, 1).scaled(REGEX_LENGTH)))
+}

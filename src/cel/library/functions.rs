@@ -1,0 +1,122 @@
+//! The rows that one environment offers, by function name.
+//!
+//! The checker asks for a name's overloads; the planner keeps the rows it needs; a call whose overload only the
+//! arguments tell asks [`Function::choose`]. The texts of failed choices are cel-go's, which tells functions with one
+//! body for all overloads (the operators, `size`, `sort`) from functions with a body for each.
+
+use std::collections::HashMap;
+
+use super::{Overload, Signature, Version, rows, runtime_type};
+use crate::value::{EvalError, Value};
+
+/// A library outside the environments that Kubernetes builds by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Extra {
+    /// `jsonpatch.escapeKey`, which mutating policies add.
+    JsonPatch,
+}
+
+/// A row with its parsed signature.
+#[derive(Clone, Debug)]
+pub struct Declared {
+    pub row: &'static Overload,
+    pub signature: Signature,
+}
+
+/// All overloads of one name.
+#[derive(Clone, Debug)]
+pub struct Function {
+    pub name: &'static str,
+    /// In the order of their declaration, which is the order in which a choice tries them.
+    pub overloads: Vec<Declared>,
+}
+
+/// The functions of an environment.
+#[derive(Clone, Debug, Default)]
+pub struct Functions {
+    by_name: HashMap<&'static str, Function>,
+}
+
+impl Functions {
+    /// What Kubernetes offers at `version`.
+    #[must_use]
+    pub fn kubernetes(version: Version) -> Self {
+        let mut functions = Self::default();
+        functions.extend(rows().filter(|row| row.is_in(version)));
+        functions
+    }
+
+    /// The overloads of a name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Function> {
+        self.by_name.get(name)
+    }
+
+    /// The row of an overload id.
+    #[must_use]
+    pub fn overload(&self, function: &str, id: &str) -> Option<&Declared> {
+        self.get(function)?.overloads.iter().find(|declared| declared.row.id == id)
+    }
+
+    fn extend(&mut self, rows: impl Iterator<Item = &'static Overload>) {
+        for row in rows {
+            let Some(signature) = Signature::parse(row.signature) else { continue };
+            let name = signature.function;
+            let function = self.by_name.entry(name).or_insert(Function { name, overloads: Vec::new() });
+            function.overloads.push(Declared { row, signature });
+        }
+    }
+}
+
+impl Function {
+    /// The row that these arguments select.
+    ///
+    /// # Errors
+    ///
+    /// `no such overload`, worded as cel-go does for this function, when no overload accepts them.
+    pub fn choose(&self, args: &[Value<'_>]) -> Result<&'static Overload, EvalError> {
+        let found = self.overloads.iter().find(|declared| declared.signature.accepts(args));
+        found.map(|declared| declared.row).ok_or_else(|| no_such_overload(self.name, args))
+    }
+}
+
+/// The error of a call of `function` that no overload accepts.
+#[must_use]
+pub fn no_such_overload(function: &str, args: &[Value<'_>]) -> EvalError {
+    let Some(trait_types) = single_body(function) else {
+        let names: Vec<_> = args.iter().map(runtime_type::name_of).collect();
+        return EvalError::Other(format!("no such overload: {function}({})", names.join(", ")).into());
+    };
+    let first = args.first();
+    let has_trait = first
+        .is_some_and(|value| trait_types.is_empty() || trait_types.contains(&runtime_type::name_of(value)));
+    // A string, duration or timestamp may have methods that cel-go looks up by name before it gives up.
+    let has_methods = matches!(first, Some(Value::String(_) | Value::Duration(_) | Value::Timestamp(_)));
+    if has_trait || has_methods {
+        EvalError::NoSuchOverload
+    } else {
+        EvalError::Other(format!("no such overload: {function}").into())
+    }
+}
+
+const TIMES: [&str; 2] = ["google.protobuf.Duration", "google.protobuf.Timestamp"];
+
+/// For a function with one body for all overloads: the types its first argument may have for the body to run, where
+/// nothing means any.
+fn single_body(function: &str) -> Option<&'static [&'static str]> {
+    Some(match function {
+        "_+_" => &["bytes", "double", TIMES[0], "int", "list", "string", TIMES[1], "uint"],
+        "_-_" => &["double", TIMES[0], "int", TIMES[1], "uint"],
+        "_*_" | "_/_" => &["double", "int", "uint"],
+        "_%_" => &["int", "uint"],
+        "-_" => &["bool", "double", TIMES[0], "int"],
+        "_<_" | "_<=_" | "_>_" | "_>=_" => {
+            &["bool", "bytes", "double", TIMES[0], "int", "string", TIMES[1], "uint"]
+        }
+        "size" => &["bytes", "list", "map", "string"],
+        "matches" => &["string"],
+        "sort" | "@sortByAssociatedKeys" => &["list"],
+        "!_" | "@in" | "_==_" | "_!=_" | "type" | "dyn" | "contains" | "startsWith" | "endsWith" => &[],
+        _ => return None,
+    })
+}

@@ -1,0 +1,84 @@
+//! The type a value has at run time, and its name in messages. Parameters are erased, as in cel-go: every list is a
+//! `list`, every map a `map`.
+
+use std::sync::{Arc, LazyLock};
+
+use crate::types::Type;
+use crate::value::{Opaque, Value};
+
+static LIST: LazyLock<Type> = LazyLock::new(|| Type::List(Arc::new(Type::Dyn)));
+static MAP: LazyLock<Type> = LazyLock::new(|| Type::Map(Arc::new(Type::Dyn), Arc::new(Type::Dyn)));
+static OPTIONAL: LazyLock<Type> = LazyLock::new(|| Type::Optional(Arc::new(Type::Dyn)));
+static TYPE: Type = Type::Type(None);
+static IP: LazyLock<Type> = LazyLock::new(|| Type::Opaque("net.IP".into()));
+static CIDR: LazyLock<Type> = LazyLock::new(|| Type::Opaque("net.CIDR".into()));
+static QUANTITY: LazyLock<Type> = LazyLock::new(|| Type::Opaque("kubernetes.Quantity".into()));
+static URL: LazyLock<Type> = LazyLock::new(|| Type::Opaque("kubernetes.URL".into()));
+static SEMVER: LazyLock<Type> = LazyLock::new(|| Type::Opaque("kubernetes.Semver".into()));
+static FORMAT: LazyLock<Type> = LazyLock::new(|| Type::Opaque("kubernetes.NamedFormat".into()));
+
+/// The type of a value.
+#[must_use]
+pub fn of(value: &Value<'_>) -> &'static Type {
+    match value {
+        Value::Null => &Type::Null,
+        Value::Bool(_) => &Type::Bool,
+        Value::Int(_) => &Type::Int,
+        Value::Uint(_) => &Type::Uint,
+        Value::Double(_) => &Type::Double,
+        Value::String(_) => &Type::String,
+        Value::Bytes(_) => &Type::Bytes,
+        Value::Duration(_) => &Type::Duration,
+        Value::Timestamp(_) => &Type::Timestamp,
+        Value::List(_) => &LIST,
+        Value::Map(_) => &MAP,
+        Value::Type(_) => &TYPE,
+        Value::Optional(_) => &OPTIONAL,
+        Value::Opaque(opaque) => of_opaque(opaque),
+    }
+}
+
+fn of_opaque(value: &Opaque<'_>) -> &'static Type {
+    match value {
+        Opaque::Ip(_) => &IP,
+        Opaque::Cidr(..) => &CIDR,
+        Opaque::Quantity(_) => &QUANTITY,
+        Opaque::Url(_) => &URL,
+        Opaque::Semver(_) => &SEMVER,
+        Opaque::Format(_) => &FORMAT,
+    }
+}
+
+/// The name of a type at run time: `int`, `list`, `google.protobuf.Duration`, `kubernetes.Quantity`.
+#[must_use]
+pub fn name(ty: &Type) -> &str {
+    match ty {
+        Type::Null => "null_type",
+        Type::Bool => "bool",
+        Type::Int => "int",
+        Type::Uint => "uint",
+        Type::Double => "double",
+        Type::String => "string",
+        Type::Bytes => "bytes",
+        Type::Duration => "google.protobuf.Duration",
+        Type::Timestamp => "google.protobuf.Timestamp",
+        Type::Dyn => "dyn",
+        Type::Error => "error",
+        Type::List(_) => "list",
+        Type::Map(..) => "map",
+        Type::Type(_) => "type",
+        Type::Optional(_) => "optional_type",
+        Type::Wrapper(inner) => name(inner),
+        Type::Opaque(name) | Type::Param(name) => name,
+        Type::Object(decl) => match &decl.kind {
+            crate::types::DeclKind::Object { name, .. } => name,
+            _ => "map",
+        },
+    }
+}
+
+/// The name of a value's type.
+#[must_use]
+pub fn name_of(value: &Value<'_>) -> &'static str {
+    name(of(value))
+}

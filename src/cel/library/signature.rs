@@ -1,0 +1,167 @@
+//! Signatures of overloads: from CEL notation to types, and whether runtime values fit them.
+//!
+//! Input: the `signature` of a row. Output: [`Signature`], or none for a text that is no signature (a test holds that
+//! no row has one). Assignability between types of the checker is the checker's matter.
+
+use std::sync::Arc;
+
+use super::runtime_type;
+use crate::types::Type;
+use crate::value::{List, Value};
+
+/// A parsed signature.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Signature {
+    /// The function's name, with its namespace: `_+_`, `contains`, `optional.of`.
+    pub function: &'static str,
+    /// Whether the first parameter is the receiver of a member call.
+    pub member: bool,
+    /// With the receiver first.
+    pub parameters: Vec<Type>,
+    pub result: Type,
+}
+
+impl Signature {
+    /// Reads `list(T).join(string) -> string`. A prefix that is a type makes a member function; any other prefix is
+    /// the function's namespace.
+    #[must_use]
+    pub fn parse(text: &'static str) -> Option<Self> {
+        let (call, result) = text.split_once(" -> ")?;
+        let call = call.strip_suffix(')')?;
+        let open = matching_open(call)?;
+        let (head, arguments) = (call.get(..open)?, call.get(open.checked_add(1)?..)?);
+        let receiver = head.rsplit_once('.').and_then(|(prefix, name)| Some((parse_type(prefix)?, name)));
+        let (function, mut parameters) = match receiver {
+            Some((receiver, name)) => (name, vec![receiver]),
+            None => (head, Vec::new()),
+        };
+        if function.contains(['(', ')', ' ']) {
+            return None;
+        }
+        let member = !parameters.is_empty();
+        for argument in split_arguments(arguments) {
+            parameters.push(parse_type(argument)?);
+        }
+        Some(Self { function, member, parameters, result: parse_type(result)? })
+    }
+
+    /// Whether a call with these values may run this overload. Containers are judged by their first item.
+    #[must_use]
+    pub fn accepts(&self, args: &[Value<'_>]) -> bool {
+        self.parameters.len() == args.len()
+            && self.parameters.iter().zip(args).all(|(parameter, value)| fits(parameter, value))
+    }
+}
+
+/// Whether a value fits a parameter's type.
+#[must_use]
+pub fn fits(parameter: &Type, value: &Value<'_>) -> bool {
+    match (parameter, value) {
+        (Type::Dyn | Type::Param(_) | Type::Error, _) | (Type::Wrapper(_), Value::Null) => true,
+        (Type::Wrapper(inner), value) => fits(inner, value),
+        (Type::List(item), Value::List(list)) => fits_first(item, list),
+        (Type::Map(key, item), Value::Map(map)) => {
+            map.iter().next().is_none_or(|(k, v)| fits(key, &k) && fits(item, &v))
+        }
+        (Type::Optional(_), Value::Optional(_)) | (Type::Type(_), Value::Type(_)) => true,
+        (Type::Object(_), Value::Map(_)) => true,
+        (Type::List(_) | Type::Map(..) | Type::Optional(_) | Type::Type(_) | Type::Object(_), _) => false,
+        (scalar, value) => scalar == runtime_type::of(value),
+    }
+}
+
+fn fits_first(item: &Type, list: &List<'_>) -> bool {
+    list.get(0).is_none_or(|first| fits(item, &first))
+}
+
+/// The bracket that opens the argument list, which the end of `call` closes.
+fn matching_open(call: &str) -> Option<usize> {
+    let mut depth = 0_u32;
+    for (index, byte) in call.bytes().enumerate().rev() {
+        match byte {
+            b')' => depth = depth.checked_add(1)?,
+            b'(' if depth == 0 => return Some(index),
+            b'(' => depth = depth.checked_sub(1)?,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The arguments between commas that no bracket encloses.
+fn split_arguments(text: &str) -> Vec<&str> {
+    let mut depth = 0_i32;
+    let parts = text.split(move |c| {
+        match c {
+            '(' => depth = depth.saturating_add(1),
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+fn parse_type(text: &str) -> Option<Type> {
+    if let Some((name, arguments)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) {
+        return parse_parameterised(name, &split_arguments(arguments));
+    }
+    Some(match text {
+        "int" => Type::Int,
+        "uint" => Type::Uint,
+        "double" => Type::Double,
+        "bool" => Type::Bool,
+        "string" => Type::String,
+        "bytes" => Type::Bytes,
+        "null_type" => Type::Null,
+        "duration" => Type::Duration,
+        "timestamp" => Type::Timestamp,
+        "dyn" => Type::Dyn,
+        _ if text.len() == 1 && text.bytes().all(|b| b.is_ascii_uppercase()) => Type::Param(text.into()),
+        _ if is_opaque_name(text) => Type::Opaque(text.into()),
+        _ => return None,
+    })
+}
+
+/// `kubernetes.Quantity`: the last part of a type's name has a capital, a namespace has none.
+fn is_opaque_name(text: &str) -> bool {
+    text.rsplit_once('.').is_some_and(|(_, last)| last.starts_with(|c: char| c.is_ascii_uppercase()))
+}
+
+fn parse_parameterised(name: &str, arguments: &[&str]) -> Option<Type> {
+    Some(match (name, arguments) {
+        ("list", [item]) => Type::List(Arc::new(parse_type(item)?)),
+        ("map", [key, value]) => Type::Map(Arc::new(parse_type(key)?), Arc::new(parse_type(value)?)),
+        ("type", [named]) => Type::Type(Some(Arc::new(parse_type(named)?))),
+        ("optional_type", [inner]) => Type::Optional(Arc::new(parse_type(inner)?)),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn receivers_are_types_and_other_prefixes_namespaces() {
+        let of = |text| Signature::parse(text).unwrap();
+        let sort = of("list(T).sort() -> list(T)");
+        assert_eq!((sort.function, sort.member, sort.parameters.len()), ("sort", true, 1));
+        let range = of("lists.range(int) -> list(int)");
+        assert_eq!((range.function, range.member, range.parameters), ("lists.range", false, vec![Type::Int]));
+        let insert = of("cel.@mapInsert(map(K, V), K, V) -> map(K, V)");
+        assert_eq!((insert.function, insert.parameters.len()), ("cel.@mapInsert", 3));
+        let add = of("kubernetes.Quantity.add(int) -> kubernetes.Quantity");
+        assert_eq!((add.function, add.member), ("add", true));
+        assert_eq!(add.result, Type::Opaque("kubernetes.Quantity".into()));
+        let none = of("optional.none() -> optional_type(T)");
+        assert_eq!((none.function, none.member, none.parameters.len()), ("optional.none", false, 0));
+    }
+
+    #[test]
+    fn what_is_no_signature_is_refused() {
+        for text in ["size(string)", "size string) -> int", "size(strin) -> int", "f(list(int) -> int"] {
+            assert_eq!(Signature::parse(text), None, "{text}");
+        }
+    }
+}
