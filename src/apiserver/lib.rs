@@ -8,3 +8,4 @@ pub mod patch;
 pub mod resources;
 pub mod status;
 pub mod store;
+pub mod table;

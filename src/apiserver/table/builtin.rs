@@ -1,0 +1,363 @@
+//! Columns and cells of the built-in kinds. `columns.txt` holds the columns; the cells are computed here, those of pods,
+//! jobs and nodes in `workloads`.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{duration, workloads};
+
+const NAME: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
+const AGE: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+
+pub(super) struct Column {
+    name: &'static str,
+    kind: &'static str,
+    format: &'static str,
+    priority: i32,
+    description: String,
+}
+
+impl Column {
+    pub(super) fn definition(&self) -> Value {
+        definition(self.name, self.kind, self.format, &self.description, self.priority)
+    }
+}
+
+type Cells = fn(&Value, Timestamp) -> Vec<Value>;
+
+pub(super) struct Kind {
+    pub(super) columns: Vec<Column>,
+    cells: Cells,
+}
+
+impl Kind {
+    pub(super) fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        (self.cells)(object, now)
+    }
+}
+
+static KINDS: LazyLock<HashMap<&'static str, Kind>> = LazyLock::new(read_columns);
+
+/// The columns of a built-in kind that has more than name and age.
+pub(super) fn kind(group: &str, kind: &str) -> Option<&'static Kind> {
+    if group.is_empty() { KINDS.get(kind) } else { KINDS.get(format!("{kind}.{group}").as_str()) }
+}
+
+pub(super) fn name_column() -> Value {
+    definition("Name", "string", "name", NAME, 0)
+}
+
+pub(super) fn age_column() -> Value {
+    definition("Age", "date", "", AGE, 0)
+}
+
+pub(super) fn definition(name: &str, kind: &str, format: &str, description: &str, priority: i32) -> Value {
+    json!({"name": name, "type": kind, "format": format, "description": description, "priority": priority})
+}
+
+fn read_columns() -> HashMap<&'static str, Kind> {
+    let mut kinds = HashMap::new();
+    for section in include_str!("columns.txt").split("\n\n") {
+        let mut lines = section.lines().filter(|line| !line.starts_with('#'));
+        let Some(heading) = lines.next() else { continue };
+        let columns: Vec<&str> = lines.collect();
+        for name in heading.split_whitespace() {
+            let Some(cells) = cells_of(name) else { continue };
+            let columns = columns.iter().filter_map(|line| column(line)).collect();
+            kinds.insert(name, Kind { columns, cells });
+        }
+    }
+    kinds
+}
+
+fn column(line: &'static str) -> Option<Column> {
+    let mut parts = line.trim().splitn(5, " | ");
+    let (name, kind, format, priority) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let description = match parts.next()? {
+        "@name" => NAME.to_owned(),
+        "@age" => AGE.to_owned(),
+        text => text.replace("\\n", "\n"),
+    };
+    Some(Column {
+        name,
+        kind,
+        format: if format == "-" { "" } else { format },
+        priority: priority.parse().ok()?,
+        description,
+    })
+}
+
+fn cells_of(kind: &str) -> Option<Cells> {
+    Some(match kind {
+        "ConfigMap" => |object, now| {
+            let entries = count(object, "/data") + count(object, "/binaryData");
+            vec![name(object), entries.into(), age(object, now).into()]
+        },
+        "Secret" => |object, now| {
+            vec![
+                name(object),
+                text(object, "/type").into(),
+                count(object, "/data").into(),
+                age(object, now).into(),
+            ]
+        },
+        "Namespace" => {
+            |object, now| vec![name(object), text(object, "/status/phase").into(), age(object, now).into()]
+        }
+        "ServiceAccount" => |object, now| vec![name(object), age(object, now).into()],
+        "Lease.coordination.k8s.io" => |object, now| {
+            vec![name(object), text(object, "/spec/holderIdentity").into(), age(object, now).into()]
+        },
+        "Scale.autoscaling" => |object, now| {
+            let replicas = |path| object.pointer(path).cloned().unwrap_or_else(|| 0.into());
+            vec![
+                name(object),
+                replicas("/spec/replicas"),
+                replicas("/status/replicas"),
+                age(object, now).into(),
+            ]
+        },
+        "CustomResourceDefinition.apiextensions.k8s.io"
+        | "ClusterRole.rbac.authorization.k8s.io"
+        | "Role.rbac.authorization.k8s.io" => {
+            |object, _| vec![name(object), text(object, "/metadata/creationTimestamp").into()]
+        }
+        "ClusterRoleBinding.rbac.authorization.k8s.io" | "RoleBinding.rbac.authorization.k8s.io" => {
+            role_binding
+        }
+        "ValidatingAdmissionPolicy.admissionregistration.k8s.io" => |object, now| {
+            let kind = object.pointer("/spec/paramKind").map_or_else(
+                || "<unset>".to_owned(),
+                |kind| format!("{}/{}", text(kind, "/apiVersion"), text(kind, "/kind")),
+            );
+            vec![
+                name(object),
+                count(object, "/spec/validations").into(),
+                kind.into(),
+                age(object, now).into(),
+            ]
+        },
+        "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io" => policy_binding,
+        "ValidatingWebhookConfiguration.admissionregistration.k8s.io"
+        | "MutatingWebhookConfiguration.admissionregistration.k8s.io" => {
+            |object, now| vec![name(object), count(object, "/webhooks").into(), age(object, now).into()]
+        }
+        "StorageClass.storage.k8s.io" => |object, now| {
+            let or_unset = |path| or(text(object, path), "<unset>");
+            let expansion = object.get("allowVolumeExpansion").is_some_and(|allowed| allowed == true);
+            vec![
+                name(object),
+                text(object, "/provisioner").into(),
+                or(text(object, "/reclaimPolicy"), "Delete").into(),
+                or_unset("/volumeBindingMode").into(),
+                expansion.to_string().into(),
+                age(object, now).into(),
+            ]
+        },
+        "PodDisruptionBudget.policy" => |object, now| {
+            let bound = |path| object.pointer(path).map_or_else(|| "N/A".to_owned(), plain);
+            let allowed = object.pointer("/status/disruptionsAllowed").cloned().unwrap_or_else(|| 0.into());
+            vec![
+                name(object),
+                bound("/spec/minAvailable").into(),
+                bound("/spec/maxUnavailable").into(),
+                allowed,
+                age(object, now).into(),
+            ]
+        },
+        "CertificateSigningRequest.certificates.k8s.io" => signing_request,
+        "Event" | "Event.events.k8s.io" => event,
+        "Service" => workloads::service,
+        "Pod" => workloads::pod,
+        "Job.batch" => workloads::job,
+        "Node" => workloads::node,
+        _ => return None,
+    })
+}
+
+fn role_binding(object: &Value, now: Timestamp) -> Vec<Value> {
+    let subjects = |kind: &str| {
+        let named: Vec<String> = items(object, "/subjects")
+            .iter()
+            .filter(|subject| text(subject, "/kind") == kind)
+            .map(|subject| match text(subject, "/namespace") {
+                "" => text(subject, "/name").to_owned(),
+                namespace => format!("{namespace}/{}", text(subject, "/name")),
+            })
+            .collect();
+        named.join(", ")
+    };
+    let role = format!("{}/{}", text(object, "/roleRef/kind"), text(object, "/roleRef/name"));
+    vec![
+        name(object),
+        role.into(),
+        age(object, now).into(),
+        subjects("User").into(),
+        subjects("Group").into(),
+        subjects("ServiceAccount").into(),
+    ]
+}
+
+fn policy_binding(object: &Value, now: Timestamp) -> Vec<Value> {
+    let reference = object.pointer("/spec/paramRef").map_or_else(
+        || "<unset>".to_owned(),
+        |reference| match (text(reference, "/name"), text(reference, "/namespace")) {
+            ("", _) => selector_text(reference.get("selector")),
+            (name, "") => format!("*/{name}"),
+            (name, namespace) => format!("{namespace}/{name}"),
+        },
+    );
+    vec![name(object), text(object, "/spec/policyName").into(), reference.into(), age(object, now).into()]
+}
+
+fn signing_request(object: &Value, now: Timestamp) -> Vec<Value> {
+    let seconds = object.pointer("/spec/expirationSeconds").and_then(Value::as_i64);
+    let has = |wanted: &str| items(object, "/status/conditions").iter().any(|c| text(c, "/type") == wanted);
+    let mut condition = if has("Denied") {
+        "Denied".to_owned()
+    } else if has("Approved") {
+        "Approved".to_owned()
+    } else {
+        "Pending".to_owned()
+    };
+    if has("Failed") {
+        condition.push_str(",Failed");
+    }
+    if !text(object, "/status/certificate").is_empty() {
+        condition.push_str(",Issued");
+    }
+    vec![
+        name(object),
+        age(object, now).into(),
+        or(text(object, "/spec/signerName"), "<none>").into(),
+        text(object, "/spec/username").into(),
+        seconds.map_or_else(|| "<none>".to_owned(), duration::human).into(),
+        condition.into(),
+    ]
+}
+
+/// Both views of an event: `core/v1` and `events.k8s.io/v1` name the same members differently.
+fn event(object: &Value, now: Timestamp) -> Vec<Value> {
+    let first_of = |paths: &[&str]| paths.iter().map(|path| text(object, path)).find(|text| !text.is_empty());
+    let first_seen = first_of(&["/firstTimestamp", "/deprecatedFirstTimestamp", "/eventTime"]);
+    let last_seen =
+        first_of(&["/series/lastObservedTime", "/lastTimestamp", "/deprecatedLastTimestamp"]).or(first_seen);
+    let since = |time: Option<&str>| time.map_or_else(|| "<unknown>".to_owned(), |time| elapsed(time, now));
+    let regarding = object.get("involvedObject").or_else(|| object.get("regarding")).unwrap_or(&Value::Null);
+    let target = match text(regarding, "/name") {
+        "" => text(regarding, "/kind").to_lowercase(),
+        name => format!("{}/{name}", text(regarding, "/kind").to_lowercase()),
+    };
+    let component = first_of(&[
+        "/source/component",
+        "/deprecatedSource/component",
+        "/reportingComponent",
+        "/reportingController",
+    ])
+    .unwrap_or_default();
+    let host =
+        first_of(&["/source/host", "/deprecatedSource/host", "/reportingInstance"]).unwrap_or_default();
+    let source = if host.is_empty() { component.to_owned() } else { format!("{component}, {host}") };
+    let count = ["/series/count", "/count", "/deprecatedCount"]
+        .iter()
+        .find_map(|path| object.pointer(path).filter(|count| **count != 0))
+        .cloned()
+        .unwrap_or_else(|| 1.into());
+    vec![
+        since(last_seen).into(),
+        text(object, "/type").into(),
+        text(object, "/reason").into(),
+        target.into(),
+        text(regarding, "/fieldPath").into(),
+        source.into(),
+        first_of(&["/message", "/note"]).unwrap_or_default().trim().into(),
+        since(first_seen).into(),
+        count,
+        name(object),
+    ]
+}
+
+pub(super) fn name(object: &Value) -> Value {
+    text(object, "/metadata/name").into()
+}
+
+/// The time since the object was made.
+pub(super) fn age(object: &Value, now: Timestamp) -> String {
+    match text(object, "/metadata/creationTimestamp") {
+        "" => "<unknown>".to_owned(),
+        created => elapsed(created, now),
+    }
+}
+
+pub(super) fn elapsed(since: &str, now: Timestamp) -> String {
+    since
+        .parse::<Timestamp>()
+        .map_or_else(|_| "<unknown>".to_owned(), |since| duration::human(now.as_second() - since.as_second()))
+}
+
+pub(super) fn text<'v>(value: &'v Value, path: &str) -> &'v str {
+    value.pointer(path).and_then(Value::as_str).unwrap_or_default()
+}
+
+pub(super) fn items<'v>(value: &'v Value, path: &str) -> &'v [Value] {
+    value.pointer(path).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+pub(super) fn or(text: &str, fallback: &str) -> String {
+    if text.is_empty() { fallback.to_owned() } else { text.to_owned() }
+}
+
+/// The value without the quotes of a string.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn count(object: &Value, path: &str) -> usize {
+    match object.pointer(path) {
+        Some(Value::Object(members)) => members.len(),
+        Some(Value::Array(items)) => items.len(),
+        _ => 0,
+    }
+}
+
+/// `a=b,c in (d,e)`; `<none>` where nothing is selected by.
+pub(super) fn selector_text(selector: Option<&Value>) -> String {
+    let Some(selector) = selector else { return "<none>".to_owned() };
+    let mut terms: Vec<String> = Vec::new();
+    if let Some(Value::Object(labels)) = selector.get("matchLabels") {
+        terms.extend(labels.iter().map(|(key, value)| format!("{key}={}", plain(value))));
+    }
+    for expression in items(selector, "/matchExpressions") {
+        let key = text(expression, "/key");
+        let mut values: Vec<String> = items(expression, "/values").iter().map(plain).collect();
+        values.sort();
+        let values = values.join(",");
+        terms.push(match text(expression, "/operator") {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.to_owned(),
+        });
+    }
+    terms.sort();
+    if terms.is_empty() { "<none>".to_owned() } else { terms.join(",") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_with_columns_has_as_many_cells() {
+        let headings = include_str!("columns.txt")
+            .split("\n\n")
+            .filter_map(|section| section.lines().find(|line| !line.starts_with('#') && !line.is_empty()));
+        for name in headings.flat_map(str::split_whitespace) {
+            let kind = KINDS.get(name).unwrap_or_else(|| panic!("{name} has columns but no cells"));
+            assert_eq!(kind.cells(&json!({}), Timestamp::UNIX_EPOCH).len(), kind.columns.len(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The Tables that `kubectl get` prints: columns of the kind, a row of cells per object.
+//!
+//! Input: the resource row, an object or a list of objects as JSON, the client's wishes, the time. Output: the Table.
+//! Built-in kinds have columns and cells of their own, custom kinds those of their definition.
+
+mod builtin;
+mod duration;
+mod jsonpath;
+mod workloads;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use self::jsonpath::JsonPath;
+use crate::builtin::{decode, tables};
+use crate::resources::{PrinterColumn, ResourceInfo};
+
+/// What stands beside the cells of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Include {
+    #[default]
+    Metadata,
+    Object,
+    None,
+}
+
+/// The client's wishes.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    pub include: Include,
+    /// The version of `meta.k8s.io` that was asked for: `v1` or `v1beta1`.
+    pub version: &'a str,
+    /// Left out from the second event of a watch on.
+    pub headers: bool,
+    /// Ages are counted up to here.
+    pub now: Timestamp,
+}
+
+/// The Table of an object, or of a list of objects (a value with `items`).
+#[must_use]
+pub fn render(info: &ResourceInfo, value: &Value, options: &Options<'_>) -> Value {
+    let mut table = Map::new();
+    table.insert("kind".into(), "Table".into());
+    table.insert("apiVersion".into(), format!("meta.k8s.io/{}", options.version).into());
+    table.insert("metadata".into(), table_metadata(value));
+    let printer = Printer::of(info);
+    table.insert(
+        "columnDefinitions".into(),
+        if options.headers { printer.definitions().into() } else { Value::Null },
+    );
+    let objects = match value.get("items") {
+        Some(Value::Array(items)) => items.iter().collect(),
+        _ => vec![value],
+    };
+    let rows: Vec<Value> = objects.into_iter().map(|object| printer.row(info, object, options)).collect();
+    table.insert("rows".into(), rows.into());
+    Value::Object(table)
+}
+
+/// What a list or an object says about itself, without what only objects have.
+fn table_metadata(value: &Value) -> Value {
+    let mut metadata = Map::new();
+    for name in ["resourceVersion", "continue", "remainingItemCount"] {
+        if let Some(found) = value.pointer(&format!("/metadata/{name}")) {
+            metadata.insert(name.to_owned(), found.clone());
+        }
+    }
+    Value::Object(metadata)
+}
+
+enum Printer<'a> {
+    Builtin(&'static builtin::Kind),
+    Custom(Vec<(&'a PrinterColumn, Option<JsonPath>)>),
+    /// Name and age alone.
+    Plain,
+}
+
+impl<'a> Printer<'a> {
+    fn of(info: &'a ResourceInfo) -> Self {
+        if info.builtin {
+            return builtin::kind(&info.group, &info.kind).map_or(Self::Plain, Self::Builtin);
+        }
+        if info.columns.is_empty() {
+            return Self::Plain;
+        }
+        Self::Custom(info.columns.iter().map(|column| (column, JsonPath::parse(&column.json_path))).collect())
+    }
+
+    fn definitions(&self) -> Vec<Value> {
+        match self {
+            Self::Builtin(kind) => kind.columns.iter().map(builtin::Column::definition).collect(),
+            Self::Plain => vec![builtin::name_column(), builtin::age_column()],
+            Self::Custom(columns) => {
+                let mut definitions = vec![builtin::name_column()];
+                definitions.extend(columns.iter().map(|(column, _)| custom_definition(column)));
+                definitions
+            }
+        }
+    }
+
+    fn row(&self, info: &ResourceInfo, object: &Value, options: &Options<'_>) -> Value {
+        let name = object.pointer("/metadata/name").cloned().unwrap_or_else(|| "".into());
+        let mut row = Map::new();
+        let cells = match self {
+            Self::Builtin(kind) => kind.cells(object, options.now),
+            Self::Plain => vec![name, builtin::age(object, options.now).into()],
+            Self::Custom(columns) => {
+                let mut cells = vec![name];
+                cells.extend(
+                    columns
+                        .iter()
+                        .map(|(column, path)| custom_cell(column, path.as_ref(), object, options.now)),
+                );
+                cells
+            }
+        };
+        row.insert("cells".into(), cells.into());
+        if let Some(conditions) = workloads::row_conditions(info, object) {
+            row.insert("conditions".into(), conditions);
+        }
+        row.insert("object".into(), included(info, object, options));
+        Value::Object(row)
+    }
+}
+
+fn included(info: &ResourceInfo, object: &Value, options: &Options<'_>) -> Value {
+    match options.include {
+        Include::None => Value::Null,
+        Include::Object => {
+            let mut whole = object.clone();
+            if let Some(members) = whole.as_object_mut() {
+                members.entry("kind").or_insert_with(|| info.kind.as_str().into());
+                members.entry("apiVersion").or_insert_with(|| info.api_version().into());
+            }
+            whole
+        }
+        Include::Metadata => partial_metadata(object, options.version),
+    }
+}
+
+/// An object reduced to its metadata: a `PartialObjectMetadata` of `meta.k8s.io`.
+#[must_use]
+pub fn partial_metadata(object: &Value, version: &str) -> Value {
+    let metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
+    let ordered = tables()
+        .by_openapi_name("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
+        .and_then(|id| decode::decode(tables(), id, &metadata).ok())
+        .map_or(metadata, |decoded| decoded.value);
+    json!({"kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": ordered})
+}
+
+fn custom_definition(column: &PrinterColumn) -> Value {
+    let description = if column.description.is_empty() {
+        format!("Custom resource definition column (in JSONPath format): {}", column.json_path)
+    } else {
+        column.description.clone()
+    };
+    builtin::definition(&column.name, &column.kind, &column.format, &description, column.priority)
+}
+
+/// The first value that the path selects, in the form of the column's type; null where it has another type.
+fn custom_cell(column: &PrinterColumn, path: Option<&JsonPath>, object: &Value, now: Timestamp) -> Value {
+    let Some(value) = path.and_then(|path| path.select(object).first().copied()) else { return Value::Null };
+    match (column.kind.as_str(), value) {
+        (_, Value::Null) => Value::Null,
+        ("string", Value::String(_)) => value.clone(),
+        ("string", Value::Number(number)) => number_text(number).into(),
+        ("string", other) => other.to_string().into(),
+        ("integer", Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
+            (Some(_), _) => value.clone(),
+            (None, Some(float)) => json!(truncated(float)),
+            (None, None) => Value::Null,
+        },
+        ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => value.clone(),
+        ("date", Value::String(text)) => match text.parse::<Timestamp>() {
+            Ok(time) => duration::human(now.as_second() - time.as_second()).into(),
+            Err(_) => "<invalid>".into(),
+        },
+        _ => Value::Null,
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the fraction is meant to go; the cast saturates")]
+fn truncated(float: f64) -> i64 {
+    float as i64
+}
+
+/// Floats as Go prints them by default: an exponent from 1e21 up and below 1e-4.
+fn number_text(number: &serde_json::Number) -> String {
+    let Some(float) = number.as_f64().filter(|_| number.is_f64()) else { return number.to_string() };
+    let magnitude = float.abs();
+    if magnitude != 0.0 && !(1e-4..1e21).contains(&magnitude) {
+        let text = format!("{float:e}");
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        let (sign, digits) = exponent.strip_prefix('-').map_or(('+', exponent), |digits| ('-', digits));
+        return format!("{mantissa}e{sign}{digits:0>2}");
+    }
+    format!("{float}")
+}
