@@ -5,6 +5,7 @@
 
 use indexmap::IndexMap;
 
+use crate::error::StatusCause;
 use crate::request::Request;
 
 /// The answer to one request.
@@ -56,14 +57,6 @@ pub struct StatusDetails {
     /// The plural resource name in denials of admission, the kind in those of validation.
     pub kind: String,
     pub causes: Vec<StatusCause>,
-}
-
-/// One cause of a failure; empty strings stand for absent fields.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct StatusCause {
-    pub reason: String,
-    pub message: String,
-    pub field: String,
 }
 
 /// What one policy, through one binding and with one param, made of a request.
@@ -130,7 +123,7 @@ impl Denial {
                 name,
                 group: resource.group.clone(),
                 kind: resource.resource.clone(),
-                causes: vec![StatusCause { message: message.clone(), ..StatusCause::default() }],
+                causes: vec![StatusCause { reason: "", message: message.clone(), field: String::new() }],
             },
         };
         Self { message, reason, status }

@@ -40,6 +40,15 @@ impl<'a> Fields<'a> {
         self.map.and_then(|map| map.get(key)).filter(|value| !value.is_null())
     }
 
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The same fields, reported under another path.
+    pub(crate) fn with_path(self, path: &str) -> Self {
+        Self { path: path.to_owned(), ..self }
+    }
+
     pub(crate) fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }

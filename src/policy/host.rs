@@ -11,7 +11,7 @@ use thiserror::Error;
 use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 
 /// Answers questions that a request alone cannot.
-pub trait Host: Sync {
+pub trait Host: Sync + std::fmt::Debug {
     /// The Namespace object of that name, `None` if there is none.
     fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, HostError>;
 
@@ -27,6 +27,9 @@ pub trait Host: Sync {
         resource: &GroupVersionResource,
         subresource: &str,
     ) -> Vec<(GroupVersionResource, GroupVersionKind)>;
+
+    /// `object` in the version of `kind`, one of its equivalents.
+    fn convert(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError>;
 
     /// Whether `user` may do what `attributes` say.
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError>;

@@ -1,9 +1,16 @@
-//! Turns policy documents into a `PolicySet` and a request into a [`decision::Decision`]. Pure functions, no I/O.
+//! Turns policy documents into a [`PolicySet`] and a request into a [`Decision`]. Pure functions, no I/O.
+//!
+//! ```text
+//! documents ──PolicySet::load──► PolicySet ──decide(Request, Host)──► Decision
+//!             every mistake of         matching, params, CEL             denial · warnings · annotations
+//!             every document                                             and what each rule said
+//! ```
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
 pub mod crd;
 pub mod decision;
 mod decode;
+pub mod documents;
 pub mod error;
 pub mod go_text;
 pub mod host;
@@ -12,5 +19,12 @@ pub mod names;
 pub mod path;
 pub mod request;
 pub mod schema;
+mod set;
+pub mod suite;
+pub mod vap;
 
+pub use self::decision::Decision;
 pub use self::decode::DecodeError;
+pub use self::documents::Documents;
+pub use self::request::Request;
+pub use self::set::{LoadErrorKind, PolicySet, PolicySetBuilder};

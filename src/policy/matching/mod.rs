@@ -4,6 +4,7 @@
 //! the policy sees the request, or that it does not match. An error of a selector counts only when everything else
 //! matches, and is then a failure of the policy, never "no match".
 
+mod decode;
 mod rules;
 mod selector;
 
@@ -13,7 +14,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 pub use self::rules::{Rule, ScopeRule};
-pub use self::selector::{LabelSelector, Requirement, SelectorError, SelectorOperator};
+pub use self::selector::{LabelSelector, Requirement, SelectorOperator};
 
 use crate::host::{Host, HostError};
 use crate::request::{GroupVersionKind, GroupVersionResource, Operation, Request};
@@ -49,8 +50,6 @@ pub struct Matched {
 pub enum MatchError {
     #[error("namespaces \"{0}\" not found")]
     NamespaceNotFound(String),
-    #[error("Internal error occurred: {0}")]
-    Selector(SelectorError),
     #[error("Internal error occurred: {0}")]
     Host(HostError),
 }

@@ -1,9 +1,6 @@
 //! Label selectors: `matchLabels` and `matchExpressions`, all of which must hold.
 
 use serde_json::Value;
-use thiserror::Error;
-
-use crate::decode::{DecodeError, Fields};
 
 /// A compiled LabelSelector. The empty one selects everything.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -28,31 +25,9 @@ pub enum SelectorOperator {
     DoesNotExist,
 }
 
-/// A selector that says nothing sensible.
-#[derive(Clone, Debug, Eq, Error, PartialEq)]
-pub enum SelectorError {
-    #[error("\"{0}\" is not a valid label selector operator")]
-    Operator(String),
-    #[error("{0}")]
-    Field(DecodeError),
-}
-
 impl LabelSelector {
-    pub(crate) fn decode(fields: &Fields<'_>) -> Result<Self, SelectorError> {
-        let mut requirements: Vec<Requirement> = fields
-            .string_map("matchLabels")?
-            .into_iter()
-            .map(|(key, value)| Requirement { key, operator: SelectorOperator::In, values: vec![value] })
-            .collect();
-        for expression in fields.objects("matchExpressions")? {
-            let operator = expression.string("operator")?;
-            requirements.push(Requirement {
-                key: expression.string("key")?,
-                operator: SelectorOperator::from_name(&operator).ok_or(SelectorError::Operator(operator))?,
-                values: expression.strings("values")?,
-            });
-        }
-        Ok(Self { requirements })
+    pub fn new(requirements: Vec<Requirement>) -> Self {
+        Self { requirements }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -83,7 +58,7 @@ impl Requirement {
 }
 
 impl SelectorOperator {
-    fn from_name(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         match name {
             "In" => Some(Self::In),
             "NotIn" => Some(Self::NotIn),
@@ -91,11 +66,5 @@ impl SelectorOperator {
             "DoesNotExist" => Some(Self::DoesNotExist),
             _ => None,
         }
-    }
-}
-
-impl From<DecodeError> for SelectorError {
-    fn from(error: DecodeError) -> Self {
-        Self::Field(error)
     }
 }

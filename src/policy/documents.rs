@@ -1,0 +1,134 @@
+//! Objects known from files: Namespaces, params and CRDs, as a [`Host`] that answers from them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::crd::{self, CompiledCrd};
+use crate::host::{Access, AccessAttributes, Host, HostError, Scope};
+use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
+
+/// A store of objects. Cloning shares the objects.
+#[derive(Clone, Debug, Default)]
+pub struct Documents {
+    objects: HashMap<GroupVersionKind, BTreeMap<ObjectKey, Arc<Value>>>,
+    crds: Vec<Arc<CompiledCrd>>,
+}
+
+/// Namespace and name; objects are listed in this order.
+type ObjectKey = (String, String);
+
+impl Documents {
+    /// Adds `object`, in place of one of the same kind, namespace and name.
+    pub fn insert(&mut self, object: Arc<Value>) {
+        let text =
+            |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let kind = GroupVersionKind::from_api_version(&text("/apiVersion"), &text("/kind"));
+        let key = (text("/metadata/namespace"), text("/metadata/name"));
+        self.objects.entry(kind).or_default().insert(key, object);
+    }
+
+    pub fn insert_crd(&mut self, crd: Arc<CompiledCrd>) {
+        self.crds.push(crd);
+    }
+
+    pub fn crds(&self) -> &[Arc<CompiledCrd>] {
+        &self.crds
+    }
+
+    /// The definition that serves `kind`.
+    pub fn crd_of(&self, kind: &GroupVersionKind) -> Option<&Arc<CompiledCrd>> {
+        self.crds.iter().find(|crd| {
+            let definition = crd.definition();
+            definition.group == kind.group
+                && definition.names.kind == kind.kind
+                && definition.versions.iter().any(|version| version.name == kind.version)
+        })
+    }
+
+    fn crd_of_resource(&self, resource: &GroupVersionResource) -> Option<&Arc<CompiledCrd>> {
+        self.crds.iter().find(|crd| {
+            let definition = crd.definition();
+            definition.group == resource.group && definition.names.plural == resource.resource
+        })
+    }
+}
+
+impl Host for Documents {
+    fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, HostError> {
+        let kind = GroupVersionKind::new("", "v1", "Namespace");
+        let namespaces = self.objects.get(&kind);
+        Ok(namespaces.and_then(|all| all.get(&(String::new(), name.to_owned()))).cloned())
+    }
+
+    fn param_scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
+        if let Some(crd) = self.crd_of(kind) {
+            return Some(match crd.definition().scope {
+                crd::Scope::Cluster => Scope::Cluster,
+                crd::Scope::Namespaced | crd::Scope::Other(_) => Scope::Namespaced,
+            });
+        }
+        // Without a definition the objects themselves tell where they live.
+        let of_objects = self.objects.get(kind).and_then(|objects| objects.keys().next());
+        let of_objects = of_objects
+            .map(|(namespace, _)| if namespace.is_empty() { Scope::Cluster } else { Scope::Namespaced });
+        of_objects.or_else(|| builtin_scope(kind))
+    }
+
+    fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
+        let objects = self.objects.get(kind).into_iter().flatten();
+        Ok(objects.filter(|((own, _), _)| own == namespace).map(|(_, object)| Arc::clone(object)).collect())
+    }
+
+    fn equivalents(
+        &self,
+        resource: &GroupVersionResource,
+        subresource: &str,
+    ) -> Vec<(GroupVersionResource, GroupVersionKind)> {
+        let Some(crd) = self.crd_of_resource(resource) else { return Vec::new() };
+        let definition = crd.definition();
+        let served = definition.versions.iter().filter(|version| version.served);
+        let equivalent = |version: &crd::Version| {
+            let group = definition.group.as_str();
+            let kind = match subresource {
+                "scale" => GroupVersionKind::new("autoscaling", "v1", "Scale"),
+                _ => GroupVersionKind::new(group, version.name.as_str(), definition.names.kind.as_str()),
+            };
+            (GroupVersionResource::new(group, version.name.as_str(), resource.resource.as_str()), kind)
+        };
+        served.map(equivalent).collect()
+    }
+
+    /// Custom resources differ between versions in their apiVersion only, as with conversion strategy `None`.
+    fn convert(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
+        if self.crd_of(kind).is_none() {
+            let target = format!("{}, Kind={}", kind.api_version(), kind.kind);
+            return Err(HostError(format!("conversion to {target} is not supported")));
+        }
+        let mut converted = object.clone();
+        if let Value::Object(fields) = &mut converted {
+            fields.insert("apiVersion".to_owned(), Value::from(kind.api_version()));
+        }
+        Ok(converted)
+    }
+
+    fn authorize(&self, _user: &UserInfo, _attributes: &AccessAttributes) -> Result<Access, HostError> {
+        Err(HostError("no authorizer: access cannot be checked from files".to_owned()))
+    }
+}
+
+/// Kinds of Kubernetes itself that are used as params.
+fn builtin_scope(kind: &GroupVersionKind) -> Option<Scope> {
+    match (kind.group.as_str(), kind.version.as_str(), kind.kind.as_str()) {
+        (
+            "",
+            "v1",
+            "ConfigMap" | "Secret" | "ServiceAccount" | "Service" | "ResourceQuota" | "LimitRange",
+        ) => Some(Scope::Namespaced),
+        ("", "v1", "Namespace" | "Node" | "PersistentVolume")
+        | ("rbac.authorization.k8s.io", "v1", "ClusterRole" | "ClusterRoleBinding") => Some(Scope::Cluster),
+        ("rbac.authorization.k8s.io", "v1", "Role" | "RoleBinding") => Some(Scope::Namespaced),
+        _ => None,
+    }
+}

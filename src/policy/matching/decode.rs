@@ -1,0 +1,210 @@
+//! MatchResources of a document to compiled form, with kube-apiserver's complaints about each field.
+
+use serde_json::Value;
+
+use super::{LabelSelector, MatchPolicy, MatchResources, Requirement, Rule, ScopeRule, SelectorOperator};
+use crate::decode::{DecodeError, Fields};
+use crate::error::FieldError;
+use crate::names;
+use crate::request::Operation;
+
+impl MatchResources {
+    /// Reads `fields`; what is wrong with their values goes to `errors`, a wrong JSON type ends the reading.
+    pub(crate) fn decode(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            match_policy: match_policy(fields, errors)?,
+            namespace_selector: LabelSelector::decode(&fields.object("namespaceSelector")?, errors)?,
+            object_selector: LabelSelector::decode(&fields.object("objectSelector")?, errors)?,
+            rules: rules(fields, "resourceRules", errors)?,
+            excludes: rules(fields, "excludeResourceRules", errors)?,
+        })
+    }
+}
+
+impl LabelSelector {
+    pub(crate) fn decode(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Self, DecodeError> {
+        let mut requirements = Vec::new();
+        let labels = fields.path_of("matchLabels");
+        for (key, value) in fields.string_map("matchLabels")? {
+            invalid(errors, &labels, &key, names::label_key(&key));
+            invalid(errors, &labels, &value, names::label_value(&value));
+            requirements.push(Requirement { key, operator: SelectorOperator::In, values: vec![value] });
+        }
+        for expression in fields.objects("matchExpressions")? {
+            requirements.extend(Requirement::decode(&expression, errors)?);
+        }
+        Ok(Self::new(requirements))
+    }
+}
+
+impl Requirement {
+    fn decode(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Option<Self>, DecodeError> {
+        let name = fields.string("operator")?;
+        let operator = SelectorOperator::from_name(&name);
+        let key = fields.string("key")?;
+        let values = fields.strings("values")?;
+        match operator {
+            Some(SelectorOperator::In | SelectorOperator::NotIn) if values.is_empty() => {
+                let detail = "must be specified when `operator` is 'In' or 'NotIn'";
+                errors.push(FieldError::required(fields.path_of("values"), detail));
+            }
+            Some(SelectorOperator::Exists | SelectorOperator::DoesNotExist) if !values.is_empty() => {
+                let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                errors.push(FieldError::forbidden(fields.path_of("values"), detail));
+            }
+            Some(_) => {}
+            None => {
+                let detail = "not a valid selector operator";
+                errors.push(FieldError::invalid(fields.path_of("operator"), name.as_str(), detail));
+            }
+        }
+        invalid(errors, &fields.path_of("key"), &key, names::label_key(&key));
+        for (index, value) in values.iter().enumerate() {
+            let path = format!("{}[{index}]", fields.path_of("values"));
+            invalid(errors, &path, value, names::label_value(value));
+        }
+        Ok(operator.map(|operator| Self { key, operator, values }))
+    }
+}
+
+impl Rule {
+    fn decode(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Self, DecodeError> {
+        let resource_names = resource_names(fields, errors)?;
+        let operations = operations(fields, errors)?;
+        let groups = fields.strings("apiGroups")?;
+        required(errors, fields, "apiGroups", &groups);
+        alone(errors, fields, "apiGroups", &groups, "API groups");
+        let versions = fields.strings("apiVersions")?;
+        required(errors, fields, "apiVersions", &versions);
+        alone(errors, fields, "apiVersions", &versions, "API versions");
+        for (index, _) in versions.iter().enumerate().filter(|(_, version)| version.is_empty()) {
+            errors.push(FieldError::required(format!("{}[{index}]", fields.path_of("apiVersions")), ""));
+        }
+        let resources = fields.strings("resources")?;
+        required(errors, fields, "resources", &resources);
+        check_resources(errors, &fields.path_of("resources"), &resources);
+        Ok(Self { operations, groups, versions, resources, scope: scope(fields, errors)?, resource_names })
+    }
+}
+
+fn match_policy(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<MatchPolicy, DecodeError> {
+    match fields.optional_string("matchPolicy")?.as_deref() {
+        None | Some("Equivalent") => Ok(MatchPolicy::Equivalent),
+        Some("Exact") => Ok(MatchPolicy::Exact),
+        Some(other) => {
+            let path = fields.path_of("matchPolicy");
+            errors.push(FieldError::not_supported(path, other, ["Equivalent", "Exact"]));
+            Ok(MatchPolicy::Equivalent)
+        }
+    }
+}
+
+fn rules(fields: &Fields<'_>, key: &str, errors: &mut Vec<FieldError>) -> Result<Vec<Rule>, DecodeError> {
+    fields.objects(key)?.iter().map(|rule| Rule::decode(rule, errors)).collect()
+}
+
+fn resource_names(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Vec<String>, DecodeError> {
+    let found = fields.strings("resourceNames")?;
+    for (index, name) in found.iter().enumerate() {
+        let path = format!("{}[{index}]", fields.path_of("resourceNames"));
+        invalid(errors, &path, name, names::path_segment(name, false));
+        if found.iter().take(index).any(|earlier| earlier == name) {
+            errors.push(FieldError::duplicate(path, name.as_str()));
+        }
+    }
+    Ok(found)
+}
+
+fn operations(
+    fields: &Fields<'_>,
+    errors: &mut Vec<FieldError>,
+) -> Result<Option<Vec<Operation>>, DecodeError> {
+    let found = fields.strings("operations")?;
+    required(errors, fields, "operations", &found);
+    alone(errors, fields, "operations", &found, "operations");
+    let mut operations = Vec::with_capacity(found.len());
+    for (index, name) in found.iter().enumerate().filter(|(_, name)| *name != "*") {
+        match name.parse() {
+            Ok(operation) => operations.push(operation),
+            Err(_) => errors.push(FieldError::not_supported(
+                format!("{}[{index}]", fields.path_of("operations")),
+                name.as_str(),
+                ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"],
+            )),
+        }
+    }
+    Ok(if found.iter().any(|name| name == "*") { None } else { Some(operations) })
+}
+
+fn scope(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<ScopeRule, DecodeError> {
+    match fields.optional_string("scope")?.as_deref() {
+        None | Some("*") => Ok(ScopeRule::All),
+        Some("Namespaced") => Ok(ScopeRule::Namespaced),
+        Some("Cluster") => Ok(ScopeRule::Cluster),
+        Some(other) => {
+            let path = fields.path_of("scope");
+            errors.push(FieldError::not_supported(path, other, ["*", "Cluster", "Namespaced"]));
+            Ok(ScopeRule::All)
+        }
+    }
+}
+
+/// Wildcards that make other entries of the same list pointless are refused.
+fn check_resources(errors: &mut Vec<FieldError>, path: &str, resources: &[String]) {
+    let mut any_subresource_of: Vec<&str> = Vec::new();
+    let mut any_resource_with: Vec<&str> = Vec::new();
+    let mut plain = false;
+    for (index, entry) in resources.iter().enumerate() {
+        let at = format!("{path}[{index}]");
+        if entry.is_empty() {
+            errors.push(FieldError::required(at, ""));
+            continue;
+        }
+        let Some((resource, subresource)) = entry.split_once('/') else {
+            // The last entry without a subresource decides, as upstream has it.
+            plain = entry != "*";
+            continue;
+        };
+        for (seen, part, wildcard) in [
+            (&any_subresource_of, resource, format!("{resource}/*")),
+            (&any_resource_with, subresource, format!("*/{subresource}")),
+        ] {
+            if seen.contains(&part) {
+                let detail = format!("if '{wildcard}' is present, must not specify {entry}");
+                errors.push(FieldError::invalid(&at, entry.as_str(), detail));
+            }
+        }
+        if subresource == "*" {
+            any_subresource_of.push(resource);
+        }
+        if resource == "*" {
+            any_resource_with.push(subresource);
+        }
+    }
+    let has = |wanted: &str| resources.iter().any(|entry| entry == wanted);
+    if resources.len() > 1 && has("*/*") {
+        let detail = "if '*/*' is present, must not specify other resources";
+        errors.push(FieldError::invalid(path, Value::from(resources.to_vec()), detail));
+    }
+    if has("*") && plain {
+        let detail = "if '*' is present, must not specify other resources without subresources";
+        errors.push(FieldError::invalid(path, Value::from(resources.to_vec()), detail));
+    }
+}
+
+fn required(errors: &mut Vec<FieldError>, fields: &Fields<'_>, key: &str, items: &[String]) {
+    if items.is_empty() {
+        errors.push(FieldError::required(fields.path_of(key), ""));
+    }
+}
+
+fn alone(errors: &mut Vec<FieldError>, fields: &Fields<'_>, key: &str, items: &[String], what: &str) {
+    if items.len() > 1 && items.iter().any(|item| item == "*") {
+        let detail = format!("if '*' is present, must not specify other {what}");
+        errors.push(FieldError::invalid(fields.path_of(key), Value::from(items.to_vec()), detail));
+    }
+}
+
+fn invalid(errors: &mut Vec<FieldError>, path: &str, value: &str, complaints: Vec<String>) {
+    errors.extend(complaints.into_iter().map(|complaint| FieldError::invalid(path, value, complaint)));
+}

@@ -1,0 +1,219 @@
+//! The compiled set of all policies, and the one entry point that decides a request.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::crd::CompiledCrd;
+use crate::decision::Decision;
+use crate::documents::Documents;
+use crate::error::FieldError;
+use crate::host::{Host, HostError};
+use crate::matching;
+use crate::request::{GroupVersionKind, Request};
+use crate::vap::{self, Binding, Policy};
+
+/// Policies with their bindings and the documents they came with, compiled once and shared by all who decide.
+#[derive(Debug, Default)]
+pub struct PolicySet {
+    /// In order of name.
+    policies: Vec<BoundPolicy>,
+    index: ResourceIndex,
+    documents: Documents,
+}
+
+/// Takes documents one by one; [`Self::finish`] makes the set.
+#[derive(Debug, Default)]
+pub struct PolicySetBuilder {
+    policies: Vec<Policy>,
+    bindings: Vec<Binding>,
+    documents: Documents,
+    /// Kinds of objects that were added without being known to be of use.
+    others: Vec<(usize, GroupVersionKind)>,
+    /// Kind and name of what was added, to find what is there twice.
+    seen: HashSet<(GroupVersionKind, String, String)>,
+    added: usize,
+}
+
+/// Why a document is refused.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum LoadErrorKind {
+    #[error("{0}")]
+    Field(FieldError),
+    #[error("must have `apiVersion` and `kind`")]
+    NoKind,
+    #[error("{0}: MutatingAdmissionPolicy is not supported: this set validates and does not change objects")]
+    Mutating(String),
+    #[error("{0}: no policy uses objects of this kind as params")]
+    UnknownKind(String),
+    #[error("{0}: there is already one of this name")]
+    Duplicate(String),
+}
+
+#[derive(Debug)]
+struct BoundPolicy {
+    policy: Policy,
+    /// In order of name.
+    bindings: Vec<Binding>,
+}
+
+/// Which policies may speak about a resource, so that a set's size does not slow decisions that few of its policies
+/// concern. Equivalent resources have the same plural name.
+#[derive(Debug, Default)]
+struct ResourceIndex {
+    by_resource: HashMap<String, Vec<usize>>,
+    /// Policies with a wildcard for the resource.
+    any: Vec<usize>,
+}
+
+impl PolicySet {
+    /// A set of `policies`, each with those of `bindings` that name it. Bindings that name no policy have no effect.
+    pub fn new(mut policies: Vec<Policy>, mut bindings: Vec<Binding>) -> Self {
+        policies.sort_by(|a, b| a.name.cmp(&b.name));
+        bindings.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut by_policy: HashMap<String, Vec<Binding>> = HashMap::new();
+        for binding in bindings {
+            by_policy.entry(binding.policy_name.clone()).or_default().push(binding);
+        }
+        let policies: Vec<BoundPolicy> = policies
+            .into_iter()
+            .map(|policy| BoundPolicy {
+                bindings: by_policy.remove(&policy.name).unwrap_or_default(),
+                policy,
+            })
+            .collect();
+        let index = ResourceIndex::of(&policies);
+        Self { policies, index, documents: Documents::default() }
+    }
+
+    /// A set to be filled document by document.
+    pub fn builder() -> PolicySetBuilder {
+        PolicySetBuilder::default()
+    }
+
+    /// The Namespaces, params and CRDs that were loaded, which also serve as a [`Host`].
+    pub fn documents(&self) -> &Documents {
+        &self.documents
+    }
+
+    /// Decides `request`. An error means that the surroundings could not answer; a denial is part of the decision.
+    pub fn decide(&self, request: &Request, host: &dyn Host) -> Result<Decision, HostError> {
+        self.decide_only(request, host, |_| true)
+    }
+
+    /// Decides `request` by the policies that `accept` names alone.
+    pub fn decide_only(
+        &self,
+        request: &Request,
+        host: &dyn Host,
+        accept: impl Fn(&str) -> bool,
+    ) -> Result<Decision, HostError> {
+        if matching::is_exempt(&request.kind) {
+            return Ok(Decision::default());
+        }
+        let mut collector = vap::Collector::new(request, host);
+        for position in self.index.candidates(&request.resource.resource) {
+            if let Some(bound) = self.policies.get(position).filter(|bound| accept(&bound.policy.name)) {
+                vap::decide(&bound.policy, &bound.bindings, &mut collector)?;
+            }
+        }
+        Ok(collector.finish())
+    }
+
+    /// The policies, in order of name, each with its bindings.
+    pub fn policies(&self) -> impl Iterator<Item = (&Policy, &[Binding])> {
+        self.policies.iter().map(|bound| (&bound.policy, bound.bindings.as_slice()))
+    }
+}
+
+impl PolicySetBuilder {
+    /// Adds one document, or tells everything that is wrong with it. Returns its number, by which
+    /// [`Self::unused`] speaks of it.
+    pub fn add(&mut self, document: &Value) -> Result<usize, Vec<LoadErrorKind>> {
+        let number = self.added;
+        self.added = self.added.saturating_add(1);
+        let text = |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let (api_version, kind_name) = (text("/apiVersion"), text("/kind"));
+        if api_version.is_empty() || kind_name.is_empty() {
+            return Err(vec![LoadErrorKind::NoKind]);
+        }
+        let kind = GroupVersionKind::from_api_version(api_version, kind_name);
+        let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
+        if !self.seen.insert((kind.clone(), namespace.to_owned(), name.to_owned())) {
+            return Err(vec![LoadErrorKind::Duplicate(format!("{kind_name} {name}"))]);
+        }
+        let fields =
+            |errors: Vec<FieldError>| errors.into_iter().map(LoadErrorKind::Field).collect::<Vec<_>>();
+        match (kind.group.as_str(), kind_name) {
+            ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
+                self.policies.push(Policy::compile(document).map_err(fields)?);
+            }
+            ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
+                self.bindings.push(Binding::compile(document).map_err(fields)?);
+            }
+            (
+                "admissionregistration.k8s.io",
+                "MutatingAdmissionPolicy" | "MutatingAdmissionPolicyBinding",
+            ) => {
+                return Err(vec![LoadErrorKind::Mutating(name.to_owned())]);
+            }
+            ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+                self.documents.insert_crd(Arc::new(CompiledCrd::compile(document).map_err(fields)?));
+            }
+            ("", "Namespace") => self.documents.insert(Arc::new(document.clone())),
+            _ => {
+                self.others.push((number, kind));
+                self.documents.insert(Arc::new(document.clone()));
+            }
+        }
+        Ok(number)
+    }
+
+    /// The documents whose kind is of no use to the policies added so far.
+    pub fn unused(&self) -> impl Iterator<Item = (usize, LoadErrorKind)> + '_ {
+        let used = |kind: &GroupVersionKind| {
+            self.policies.iter().any(|policy| policy.param_kind.as_ref() == Some(kind))
+        };
+        self.others.iter().filter(move |(_, kind)| !used(kind)).map(|(number, kind)| {
+            (*number, LoadErrorKind::UnknownKind(format!("{} {}", kind.api_version(), kind.kind)))
+        })
+    }
+
+    pub fn finish(self) -> PolicySet {
+        PolicySet { documents: self.documents, ..PolicySet::new(self.policies, self.bindings) }
+    }
+}
+
+impl ResourceIndex {
+    fn of(policies: &[BoundPolicy]) -> Self {
+        let mut index = Self::default();
+        for (position, bound) in policies.iter().enumerate() {
+            let rules = &bound.policy.constraints.rules;
+            let mut names: Vec<&str> = rules
+                .iter()
+                .flat_map(|rule| &rule.resources)
+                .map(|resource| resource.split('/').next().unwrap_or(resource))
+                .collect();
+            names.sort_unstable();
+            names.dedup();
+            if names.is_empty() || names.contains(&"*") {
+                index.any.push(position);
+                continue;
+            }
+            for name in names {
+                index.by_resource.entry(name.to_owned()).or_default().push(position);
+            }
+        }
+        index
+    }
+
+    /// Positions in ascending order.
+    fn candidates(&self, resource: &str) -> Vec<usize> {
+        let named = self.by_resource.get(resource).map(Vec::as_slice).unwrap_or_default();
+        let mut positions: Vec<usize> = named.iter().chain(&self.any).copied().collect();
+        positions.sort_unstable();
+        positions
+    }
+}

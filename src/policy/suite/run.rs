@@ -1,0 +1,194 @@
+//! Runs one case against a set: builds the request, lets CRD and policies decide, compares with what is expected.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::expect::Answer;
+use super::{Case, Mismatch, Outcome};
+use crate::crd::{CrdVersion, ValidateOptions};
+use crate::decision::{Decision, Enforcement, Reason, RuleOutcome, Verdict};
+use crate::documents::Documents;
+use crate::request::{GroupVersionKind, GroupVersionResource, Operation, Request};
+use crate::schema::metadata::Malformed;
+use crate::set::PolicySet;
+
+/// What came of a case.
+#[derive(Debug)]
+pub struct CaseResult {
+    pub outcome: Outcome,
+    /// What the rule in question said; empty when nothing was said.
+    pub message: String,
+    /// The field that a CRD complains about, or the rule's path in its policy.
+    pub field: String,
+    /// Empty for a passed case.
+    pub mismatches: Vec<Mismatch>,
+}
+
+impl CaseResult {
+    pub fn passed(&self) -> bool {
+        self.mismatches.is_empty()
+    }
+}
+
+/// Runs `case` against `set`.
+pub fn run(case: &Case, set: &PolicySet) -> CaseResult {
+    let mut host = set.documents().clone();
+    for object in &case.existing {
+        host.insert(Arc::clone(object));
+    }
+    let answer = answer(case, set, &host);
+    CaseResult {
+        outcome: answer.outcome.unwrap_or(Outcome::Unmatched),
+        message: answer.messages.first().cloned().unwrap_or_default(),
+        field: answer.fields.first().cloned().unwrap_or_default(),
+        mismatches: case.expect.mismatches(&answer),
+    }
+}
+
+fn answer(case: &Case, set: &PolicySet, host: &Documents) -> Answer {
+    let mut request = request(case, host);
+    let crd = host.crd_of(&request.kind).and_then(|crd| crd.version(&request.kind.version)).cloned();
+    let mut checked = false;
+    if let Some(version) = crd.filter(|_| request.operation != Operation::Delete) {
+        match check_resource(&version, &mut request) {
+            Ok(rules) => checked = rules,
+            Err(refusal) => return refusal,
+        }
+    }
+    let in_force = |name: &str| case.policies.is_empty() || case.policies.iter().any(|policy| policy == name);
+    match set.decide_only(&request, host, in_force) {
+        Ok(decision) => of_decision(&decision, checked),
+        Err(error) => {
+            Answer { outcome: Some(Outcome::Error), messages: vec![error.to_string()], ..Answer::default() }
+        }
+    }
+}
+
+fn request(case: &Case, host: &Documents) -> Request {
+    let subject = case.object.as_deref().or(case.old_object.as_deref()).unwrap_or(&Value::Null);
+    let text = |pointer: &str| subject.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let kind = GroupVersionKind::from_api_version(text("/apiVersion"), text("/kind"));
+    let plural = case.resource.clone().unwrap_or_else(|| plural_of(&kind, host));
+    let resource = GroupVersionResource::new(kind.group.as_str(), kind.version.as_str(), plural);
+    let namespace = case.namespace.clone().unwrap_or_else(|| match kind.kind.as_str() {
+        "Namespace" if kind.group.is_empty() => text("/metadata/name").to_owned(),
+        _ => text("/metadata/namespace").to_owned(),
+    });
+    Request {
+        uid: "00000000-0000-0000-0000-000000000000".to_owned(),
+        request_kind: kind.clone(),
+        request_resource: resource.clone(),
+        request_subresource: case.subresource.clone(),
+        kind,
+        resource,
+        subresource: case.subresource.clone(),
+        name: text("/metadata/name").to_owned(),
+        namespace,
+        operation: case.operation,
+        user: case.user.clone(),
+        object: if case.operation == Operation::Delete { None } else { case.object.clone() },
+        old_object: if case.operation == Operation::Delete {
+            case.old_object.clone().or_else(|| case.object.clone())
+        } else {
+            case.old_object.clone()
+        },
+        options: case.options.clone(),
+        dry_run: case.dry_run,
+    }
+}
+
+/// The plural of a kind: from its definition, else by the rules of English that kubectl's guess follows.
+fn plural_of(kind: &GroupVersionKind, host: &Documents) -> String {
+    if let Some(crd) = host.crd_of(kind) {
+        return crd.definition().names.plural.clone();
+    }
+    let singular = kind.kind.to_lowercase();
+    if singular.ends_with('s') {
+        return format!("{singular}es");
+    }
+    match singular.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{singular}s"),
+    }
+}
+
+/// Does to the objects of a custom resource what the API server does before admission, and validates them. True when
+/// its rules were run.
+fn check_resource(version: &CrdVersion, request: &mut Request) -> Result<bool, Answer> {
+    let old = request.old_object.as_deref().map(|old| prepared(version, old)).transpose()?;
+    let new = request.object.as_deref().map(|new| prepared(version, new)).transpose()?;
+    let Some(new) = new else { return Ok(false) };
+    let options = ValidateOptions { status: request.subresource == "status", earlier: &[] };
+    let found = version.validate(&new, old.as_ref(), &options);
+    request.object = Some(Arc::new(new));
+    request.old_object = old.map(Arc::new);
+    if found.errors.is_empty() {
+        return Ok(false);
+    }
+    Err(Answer {
+        outcome: Some(Outcome::Deny),
+        messages: found.errors.iter().map(|error| error.cause().message).collect(),
+        reason: Some(Reason::Invalid),
+        fields: found.errors.iter().map(|error| error.field.clone()).collect(),
+        ..Answer::default()
+    })
+}
+
+fn prepared(version: &CrdVersion, object: &Value) -> Result<Value, Answer> {
+    let mut object = object.clone();
+    version.default(&mut object);
+    version.prune(&mut object);
+    match version.coerce_metadata(&mut object, Malformed::Refuse) {
+        Ok(_) => Ok(object),
+        Err(error) => Err(Answer {
+            outcome: Some(Outcome::Error),
+            messages: vec![error.to_string()],
+            ..Answer::default()
+        }),
+    }
+}
+
+fn of_decision(decision: &Decision, checked: bool) -> Answer {
+    let rules = || decision.outcomes.iter().flat_map(|outcome| &outcome.rules);
+    let enforced = |action: Enforcement| rules().filter(move |rule| rule.enforced.contains(&action));
+    let annotations =
+        decision.audit_annotations.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    let mut answer =
+        Answer { audited: enforced(Enforcement::Audit).next().is_some(), annotations, ..Answer::default() };
+    // In the order in which one outcome hides another.
+    let denied = enforced(Enforcement::Deny).next();
+    let errored = rules().find(|rule| matches!(rule.verdict, Verdict::Errored { .. }));
+    let told: Vec<&RuleOutcome> = if let Some(rule) = denied {
+        answer.outcome = Some(match rule.verdict {
+            Verdict::Errored { .. } => Outcome::Error,
+            Verdict::Failed { .. } | Verdict::Admitted => Outcome::Deny,
+        });
+        vec![rule]
+    } else if let Some(rule) = errored {
+        answer.outcome = Some(Outcome::Error);
+        vec![rule]
+    } else if !decision.warnings.is_empty() {
+        answer.outcome = Some(Outcome::Warn);
+        enforced(Enforcement::Warn).collect()
+    } else if answer.audited {
+        answer.outcome = Some(Outcome::Audit);
+        enforced(Enforcement::Audit).collect()
+    } else {
+        let reached = checked || rules().next().is_some();
+        answer.outcome = Some(if reached { Outcome::Allow } else { Outcome::Unmatched });
+        Vec::new()
+    };
+    for rule in told {
+        answer.fields.push(rule.path.clone());
+        match &rule.verdict {
+            Verdict::Failed { message, reason } => {
+                answer.messages.push(message.clone());
+                answer.reason = Some(*reason);
+            }
+            Verdict::Errored { message, .. } => answer.messages.push(message.clone()),
+            Verdict::Admitted => {}
+        }
+    }
+    answer
+}

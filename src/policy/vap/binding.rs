@@ -1,0 +1,156 @@
+//! ValidatingAdmissionPolicyBinding: where a policy applies, with which params, and what a failure does.
+
+use serde_json::Value;
+
+use super::meta;
+use crate::decision::Enforcement;
+use crate::decode::{DecodeError, Fields};
+use crate::error::FieldError;
+use crate::matching::{LabelSelector, MatchResources};
+use crate::names;
+
+/// A compiled binding.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    pub name: String,
+    pub policy_name: String,
+    pub param_ref: Option<ParamRef>,
+    /// `None` matches whatever the policy matches.
+    pub match_resources: Option<MatchResources>,
+    /// In the order of the document.
+    pub actions: Vec<Enforcement>,
+}
+
+/// Which params a binding uses.
+#[derive(Clone, Debug)]
+pub struct ParamRef {
+    pub selector: ParamSelector,
+    /// Empty for the request's own namespace.
+    pub namespace: String,
+    pub not_found: NotFoundAction,
+}
+
+#[derive(Clone, Debug)]
+pub enum ParamSelector {
+    Name(String),
+    Labels(LabelSelector),
+}
+
+/// What follows when no param is found.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum NotFoundAction {
+    /// The binding is skipped.
+    Allow,
+    /// The policy fails.
+    Deny,
+}
+
+impl Binding {
+    /// Compiles a binding document, or tells everything that is wrong with it.
+    pub fn compile(document: &Value) -> Result<Self, Vec<FieldError>> {
+        let mut errors = Vec::new();
+        let compiled = Self::decode(document, &mut errors);
+        match compiled {
+            Ok(binding) if errors.is_empty() => Ok(binding),
+            Ok(_) => Err(errors),
+            Err(error) => Err(vec![meta::wrong_type(&error)]),
+        }
+    }
+
+    fn decode(document: &Value, errors: &mut Vec<FieldError>) -> Result<Self, DecodeError> {
+        let document = Fields::of(document, "")?;
+        let name = meta::name(&document, errors)?;
+        let spec = document.object("spec")?;
+        let policy_name = spec.string("policyName")?;
+        let path = spec.path_of("policyName");
+        if policy_name.is_empty() {
+            errors.push(FieldError::required(&path, ""));
+        } else {
+            let complaints = names::dns1123_subdomain(&policy_name);
+            errors
+                .extend(complaints.into_iter().map(|c| FieldError::invalid(&path, policy_name.as_str(), c)));
+        }
+        let param_ref = match spec.optional_object("paramRef")? {
+            Some(fields) => ParamRef::decode(&fields, errors)?,
+            None => None,
+        };
+        let match_resources = spec
+            .optional_object("matchResources")?
+            // kube-apiserver spells the path of these complaints so.
+            .map(|fields| MatchResources::decode(&fields.with_path("spec.matchResouces"), errors))
+            .transpose()?;
+        let actions = actions(&spec, errors)?;
+        Ok(Self { name, policy_name, param_ref, match_resources, actions })
+    }
+}
+
+impl ParamRef {
+    fn decode(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Option<Self>, DecodeError> {
+        let name = fields.string("name")?;
+        let selector = fields.optional_object("selector")?;
+        let path = fields.path_of("name");
+        if !name.is_empty() {
+            let complaints = names::path_segment(&name, false);
+            errors.extend(complaints.into_iter().map(|c| FieldError::invalid(&path, name.as_str(), c)));
+        }
+        let exclusive = "name and selector are mutually exclusive";
+        if !name.is_empty() && selector.is_some() {
+            errors.push(FieldError::forbidden(path, exclusive));
+        }
+        let selector = selector.map(|selector| LabelSelector::decode(&selector, errors)).transpose()?;
+        let selector = match selector {
+            None if name.is_empty() => {
+                errors.push(FieldError::required(fields.path(), "one of name or selector must be specified"));
+                None
+            }
+            None => Some(ParamSelector::Name(name)),
+            Some(_) if !name.is_empty() => {
+                errors.push(FieldError::forbidden(fields.path_of("selector"), exclusive));
+                None
+            }
+            Some(selector) => Some(ParamSelector::Labels(selector)),
+        };
+        let not_found = not_found_action(fields, errors)?;
+        let namespace = fields.string("namespace")?;
+        Ok(selector.zip(not_found).map(|(selector, not_found)| Self { selector, namespace, not_found }))
+    }
+}
+
+fn not_found_action(
+    fields: &Fields<'_>,
+    errors: &mut Vec<FieldError>,
+) -> Result<Option<NotFoundAction>, DecodeError> {
+    let path = fields.path_of("parameterNotFoundAction");
+    match fields.string("parameterNotFoundAction")?.as_str() {
+        "" => errors.push(FieldError::required(path, "")),
+        "Allow" => return Ok(Some(NotFoundAction::Allow)),
+        "Deny" => return Ok(Some(NotFoundAction::Deny)),
+        other => errors.push(FieldError::not_supported(path, other, ["Deny", "Allow"])),
+    }
+    Ok(None)
+}
+
+fn actions(spec: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Vec<Enforcement>, DecodeError> {
+    let names = spec.strings("validationActions")?;
+    let path = spec.path_of("validationActions");
+    let mut actions = Vec::with_capacity(names.len());
+    for (index, name) in names.iter().enumerate() {
+        let at = format!("{path}[{index}]");
+        match Enforcement::from_name(name) {
+            Some(action) => actions.push(action),
+            None => errors.push(FieldError::not_supported(&at, name.as_str(), ["Audit", "Deny", "Warn"])),
+        }
+        if names.iter().take(index).any(|earlier| earlier == name) {
+            errors.push(FieldError::duplicate(&at, name.as_str()));
+        }
+    }
+    if actions.contains(&Enforcement::Deny) && actions.contains(&Enforcement::Warn) {
+        let detail = "must not contain both Deny and Warn (repeating the same validation failure information in the \
+                      API response and headers serves no purpose)";
+        errors.push(FieldError::invalid(&path, Value::from(names.clone()), detail));
+    }
+    if names.is_empty() {
+        errors.push(FieldError::required(&path, "at least one validation action is required"));
+    }
+    Ok(actions)
+}

@@ -1,0 +1,322 @@
+//! One policy with its bindings on one request: matching, params, evaluation, and what each binding makes of it.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::binding::Binding;
+use super::evaluate::{Annotation, Evaluation, denies, evaluate, reason};
+use super::expression::Inputs;
+use super::params;
+use super::policy::Policy;
+use super::request_value::request_value;
+use crate::decision::{Decision, Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, Verdict};
+use crate::go_text;
+use crate::host::{Host, HostError, Scope};
+use crate::matching::Matched;
+use crate::request::Request;
+
+const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_failure";
+/// Bytes of a published audit annotation.
+const MAX_ANNOTATION: usize = 10 * 1024;
+
+/// Gathers what all policies make of one request.
+#[derive(Debug)]
+pub(crate) struct Collector<'a> {
+    request: &'a Request,
+    host: &'a dyn Host,
+    decision: Decision,
+    /// The Namespace of the request, looked up when the first policy needs it.
+    namespace: Option<Option<Arc<Value>>>,
+}
+
+/// Decides `policy` with `bindings`, adding to `collector`.
+pub(crate) fn decide(
+    policy: &Policy,
+    bindings: &[Binding],
+    collector: &mut Collector<'_>,
+) -> Result<(), HostError> {
+    if bindings.is_empty() {
+        return Ok(());
+    }
+    let (request, host) = (collector.request, collector.host);
+    let matched = match policy.constraints.matches(request, host) {
+        Ok(Some(matched)) => matched,
+        Ok(None) => return Ok(()),
+        Err(error) => {
+            collector.misconfigured(policy, None, &error.to_string());
+            return Ok(());
+        }
+    };
+    let scope = match &policy.param_kind {
+        None => None,
+        Some(kind) => match host.param_scope(kind) {
+            Some(scope) => Some(scope),
+            None => {
+                let error = format!(
+                    "failed to find resource referenced by paramKind: '{}, Kind={}'",
+                    kind.api_version(),
+                    kind.kind
+                );
+                collector.misconfigured(policy, None, &error);
+                return Ok(());
+            }
+        },
+    };
+    let mut annotations: Vec<(String, Vec<String>)> = Vec::new();
+    for binding in bindings {
+        decide_binding(&Bound { policy, binding, scope, matched: &matched }, collector, &mut annotations)?;
+    }
+    for (key, values) in annotations {
+        collector.annotate(format!("{}/{key}", policy.name), values.join(", "));
+    }
+    Ok(())
+}
+
+/// A policy and one of its bindings.
+#[derive(Clone, Copy)]
+struct Bound<'a> {
+    policy: &'a Policy,
+    binding: &'a Binding,
+    scope: Option<Scope>,
+    matched: &'a Matched,
+}
+
+fn decide_binding(
+    bound: &Bound<'_>,
+    collector: &mut Collector<'_>,
+    annotations: &mut Vec<(String, Vec<String>)>,
+) -> Result<(), HostError> {
+    let Bound { policy, binding, scope, matched } = *bound;
+    let (request, host) = (collector.request, collector.host);
+    let matches = match &binding.match_resources {
+        None => Ok(true),
+        Some(resources) => resources.matches(request, host).map(|matched| matched.is_some()),
+    };
+    match matches {
+        Ok(true) => {}
+        Ok(false) => return Ok(()),
+        Err(error) => {
+            collector.misconfigured(policy, Some(binding), &error.to_string());
+            return Ok(());
+        }
+    }
+    let params = match params::collect(policy, binding, scope, request, host) {
+        Ok(params) => params,
+        Err(error) => {
+            collector.misconfigured(policy, Some(binding), &error.to_string());
+            return Ok(());
+        }
+    };
+    let objects = match params.is_empty() {
+        true => return Ok(()),
+        false => Objects::convert(request, matched, host),
+    };
+    let objects = match objects {
+        Ok(objects) => objects,
+        Err(error) => {
+            let error = format!("failed to convert object version: {error}");
+            collector.misconfigured(policy, Some(binding), &error);
+            return Ok(());
+        }
+    };
+    let request_value = request_value(request, matched);
+    let namespace = collector.namespace()?;
+    for param in params {
+        let inputs = Inputs {
+            object: objects.object.as_deref(),
+            old_object: objects.old_object.as_deref(),
+            request: &request_value,
+            params: param.as_deref(),
+            namespace: namespace.as_deref(),
+            matched,
+            attributes: request,
+            host,
+        };
+        let evaluation = evaluate(policy, &inputs);
+        collector.apply(bound, param.as_deref(), evaluation, annotations);
+    }
+    Ok(())
+}
+
+/// The objects in the version that the policy speaks about.
+struct Objects<'a> {
+    object: Option<Cow<'a, Value>>,
+    old_object: Option<Cow<'a, Value>>,
+}
+
+impl<'a> Objects<'a> {
+    fn convert(request: &'a Request, matched: &Matched, host: &dyn Host) -> Result<Self, HostError> {
+        let convert = |object: &'a Option<Arc<Value>>| match object {
+            None => Ok(None),
+            Some(object) if matched.kind == request.kind => Ok(Some(Cow::Borrowed(object.as_ref()))),
+            Some(object) => host.convert(object, &matched.kind).map(|object| Some(Cow::Owned(object))),
+        };
+        Ok(Self { object: convert(&request.object)?, old_object: convert(&request.old_object)? })
+    }
+}
+
+impl<'a> Collector<'a> {
+    pub(crate) fn new(request: &'a Request, host: &'a dyn Host) -> Self {
+        Self { request, host, decision: Decision::default(), namespace: None }
+    }
+
+    pub(crate) fn finish(self) -> Decision {
+        self.decision
+    }
+
+    fn namespace(&mut self) -> Result<Option<Arc<Value>>, HostError> {
+        if let Some(namespace) = &self.namespace {
+            return Ok(namespace.clone());
+        }
+        let kind = &self.request.kind;
+        let is_namespace = kind.group.is_empty() && kind.version == "v1" && kind.kind == "Namespace";
+        let name = &self.request.namespace;
+        let namespace = if is_namespace || name.is_empty() {
+            None
+        } else {
+            let missing = || HostError(format!("namespaces \"{name}\" not found"));
+            Some(self.host.namespace(name)?.ok_or_else(missing)?)
+        };
+        self.namespace = Some(namespace.clone());
+        Ok(namespace)
+    }
+
+    /// A policy or binding that cannot be applied: denies unless failures are ignored.
+    fn misconfigured(&mut self, policy: &Policy, binding: Option<&Binding>, error: &str) {
+        let what = if binding.is_some() { "binding" } else { "policy" };
+        let message = format!("failed to configure {what}: {error}");
+        let denies = denies(policy);
+        if denies {
+            self.deny(policy, binding, &message, Reason::Invalid);
+        }
+        self.decision.outcomes.push(PolicyOutcome {
+            policy: policy.name.clone(),
+            binding: binding.map(|binding| binding.name.clone()),
+            param: None,
+            rules: vec![RuleOutcome {
+                path: if binding.is_some() { "spec.paramRef" } else { "spec.matchConstraints" }.to_owned(),
+                verdict: Verdict::Errored { message, denies },
+                enforced: if denies { vec![Enforcement::Deny] } else { Vec::new() },
+            }],
+        });
+    }
+
+    fn apply(
+        &mut self,
+        bound: &Bound<'_>,
+        param: Option<&Value>,
+        evaluation: Evaluation,
+        annotations: &mut Vec<(String, Vec<String>)>,
+    ) {
+        let Bound { policy, binding, .. } = *bound;
+        let mut rules = Vec::with_capacity(policy.rule_count());
+        for (index, verdict) in evaluation.verdicts.into_iter().enumerate() {
+            let enforced = self.enforce(bound, index, &verdict);
+            rules.push(RuleOutcome { path: format!("spec.validations[{index}]"), verdict, enforced });
+        }
+        for (index, annotation) in evaluation.annotations.into_iter().enumerate() {
+            let path = format!("spec.auditAnnotations[{index}]");
+            let (verdict, enforced) = match annotation {
+                Annotation::Excluded => (Verdict::Admitted, Vec::new()),
+                Annotation::Publish { key, value } => {
+                    collect_annotation(annotations, key, truncated(value));
+                    (Verdict::Admitted, Vec::new())
+                }
+                Annotation::Error { message, denies } => {
+                    if denies {
+                        self.deny(policy, Some(binding), &message, Reason::Invalid);
+                    }
+                    let enforced = if denies { vec![Enforcement::Deny] } else { Vec::new() };
+                    (Verdict::Errored { message, denies }, enforced)
+                }
+            };
+            rules.push(RuleOutcome { path, verdict, enforced });
+        }
+        self.decision.outcomes.push(PolicyOutcome {
+            policy: policy.name.clone(),
+            binding: Some(binding.name.clone()),
+            param: param.map(param_name),
+            rules,
+        });
+    }
+
+    /// Does what the binding says about a failed validation.
+    fn enforce(&mut self, bound: &Bound<'_>, index: usize, verdict: &Verdict) -> Vec<Enforcement> {
+        let Bound { policy, binding, .. } = *bound;
+        let message = match verdict {
+            Verdict::Failed { message, .. } | Verdict::Errored { message, denies: true } => message,
+            Verdict::Admitted | Verdict::Errored { denies: false, .. } => return Vec::new(),
+        };
+        for action in &binding.actions {
+            match action {
+                Enforcement::Deny => self.deny(policy, Some(binding), message, reason(verdict)),
+                Enforcement::Warn => self.decision.warnings.push(format!(
+                    "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {message}",
+                    policy.name, binding.name
+                )),
+                Enforcement::Audit => {
+                    let value = failure_annotation(binding, index, message);
+                    self.annotate(FAILURE_ANNOTATION.to_owned(), value);
+                }
+            }
+        }
+        binding.actions.clone()
+    }
+
+    /// The first denial is the one that is told.
+    fn deny(&mut self, policy: &Policy, binding: Option<&Binding>, message: &str, reason: Reason) {
+        if self.decision.denial.is_some() {
+            return;
+        }
+        let with = binding.map(|binding| format!(" with binding '{}'", binding.name)).unwrap_or_default();
+        let message = format!("ValidatingAdmissionPolicy '{}'{with} denied request: {message}", policy.name);
+        self.decision.denial = Some(Denial::new(self.request, message, reason));
+    }
+
+    /// An annotation that is set is never overwritten.
+    fn annotate(&mut self, key: String, value: String) {
+        self.decision.audit_annotations.entry(key).or_insert(value);
+    }
+}
+
+fn collect_annotation(annotations: &mut Vec<(String, Vec<String>)>, key: String, value: String) {
+    match annotations.iter_mut().find(|(known, _)| *known == key) {
+        Some((_, values)) if values.contains(&value) => {}
+        Some((_, values)) => values.push(value),
+        None => annotations.push((key, vec![value])),
+    }
+}
+
+fn truncated(mut value: String) -> String {
+    value.truncate(value.floor_char_boundary(MAX_ANNOTATION));
+    value
+}
+
+fn param_name(param: &Value) -> String {
+    let part = |field: &str| {
+        param
+            .get("metadata")
+            .and_then(|metadata| metadata.get(field))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    match part("namespace") {
+        "" => part("name").to_owned(),
+        namespace => format!("{namespace}/{}", part("name")),
+    }
+}
+
+/// The JSON that kube-apiserver publishes about a failed validation.
+fn failure_annotation(binding: &Binding, index: usize, message: &str) -> String {
+    let text = |text: &str| go_text::json(&json!(text));
+    let actions: Vec<&str> = binding.actions.iter().map(|action| action.as_str()).collect();
+    format!(
+        "[{{\"message\":{},\"policy\":{},\"binding\":{},\"expressionIndex\":{index},\"validationActions\":{}}}]",
+        text(message),
+        text(&binding.policy_name),
+        text(&binding.name),
+        go_text::json(&json!(actions)),
+    )
+}

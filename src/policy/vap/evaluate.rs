@@ -1,0 +1,198 @@
+//! One policy on one request with one param: conditions, validations with their messages, audit annotations.
+//!
+//! Here failurePolicy turns errors into denials, in one function; what a denial does is the binding's affair.
+
+use super::expression::{Answer, Inputs, OutOfBudget, Session};
+use super::policy::{AuditAnnotation, FailurePolicy, Policy, Validation};
+use crate::decision::{Reason, Verdict};
+
+/// Runtime cost of all validations of one evaluation together.
+const BUDGET: u64 = 10_000_000;
+/// Runtime cost of all match conditions of one evaluation together.
+const CONDITIONS_BUDGET: u64 = 2_500_000;
+/// Bytes that a message expression may give.
+const MAX_MESSAGE: usize = 5 * 1024;
+
+/// What an evaluation found.
+#[derive(Debug, Default)]
+pub(super) struct Evaluation {
+    /// Empty when a condition was false.
+    pub(super) verdicts: Vec<Verdict>,
+    pub(super) annotations: Vec<Annotation>,
+}
+
+/// What became of one audit annotation.
+#[derive(Debug)]
+pub(super) enum Annotation {
+    Publish { key: String, value: String },
+    Excluded,
+    Error { message: String, denies: bool },
+}
+
+/// Evaluates `policy` on `inputs`.
+pub(super) fn evaluate(policy: &Policy, inputs: &Inputs<'_>) -> Evaluation {
+    match conditions_hold(policy, inputs) {
+        Ok(true) => {}
+        Ok(false) => return Evaluation::default(),
+        Err(message) => return alone(policy, message),
+    }
+    let verdicts = match validations(policy, inputs) {
+        Ok(verdicts) => verdicts,
+        Err(error) => return alone(policy, error.to_string()),
+    };
+    match annotations(policy, inputs) {
+        Ok(annotations) => Evaluation { verdicts, annotations },
+        Err(error) => alone(policy, error.to_string()),
+    }
+}
+
+/// Whether every condition holds. A false one counts before any that failed.
+fn conditions_hold(policy: &Policy, inputs: &Inputs<'_>) -> Result<bool, String> {
+    let inputs = Inputs { namespace: None, ..*inputs };
+    let mut session = Session::new(policy, &inputs, CONDITIONS_BUDGET);
+    let mut errors: Vec<String> = Vec::new();
+    let mut holds = true;
+    for condition in &policy.conditions {
+        match session.eval(condition) {
+            Err(error) => return on_condition_error(policy, error.to_string()),
+            Ok(Err(error)) => errors.push(error),
+            Ok(Ok(answer)) => holds &= answer != Answer::Bool(false),
+        }
+    }
+    match (holds, errors.as_slice()) {
+        (false, _) => Ok(false),
+        (true, []) => Ok(true),
+        (true, _) => on_condition_error(policy, aggregate(&errors)),
+    }
+}
+
+fn on_condition_error(policy: &Policy, message: String) -> Result<bool, String> {
+    match policy.failure_policy {
+        FailurePolicy::Fail => Err(message),
+        FailurePolicy::Ignore => Ok(false),
+    }
+}
+
+fn validations(policy: &Policy, inputs: &Inputs<'_>) -> Result<Vec<Verdict>, OutOfBudget> {
+    let mut session = Session::new(policy, inputs, BUDGET);
+    let answers = policy
+        .validations
+        .iter()
+        .map(|validation| session.eval(&validation.expression))
+        .collect::<Result<Vec<_>, _>>()?;
+    let messages = messages(policy, inputs, session.remaining());
+    let verdicts = policy.validations.iter().zip(answers).enumerate().map(|(index, (validation, answer))| {
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(message) => return errored(policy, message),
+        };
+        let messages = match &messages {
+            Ok(messages) => messages,
+            Err(error) => return errored(policy, format!("failed messageExpression: {error}")),
+        };
+        if answer == Answer::Bool(true) {
+            Verdict::Admitted
+        } else {
+            let computed = messages.get(index).and_then(Option::as_deref);
+            Verdict::Failed { message: message(validation, computed), reason: validation.reason }
+        }
+    });
+    Ok(verdicts.collect())
+}
+
+/// The computed messages of all validations, also of those that hold: their cost counts all the same. A message
+/// expression that fails, or gives no usable text, gives none.
+fn messages(policy: &Policy, inputs: &Inputs<'_>, budget: u64) -> Result<Vec<Option<String>>, OutOfBudget> {
+    let mut session = Session::new(policy, inputs, budget);
+    let message = |validation: &Validation| {
+        let Some(expression) = &validation.message_expression else { return Ok(None) };
+        Ok(session.eval(expression)?.ok().and_then(|answer| match answer {
+            Answer::Text(text) => usable(&text),
+            Answer::Null | Answer::Bool(_) | Answer::Other(_) => None,
+        }))
+    };
+    policy.validations.iter().map(message).collect()
+}
+
+fn usable(text: &str) -> Option<String> {
+    let text = text.trim();
+    let usable = !text.is_empty() && text.len() <= MAX_MESSAGE && !text.contains('\n');
+    usable.then(|| text.to_owned())
+}
+
+fn message(validation: &Validation, computed: Option<&str>) -> String {
+    match computed {
+        Some(text) => text.to_owned(),
+        None if !validation.message.is_empty() => validation.message.clone(),
+        None => format!("failed expression: {}", validation.expression.text.trim()),
+    }
+}
+
+fn annotations(policy: &Policy, inputs: &Inputs<'_>) -> Result<Vec<Annotation>, OutOfBudget> {
+    let mut session = Session::new(policy, inputs, BUDGET);
+    policy
+        .audit_annotations
+        .iter()
+        .map(|annotation| Ok(published(policy, annotation, session.eval(&annotation.expression)?)))
+        .collect()
+}
+
+fn published(policy: &Policy, annotation: &AuditAnnotation, answer: Result<Answer, String>) -> Annotation {
+    match answer {
+        Ok(Answer::Text(text)) if text.trim().is_empty() => Annotation::Excluded,
+        Ok(Answer::Text(text)) => {
+            Annotation::Publish { key: annotation.key.clone(), value: text.trim().to_owned() }
+        }
+        Ok(Answer::Null) => Annotation::Excluded,
+        Ok(Answer::Bool(_)) => wrong_type(annotation, "bool"),
+        Ok(Answer::Other(name)) => wrong_type(annotation, &name),
+        Err(message) => Annotation::Error { message, denies: denies(policy) },
+    }
+}
+
+/// Denies under either failurePolicy, as upstream has it.
+fn wrong_type(annotation: &AuditAnnotation, found: &str) -> Annotation {
+    let message = format!(
+        "valueExpression '{}' resulted in unsupported return type: {found}. Return type must be either string or null.",
+        annotation.expression.text
+    );
+    Annotation::Error { message, denies: true }
+}
+
+fn alone(policy: &Policy, message: String) -> Evaluation {
+    Evaluation { verdicts: vec![errored(policy, message)], annotations: Vec::new() }
+}
+
+fn errored(policy: &Policy, message: String) -> Verdict {
+    Verdict::Errored { message, denies: denies(policy) }
+}
+
+/// The one place where failurePolicy decides.
+pub(super) fn denies(policy: &Policy) -> bool {
+    match policy.failure_policy {
+        FailurePolicy::Fail => true,
+        FailurePolicy::Ignore => false,
+    }
+}
+
+/// The reason that goes with a verdict that denies.
+pub(super) fn reason(verdict: &Verdict) -> Reason {
+    match verdict {
+        Verdict::Failed { reason, .. } => *reason,
+        Verdict::Admitted | Verdict::Errored { .. } => Reason::Invalid,
+    }
+}
+
+/// Several errors in one line, equal ones once.
+fn aggregate(errors: &[String]) -> String {
+    let mut distinct: Vec<&str> = Vec::with_capacity(errors.len());
+    for error in errors {
+        if !distinct.contains(&error.as_str()) {
+            distinct.push(error);
+        }
+    }
+    match distinct.as_slice() {
+        [error] => (*error).to_owned(),
+        several => format!("[{}]", several.join(", ")),
+    }
+}

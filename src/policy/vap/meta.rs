@@ -1,0 +1,33 @@
+//! The object metadata of policies and bindings.
+
+use crate::decode::{DecodeError, Fields};
+use crate::error::FieldError;
+use crate::names;
+
+/// The name of the document, checked as kube-apiserver checks names of its own kinds.
+pub(super) fn name(document: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<String, DecodeError> {
+    let metadata = document.object("metadata")?;
+    let name = metadata.string("name")?;
+    if name.is_empty() {
+        errors.push(FieldError::required(metadata.path_of("name"), "name or generateName is required"));
+    } else {
+        let complaints = names::dns1123_subdomain(&name);
+        errors.extend(
+            complaints
+                .into_iter()
+                .map(|complaint| FieldError::invalid(metadata.path_of("name"), name.as_str(), complaint)),
+        );
+    }
+    Ok(name)
+}
+
+/// A wrong JSON type, as one more complaint.
+pub(super) fn wrong_type(error: &DecodeError) -> FieldError {
+    let detail = format!("must be {}, not {}", error.expected, error.found);
+    FieldError::new(
+        crate::error::FieldErrorKind::TypeInvalid,
+        &error.path,
+        crate::error::BadValue::Omitted,
+        detail,
+    )
+}

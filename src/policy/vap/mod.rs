@@ -1,0 +1,23 @@
+//! ValidatingAdmissionPolicy and its bindings, as kube-apiserver decides them.
+//!
+//! ```text
+//! document ──Policy::compile──► Policy  ─┐
+//! document ──Binding::compile─► Binding ─┼─ decide(request, host) ──► outcomes, denials, warnings, annotations
+//! Host: namespaces, params, authorizer  ─┘
+//! ```
+//!
+//! Compiling is the validation that kube-apiserver does when a policy is created: every mistake of a document is
+//! reported, in its words, and a policy that compiled needs no further checks.
+
+mod binding;
+mod decide;
+mod evaluate;
+mod expression;
+mod meta;
+mod params;
+mod policy;
+mod request_value;
+
+pub use self::binding::{Binding, NotFoundAction, ParamRef, ParamSelector};
+pub(crate) use self::decide::{Collector, decide};
+pub use self::policy::{FailurePolicy, Policy};

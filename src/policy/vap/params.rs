@@ -1,0 +1,69 @@
+//! Which params a binding evaluates a policy with.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use thiserror::Error;
+
+use super::binding::{Binding, NotFoundAction, ParamRef, ParamSelector};
+use super::policy::Policy;
+use crate::host::{Host, HostError, Scope};
+use crate::request::Request;
+
+/// The params to evaluate with, one after the other; `None` stands for an evaluation without one.
+pub(super) type Params = Vec<Option<Arc<Value>>>;
+
+/// Params that cannot be collected.
+#[derive(Debug, Error)]
+pub(super) enum ParamError {
+    #[error("cannot use namespaced paramRef in policy binding that matches cluster-scoped resources")]
+    NoNamespace,
+    #[error("paramRef.namespace must not be provided for a cluster-scoped `paramKind`")]
+    NamespaceOfClusterScoped,
+    #[error("no params found for policy binding with `Deny` parameterNotFoundAction")]
+    NotFound,
+    #[error("{0}")]
+    Host(#[from] HostError),
+}
+
+/// Collects the params that `binding` names. An empty answer means that the binding is skipped.
+pub(super) fn collect(
+    policy: &Policy,
+    binding: &Binding,
+    scope: Option<Scope>,
+    request: &Request,
+    host: &dyn Host,
+) -> Result<Params, ParamError> {
+    let (Some(kind), Some(param_ref)) = (&policy.param_kind, &binding.param_ref) else {
+        return Ok(vec![None]);
+    };
+    let namespace = match scope {
+        Some(Scope::Cluster) if !param_ref.namespace.is_empty() => {
+            return Err(ParamError::NamespaceOfClusterScoped);
+        }
+        Some(Scope::Cluster) => "",
+        Some(Scope::Namespaced) | None => namespace_of(param_ref, request)?,
+    };
+    let params = host.params(kind, namespace)?;
+    let chosen: Params =
+        params.into_iter().filter(|param| selects(&param_ref.selector, param)).map(Some).collect();
+    if chosen.is_empty() && param_ref.not_found == NotFoundAction::Deny {
+        return Err(ParamError::NotFound);
+    }
+    Ok(chosen)
+}
+
+fn namespace_of<'a>(param_ref: &'a ParamRef, request: &'a Request) -> Result<&'a str, ParamError> {
+    [&param_ref.namespace, &request.namespace]
+        .into_iter()
+        .find(|namespace| !namespace.is_empty())
+        .map(String::as_str)
+        .ok_or(ParamError::NoNamespace)
+}
+
+fn selects(selector: &ParamSelector, param: &Value) -> bool {
+    match selector {
+        ParamSelector::Name(name) => param.pointer("/metadata/name").and_then(Value::as_str) == Some(name),
+        ParamSelector::Labels(selector) => selector.matches_labels_of(Some(param)),
+    }
+}

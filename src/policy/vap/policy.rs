@@ -1,0 +1,444 @@
+//! ValidatingAdmissionPolicy: a document to its compiled form, with kube-apiserver's complaints about each field.
+
+use serde_json::{Value, json};
+
+use super::expression::{CompileError, Compiler, Expression, Returns, Uses};
+use super::meta;
+use crate::decision::Reason;
+use crate::decode::{DecodeError, Fields};
+use crate::error::{BadValue, FieldError};
+use crate::go_text;
+use crate::matching::MatchResources;
+use crate::names;
+use crate::request::GroupVersionKind;
+
+const MAX_MATCH_CONDITIONS: usize = 64;
+const MAX_AUDIT_ANNOTATIONS: usize = 20;
+/// Bytes of one `valueExpression`.
+const MAX_VALUE_EXPRESSION: usize = 5 * 1024;
+
+/// A compiled policy.
+#[derive(Debug)]
+pub struct Policy {
+    pub name: String,
+    pub failure_policy: FailurePolicy,
+    pub param_kind: Option<GroupVersionKind>,
+    pub constraints: MatchResources,
+    pub(super) conditions: Vec<Expression>,
+    pub(super) variables: Vec<Variable>,
+    pub(super) validations: Vec<Validation>,
+    pub(super) audit_annotations: Vec<AuditAnnotation>,
+}
+
+/// What an error makes of a request.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum FailurePolicy {
+    #[default]
+    Fail,
+    Ignore,
+}
+
+#[derive(Debug)]
+pub(super) struct Variable {
+    pub(super) name: String,
+    pub(super) expression: Expression,
+}
+
+#[derive(Debug)]
+pub(super) struct Validation {
+    pub(super) expression: Expression,
+    /// Trimmed; empty when absent.
+    pub(super) message: String,
+    pub(super) message_expression: Option<Expression>,
+    pub(super) reason: Reason,
+}
+
+#[derive(Debug)]
+pub(super) struct AuditAnnotation {
+    pub(super) key: String,
+    pub(super) expression: Expression,
+}
+
+impl Policy {
+    /// Compiles a policy document, or tells everything that is wrong with it.
+    pub fn compile(document: &Value) -> Result<Self, Vec<FieldError>> {
+        let mut reader = Reader::default();
+        match reader.policy(document) {
+            Ok(Some(policy)) if reader.errors.is_empty() => Ok(policy),
+            Ok(_) => Err(reader.errors),
+            Err(error) => Err(vec![meta::wrong_type(&error)]),
+        }
+    }
+
+    /// How many rules the policy has: validations and audit annotations.
+    pub fn rule_count(&self) -> usize {
+        self.validations.len().saturating_add(self.audit_annotations.len())
+    }
+}
+
+/// Reads a document field by field. A part that cannot be used is left out and told in `errors`.
+#[derive(Default)]
+struct Reader {
+    errors: Vec<FieldError>,
+    compiler: Compiler,
+    has_params: bool,
+}
+
+impl Reader {
+    fn policy(&mut self, document: &Value) -> Result<Option<Policy>, DecodeError> {
+        let document = Fields::of(document, "")?;
+        let name = meta::name(&document, &mut self.errors)?;
+        let spec = document.object("spec")?;
+        let failure_policy = self.failure_policy(&spec)?;
+        let param_kind = spec.optional_object("paramKind")?.map(|kind| self.param_kind(&kind)).transpose()?;
+        self.has_params = param_kind.is_some();
+        let constraints = self.constraints(&spec)?;
+        let conditions = self.conditions(&spec)?;
+        let variables = self.variables(&spec)?;
+        let validations = spec.objects("validations")?;
+        let annotations = spec.objects("auditAnnotations")?;
+        if validations.is_empty() && annotations.is_empty() {
+            for field in ["validations", "auditAnnotations"] {
+                let detail = "validations or auditAnnotations must contain at least one item";
+                self.errors.push(FieldError::required(spec.path_of(field), detail));
+            }
+        }
+        let validations = self.each(&validations, Self::validation)?;
+        let audit_annotations =
+            self.audit_annotations(&spec.path_of("auditAnnotations"), &name, &annotations)?;
+        Ok(Some(Policy {
+            name,
+            failure_policy,
+            param_kind,
+            constraints,
+            conditions,
+            variables,
+            validations,
+            audit_annotations,
+        }))
+    }
+
+    fn failure_policy(&mut self, spec: &Fields<'_>) -> Result<FailurePolicy, DecodeError> {
+        match spec.optional_string("failurePolicy")?.as_deref() {
+            None | Some("Fail") => Ok(FailurePolicy::Fail),
+            Some("Ignore") => Ok(FailurePolicy::Ignore),
+            Some(other) => {
+                let path = spec.path_of("failurePolicy");
+                self.errors.push(FieldError::not_supported(path, other, ["Fail", "Ignore"]));
+                Ok(FailurePolicy::Fail)
+            }
+        }
+    }
+
+    fn param_kind(&mut self, fields: &Fields<'_>) -> Result<GroupVersionKind, DecodeError> {
+        let api_version = fields.string("apiVersion")?;
+        let kind = fields.string("kind")?;
+        let parsed = GroupVersionKind::from_api_version(&api_version, &kind);
+        let path = fields.path_of("apiVersion");
+        if api_version.is_empty() {
+            self.errors.push(FieldError::required(path, ""));
+        } else if parsed.version.contains('/') {
+            let detail = format!("unexpected GroupVersion string: {api_version}");
+            self.errors.push(FieldError::invalid(path, api_version.as_str(), detail));
+        } else {
+            self.group_version(&path, &api_version, &parsed);
+        }
+        let path = fields.path_of("kind");
+        if kind.is_empty() {
+            self.errors.push(FieldError::required(path, ""));
+        } else {
+            let complaints = names::dns1035_label(&kind.to_lowercase());
+            if !complaints.is_empty() {
+                let detail =
+                    format!("may have mixed case, but should otherwise match: {}", complaints.join(","));
+                self.errors.push(FieldError::invalid(path, kind.as_str(), detail));
+            }
+        }
+        Ok(parsed)
+    }
+
+    fn group_version(&mut self, path: &str, api_version: &str, parsed: &GroupVersionKind) {
+        let group =
+            if parsed.group.is_empty() { Vec::new() } else { names::dns1123_subdomain(&parsed.group) };
+        if !group.is_empty() {
+            self.errors.push(FieldError::invalid(path, parsed.group.as_str(), group.join(",")));
+        }
+        if parsed.version.is_empty() {
+            self.errors.push(FieldError::invalid(path, api_version, "version must be specified"));
+            return;
+        }
+        let version = names::dns1035_label(&parsed.version);
+        if !version.is_empty() {
+            self.errors.push(FieldError::invalid(path, parsed.version.as_str(), version.join(",")));
+        }
+    }
+
+    fn constraints(&mut self, spec: &Fields<'_>) -> Result<MatchResources, DecodeError> {
+        let Some(fields) = spec.optional_object("matchConstraints")? else {
+            self.errors.push(FieldError::required(spec.path_of("matchConstraints"), ""));
+            return Ok(MatchResources::default());
+        };
+        let constraints = MatchResources::decode(&fields, &mut self.errors)?;
+        if constraints.rules.is_empty() {
+            self.errors.push(FieldError::required(fields.path_of("resourceRules"), ""));
+        }
+        Ok(constraints)
+    }
+
+    /// Conditions are compiled before variables are declared: they may not use them.
+    fn conditions(&mut self, spec: &Fields<'_>) -> Result<Vec<Expression>, DecodeError> {
+        let items = spec.objects("matchConditions")?;
+        if items.len() > MAX_MATCH_CONDITIONS {
+            let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
+            let path = spec.path_of("matchConditions");
+            self.errors.push(FieldError::too_many(path, count, 64));
+        }
+        let mut names: Vec<String> = Vec::with_capacity(items.len());
+        let mut conditions = Vec::with_capacity(items.len());
+        for item in items {
+            let text = item.string("expression")?;
+            let text = text.trim();
+            if text.is_empty() {
+                self.errors.push(FieldError::required(item.path_of("expression"), ""));
+            } else {
+                let path = item.path_of("expression");
+                let uses = Uses { params: self.has_params, authorizer: true };
+                conditions.extend(self.expression(&path, text, Returns::Bool, uses));
+            }
+            let name = item.string("name")?;
+            self.condition_name(&item.path_of("name"), &name, &names);
+            names.push(name);
+        }
+        Ok(conditions)
+    }
+
+    fn condition_name(&mut self, path: &str, name: &str, earlier: &[String]) {
+        if name.is_empty() {
+            self.errors.push(FieldError::required(path, ""));
+            return;
+        }
+        self.invalid(path, name, names::label_key(name));
+        if earlier.iter().any(|other| other == name) {
+            self.errors.push(FieldError::duplicate(path, name));
+        }
+    }
+
+    fn variables(&mut self, spec: &Fields<'_>) -> Result<Vec<Variable>, DecodeError> {
+        let items = spec.objects("variables")?;
+        if !items.is_empty() {
+            self.compiler.declare_variables();
+        }
+        self.each(&items, Self::variable)
+    }
+
+    fn variable(&mut self, fields: &Fields<'_>) -> Result<Option<Variable>, DecodeError> {
+        let name = fields.string("name")?;
+        if name.trim().is_empty() {
+            self.errors.push(FieldError::required(fields.path_of("name"), "name is not specified"));
+        } else if !is_cel_identifier(&name) {
+            let detail = "must be a valid CEL identifier";
+            self.errors.push(FieldError::invalid(fields.path_of("name"), name.as_str(), detail));
+        }
+        let text = fields.string("expression")?;
+        let path = fields.path_of("expression");
+        if text.trim().is_empty() {
+            self.errors.push(FieldError::required(path, "expression is not specified"));
+            return Ok(None);
+        }
+        let uses = Uses { params: self.has_params, authorizer: true };
+        let expression = self.expression(&path, &text, Returns::Any, uses);
+        // One that does not compile is still declared, so that its users are not blamed for it.
+        self.compiler.declare_variable(&name, expression.as_ref());
+        Ok(expression.map(|expression| Variable { name, expression }))
+    }
+
+    fn validation(&mut self, fields: &Fields<'_>) -> Result<Option<Validation>, DecodeError> {
+        let text = fields.string("expression")?;
+        let path = fields.path_of("expression");
+        let expression = if text.trim().is_empty() {
+            self.errors.push(FieldError::required(path, "expression is not specified"));
+            None
+        } else {
+            let uses = Uses { params: self.has_params, authorizer: true };
+            self.expression(&path, &text, Returns::Bool, uses)
+        };
+        let message_expression = self.message_expression(fields)?;
+        let message = self.message(fields)?;
+        let reason = self.reason(fields)?;
+        Ok(expression.map(|expression| Validation { expression, message, message_expression, reason }))
+    }
+
+    fn message_expression(&mut self, fields: &Fields<'_>) -> Result<Option<Expression>, DecodeError> {
+        let text = fields.string("messageExpression")?;
+        let path = fields.path_of("messageExpression");
+        if text.is_empty() {
+            return Ok(None);
+        }
+        if text.trim().is_empty() {
+            self.errors.push(FieldError::invalid(path, text.as_str(), "must be non-empty if specified"));
+            return Ok(None);
+        }
+        let uses = Uses { params: self.has_params, authorizer: false };
+        Ok(self.expression(&path, &text, Returns::String, uses))
+    }
+
+    fn message(&mut self, fields: &Fields<'_>) -> Result<String, DecodeError> {
+        let message = fields.string("message")?;
+        let trimmed = message.trim();
+        let complaint = if !message.is_empty() && trimmed.is_empty() {
+            Some("must be non-empty if specified")
+        } else if trimmed.contains(['\n', '\r']) {
+            Some("must not contain line breaks")
+        } else {
+            None
+        };
+        if let Some(complaint) = complaint {
+            let path = fields.path_of("message");
+            self.errors.push(FieldError::invalid(path, message.as_str(), complaint));
+        }
+        Ok(trimmed.to_owned())
+    }
+
+    fn reason(&mut self, fields: &Fields<'_>) -> Result<Reason, DecodeError> {
+        let Some(name) = fields.optional_string("reason")? else { return Ok(Reason::Invalid) };
+        match Reason::from_name(&name) {
+            Some(reason) if reason != Reason::Unauthorized => Ok(reason),
+            _ => {
+                let supported = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
+                self.errors.push(FieldError::not_supported(
+                    fields.path_of("reason"),
+                    name.as_str(),
+                    supported,
+                ));
+                Ok(Reason::Invalid)
+            }
+        }
+    }
+
+    fn audit_annotations(
+        &mut self,
+        path: &str,
+        policy: &str,
+        items: &[Fields<'_>],
+    ) -> Result<Vec<AuditAnnotation>, DecodeError> {
+        if items.len() > MAX_AUDIT_ANNOTATIONS {
+            let detail = format!("must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations");
+            self.errors.push(FieldError::invalid(path, shown_annotations(items)?, detail));
+        }
+        let mut keys: Vec<String> = Vec::with_capacity(items.len());
+        let mut annotations = Vec::with_capacity(items.len());
+        for item in items {
+            let key = item.string("key")?;
+            let path = item.path_of("key");
+            if policy.is_empty() {
+                let detail = "requires metadata.name be non-empty";
+                self.errors.push(FieldError::invalid(&path, key.as_str(), detail));
+            } else {
+                let full = format!("{policy}/{key}");
+                self.invalid(&path, &full, names::label_key(&full));
+            }
+            let expression = self.value_expression(item)?;
+            if keys.contains(&key) {
+                self.errors.push(FieldError::duplicate(path, key.as_str()));
+            }
+            keys.push(key.clone());
+            annotations.extend(expression.map(|expression| AuditAnnotation { key, expression }));
+        }
+        Ok(annotations)
+    }
+
+    fn value_expression(&mut self, fields: &Fields<'_>) -> Result<Option<Expression>, DecodeError> {
+        let text = fields.string("valueExpression")?;
+        let path = fields.path_of("valueExpression");
+        let trimmed = text.trim();
+        if trimmed.is_empty() {
+            self.errors.push(FieldError::required(path, "valueExpression is not specified"));
+            return Ok(None);
+        }
+        if trimmed.len() > MAX_VALUE_EXPRESSION {
+            let detail = format!("must not exceed {MAX_VALUE_EXPRESSION} bytes in length");
+            self.errors.push(FieldError::required(path, detail));
+            return Ok(None);
+        }
+        let uses = Uses { params: self.has_params, authorizer: true };
+        Ok(self.expression(&path, trimmed, Returns::StringOrNull, uses))
+    }
+
+    fn expression(&mut self, path: &str, text: &str, returns: Returns, uses: Uses) -> Option<Expression> {
+        match self.compiler.compile(text, returns, uses) {
+            Ok(expression) => Some(expression),
+            Err(CompileError::Invalid(detail)) => {
+                self.errors.push(FieldError::invalid(path, text, detail));
+                None
+            }
+            Err(CompileError::Internal(detail)) => {
+                self.errors.push(FieldError::internal(path, detail));
+                None
+            }
+        }
+    }
+
+    fn invalid(&mut self, path: &str, value: &str, complaints: Vec<String>) {
+        self.errors
+            .extend(complaints.into_iter().map(|complaint| FieldError::invalid(path, value, complaint)));
+    }
+
+    fn each<T>(
+        &mut self,
+        items: &[Fields<'_>],
+        read: fn(&mut Self, &Fields<'_>) -> Result<Option<T>, DecodeError>,
+    ) -> Result<Vec<T>, DecodeError> {
+        let mut out = Vec::with_capacity(items.len());
+        for item in items {
+            out.extend(read(self, item)?);
+        }
+        Ok(out)
+    }
+}
+
+/// Whether `name` is an identifier of CEL and none of its reserved words.
+fn is_cel_identifier(name: &str) -> bool {
+    const RESERVED: [&str; 21] = [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ];
+    let starts = name.bytes().next().is_some_and(|byte| byte == b'_' || byte.is_ascii_alphabetic());
+    starts
+        && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+        && !RESERVED.contains(&name)
+}
+
+/// Annotations as Kubernetes shows its internal form of them.
+fn shown_annotations(items: &[Fields<'_>]) -> Result<BadValue, DecodeError> {
+    let shown: Vec<String> = items
+        .iter()
+        .map(|item| {
+            let (key, expression) = (json!(item.string("key")?), json!(item.string("valueExpression")?));
+            Ok(format!(
+                "{{\"Key\":{},\"ValueExpression\":{}}}",
+                go_text::json(&key),
+                go_text::json(&expression)
+            ))
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(BadValue::Verbatim(format!("[{}]", shown.join(","))))
+}

@@ -1,0 +1,62 @@
+//! The `request` variable: an AdmissionRequest as expressions see it.
+
+use serde_json::{Map, Value, json};
+
+use crate::matching::Matched;
+use crate::request::{GroupVersionKind, GroupVersionResource, Request, UserInfo};
+
+/// The request in the form in which the policy matched it. Empty optional fields are absent, as in Kubernetes' own
+/// encoding; the objects are variables of their own.
+pub(super) fn request_value(request: &Request, matched: &Matched) -> Value {
+    let mut fields = Map::new();
+    let mut put = |key: &str, value: Value| fields.insert(key.to_owned(), value);
+    put("uid", json!(""));
+    put("kind", kind_value(&matched.kind));
+    put("resource", resource_value(&matched.resource));
+    put("requestKind", kind_value(&request.request_kind));
+    put("requestResource", resource_value(&request.request_resource));
+    for (key, text) in [
+        ("subResource", &request.subresource),
+        ("requestSubResource", &request.request_subresource),
+        ("name", &request.name),
+        ("namespace", &request.namespace),
+    ] {
+        if !text.is_empty() {
+            put(key, json!(text));
+        }
+    }
+    put("operation", json!(request.operation.as_str()));
+    put("userInfo", user_value(&request.user));
+    put("object", Value::Null);
+    put("oldObject", Value::Null);
+    put("dryRun", json!(request.dry_run));
+    put("options", request.options.as_deref().cloned().unwrap_or(Value::Null));
+    Value::Object(fields)
+}
+
+fn kind_value(kind: &GroupVersionKind) -> Value {
+    json!({"group": kind.group, "version": kind.version, "kind": kind.kind})
+}
+
+fn resource_value(resource: &GroupVersionResource) -> Value {
+    json!({"group": resource.group, "version": resource.version, "resource": resource.resource})
+}
+
+fn user_value(user: &UserInfo) -> Value {
+    let mut fields = Map::new();
+    if !user.username.is_empty() {
+        fields.insert("username".to_owned(), json!(user.username));
+    }
+    if !user.uid.is_empty() {
+        fields.insert("uid".to_owned(), json!(user.uid));
+    }
+    if !user.groups.is_empty() {
+        fields.insert("groups".to_owned(), json!(user.groups));
+    }
+    if !user.extra.is_empty() {
+        let extra: Map<String, Value> =
+            user.extra.iter().map(|(key, values)| (key.clone(), json!(values))).collect();
+        fields.insert("extra".to_owned(), Value::Object(extra));
+    }
+    Value::Object(fields)
+}
