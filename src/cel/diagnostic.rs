@@ -31,12 +31,14 @@ const MAX_SNIPPET: usize = 16_384;
 impl CompileError {
     /// Sorts the findings by place, keeping the order of those at one place, and draws them over the source.
     ///
-    /// `found` counts the findings that were made; those beyond the list are told as a number.
+    /// Of more than a hundred, the first hundred that were made are kept; the rest is told as a number.
     #[must_use]
-    pub fn new(source: &Source<'_>, mut diagnostics: Vec<Diagnostic>, found: usize) -> Self {
+    pub fn new(source: &Source<'_>, mut diagnostics: Vec<Diagnostic>) -> Self {
+        let found = diagnostics.len();
+        diagnostics.truncate(MAX_SHOWN);
         diagnostics.sort_by_key(|d| d.position.map_or((0, 0), |p| (p.line, p.column)));
         let mut text = String::new();
-        for diagnostic in diagnostics.iter().take(MAX_SHOWN) {
+        for diagnostic in &diagnostics {
             if !text.is_empty() {
                 text.push('\n');
             }

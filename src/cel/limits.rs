@@ -17,3 +17,6 @@ pub const MAX_REPORTED_ERRORS: usize = 100;
 
 /// Recoveries the parser attempts (same file).
 pub const MAX_RECOVERY_ATTEMPTS: usize = 30;
+
+/// Tokens one recovery may skip (same file).
+pub const MAX_RECOVERY_LOOKAHEAD: usize = 256;

@@ -72,11 +72,57 @@ pub struct Comprehension {
     pub result: ExprId,
 }
 
-/// A parsed expression. Built by the parser only, so every id in it is valid.
+/// A parsed expression. Built by the parser only, so every id in it is valid, and an expression's id is greater than
+/// those of its parts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ast {
     pub(crate) exprs: Vec<Expr>,
+    /// From the first to the last character of each expression; those a macro made have the span of its call.
+    ///
     /// INVARIANT: as long as `exprs`.
     pub(crate) spans: Vec<Span>,
+    /// The offset that messages about an expression name: the operator, the dot of a selection, the parenthesis of a
+    /// call, the bracket or brace of an aggregate, else the start.
+    ///
+    /// INVARIANT: as long as `exprs`.
+    pub(crate) anchors: Vec<u32>,
     pub(crate) root: ExprId,
+}
+
+impl Ast {
+    /// The whole expression.
+    #[must_use]
+    pub const fn root(&self) -> ExprId {
+        self.root
+    }
+
+    /// How many expressions there are; ids count from 0.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.exprs.len()
+    }
+
+    /// Never: there is a root.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.exprs.is_empty()
+    }
+
+    /// One expression; `null` for an id that is not of this tree.
+    #[must_use]
+    pub fn expr(&self, id: ExprId) -> &Expr {
+        const ABSENT: Expr = Expr::Literal(Literal::Null);
+        self.exprs.get(id.0 as usize).unwrap_or(&ABSENT)
+    }
+
+    #[must_use]
+    pub fn span(&self, id: ExprId) -> Span {
+        self.spans.get(id.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// The offset that messages about the expression name.
+    #[must_use]
+    pub fn anchor(&self, id: ExprId) -> u32 {
+        self.anchors.get(id.0 as usize).copied().unwrap_or_default()
+    }
 }
