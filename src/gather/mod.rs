@@ -1,1 +1,25 @@
-//! Gatherers, archive, obfuscation and upload: what a data gathering collects and where it goes.
+//! What a data gathering collects, how it becomes one archive, and where that archive goes.
+//!
+//! ```text
+//!  GATHERERS ──select──► collect (bounded, each isolated) ──► Archive::assemble ──► ArchiveStore::publish ──► upload
+//!   (a table)  (spec)         outcomes, records                obfuscated records      one file per uid        request id
+//! ```
+//!
+//! Input: a Kubernetes client, the choice of gatherers, obfuscation rules. Output: one tar.gz file and a row per
+//! gatherer. Left to others: when a gathering runs and what its object's status says (`controllers::datagather`).
+
+pub mod anonymize;
+pub mod archive;
+pub mod cluster;
+pub mod collect;
+pub mod gatherer;
+pub mod gatherers;
+mod lister;
+pub mod obfuscate;
+pub mod record;
+pub mod select;
+pub mod store;
+pub mod upload;
+
+pub use gatherer::{Context, Failure, Gatherer, Yield};
+pub use gatherers::GATHERERS;

@@ -1,0 +1,65 @@
+//! Certificate signing requests that may explain a problem: those not yet decided, denied or failed. The request
+//! itself and an issued certificate are x-ed; who asked and what for stays.
+
+use futures::FutureExt;
+use serde_json::Value;
+
+use super::super::anonymize;
+use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::lister::{self, Resource};
+use super::super::record::Record;
+use super::{cut_short, name};
+
+pub(super) const ROW: Gatherer = Gatherer {
+    id: "clusterconfig/certificate_signing_requests",
+    collects: "undecided, denied and failed CertificateSigningRequests, anonymised, at most 5000",
+    path: "config/certificatesigningrequests/{name}.json",
+    run: |context| gather(context).boxed(),
+};
+
+const RESOURCE: Resource = Resource {
+    group: "certificates.k8s.io",
+    version: "v1",
+    kind: "CertificateSigningRequest",
+    plural: "certificatesigningrequests",
+};
+const CAP: usize = 5000;
+
+async fn gather(context: Context) -> Result<Yield, Failure> {
+    let listed = lister::list(&context, RESOURCE, CAP).await?;
+    let warnings = cut_short(&listed);
+    let doubtful = listed.objects.into_iter().filter(is_doubtful).map(|mut request| {
+        for pointer in ["/spec/request", "/spec/uid", "/status/certificate"] {
+            anonymize::field(&mut request, pointer, anonymize::string);
+        }
+        let path = format!("config/certificatesigningrequests/{}", name(&request));
+        Record::json(path, request, context.now)
+    });
+    Ok(Yield { records: doubtful.collect(), warnings, errors: Vec::new() })
+}
+
+fn is_doubtful(request: &Value) -> bool {
+    let conditions = request.pointer("/status/conditions").and_then(Value::as_array);
+    let has = |wanted: &str| {
+        let mut types = conditions.into_iter().flatten().filter_map(|condition| condition.get("type"));
+        types.any(|found| found == wanted)
+    };
+    !has("Approved") || has("Denied") || has("Failed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_approved_request_is_not_doubtful() {
+        let with = |types: &[&str]| {
+            let conditions: Vec<_> = types.iter().map(|t| json!({"type": t})).collect();
+            is_doubtful(&json!({"status": {"conditions": conditions}}))
+        };
+        assert!(!with(&["Approved"]));
+        assert!(with(&["Approved", "Failed"]) && with(&["Denied"]) && with(&[]));
+        assert!(is_doubtful(&json!({})));
+    }
+}

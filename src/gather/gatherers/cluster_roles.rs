@@ -1,0 +1,31 @@
+//! The two aggregated cluster roles that users are bound to most: what they allow shows what was added to them.
+
+use futures::FutureExt;
+
+use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::lister::{self, Resource};
+use super::super::record::Record;
+
+pub(super) const ROW: Gatherer = Gatherer {
+    id: "clusterconfig/clusterroles",
+    collects: "the cluster roles admin and edit",
+    path: "cluster-scoped-resources/rbac.authorization.k8s.io/clusterroles/{name}.json",
+    run: |context| gather(context).boxed(),
+};
+
+const RESOURCE: Resource = Resource {
+    group: "rbac.authorization.k8s.io",
+    version: "v1",
+    kind: "ClusterRole",
+    plural: "clusterroles",
+};
+
+async fn gather(context: Context) -> Result<Yield, Failure> {
+    let mut found = Yield::default();
+    for name in ["admin", "edit"] {
+        let Some(role) = lister::get(&context, RESOURCE, name).await? else { continue };
+        let path = format!("cluster-scoped-resources/rbac.authorization.k8s.io/clusterroles/{name}");
+        found.records.push(Record::json(path, role, context.now));
+    }
+    Ok(found)
+}

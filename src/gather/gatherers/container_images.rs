@@ -1,0 +1,110 @@
+//! Which images run, counted by the month in which their pods started, and the definitions of pods that crash-loop
+//! in readable namespaces.
+
+use std::collections::BTreeMap;
+
+use futures::FutureExt;
+use serde_json::{Value, json};
+
+use super::super::anonymize;
+use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::lister::{self, Resource};
+use super::super::record::Record;
+use super::{cut_short, name, namespace};
+
+pub(super) const ROW: Gatherer = Gatherer {
+    id: "clusterconfig/container_images",
+    collects: "running images by month of pod start, at most 1000, and pods that crash-loop",
+    path: "config/running_containers.json, config/pod/{namespace}/{name}.json",
+    run: |context| gather(context).boxed(),
+};
+
+const PODS: Resource = Resource { group: "", version: "v1", kind: "Pod", plural: "pods" };
+const POD_CAP: usize = 8000;
+const IMAGE_CAP: usize = 1000;
+
+async fn gather(context: Context) -> Result<Yield, Failure> {
+    let listed = lister::list(&context, PODS, POD_CAP).await?;
+    let mut found = Yield { warnings: cut_short(&listed), ..Yield::default() };
+    let mut images = Images::default();
+    for mut pod in listed.objects {
+        images.count(&pod);
+        if context.reads_namespace(namespace(&pod)) && crash_loops(&pod) {
+            anonymize::proxy_variables(&mut pod);
+            let path = format!("config/pod/{}/{}", namespace(&pod), name(&pod));
+            found.records.push(Record::json(path, pod, context.now));
+        }
+    }
+    if !images.by_month.is_empty() {
+        found.records.push(Record::json("config/running_containers", json!(images.by_month), context.now));
+    }
+    if images.dropped > 0 {
+        found.warnings.push(format!("{} images past the first {IMAGE_CAP} were not counted", images.dropped));
+    }
+    Ok(found)
+}
+
+#[derive(Default)]
+struct Images {
+    by_month: BTreeMap<String, BTreeMap<String, u64>>,
+    entries: usize,
+    dropped: u64,
+}
+
+impl Images {
+    fn count(&mut self, pod: &Value) {
+        let Some(started) = pod.pointer("/status/startTime").and_then(Value::as_str) else { return };
+        let month = started.get(..7).unwrap_or(started).to_owned();
+        for status in container_statuses(pod) {
+            let Some(image) = status.get("image").and_then(Value::as_str) else { continue };
+            let images = self.by_month.entry(month.clone()).or_default();
+            match images.get_mut(image) {
+                Some(count) => *count += 1,
+                None if self.entries < IMAGE_CAP => {
+                    images.insert(image.to_owned(), 1);
+                    self.entries += 1;
+                }
+                None => self.dropped += 1,
+            }
+        }
+    }
+}
+
+fn crash_loops(pod: &Value) -> bool {
+    container_statuses(pod).any(|status| {
+        status.pointer("/state/waiting/reason").is_some_and(|reason| reason == "CrashLoopBackOff")
+    })
+}
+
+fn container_statuses(pod: &Value) -> impl Iterator<Item = &Value> {
+    ["/status/initContainerStatuses", "/status/containerStatuses"]
+        .into_iter()
+        .filter_map(|pointer| pod.pointer(pointer).and_then(Value::as_array))
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_counted_by_month_of_pod_start() {
+        let pod = |start: &str, image: &str| json!({"status": {"startTime": start, "containerStatuses": [{"image": image}]}});
+        let mut images = Images::default();
+        for pod in [
+            pod("2026-10-02T00:00:00Z", "a"),
+            pod("2026-10-30T00:00:00Z", "a"),
+            pod("2026-11-01T00:00:00Z", "b"),
+        ] {
+            images.count(&pod);
+        }
+        assert_eq!(json!(images.by_month), json!({"2026-10": {"a": 2}, "2026-11": {"b": 1}}));
+    }
+
+    #[test]
+    fn images_past_the_cap_are_told() {
+        let mut images = Images { entries: IMAGE_CAP, ..Images::default() };
+        images.count(&json!({"status": {"startTime": "2026-10", "containerStatuses": [{"image": "new"}]}}));
+        assert_eq!(images.dropped, 1);
+    }
+}

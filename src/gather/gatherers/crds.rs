@@ -1,0 +1,40 @@
+//! Definitions of the custom resources that support work asks about: volume snapshots and admit's own.
+
+use futures::FutureExt;
+
+use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::lister::{self, Resource};
+use super::super::record::Record;
+
+pub(super) const ROW: Gatherer = Gatherer {
+    id: "clusterconfig/crds",
+    collects: "CustomResourceDefinitions of volume snapshots and of the resources that admit guards",
+    path: "config/crd/{name}.json",
+    run: |context| gather(context).boxed(),
+};
+
+const RESOURCE: Resource = Resource {
+    group: "apiextensions.k8s.io",
+    version: "v1",
+    kind: "CustomResourceDefinition",
+    plural: "customresourcedefinitions",
+};
+
+const NAMES: &[&str] = &[
+    "volumesnapshots.snapshot.storage.k8s.io",
+    "volumesnapshotcontents.snapshot.storage.k8s.io",
+    "datagathers.insights.openshift.io",
+    "mustgathers.operator.openshift.io",
+    "observabilityaddons.observability.open-cluster-management.io",
+    "clusteroperators.config.openshift.io",
+    "cyndipipelines.cyndi.cloud.redhat.com",
+];
+
+async fn gather(context: Context) -> Result<Yield, Failure> {
+    let mut found = Yield::default();
+    for name in NAMES {
+        let Some(definition) = lister::get(&context, RESOURCE, name).await? else { continue };
+        found.records.push(Record::json(format!("config/crd/{name}"), definition, context.now));
+    }
+    Ok(found)
+}

@@ -1,0 +1,84 @@
+//! The table of gatherers. Adding one is a file with a row constant and a line here.
+//!
+//! All read the API of a plain Kubernetes cluster; what a server does not serve becomes a row without data.
+
+mod certificate_signing_requests;
+mod cluster_roles;
+mod config_maps;
+mod container_images;
+mod crds;
+mod nodes;
+mod operators;
+mod pod_disruption_budgets;
+mod service_accounts;
+mod storage_classes;
+mod version;
+mod webhook_configurations;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::gatherer::Gatherer;
+use super::gatherer::Yield;
+use super::lister::Listed;
+use super::record::Record;
+
+/// Every gatherer, in the order in which rows are reported.
+pub static GATHERERS: &[Gatherer] = &[
+    certificate_signing_requests::ROW,
+    cluster_roles::ROW,
+    config_maps::ROW,
+    container_images::ROW,
+    crds::ROW,
+    webhook_configurations::MUTATING,
+    nodes::ROW,
+    operators::ROW,
+    pod_disruption_budgets::ROW,
+    service_accounts::ROW,
+    storage_classes::ROW,
+    webhook_configurations::VALIDATING,
+    version::ROW,
+];
+
+fn name(object: &Value) -> &str {
+    object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn namespace(object: &Value) -> &str {
+    object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// One record per object at the path that `path` gives it; a collection that was cut short is warned about.
+fn one_each(listed: Listed, now: Timestamp, path: impl Fn(&Value) -> String) -> Yield {
+    let warnings = cut_short(&listed);
+    let records = listed.objects.into_iter().map(|object| Record::json(path(&object), object, now)).collect();
+    Yield { records, warnings, errors: Vec::new() }
+}
+
+fn cut_short(listed: &Listed) -> Vec<String> {
+    match listed.more {
+        true => vec![format!("only the first {} objects were read", listed.objects.len())],
+        false => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_row_has_an_id_of_its_own_that_a_status_row_may_carry() {
+        let ids: BTreeSet<_> = GATHERERS.iter().map(|gatherer| gatherer.id).collect();
+        assert_eq!(ids.len(), GATHERERS.len());
+        for gatherer in GATHERERS {
+            let legal = |c: char| c.is_ascii_lowercase() || c == '_' || c == '/';
+            assert!(
+                gatherer.id.chars().all(legal) && (5..=256).contains(&gatherer.id.len()),
+                "{}",
+                gatherer.id
+            );
+            assert!(!gatherer.collects.is_empty() && !gatherer.path.is_empty(), "{}", gatherer.id);
+        }
+    }
+}

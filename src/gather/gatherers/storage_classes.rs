@@ -1,0 +1,23 @@
+//! StorageClasses of the cluster.
+
+use futures::FutureExt;
+
+use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::lister::{self, Resource};
+use super::{name, one_each};
+
+pub(super) const ROW: Gatherer = Gatherer {
+    id: "clusterconfig/storage_classes",
+    collects: "StorageClasses",
+    path: "config/storage/storageclasses/{name}.json",
+    run: |context| gather(context).boxed(),
+};
+
+const RESOURCE: Resource =
+    Resource { group: "storage.k8s.io", version: "v1", kind: "StorageClass", plural: "storageclasses" };
+const CAP: usize = 1000;
+
+async fn gather(context: Context) -> Result<Yield, Failure> {
+    let listed = lister::list(&context, RESOURCE, CAP).await?;
+    Ok(one_each(listed, context.now, |object| format!("config/storage/storageclasses/{}", name(object))))
+}

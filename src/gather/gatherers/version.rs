@@ -1,0 +1,43 @@
+//! Which version of the platform this is and which cluster: the ClusterVersion where there is one, else what the
+//! API server says of itself and the uid of the namespace kube-system.
+
+use futures::FutureExt;
+use serde_json::Value;
+
+use super::super::cluster;
+use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::lister::{self, Resource};
+use super::super::record::Record;
+
+pub(super) const ROW: Gatherer = Gatherer {
+    id: "clusterconfig/version",
+    collects: "the ClusterVersion, or the API server's version, and the cluster's id",
+    path: "config/version.json, config/id",
+    run: |context| gather(context).boxed(),
+};
+
+const CLUSTER_VERSION: Resource = Resource {
+    group: "config.openshift.io",
+    version: "v1",
+    kind: "ClusterVersion",
+    plural: "clusterversions",
+};
+
+async fn gather(context: Context) -> Result<Yield, Failure> {
+    let version = match lister::get(&context, CLUSTER_VERSION, "version").await? {
+        Some(version) => version,
+        None => api_server_version(&context).await?,
+    };
+    let mut found = Yield::from(vec![Record::json("config/version", version, context.now)]);
+    match cluster::id(&context.client).await {
+        Ok(id) => found.records.push(Record::raw("config/id", id, context.now)),
+        Err(error) => found.errors.push(error.to_string()),
+    }
+    Ok(found)
+}
+
+async fn api_server_version(context: &Context) -> Result<Value, Failure> {
+    let failure = |source| Failure::Api { what: "/version".to_owned(), source: Box::new(source) };
+    let version = context.client.apiserver_version().await.map_err(failure)?;
+    Ok(serde_json::to_value(version).unwrap_or_default())
+}

@@ -1,0 +1,189 @@
+//! The folder of archives, and the promise that a gathering never leaves two of them.
+//!
+//! INVARIANT: at most one archive exists per owner (the uid of the object that asked for it), whatever is killed when:
+//! 1. the bytes go to `.partial-<uid>` and are synced; nobody takes that name for an archive;
+//! 2. `.claims/<uid>` is created exclusively and synced. A second attempt for the uid fails here for ever, also
+//!    after a restart and also when the API server has lost its newest writes;
+//! 3. the partial file is linked, exclusively, to its final name and the partial name removed.
+//!
+//! Killed before 2: no archive and no claim. Between 2 and 3: a claim without an archive; the gathering has failed.
+//! After 3: one archive. Leftover partial files are removed when the folder is opened. A final name is taken once
+//! (`link` refuses an existing one); a gathering of the same second takes the next free one.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use jiff::{Timestamp, ToSpan};
+use tracing::{debug, info, warn};
+
+const CLAIMS: &str = ".claims";
+const PARTIAL: &str = ".partial-";
+/// How many seconds further a taken name may move a new archive's name.
+const NAME_ATTEMPTS: i64 = 60;
+
+/// An opened folder of archives.
+#[derive(Clone, Debug)]
+pub struct ArchiveStore {
+    dir: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("an archive of this gathering exists or was begun before")]
+    AlreadyClaimed,
+    #[error("`{0}` cannot name a file")]
+    BadOwner(String),
+    #[error("no free archive name within {NAME_ATTEMPTS} seconds of {0}")]
+    NoFreeName(String),
+    #[error("archive folder {}: {source}", path.display())]
+    Io {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl ArchiveStore {
+    /// Opens `dir`, made with mode 0750 where it is missing, and removes what an interrupted write left.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] naming the folder when it cannot be made, read or written.
+    pub fn open(dir: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        let store = Self { dir: dir.into() };
+        let claims = store.dir.join(CLAIMS);
+        let made = fs::DirBuilder::new().recursive(true).mode(0o750).create(&claims);
+        made.map_err(|source| store.io(source))?;
+        for entry in fs::read_dir(&store.dir).map_err(|source| store.io(source))? {
+            let entry = entry.map_err(|source| store.io(source))?;
+            if entry.file_name().to_string_lossy().starts_with(PARTIAL) {
+                info!(file = %entry.path().display(), "removing an unfinished archive");
+                fs::remove_file(entry.path()).map_err(|source| store.io(source))?;
+            }
+        }
+        Ok(store)
+    }
+
+    /// Makes the archive of `owner`, named after `newest`, of what `write` writes. Returns its path.
+    ///
+    /// # Errors
+    /// [`StoreError::AlreadyClaimed`] when `owner` had one before, even if it was interrupted or pruned.
+    pub fn publish(
+        &self,
+        owner: &str,
+        newest: Timestamp,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<PathBuf, StoreError> {
+        let legal = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        if owner.is_empty() || owner.len() > 128 || !owner.chars().all(legal) {
+            return Err(StoreError::BadOwner(owner.to_owned()));
+        }
+        let partial = Partial { path: self.dir.join(format!("{PARTIAL}{owner}")) };
+        partial.fill(write).map_err(|source| self.io(source))?;
+        let claim = self.claim(owner)?;
+        let path = self.link(&partial.path, newest)?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // For people only: which gathering an archive belongs to. The claim holds without it.
+        if let Err(error) = fs::write(&claim, name) {
+            warn!(%error, claim = %claim.display(), "claim stays without the archive's name");
+        }
+        Ok(path)
+    }
+
+    /// Removes the oldest archives beyond the newest `keep`; claims stay.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] when the folder cannot be read or a file not be removed.
+    pub fn prune(&self, keep: usize) -> Result<(), StoreError> {
+        let mut names = self.archives()?;
+        names.sort();
+        let surplus = names.len().saturating_sub(keep);
+        for path in &names[..surplus] {
+            debug!(archive = %path.display(), "pruning");
+            fs::remove_file(path).map_err(|source| self.io(source))?;
+        }
+        Ok(())
+    }
+
+    /// Paths of all archives.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] when the folder cannot be read.
+    pub fn archives(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let entries = fs::read_dir(&self.dir).map_err(|source| self.io(source))?;
+        let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+        let paths = paths.collect::<io::Result<Vec<_>>>().map_err(|source| self.io(source))?;
+        Ok(paths.into_iter().filter(|path| is_archive(path)).collect())
+    }
+
+    fn claim(&self, owner: &str) -> Result<PathBuf, StoreError> {
+        let claim = self.dir.join(CLAIMS).join(owner);
+        let created = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&claim);
+        match created.and_then(|file| file.sync_all()) {
+            Ok(()) => sync_dir(&self.dir.join(CLAIMS)).map_err(|source| self.io(source))?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(StoreError::AlreadyClaimed);
+            }
+            Err(source) => return Err(self.io(source)),
+        }
+        Ok(claim)
+    }
+
+    fn link(&self, partial: &Path, newest: Timestamp) -> Result<PathBuf, StoreError> {
+        for later in 0..NAME_ATTEMPTS {
+            let at = newest.checked_add(later.seconds()).unwrap_or(newest);
+            let path = self.dir.join(file_name(at));
+            match fs::hard_link(partial, &path) {
+                Ok(()) => {
+                    sync_dir(&self.dir).map_err(|source| self.io(source))?;
+                    return Ok(path);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(self.io(source)),
+            }
+        }
+        Err(StoreError::NoFreeName(file_name(newest)))
+    }
+
+    fn io(&self, source: io::Error) -> StoreError {
+        StoreError::Io { path: self.dir.clone(), source }
+    }
+}
+
+/// `insights-YYYY-MM-DD-HHMMSS.tar.gz`, in UTC.
+pub fn file_name(at: Timestamp) -> String {
+    at.strftime("insights-%Y-%m-%d-%H%M%S.tar.gz").to_string()
+}
+
+fn is_archive(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("insights-") && name.ends_with(".tar.gz")
+}
+
+/// A file under construction: gone when dropped, published or not.
+struct Partial {
+    path: PathBuf,
+}
+
+impl Partial {
+    fn fill(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&self.path)?;
+        let mut buffer = BufWriter::new(file);
+        write(&mut buffer)?;
+        buffer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+    }
+}
+
+impl Drop for Partial {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.path) {
+            warn!(%error, file = %self.path.display(), "unfinished archive stays until the next start");
+        }
+    }
+}
+
+/// A new name is durable only once its folder is synced.
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}

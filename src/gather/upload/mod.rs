@@ -1,0 +1,238 @@
+//! The client of the service that analyses archives: upload, processing status, report.
+//!
+//! Talks HTTP through a [`Transport`], a boxed tower service, so that a test stands in for the network. Redirects are
+//! never followed: a token must not travel to a place the operator did not name. Retries and waits are bounded by
+//! [`Pacing`]; what an answer means for a DataGather is decided elsewhere.
+
+mod error;
+mod multipart;
+mod processing;
+mod report;
+mod token;
+mod transport;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, Method, Request, Response, Uri, header};
+use http_body_util::Full;
+use jiff::Timestamp;
+use tower::ServiceExt;
+use tracing::{info, warn};
+
+pub use error::{EndpointError, UploadError};
+pub use processing::{Processed, ProcessingError};
+pub use report::{HealthCheck, Report, ReportError};
+pub use token::{Token, TokenError, TokenSource};
+pub use transport::{Transport, TransportError, TransportSetupError, https};
+
+/// Largest archive, compressed, that the service takes; one of exactly this size is refused.
+pub const MAX_UPLOAD: u64 = 10 * 1024 * 1024;
+const REQUEST_ID: &str = "x-rh-insights-request-id";
+const RESULTS_PATH: &str = "/api/insights-results-aggregator/v2";
+
+/// Waits between attempts.
+#[derive(Clone, Copy, Debug)]
+pub struct Pacing {
+    /// Attempts to upload, the first included.
+    pub upload_attempts: u32,
+    /// Wait before the second attempt; doubled before each further one.
+    pub upload_wait: Duration,
+    /// Wait before the first question whether an upload was processed.
+    pub processing_delay: Duration,
+    /// Wait between questions.
+    pub processing_interval: Duration,
+    /// Questions after the first, counted for each way of not being answered.
+    pub processing_retries: u32,
+}
+
+impl Default for Pacing {
+    fn default() -> Self {
+        let minute = Duration::from_mins(1);
+        Self {
+            upload_attempts: 4,
+            upload_wait: 30 * minute,
+            processing_delay: minute,
+            processing_interval: minute,
+            processing_retries: 3,
+        }
+    }
+}
+
+/// Where the service lives.
+#[derive(Clone, Debug)]
+pub struct Endpoints {
+    upload: Uri,
+    /// Base of the results API, without a slash at the end.
+    results: String,
+    /// Base of the page that explains a recommendation, without a slash at the end.
+    advisor: String,
+}
+
+impl Endpoints {
+    /// Checks `upload` and derives the results API from its host where `results` does not name it.
+    ///
+    /// # Errors
+    /// [`EndpointError`] for anything but https; plain http is taken for loopback addresses only.
+    pub fn new(upload: &str, results: Option<&str>, advisor: &str) -> Result<Self, EndpointError> {
+        let upload = endpoint(upload)?;
+        let results = match results {
+            Some(results) => endpoint(results)?.to_string(),
+            None => {
+                let scheme = upload.scheme_str().unwrap_or("https");
+                let authority = upload.authority().map_or("", |authority| authority.as_str());
+                format!("{scheme}://{authority}{RESULTS_PATH}")
+            }
+        };
+        let bare = |text: &str| text.trim_end_matches('/').to_owned();
+        Ok(Self { upload, results: bare(&results), advisor: bare(advisor) })
+    }
+
+    fn of_request(&self, cluster: &str, request: &str, leaf: &str) -> String {
+        let (cluster, request) = (percent_encode(cluster), percent_encode(request));
+        format!("{}/cluster/{cluster}/request/{request}/{leaf}", self.results)
+    }
+}
+
+fn endpoint(text: &str) -> Result<Uri, EndpointError> {
+    let uri: Uri = text.parse().map_err(|_| EndpointError::NotAUrl(text.to_owned()))?;
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(EndpointError::Credentials);
+    }
+    let host = uri.host().ok_or_else(|| EndpointError::NotAUrl(text.to_owned()))?;
+    let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+    let loopback = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    match uri.scheme_str() {
+        Some("https") => Ok(uri),
+        Some("http") if loopback => Ok(uri),
+        _ => Err(EndpointError::NotHttps(text.to_owned())),
+    }
+}
+
+/// A client of the service for one cluster.
+#[derive(Clone, Debug)]
+pub struct Ingress {
+    pub transport: Transport,
+    pub endpoints: Endpoints,
+    pub token: TokenSource,
+    pub cluster_id: String,
+    pub pacing: Pacing,
+}
+
+/// An accepted upload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Uploaded {
+    pub code: u16,
+    /// The id under which the service processes the archive.
+    pub request_id: String,
+}
+
+impl Ingress {
+    /// Uploads an archive, again after a wait while the failure is one that may pass.
+    ///
+    /// # Errors
+    /// The last attempt's [`UploadError`].
+    pub async fn upload(&self, archive: &Path, gathered: Timestamp) -> Result<Uploaded, UploadError> {
+        let mut wait = self.pacing.upload_wait;
+        for attempt in 1.. {
+            match self.upload_once(archive, gathered).await {
+                Err(error) if error.may_pass() && attempt < self.pacing.upload_attempts => {
+                    warn!(%error, attempt, ?wait, "upload failed, trying again");
+                    tokio::time::sleep(wait).await;
+                    wait = wait.saturating_mul(2);
+                }
+                ended => return ended,
+            }
+        }
+        Err(UploadError::NoAttempt)
+    }
+
+    async fn upload_once(&self, archive: &Path, gathered: Timestamp) -> Result<Uploaded, UploadError> {
+        // Read anew for each attempt: a body that was sent once cannot be sent again.
+        let content = read_archive(archive).await?;
+        let form = multipart::form(&content, gathered);
+        let request = self
+            .request(Method::POST, self.endpoints.upload.clone())
+            .await?
+            .header(header::CONTENT_TYPE, form.content_type)
+            .body(Full::new(form.body))
+            .map_err(|error| UploadError::Transport(TransportError::Request(error.to_string())))?;
+        let answer = self.transport.clone().oneshot(request).await?;
+        let status = answer.status();
+        if !status.is_success() {
+            return Err(UploadError::of_status(status, answer.body()));
+        }
+        let request_id = request_id(&answer).ok_or(UploadError::NoRequestId(status.as_u16()))?;
+        info!(code = status.as_u16(), request_id, "archive uploaded");
+        Ok(Uploaded { code: status.as_u16(), request_id })
+    }
+
+    async fn get(&self, url: &str) -> Result<Response<Bytes>, ExchangeError> {
+        let uri: Uri = url.parse().map_err(|_| TransportError::Request(format!("`{url}` is not a URL")))?;
+        let request = self
+            .request(Method::GET, uri)
+            .await?
+            .body(Full::default())
+            .map_err(|error| TransportError::Request(error.to_string()))?;
+        Ok(self.transport.clone().oneshot(request).await?)
+    }
+
+    async fn request(&self, method: Method, uri: Uri) -> Result<http::request::Builder, TokenError> {
+        let token = self.token.read().await?;
+        let mut authorization = HeaderValue::try_from(format!("Bearer {}", token.expose()))
+            .map_err(|_| TokenError::NotAHeader)?;
+        authorization.set_sensitive(true);
+        let agent = format!("insights-operator/{} cluster/{}", env!("CARGO_PKG_VERSION"), self.cluster_id);
+        Ok(Request::builder()
+            .method(method)
+            .uri(uri)
+            .header(header::AUTHORIZATION, authorization)
+            .header(header::USER_AGENT, agent))
+    }
+}
+
+/// A question that got no answer of any kind.
+#[derive(Debug, thiserror::Error)]
+pub enum ExchangeError {
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+}
+
+async fn read_archive(archive: &Path) -> Result<Bytes, UploadError> {
+    let failed = |source| UploadError::Archive { path: PathBuf::from(archive), source };
+    let size = tokio::fs::metadata(archive).await.map_err(failed)?.len();
+    if size >= MAX_UPLOAD {
+        return Err(UploadError::TooLarge { size });
+    }
+    Ok(tokio::fs::read(archive).await.map_err(failed)?.into())
+}
+
+fn request_id(answer: &Response<Bytes>) -> Option<String> {
+    let value = answer.headers().get(REQUEST_ID)?.to_str().ok()?.trim();
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    (!value.is_empty() && value.len() <= 256 && value.chars().all(legal)).then(|| value.to_owned())
+}
+
+/// Percent-encodes all but unreserved characters.
+fn percent_encode(text: &str) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a string does not fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+fn excerpt(body: &[u8]) -> String {
+    const SHOWN: usize = 1024;
+    let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
+}

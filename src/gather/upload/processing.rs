@@ -1,0 +1,78 @@
+//! Asks the service whether it has processed an upload, within three budgets: one for no answer, one for an answer
+//! that is no success (404 means "not known yet"), one for another status than `processed`.
+
+use http::StatusCode;
+use serde::Deserialize;
+use tracing::debug;
+
+use super::{ExchangeError, Ingress, excerpt};
+
+/// Proof that the service has processed the upload.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Processed;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessingError {
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    #[error("the service answered {code}: {body}")]
+    Status { code: u16, body: String },
+    #[error("the service reports the status `{0}`")]
+    NotProcessed(String),
+    #[error("the service's answer cannot be read: {0}")]
+    Undecodable(String),
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    status: String,
+}
+
+impl Ingress {
+    /// Waits until the upload `request_id` is processed.
+    ///
+    /// # Errors
+    /// The [`ProcessingError`] that used up its budget.
+    pub async fn await_processed(&self, request_id: &str) -> Result<Processed, ProcessingError> {
+        let retries = self.pacing.processing_retries;
+        let (mut unanswered, mut refused, mut unfinished) = (retries, retries, retries);
+        let mut wait = self.pacing.processing_delay;
+        loop {
+            tokio::time::sleep(wait).await;
+            wait = self.pacing.processing_interval;
+            let error = match self.ask_processed(request_id).await {
+                Ok(processed) => return Ok(processed),
+                Err(error) => error,
+            };
+            let budget = match &error {
+                ProcessingError::Exchange(_) => &mut unanswered,
+                ProcessingError::Status { .. } | ProcessingError::Undecodable(_) => &mut refused,
+                ProcessingError::NotProcessed(_) => &mut unfinished,
+            };
+            if *budget == 0 {
+                return Err(error);
+            }
+            *budget -= 1;
+            debug!(%error, left = *budget, request_id, "not processed yet");
+        }
+    }
+
+    async fn ask_processed(&self, request_id: &str) -> Result<Processed, ProcessingError> {
+        let url = self.endpoints.of_request(&self.cluster_id, request_id, "status");
+        let answer = self.get(&url).await?;
+        if !answer.status().is_success() {
+            return Err(refusal(answer.status(), answer.body()));
+        }
+        let decoded: Answer = serde_json::from_slice(answer.body())
+            .map_err(|error| ProcessingError::Undecodable(error.to_string()))?;
+        match decoded.status.as_str() {
+            "processed" => Ok(Processed),
+            other => Err(ProcessingError::NotProcessed(other.to_owned())),
+        }
+    }
+}
+
+fn refusal(status: StatusCode, body: &[u8]) -> ProcessingError {
+    ProcessingError::Status { code: status.as_u16(), body: excerpt(body) }
+}

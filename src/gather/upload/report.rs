@@ -1,0 +1,122 @@
+//! Downloads the analysis of one upload and makes it fit the status of a DataGather.
+//!
+//! The status schema wants descriptions of 10 to 2048 characters, risks 1 to 4 and https links. What does not fit is
+//! made to fit or left out, because one odd rule must not make the whole status write invalid.
+
+use serde::Deserialize;
+
+use super::{ExchangeError, Ingress, excerpt, percent_encode};
+
+/// The analysis of one upload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The upload that the service says it analysed.
+    pub request_id: String,
+    pub checks: Vec<HealthCheck>,
+    /// Where it came from; absent unless https.
+    pub uri: Option<String>,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HealthCheck {
+    pub description: String,
+    /// 1 (low) to 4 (critical).
+    pub total_risk: i32,
+    pub advisor_uri: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    #[error(transparent)]
+    Exchange(#[from] ExchangeError),
+    #[error("there is no report: {0}")]
+    NotFound(String),
+    #[error("the service answered {code}: {body}")]
+    Status { code: u16, body: String },
+    #[error("the report cannot be read: {0}")]
+    Undecodable(String),
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(rename = "requestID", default)]
+    request_id: String,
+    #[serde(default)]
+    report: Vec<Finding>,
+}
+
+#[derive(Deserialize)]
+struct Finding {
+    #[serde(default)]
+    rule_fqdn: String,
+    #[serde(default)]
+    error_key: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    total_risk: i64,
+}
+
+impl Ingress {
+    /// Downloads the report of the upload `request_id`, once.
+    ///
+    /// # Errors
+    /// [`ReportError::NotFound`] on 404, the others as they say.
+    pub async fn report(&self, request_id: &str) -> Result<Report, ReportError> {
+        let url = self.endpoints.of_request(&self.cluster_id, request_id, "report");
+        let answer = self.get(&url).await?;
+        let (status, body) = (answer.status(), answer.body());
+        if status == http::StatusCode::NOT_FOUND {
+            return Err(ReportError::NotFound(excerpt(body)));
+        }
+        if !status.is_success() {
+            return Err(ReportError::Status { code: status.as_u16(), body: excerpt(body) });
+        }
+        let Answer { request_id, report } =
+            serde_json::from_slice(body).map_err(|error| ReportError::Undecodable(error.to_string()))?;
+        let page = format!("{}/{}", self.endpoints.advisor, percent_encode(&self.cluster_id));
+        let checks = report.into_iter().filter_map(|finding| check(finding, &page)).collect();
+        Ok(Report { request_id, checks, uri: url.starts_with("https://").then_some(url) })
+    }
+}
+
+fn check(finding: Finding, page: &str) -> Option<HealthCheck> {
+    let Finding { rule_fqdn, error_key, description, total_risk } = finding;
+    let described = match description.chars().count() {
+        0..10 => format!("{description} ({rule_fqdn}|{error_key})"),
+        _ => description,
+    };
+    let description: String = described.chars().take(2048).collect();
+    let long_enough = description.chars().count() >= 10;
+    long_enough.then(|| HealthCheck {
+        description,
+        total_risk: i32::try_from(total_risk).ok().filter(|risk| (1..=4).contains(risk)).unwrap_or(1),
+        advisor_uri: format!("{page}?first={}", percent_encode(&format!("{rule_fqdn}|{error_key}"))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_finding_is_made_to_fit_the_status_schema() {
+        let finding = |description: &str, total_risk| Finding {
+            rule_fqdn: "a.b".to_owned(),
+            error_key: "KEY".to_owned(),
+            description: description.to_owned(),
+            total_risk,
+        };
+        let fitted = check(finding("short", 9), "https://advisor/c").unwrap();
+        assert_eq!(
+            fitted,
+            HealthCheck {
+                description: "short (a.b|KEY)".to_owned(),
+                total_risk: 1,
+                advisor_uri: "https://advisor/c?first=a.b%7CKEY".to_owned(),
+            }
+        );
+        assert_eq!(check(finding(&"ö".repeat(3000), 4), "p").unwrap().description.chars().count(), 2048);
+    }
+}

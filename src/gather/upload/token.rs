@@ -1,0 +1,164 @@
+//! The token of the upload service: from a file or a Secret, read anew for each request so that a rotated one counts.
+//!
+//! A [`Token`] shows itself to nobody: its `Debug` is a placeholder and it has no `Display`.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client};
+use serde_json::Value;
+
+/// A bearer token.
+#[derive(Clone, PartialEq)]
+pub struct Token(String);
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+impl Token {
+    /// Trims `text` and refuses what is no token.
+    ///
+    /// # Errors
+    /// [`TokenError::Empty`] and [`TokenError::SeveralLines`].
+    pub fn parse(text: &str) -> Result<Self, TokenError> {
+        let text = text.trim();
+        match text {
+            "" => Err(TokenError::Empty),
+            _ if text.contains(['\n', '\r']) => Err(TokenError::SeveralLines),
+            _ => Ok(Self(text.to_owned())),
+        }
+    }
+
+    /// The secret itself, for the request header alone.
+    pub(super) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TokenError {
+    #[error("the upload token is empty")]
+    Empty,
+    #[error("the upload token has more than one line")]
+    SeveralLines,
+    #[error("the upload token holds a character that a request header cannot carry")]
+    NotAHeader,
+    #[error("cannot read the upload token from {}: {source}", path.display())]
+    File {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("cannot read Secret {namespace}/{name}: {source}")]
+    Secret {
+        namespace: String,
+        name: String,
+        #[source]
+        source: Box<kube::Error>,
+    },
+    #[error("Secret {namespace}/{name} has no {what}")]
+    Missing { namespace: String, name: String, what: String },
+}
+
+/// Where the token comes from.
+#[derive(Clone)]
+pub enum TokenSource {
+    File(PathBuf),
+    /// A key of a Secret. The key `.dockerconfigjson` holds logins by registry, of which `registry`'s is taken.
+    Secret {
+        client: Client,
+        namespace: String,
+        name: String,
+        key: String,
+        registry: String,
+    },
+}
+
+impl fmt::Debug for TokenSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+            Self::Secret { namespace, name, key, .. } => f
+                .debug_struct("Secret")
+                .field("namespace", namespace)
+                .field("name", name)
+                .field("key", key)
+                .finish(),
+        }
+    }
+}
+
+impl TokenSource {
+    /// The cluster's pull secret, as OpenShift lays it out.
+    pub fn pull_secret(client: Client) -> Self {
+        Self::Secret {
+            client,
+            namespace: "openshift-config".to_owned(),
+            name: "pull-secret".to_owned(),
+            key: DOCKER_CONFIG.to_owned(),
+            registry: "cloud.openshift.com".to_owned(),
+        }
+    }
+
+    pub(super) async fn read(&self) -> Result<Token, TokenError> {
+        match self {
+            Self::File(path) => {
+                let read = tokio::fs::read_to_string(path).await;
+                Token::parse(&read.map_err(|source| TokenError::File { path: path.clone(), source })?)
+            }
+            Self::Secret { client, namespace, name, key, registry } => {
+                let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+                let secret = secrets.get(name).await.map_err(|source| TokenError::Secret {
+                    namespace: namespace.clone(),
+                    name: name.clone(),
+                    source: Box::new(source),
+                })?;
+                let missing = |what: String| TokenError::Missing {
+                    namespace: namespace.clone(),
+                    name: name.clone(),
+                    what,
+                };
+                let data = secret.data.unwrap_or_default().remove(key);
+                let data = data.ok_or_else(|| missing(format!("key `{key}`")))?;
+                let text = match key.as_str() {
+                    DOCKER_CONFIG => login(&data.0, registry),
+                    _ => String::from_utf8(data.0).ok(),
+                };
+                Token::parse(&text.ok_or_else(|| missing(format!("token for {registry}")))?)
+            }
+        }
+    }
+}
+
+const DOCKER_CONFIG: &str = ".dockerconfigjson";
+
+fn login(config: &[u8], registry: &str) -> Option<String> {
+    let config: Value = serde_json::from_slice(config).ok()?;
+    Some(config.get("auths")?.get(registry)?.get("auth")?.as_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_one_line_and_never_shown() {
+        let token = Token::parse("  canary-4711\n").unwrap();
+        assert_eq!(token.expose(), "canary-4711");
+        assert!(!format!("{token:?}").contains("canary"));
+        assert!(matches!(Token::parse(" \n"), Err(TokenError::Empty)));
+        assert!(matches!(Token::parse("a\nb"), Err(TokenError::SeveralLines)));
+    }
+
+    #[test]
+    fn the_login_of_one_registry_is_taken_from_a_docker_config() {
+        let config = br#"{"auths":{"quay.io":{"auth":"q"},"cloud.openshift.com":{"auth":"c","email":"e"}}}"#;
+        assert_eq!(login(config, "cloud.openshift.com").as_deref(), Some("c"));
+        assert_eq!(login(config, "example.com"), None);
+        assert_eq!(login(b"not json", "quay.io"), None);
+    }
+}

@@ -1,0 +1,131 @@
+//! One HTTP exchange over TLS: limits on time and on the size of an answer, no redirects, no connection kept.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper_rustls::HttpsConnectorBuilder;
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tower::util::BoxCloneSyncService;
+
+/// Anything that turns a request into an answer read to its end.
+pub type Transport = BoxCloneSyncService<Request<Full<Bytes>>, Response<Bytes>, TransportError>;
+
+/// Why there is no answer.
+#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+pub enum TransportError {
+    #[error("cannot build the request: {0}")]
+    Request(String),
+    #[error("cannot reach the service: {0}")]
+    Connect(String),
+    #[error("no answer within {} s", .0.as_secs())]
+    Timeout(Duration),
+    #[error("the answer is larger than {0} bytes")]
+    TooLarge(usize),
+    #[error("the answer broke off: {0}")]
+    Broken(String),
+}
+
+impl TransportError {
+    /// Whether another attempt makes sense.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Request(_) | Self::TooLarge(_) => false,
+            Self::Connect(_) | Self::Timeout(_) | Self::Broken(_) => true,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TransportSetupError {
+    #[error("cannot read CA certificates from {}: {reason}", path.display())]
+    Ca { path: PathBuf, reason: String },
+    #[error("no CA certificate is known: the system has none and none was given")]
+    NoRoots,
+    #[error("cannot set up TLS: {0}")]
+    Tls(#[from] rustls::Error),
+}
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+const EXCHANGE_TIMEOUT: Duration = Duration::from_mins(5);
+/// Reports of a large cluster stay well below this.
+const MAX_ANSWER: usize = 8 * 1024 * 1024;
+
+/// A transport that trusts the system's CAs and those of the PEM file `extra_ca`.
+///
+/// # Errors
+/// [`TransportSetupError`] when the file holds no certificate or no CA is known at all.
+pub fn https(extra_ca: Option<&Path>) -> Result<Transport, TransportSetupError> {
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots(extra_ca)?)
+        .with_no_client_auth();
+    let mut tcp = HttpConnector::new();
+    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    tcp.enforce_http(false);
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(config)
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(tcp);
+    let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
+    Ok(BoxCloneSyncService::new(tower::service_fn(move |request| {
+        let client = client.clone();
+        async move { exchange(&client, request).await }
+    })))
+}
+
+type Connector = hyper_rustls::HttpsConnector<HttpConnector>;
+
+async fn exchange(
+    client: &Client<Connector, Full<Bytes>>,
+    request: Request<Full<Bytes>>,
+) -> Result<Response<Bytes>, TransportError> {
+    let whole = async {
+        let answer = client.request(request).await.map_err(|error| TransportError::Connect(chain(&error)))?;
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, MAX_ANSWER).collect().await;
+        let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
+            Some(_) => TransportError::TooLarge(MAX_ANSWER),
+            None => TransportError::Broken(error.to_string()),
+        })?;
+        Ok(Response::from_parts(head, body.to_bytes()))
+    };
+    let timeout = TransportError::Timeout(EXCHANGE_TIMEOUT);
+    tokio::time::timeout(EXCHANGE_TIMEOUT, whole).await.unwrap_or(Err(timeout))
+}
+
+/// hyper's own message says only `client error (Connect)`; the reason is in its sources.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}
+
+fn roots(extra_ca: Option<&Path>) -> Result<RootCertStore, TransportSetupError> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if let Some(path) = extra_ca {
+        let unreadable = |reason: String| TransportSetupError::Ca { path: path.to_owned(), reason };
+        let certificates = CertificateDer::pem_file_iter(path)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(|error| unreadable(error.to_string()))?;
+        let (added, _) = roots.add_parsable_certificates(certificates);
+        if added == 0 {
+            return Err(unreadable("no certificate in it".to_owned()));
+        }
+    }
+    if roots.is_empty() { Err(TransportSetupError::NoRoots) } else { Ok(roots) }
+}
