@@ -1,1 +1,4 @@
 //! Controllers of the systems whose objects admit guards, on a shared kit.
+
+pub mod datagather;
+pub mod kit;

@@ -81,6 +81,11 @@ impl Archive {
         Self { files, rows, translation, newest }
     }
 
+    /// Records kept, `gathers.json` not counted.
+    pub fn records(&self) -> usize {
+        self.files.len().saturating_sub(1)
+    }
+
     /// Capture time of the newest record; the archive is named after it.
     pub fn newest(&self) -> Timestamp {
         self.newest

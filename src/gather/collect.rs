@@ -52,14 +52,15 @@ pub fn default_bound() -> NonZeroUsize {
 
 /// Runs `gatherers`, at most `bound` at a time. Rows come back in the order of the table, whatever ended first.
 pub async fn collect(
-    gatherers: &[&'static Gatherer],
+    gatherers: Vec<&'static Gatherer>,
     context: &Context,
     bound: NonZeroUsize,
 ) -> Vec<Outcome> {
-    let runs = gatherers.iter().enumerate().map(|(at, gatherer)| {
-        let context = context.clone();
-        async move { (at, isolated(gatherer, context).await) }
-    });
+    let runs: Vec<_> = gatherers
+        .into_iter()
+        .enumerate()
+        .map(|(at, gatherer)| isolated(gatherer, context.clone()).map(move |outcome| (at, outcome)))
+        .collect();
     let mut rows: Vec<_> = stream::iter(runs).buffer_unordered(bound.get()).collect().await;
     rows.sort_by_key(|(at, _)| *at);
     rows.into_iter().map(|(_, outcome)| outcome).collect()

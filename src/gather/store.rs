@@ -10,10 +10,12 @@
 //! After 3: one archive. Leftover partial files are removed when the folder is opened. A final name is taken once
 //! (`link` refuses an existing one); a gathering of the same second takes the next free one.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{Timestamp, ToSpan};
 use tracing::{debug, info, warn};
@@ -27,6 +29,31 @@ const NAME_ATTEMPTS: i64 = 60;
 #[derive(Clone, Debug)]
 pub struct ArchiveStore {
     dir: PathBuf,
+    /// Archives that somebody still reads; pruning leaves them.
+    pinned: Arc<Mutex<BTreeSet<PathBuf>>>,
+}
+
+/// A published archive, kept from pruning for as long as this value lives.
+#[derive(Debug)]
+pub struct Published {
+    path: PathBuf,
+    pinned: Arc<Mutex<BTreeSet<PathBuf>>>,
+}
+
+impl Published {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn name(&self) -> String {
+        self.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for Published {
+    fn drop(&mut self) {
+        self.pinned.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.path);
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -51,7 +78,7 @@ impl ArchiveStore {
     /// # Errors
     /// [`StoreError::Io`] naming the folder when it cannot be made, read or written.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        let store = Self { dir: dir.into() };
+        let store = Self { dir: dir.into(), pinned: Arc::default() };
         let claims = store.dir.join(CLAIMS);
         let made = fs::DirBuilder::new().recursive(true).mode(0o750).create(&claims);
         made.map_err(|source| store.io(source))?;
@@ -65,7 +92,7 @@ impl ArchiveStore {
         Ok(store)
     }
 
-    /// Makes the archive of `owner`, named after `newest`, of what `write` writes. Returns its path.
+    /// Makes the archive of `owner`, named after `newest`, of what `write` writes.
     ///
     /// # Errors
     /// [`StoreError::AlreadyClaimed`] when `owner` had one before, even if it was interrupted or pruned.
@@ -74,7 +101,7 @@ impl ArchiveStore {
         owner: &str,
         newest: Timestamp,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<PathBuf, StoreError> {
+    ) -> Result<Published, StoreError> {
         let legal = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if owner.is_empty() || owner.len() > 128 || !owner.chars().all(legal) {
             return Err(StoreError::BadOwner(owner.to_owned()));
@@ -83,12 +110,13 @@ impl ArchiveStore {
         partial.fill(write).map_err(|source| self.io(source))?;
         let claim = self.claim(owner)?;
         let path = self.link(&partial.path, newest)?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.pinned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone());
+        let published = Published { path, pinned: Arc::clone(&self.pinned) };
         // For people only: which gathering an archive belongs to. The claim holds without it.
-        if let Err(error) = fs::write(&claim, name) {
+        if let Err(error) = fs::write(&claim, published.name()) {
             warn!(%error, claim = %claim.display(), "claim stays without the archive's name");
         }
-        Ok(path)
+        Ok(published)
     }
 
     /// Removes the oldest archives beyond the newest `keep`; claims stay.
@@ -99,7 +127,8 @@ impl ArchiveStore {
         let mut names = self.archives()?;
         names.sort();
         let surplus = names.len().saturating_sub(keep);
-        for path in &names[..surplus] {
+        let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for path in names.iter().take(surplus).filter(|path| !pinned.contains(*path)) {
             debug!(archive = %path.display(), "pruning");
             fs::remove_file(path).map_err(|source| self.io(source))?;
         }

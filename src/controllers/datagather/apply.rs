@@ -1,0 +1,69 @@
+//! Third stage: sets up the planned work. A gathering or download is registered but does not begin, a Job is created;
+//! what is left to do after the status write is in [`Applied`].
+
+use k8s_openapi::api::batch::v1::Job;
+use kube::api::PostParams;
+use kube::{Api, ResourceExt};
+
+use super::crd::DataGather;
+use super::fetch::Fetched;
+use super::plan::{Plan, Prepared};
+use super::progress::{Activity, Progress};
+use super::runs::Permit;
+use super::settings::RunnerKind;
+use super::{Context, Error, job, run};
+
+/// Work that is set up.
+#[derive(Debug)]
+pub struct Applied {
+    /// Lets the work begin; dropped, it never does.
+    pub permit: Option<Permit>,
+}
+
+/// # Errors
+/// [`Error::Stopping`] when the process takes no more work, [`Error::Api`] when a Job cannot be created.
+pub async fn apply(
+    context: &Context,
+    fetched: &Fetched,
+    plan: Plan<Prepared>,
+) -> Result<Plan<Applied>, Error> {
+    let Plan { status, notices, work } = plan;
+    let uid = fetched.object.uid().unwrap_or_default();
+    let name = fetched.object.name_any();
+    let permit = match work {
+        Prepared::Nothing => None,
+        Prepared::Gather(request) => {
+            let activity = Activity::Gathering(Progress::default());
+            let (permit, slot) = context.runs.prepare(&uid, &name, activity);
+            let workshop = context.workshop.clone();
+            context.pool.submit(slot.run(move |sink| run::gather(workshop, uid, request, sink)))?;
+            Some(permit)
+        }
+        Prepared::Report { request_id } => {
+            let (permit, slot) = context.runs.prepare(&uid, &name, Activity::Reporting(None));
+            let workshop = context.workshop.clone();
+            context.pool.submit(slot.run(move |sink| run::report(workshop, request_id, sink)))?;
+            Some(permit)
+        }
+        Prepared::CreateJob => {
+            create_job(context, &fetched.object).await?;
+            None
+        }
+        Prepared::Forget => {
+            context.runs.forget(&uid);
+            None
+        }
+    };
+    Ok(Plan { status, notices, work: Applied { permit } })
+}
+
+/// A Job that exists already is looked at by the next reconciliation, which tells ours from a stranger's.
+async fn create_job(context: &Context, object: &DataGather) -> Result<(), Error> {
+    let RunnerKind::Job(settings) = &context.settings().runner else { return Ok(()) };
+    let jobs: Api<Job> = Api::namespaced(context.client.clone(), &context.settings().namespace);
+    match jobs.create(&PostParams::default(), &job::manifest(object, settings)?).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

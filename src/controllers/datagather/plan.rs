@@ -1,0 +1,248 @@
+//! Second stage: what is to be done about one DataGather. Pure: no client, no clock, no waiting.
+//!
+//! ```text
+//!  (none) ──► Pending ──► Running ──► Completed ──► (report)      Pending: the conditions exist, nothing has begun
+//!     └──────────┴───────────┴──────► Failed                      Running: exactly one run was started for it
+//! ```
+//!
+//! INVARIANT: a run is started only together with the write Pending → Running, and only if that write is accepted.
+//! State never goes back, so a DataGather is run at most once, whoever restarts whenever. What is `Running` without
+//! its run was interrupted, and fails: running it again could make a second archive.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::{Resource, ResourceExt};
+
+use super::crd::{DataGather, DataGatherStatus, DataPolicy, GathererState, State};
+use super::fetch::Fetched;
+use super::job::{self, JobView};
+use super::outcome;
+use super::progress::{Activity, Progress};
+use crate::controllers::kit::conditions::{self, Statement, Truth};
+use crate::controllers::kit::events::Notice;
+use crate::gather::gatherer::Gatherer;
+use crate::gather::select::{Choice, Selection, select};
+
+/// Names of objects that a periodic gathering makes for itself; the on-demand path leaves them alone.
+pub const PERIODIC_PREFIX: &str = "periodic-gathering-";
+
+pub const RECORDED: &str = "DataRecorded";
+pub const UPLOADED: &str = "DataUploaded";
+pub const PROCESSED: &str = "DataProcessed";
+pub const ANALYSIS: &str = "AnalysisAvailable";
+
+/// What the plan has to know of the settings.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub table: &'static [Gatherer],
+    /// Gather by Jobs of this namespace instead of tasks of this process.
+    pub jobs: Option<String>,
+    /// Download the report of a completed run.
+    pub reports: bool,
+    /// Obfuscate whatever `dataPolicy` says.
+    pub always_obfuscate: bool,
+}
+
+/// What to do, at stage `W`: [`Prepared`] before it is applied, [`super::apply::Applied`] after.
+#[derive(Debug)]
+pub struct Plan<W> {
+    /// The status to write, `None` where the present one is right.
+    pub status: Option<DataGatherStatus>,
+    /// Events to record once the status is written.
+    pub notices: Vec<Notice>,
+    pub work: W,
+}
+
+/// Work to set up before the status is written. It begins only after.
+#[derive(Debug, PartialEq)]
+pub enum Prepared {
+    Nothing,
+    Gather(GatherRequest),
+    Report {
+        request_id: String,
+    },
+    CreateJob,
+    /// Drop what this process remembers of the run.
+    Forget,
+}
+
+/// A gathering as the user asked for it.
+#[derive(Debug, PartialEq)]
+pub struct GatherRequest {
+    pub choices: Vec<Choice>,
+    pub obfuscate: bool,
+}
+
+/// Decides what to do.
+pub fn plan(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
+    let Fetched { object, activity, job, now: _ } = fetched;
+    if object.name_any().starts_with(PERIODIC_PREFIX) || object.meta().deletion_timestamp.is_some() {
+        return Plan::of(Prepared::Nothing);
+    }
+    let state = object.status.as_ref().and_then(|status| status.data_gather_state);
+    match (state, activity) {
+        (None, _) => accept(fetched, rules),
+        (Some(State::Pending | State::Running), _) if let Some(namespace) = &rules.jobs => {
+            follow_job(fetched, job, namespace)
+        }
+        (Some(State::Pending), Activity::Idle) => start(fetched, rules),
+        // Set up by an earlier look whose write is on its way.
+        (Some(State::Pending), Activity::Gathering(_) | Activity::Reporting(_)) => {
+            Plan::of(Prepared::Nothing)
+        }
+        (Some(State::Running), Activity::Gathering(progress)) => follow_run(fetched, progress),
+        (Some(State::Running), Activity::Idle | Activity::Reporting(_)) => {
+            fail(fetched, "the gathering was interrupted: the process that ran it is gone")
+        }
+        (Some(State::Completed), _) => analyse(fetched, rules),
+        (Some(State::Failed), Activity::Idle) => Plan::of(Prepared::Nothing),
+        (Some(State::Failed), Activity::Gathering(_) | Activity::Reporting(_)) => Plan::of(Prepared::Forget),
+    }
+}
+
+impl Plan<Prepared> {
+    fn of(work: Prepared) -> Self {
+        Self { status: None, notices: Vec::new(), work }
+    }
+
+    fn write(status: DataGatherStatus) -> Self {
+        Self { status: Some(status), notices: Vec::new(), work: Prepared::Nothing }
+    }
+
+    fn told(mut self, notice: Notice) -> Self {
+        self.notices.push(notice);
+        self
+    }
+}
+
+/// A new object: Pending, or Failed where there is nothing to run.
+fn accept(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
+    let Fetched { object, now, .. } = fetched;
+    let mut status = object.status.clone().unwrap_or_default();
+    for (type_, reason, message) in [
+        (UPLOADED, "NoUploadYet", "nothing has been uploaded yet"),
+        (RECORDED, "NoDataGatheringYet", "nothing has been gathered yet"),
+        (PROCESSED, "NothingToProcessYet", "nothing has been uploaded for processing yet"),
+    ] {
+        let statement = Statement::new(type_, Truth::Unknown, reason, message);
+        conditions::set(&mut status.conditions, statement, object.meta().generation, *now);
+    }
+    let Selection { gatherers, empty_groups: _, unknown } = select(rules.table, &choices(object));
+    if gatherers.is_empty() {
+        return failed(fetched, status, "every gatherer is disabled");
+    }
+    status.data_gather_state = Some(State::Pending);
+    let plan = Plan::write(status);
+    match unknown.is_empty() {
+        true => plan,
+        false => plan.told(Notice {
+            warning: true,
+            reason: "UnknownGatherer",
+            action: "SelectGatherers",
+            note: format!("no gatherer is named {}", unknown.join(", ")),
+        }),
+    }
+}
+
+fn start(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
+    let Fetched { object, now, .. } = fetched;
+    let mut status = object.status.clone().unwrap_or_default();
+    status.data_gather_state = Some(State::Running);
+    status.start_time.get_or_insert(Time(*now));
+    let obfuscate = rules.always_obfuscate || object.spec.data_policy == DataPolicy::ObfuscateNetworking;
+    let request = GatherRequest { choices: choices(object), obfuscate };
+    let plan = Plan { work: Prepared::Gather(request), ..Plan::write(status) };
+    plan.told(Notice {
+        warning: false,
+        reason: "DataGatherStarted",
+        action: "Gather",
+        note: "data gathering started".to_owned(),
+    })
+}
+
+fn follow_run(fetched: &Fetched, progress: &Progress) -> Plan<Prepared> {
+    let Fetched { object, now, .. } = fetched;
+    let old = object.status.clone().unwrap_or_default();
+    let status = outcome::of_progress(&old, progress, object.meta().generation, *now);
+    let Some(ended) = progress.ended else {
+        return if status == old { Plan::of(Prepared::Nothing) } else { Plan::write(status) };
+    };
+    if progress.failed() {
+        return finished(status, State::Failed, ended).told(outcome::failure_notice(progress));
+    }
+    finished(status, State::Completed, ended).told(outcome::success_notice(progress))
+}
+
+fn follow_job(fetched: &Fetched, job: &JobView, namespace: &str) -> Plan<Prepared> {
+    let mut status = fetched.object.status.clone().unwrap_or_default();
+    let reference = job::related(namespace, &fetched.object.name_any());
+    let related = status.related_objects.contains(&reference);
+    let pending = status.data_gather_state == Some(State::Pending);
+    match job {
+        JobView::Missing | JobView::NotUsed if pending && !related => {
+            outcome::relate(&mut status, reference);
+            Plan { work: Prepared::CreateJob, ..Plan::write(status) }
+        }
+        JobView::Missing | JobView::NotUsed => fail(fetched, "the Job was deleted before it ended"),
+        JobView::Foreign => fail(fetched, "a Job of this name exists and belongs to another object"),
+        JobView::Failed(reason) => fail(fetched, &format!("the Job failed: {reason}")),
+        JobView::Succeeded => fail(fetched, "the Job ended without a final state"),
+        // Created by an earlier look whose status write was lost.
+        JobView::Active if !related => {
+            outcome::relate(&mut status, reference);
+            Plan::write(status)
+        }
+        JobView::Active => Plan::of(Prepared::Nothing),
+    }
+}
+
+/// After completion the conditions stay writable: the report comes later.
+fn analyse(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
+    let Fetched { object, activity, now, .. } = fetched;
+    let status = object.status.clone().unwrap_or_default();
+    let processed = conditions::is(&status.conditions, PROCESSED, Truth::True);
+    let open = rules.reports && processed && !conditions::has(&status.conditions, ANALYSIS);
+    let wanted = status.insights_request_id.clone().filter(|_| open);
+    match (wanted, activity) {
+        (None, Activity::Idle) => Plan::of(Prepared::Nothing),
+        (None, Activity::Gathering(_) | Activity::Reporting(_)) => Plan::of(Prepared::Forget),
+        (Some(_), Activity::Reporting(None)) => Plan::of(Prepared::Nothing),
+        (Some(request_id), Activity::Reporting(Some(report))) => {
+            Plan::write(outcome::of_report(status, report, &request_id, object.meta().generation, *now))
+        }
+        (Some(request_id), Activity::Idle | Activity::Gathering(_)) => {
+            Plan::of(Prepared::Report { request_id })
+        }
+    }
+}
+
+fn fail(fetched: &Fetched, why: &str) -> Plan<Prepared> {
+    failed(fetched, fetched.object.status.clone().unwrap_or_default(), why)
+}
+
+fn failed(fetched: &Fetched, mut status: DataGatherStatus, why: &str) -> Plan<Prepared> {
+    outcome::blame(&mut status, why, fetched.object.meta().generation, fetched.now);
+    finished(status, State::Failed, fetched.now).told(Notice {
+        warning: true,
+        reason: "DataGatherFailed",
+        action: "Gather",
+        note: why.to_owned(),
+    })
+}
+
+fn finished(mut status: DataGatherStatus, state: State, at: Timestamp) -> Plan<Prepared> {
+    status.data_gather_state = Some(state);
+    // A clock set back while the run lasted must not make it end before it began.
+    let at = status.start_time.as_ref().map_or(at, |started| at.max(started.0));
+    status.finish_time.get_or_insert(Time(at));
+    Plan::write(status)
+}
+
+fn choices(object: &DataGather) -> Vec<Choice> {
+    let entries = object.spec.gatherers_config.iter().chain(&object.spec.gatherers);
+    let enabled = |state| match state {
+        GathererState::Unset | GathererState::Enabled => true,
+        GathererState::Disabled => false,
+    };
+    entries.map(|entry| Choice { name: entry.name.clone(), enabled: enabled(entry.state) }).collect()
+}

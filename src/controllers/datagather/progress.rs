@@ -1,0 +1,76 @@
+//! What a run of this process has found out so far, as a value: written by the run, read by the plan.
+//!
+//! A run never writes a status. It tells what happened, and the next reconciliation turns that into a status.
+
+use jiff::Timestamp;
+
+use crate::gather::archive::Row;
+use crate::gather::upload::Report;
+
+/// What this process is doing about one DataGather.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Activity {
+    /// Nothing. A DataGather that is `Running` all the same lost its run.
+    Idle,
+    /// Gathering, or done with it and waiting for the final status to be seen.
+    Gathering(Progress),
+    /// Downloading the report; the outcome once there is one.
+    Reporting(Option<ReportOutcome>),
+}
+
+/// Steps of a run that have ended.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Progress {
+    pub rows: Vec<Row>,
+    pub recorded: Option<Result<Recorded, String>>,
+    pub uploaded: Option<UploadOutcome>,
+    pub processed: Option<ProcessOutcome>,
+    /// When nothing more was left to do.
+    pub ended: Option<Timestamp>,
+}
+
+impl Progress {
+    /// Whether a step failed, so that the run as a whole did.
+    pub fn failed(&self) -> bool {
+        let Self { rows: _, recorded, uploaded, processed, ended: _ } = self;
+        !matches!(recorded, Some(Ok(_)))
+            || matches!(uploaded, Some(UploadOutcome::Failed { .. }))
+            || matches!(processed, Some(ProcessOutcome::Failed(_)))
+    }
+}
+
+/// An archive on disk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    pub records: usize,
+    pub file: String,
+    /// Secret that translates obfuscated addresses, as `(namespace, name)`.
+    pub translation: Option<(String, String)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum UploadOutcome {
+    NotConfigured,
+    Accepted {
+        code: u16,
+        request_id: String,
+    },
+    /// `code` is 0 where there was no answer.
+    Failed {
+        code: u16,
+        message: String,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ProcessOutcome {
+    NotConfigured,
+    Processed,
+    Failed(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReportOutcome {
+    Found(Report),
+    Missing(String),
+}

@@ -1,0 +1,164 @@
+//! The controller as a part of a process: settings checked, parts wired and supervised, leadership where asked for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use kube::core::DeserializeGuard;
+use kube::runtime::controller::{self, Controller};
+use kube::runtime::reflector::ObjectRef;
+use kube::{Api, Client};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info};
+
+use super::crd::DataGather;
+use super::plan::Rules;
+use super::run::{Uploads, Workshop};
+use super::runs::{Runs, Wakeups};
+use super::{Context, RunnerKind, Settings, TokenSettings, UploadSettings, on_error, reconcile};
+use crate::controllers::kit::events::Events;
+use crate::controllers::kit::lease::{Term, lead};
+use crate::controllers::kit::retry::Backoff;
+use crate::controllers::kit::tasks::{Driver, Supervisor, TaskError, pool};
+use crate::controllers::kit::watch;
+use crate::gather::GATHERERS;
+use crate::gather::store::{ArchiveStore, StoreError};
+use crate::gather::upload::{EndpointError, Endpoints, TokenSource, TransportSetupError, https};
+
+/// Why the controller could not start, or stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("upload URL: {0}")]
+    Endpoint(#[from] EndpointError),
+    #[error(transparent)]
+    Transport(#[from] TransportSetupError),
+    #[error("upload token: cannot read {}: {source}", path.display())]
+    Token {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error(transparent)]
+    Part(#[from] TaskError<std::convert::Infallible>),
+}
+
+/// Runs the controller until `shutdown` is cancelled.
+///
+/// # Errors
+/// [`RunError`] at once where a setting does not work, later only when a part of the controller dies.
+pub async fn run(client: Client, settings: Settings, shutdown: CancellationToken) -> Result<(), RunError> {
+    let store = ArchiveStore::open(&settings.archive_dir)?;
+    let workshop = |uploads| Workshop::new(client.clone(), settings.clone(), store.clone(), uploads);
+    let Some(election) = &settings.lease else {
+        return work(workshop(uploads(&client, settings.upload.as_ref())?), shutdown).await;
+    };
+    while !shutdown.is_cancelled() {
+        let workshop = workshop(uploads(&client, settings.upload.as_ref())?);
+        match lead(client.clone(), election, &shutdown, |stop| work(workshop, stop)).await {
+            Term::Ended(ended) => return ended,
+            Term::Lost | Term::NeverLed => {}
+        }
+    }
+    Ok(())
+}
+
+/// Checked before anything runs, so that a bad setting shows at start and not after the first gathering.
+fn uploads(client: &Client, settings: Option<&UploadSettings>) -> Result<Option<Uploads>, RunError> {
+    let Some(settings) = settings else { return Ok(None) };
+    let UploadSettings { url, results_url, advisor_url, token, ca, pacing } = settings;
+    let token = match token {
+        TokenSettings::File(path) => {
+            let readable = std::fs::File::open(path);
+            readable.map_err(|source| RunError::Token { path: path.clone(), source })?;
+            TokenSource::File(path.clone())
+        }
+        TokenSettings::PullSecret => TokenSource::pull_secret(client.clone()),
+        TokenSettings::Secret { namespace, name, key } => TokenSource::Secret {
+            client: client.clone(),
+            namespace: namespace.clone(),
+            name: name.clone(),
+            key: key.clone(),
+            registry: "cloud.openshift.com".to_owned(),
+        },
+    };
+    Ok(Some(Uploads {
+        transport: https(ca.as_deref())?,
+        endpoints: Endpoints::new(url, results_url.as_deref(), advisor_url)?,
+        token,
+        pacing: *pacing,
+    }))
+}
+
+/// One term: from an empty registry of runs to the last part's end.
+async fn work(workshop: Workshop, shutdown: CancellationToken) -> Result<(), RunError> {
+    let client = workshop.client.clone();
+    let (pool, driver) = pool();
+    let (runs, wakeups) = Runs::new();
+    let settings = &workshop.settings;
+    let rules = Rules {
+        table: GATHERERS,
+        jobs: match settings.runner {
+            RunnerKind::InProcess => None,
+            RunnerKind::Job(_) => Some(settings.namespace.clone()),
+        },
+        reports: workshop.uploads.is_some(),
+        always_obfuscate: settings.obfuscation.always,
+    };
+    let context = Arc::new(Context {
+        client: client.clone(),
+        workshop: Arc::new(workshop),
+        rules,
+        runs,
+        pool,
+        events: Events::new(client, "admit-datagather"),
+        backoff: Backoff::default(),
+    });
+    // Own token: a part that dies stops its siblings, not the whole process before the caller has heard of it.
+    let stop = shutdown.child_token();
+    let mut parts = Supervisor::new(stop.clone());
+    parts.part("datagather runs", drive(driver, stop.clone()));
+    parts.part("datagather controller", watch_objects(context, wakeups, stop));
+    parts.join().await?;
+    info!("datagather controller stopped");
+    Ok(())
+}
+
+type Never = std::convert::Infallible;
+
+async fn drive(driver: Driver, stop: CancellationToken) -> Result<(), Never> {
+    driver.run(stop).await;
+    Ok(())
+}
+
+async fn watch_objects(
+    context: Arc<Context>,
+    wakeups: Wakeups,
+    stop: CancellationToken,
+) -> Result<(), Never> {
+    let settings = context.settings();
+    let api: Api<DeserializeGuard<DataGather>> = Api::all(context.client.clone());
+    let woken = futures::stream::unfold(wakeups, |mut wakeups| async {
+        wakeups.recv().await.map(|name| (ObjectRef::new(&name), wakeups))
+    });
+    let mut controller: Controller<_> = watch::controller(api).reconcile_on(woken);
+    if let RunnerKind::Job(_) = settings.runner {
+        controller = watch::owned_jobs(controller, context.client.clone(), &settings.namespace);
+    }
+    let runs = context.runs.clone();
+    controller
+        .graceful_shutdown_on(stop.cancelled_owned())
+        .run(reconcile, on_error, context)
+        .for_each(|looked| {
+            match looked {
+                Ok((object, _)) => debug!(name = object.name, "reconciled"),
+                Err(controller::Error::ObjectNotFound(object)) => runs.forget_name(&object.name),
+                // Reported by the error policy and by the guarded watch.
+                Err(error) => debug!(%error, "reconciliation did not finish"),
+            }
+            std::future::ready(())
+        })
+        .await;
+    Ok(())
+}

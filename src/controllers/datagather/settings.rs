@@ -1,0 +1,122 @@
+//! What an operator may set about data gathering, and its defaults.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use crate::controllers::kit::lease::Election;
+use crate::gather::collect::default_bound;
+use crate::gather::obfuscate::Network;
+use crate::gather::upload::Pacing;
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Folder of archives; made where missing.
+    pub archive_dir: PathBuf,
+    /// Archives beyond the newest so many are removed after a run.
+    pub keep_archives: usize,
+    /// Without it archives stay where they are and `DataUploaded` says so.
+    pub upload: Option<UploadSettings>,
+    /// The cluster's id where the cluster does not tell it.
+    pub cluster_id: Option<String>,
+    pub obfuscation: ObfuscationSettings,
+    /// Gatherers of one run at a time.
+    pub gatherer_concurrency: NonZeroUsize,
+    /// Namespaces whose content may be read: those with this prefix; empty means all.
+    pub namespace_prefix: String,
+    /// Namespace whose ConfigMaps are the cluster's configuration.
+    pub config_namespace: String,
+    /// Namespace of our own objects: the Secret of obfuscated addresses, Jobs.
+    pub namespace: String,
+    pub runner: RunnerKind,
+    /// Run only while holding this Lease; without it the process believes that it is alone.
+    pub lease: Option<Election>,
+}
+
+impl Settings {
+    pub fn new(archive_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            archive_dir: archive_dir.into(),
+            keep_archives: 5,
+            upload: None,
+            cluster_id: None,
+            obfuscation: ObfuscationSettings::default(),
+            gatherer_concurrency: default_bound(),
+            namespace_prefix: "kube-".to_owned(),
+            config_namespace: "kube-system".to_owned(),
+            namespace: "openshift-insights".to_owned(),
+            runner: RunnerKind::InProcess,
+            lease: None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct UploadSettings {
+    /// Where archives are posted; https, or http on loopback.
+    pub url: String,
+    /// Base of the results API; on the upload host where absent.
+    pub results_url: Option<String>,
+    /// Base of the page that explains a recommendation of a cluster.
+    pub advisor_url: String,
+    pub token: TokenSettings,
+    /// PEM file of CAs to trust besides the system's.
+    pub ca: Option<PathBuf>,
+    pub pacing: Pacing,
+}
+
+impl UploadSettings {
+    pub fn new(url: impl Into<String>, token: TokenSettings) -> Self {
+        Self {
+            url: url.into(),
+            results_url: None,
+            advisor_url: "https://console.redhat.com/openshift/insights/advisor/clusters".to_owned(),
+            token,
+            ca: None,
+            pacing: Pacing::default(),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum TokenSettings {
+    File(PathBuf),
+    /// The pull secret of an OpenShift cluster.
+    PullSecret,
+    Secret {
+        namespace: String,
+        name: String,
+        key: String,
+    },
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct ObfuscationSettings {
+    /// Obfuscate whatever a DataGather's `dataPolicy` says.
+    pub always: bool,
+    /// Networks besides those that the cluster names.
+    pub networks: Vec<Network>,
+    pub base_domain: Option<String>,
+    pub api_host: Option<String>,
+}
+
+/// What runs a gathering.
+#[derive(Clone, Debug)]
+pub enum RunnerKind {
+    /// A supervised task of this process.
+    InProcess,
+    /// A Job whose container runs the gather command.
+    Job(JobSettings),
+}
+
+/// The facts of a gathering Job that differ between clusters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobSettings {
+    pub image: String,
+    pub service_account: String,
+    /// PersistentVolumeClaim for archives; an emptyDir where absent.
+    pub claim: Option<String>,
+    /// Arguments after `gather`, such as the upload settings of this process.
+    pub args: Vec<String>,
+    /// Priority class, which must exist.
+    pub priority_class: Option<String>,
+}

@@ -1,0 +1,12 @@
+//! What every controller needs and none should write twice: guarded watches, an error policy, supervised tasks,
+//! fenced status writes, conditions, events, leadership.
+//!
+//! Decides nothing about any kind of object. Left to a controller: its pipeline fetch → plan → apply → status.
+
+pub mod conditions;
+pub mod events;
+pub mod lease;
+pub mod retry;
+pub mod status;
+pub mod tasks;
+pub mod watch;
