@@ -10,6 +10,7 @@
 //! | [`source`], [`diagnostic`], [`limits`] | positions, errors as data, bounds | std |
 //! | [`syntax`] | text to an arena of expressions with spans, macros expanded | source, diagnostic, limits |
 //! | [`types`] | the types of the checker and of declared documents | source |
+//! | [`document`] | JSON text to an arena of nodes | std |
 //! | [`value`] | values that borrow a decoded document | types, limits |
 //! | [`library`] | one row per overload: signature, implementation, costs, version, doc line | types, value, cost's size algebra |
 //! | [`check`] | the type of every expression, the overloads a call may reach | syntax, types, library, diagnostic |
@@ -21,6 +22,8 @@
 pub mod check;
 pub mod cost;
 pub mod diagnostic;
+pub mod document;
+mod env;
 pub mod eval;
 pub mod library;
 pub mod limits;
@@ -29,3 +32,13 @@ pub mod source;
 pub mod syntax;
 pub mod types;
 pub mod value;
+
+pub use cost::Bounds;
+pub use diagnostic::{CompileError, Diagnostic};
+pub use document::{Node, ReadError, ReadLimits};
+pub use env::{Checked, Env, Mode, SizeHints};
+pub use eval::{Bindings, Evaluation, Variables};
+pub use library::Version;
+pub use plan::{Program, ProgramError, Slot};
+pub use types::{DeclField, DeclKind, DeclType, ListType, Type};
+pub use value::{EvalError, HostMap, List, Map, Value};

@@ -1,15 +1,34 @@
-//! Values: small and `Copy`, borrowing the decoded document or the evaluation's arena, both of lifetime `'a`.
+//! Values: small and `Copy`, borrowing the decoded document, a program's constants or the evaluation's arena, all of
+//! lifetime `'a`.
+//!
+//! | part | decides |
+//! |---|---|
+//! | `list`, `map` | one interface over computed, constant and document collections |
+//! | `view` | what a node of a document is through its declared type |
+//! | `equality`, `members`, `order` | `==` and the order of `<` and `sort`, across number types |
+//! | `convert` | JSON |
 
-mod containers;
+mod constant;
+mod convert;
+mod equality;
 mod error;
-mod node;
+mod formats;
+mod list;
+mod map;
+mod members;
+mod order;
+mod view;
 
 use std::net::IpAddr;
 
+pub use constant::{Constant, ConstantEntries};
 pub use error::EvalError;
-pub use node::{MapNode, Node};
+pub use list::List;
+pub use map::{HostMap, Map};
+pub use order::{compare_int_double, compare_uint_double};
 
-use crate::types::{DeclType, Type};
+pub use crate::document::{MapNode, Node};
+use crate::types::Type;
 
 /// Nanoseconds, signed, as Go's `time.Duration`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,26 +60,8 @@ pub enum Value<'a> {
     List(List<'a>),
     Map(Map<'a>),
     Type(&'a Type),
-    Optional(Option<&'a Value<'a>>),
+    Optional(Option<&'a Self>),
     Opaque(Opaque<'a>),
-}
-
-/// A list: computed, or a view of a document's array through its declared type.
-#[derive(Clone, Copy, Debug)]
-pub enum List<'a> {
-    Values(&'a [Value<'a>]),
-    Document { items: &'a [Node<'a>], decl: Option<&'a DeclType> },
-}
-
-/// A map or object: computed, or a view of a document's object through its declared type.
-#[derive(Clone, Copy, Debug)]
-pub enum Map<'a> {
-    /// Entries in the order they were made; keys are unique.
-    Values(&'a [(Value<'a>, Value<'a>)]),
-    Document {
-        node: &'a MapNode<'a>,
-        decl: Option<&'a DeclType>,
-    },
 }
 
 /// Values of Kubernetes' libraries.

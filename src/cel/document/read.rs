@@ -1,0 +1,255 @@
+//! JSON text to [`Node`]s. Containers under construction stand on an explicit stack, so that nesting costs heap and is
+//! bounded by the caller's depth budget; strings without escapes borrow the text.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use bumpalo::Bump;
+
+use super::scan::Scanner;
+use super::{Key, MapNode, Node};
+
+/// What to do with an object that names a property twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DuplicateKeys {
+    /// The last value counts, as for kube-apiserver's own decoder.
+    #[default]
+    LastWins,
+    /// The document is refused.
+    Refuse,
+}
+
+/// Bounds of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadLimits {
+    /// Bytes of text.
+    pub max_bytes: usize,
+    /// Lists and objects inside one another. Work over a document recurses this deep, so a thread's stack bounds it.
+    pub max_depth: usize,
+    /// Values, containers included.
+    pub max_values: usize,
+    pub duplicate_keys: DuplicateKeys,
+}
+
+impl Default for ReadLimits {
+    /// The request size of kube-apiserver (3 MiB), and a depth that every walk over a document has the stack for.
+    fn default() -> Self {
+        Self {
+            max_bytes: 3 << 20,
+            max_depth: 500,
+            max_values: 1 << 20,
+            duplicate_keys: DuplicateKeys::default(),
+        }
+    }
+}
+
+/// Why a text is not a document within the limits, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadError {
+    /// Bytes before the place.
+    pub offset: usize,
+    pub kind: ReadErrorKind,
+}
+
+/// What is wrong with a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadErrorKind {
+    UnexpectedEnd,
+    UnexpectedCharacter { found: char, expected: &'static str },
+    TrailingText,
+    InvalidEscape,
+    ControlCharacter,
+    NumberOutOfRange,
+    DuplicateKey(Box<str>),
+    TooLong { limit: usize },
+    TooDeep { limit: usize },
+    TooManyValues { limit: usize },
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            ReadErrorKind::UnexpectedEnd => f.write_str("unexpected end of JSON input"),
+            ReadErrorKind::UnexpectedCharacter { found, expected } => {
+                write!(f, "invalid character {found:?}, expected {expected}")
+            }
+            ReadErrorKind::TrailingText => f.write_str("text after the document"),
+            ReadErrorKind::InvalidEscape => f.write_str("invalid escape in string"),
+            ReadErrorKind::ControlCharacter => f.write_str("control character in string"),
+            ReadErrorKind::NumberOutOfRange => f.write_str("number out of range"),
+            ReadErrorKind::DuplicateKey(key) => write!(f, "duplicate field {key:?}"),
+            ReadErrorKind::TooLong { limit } => write!(f, "document longer than {limit} bytes"),
+            ReadErrorKind::TooDeep { limit } => write!(f, "document nested deeper than {limit}"),
+            ReadErrorKind::TooManyValues { limit } => write!(f, "document of more than {limit} values"),
+        }?;
+        write!(f, " at byte {}", self.offset)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// Reads one JSON document. Bytes that are no UTF-8 read as U+FFFD, as in Go.
+///
+/// # Errors
+///
+/// The first violation of JSON or of a limit.
+pub fn parse<'a>(arena: &'a Bump, text: &'a [u8], limits: &ReadLimits) -> Result<Node<'a>, ReadError> {
+    if text.len() > limits.max_bytes {
+        return Err(ReadError {
+            offset: limits.max_bytes,
+            kind: ReadErrorKind::TooLong { limit: limits.max_bytes },
+        });
+    }
+    let text = match String::from_utf8_lossy(text) {
+        Cow::Borrowed(text) => text,
+        Cow::Owned(text) => arena.alloc_str(&text),
+    };
+    let mut reader =
+        Reader { arena, limits, scan: Scanner::new(text), open: Vec::new(), values: Vec::new(), count: 0 };
+    let document = reader.document().map_err(|kind| ReadError { offset: reader.scan.offset(), kind })?;
+    Ok(document)
+}
+
+/// A container whose end has not been read; its parts are the tail of [`Reader::values`].
+struct Open<'a> {
+    first: usize,
+    /// The key that waits for its value; none in a list.
+    key: Option<Key<'a>>,
+    is_map: bool,
+}
+
+struct Reader<'a, 'l> {
+    arena: &'a Bump,
+    limits: &'l ReadLimits,
+    scan: Scanner<'a>,
+    open: Vec<Open<'a>>,
+    /// Parts of the open containers, outermost first; list items carry an empty key.
+    values: Vec<(Key<'a>, Node<'a>)>,
+    count: usize,
+}
+
+impl<'a> Reader<'a, '_> {
+    fn document(&mut self) -> Result<Node<'a>, ReadErrorKind> {
+        loop {
+            let Some(mut value) = self.start_value()? else { continue };
+            // A complete value ends every container that closes right after it.
+            loop {
+                let Some(open) = self.open.last_mut() else { return self.finish(value) };
+                self.values.push((open.key.take().unwrap_or(Key::with_hash("", 0)), value));
+                let close = if open.is_map { b'}' } else { b']' };
+                if self.scan.take(b',') {
+                    if self.open.last().is_some_and(|open| open.is_map) {
+                        self.key()?;
+                    }
+                    break;
+                }
+                if !self.scan.take(close) {
+                    return Err(self.scan.unexpected("`,` or the end of the list or object"));
+                }
+                value = self.close()?;
+            }
+        }
+    }
+
+    /// Reads a scalar or an empty container, or opens a container and returns none.
+    fn start_value(&mut self) -> Result<Option<Node<'a>>, ReadErrorKind> {
+        self.count = self.count.saturating_add(1);
+        if self.count > self.limits.max_values {
+            return Err(ReadErrorKind::TooManyValues { limit: self.limits.max_values });
+        }
+        match self.scan.peek() {
+            Some(b'{') => self.open(true),
+            Some(b'[') => self.open(false),
+            Some(b'"') => self.scan.string(self.arena).map(|text| Some(Node::String(text))),
+            Some(b'-' | b'0'..=b'9') => self.scan.number().map(Some),
+            Some(b't') => self.scan.word("true", Node::Bool(true)).map(Some),
+            Some(b'f') => self.scan.word("false", Node::Bool(false)).map(Some),
+            Some(b'n') => self.scan.word("null", Node::Null).map(Some),
+            _ => Err(self.scan.unexpected("a value")),
+        }
+    }
+
+    fn open(&mut self, is_map: bool) -> Result<Option<Node<'a>>, ReadErrorKind> {
+        if self.open.len() >= self.limits.max_depth {
+            return Err(ReadErrorKind::TooDeep { limit: self.limits.max_depth });
+        }
+        self.scan.bump();
+        self.open.push(Open { first: self.values.len(), key: None, is_map });
+        if self.scan.take(if is_map { b'}' } else { b']' }) {
+            return self.close().map(Some);
+        }
+        if is_map {
+            self.key()?;
+        }
+        Ok(None)
+    }
+
+    fn key(&mut self) -> Result<(), ReadErrorKind> {
+        if self.scan.peek() != Some(b'"') {
+            return Err(self.scan.unexpected("a property name in quotes"));
+        }
+        let name = self.scan.string(self.arena)?;
+        if !self.scan.take(b':') {
+            return Err(self.scan.unexpected("`:` after a property name"));
+        }
+        if let Some(open) = self.open.last_mut() {
+            open.key = Some(Key::new(name));
+        }
+        Ok(())
+    }
+
+    /// Lays the innermost container out in the arena.
+    fn close(&mut self) -> Result<Node<'a>, ReadErrorKind> {
+        let Some(open) = self.open.pop() else { return Ok(Node::Null) };
+        let first = open.first.min(self.values.len());
+        if !open.is_map {
+            let items = self.values.drain(first..).map(|(_, node)| node);
+            return Ok(Node::List(self.arena.alloc_slice_fill_iter(items)));
+        }
+        self.settle_duplicates(first)?;
+        let entries = self.arena.alloc_slice_fill_iter(self.values.drain(first..));
+        Ok(Node::Map(self.arena.alloc(MapNode::new(self.arena, entries))))
+    }
+
+    /// Leaves one entry per key: the place of the first, the value of the last.
+    fn settle_duplicates(&mut self, first: usize) -> Result<(), ReadErrorKind> {
+        let entries = self.values.get(first..).unwrap_or_default();
+        if entries.len() <= FEW && !has_duplicates(entries) {
+            return Ok(());
+        }
+        let mut order: Vec<(Key<'a>, usize)> =
+            entries.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
+        order.sort_unstable_by_key(|(key, at)| (key.hash(), key.name(), *at));
+        let mut entries: Vec<_> = self.values.drain(first..).map(Some).collect();
+        let mut kept: Option<(Key<'a>, usize)> = None;
+        for (key, at) in order {
+            let Some((_, place)) = kept.filter(|(last, _)| *last == key) else {
+                kept = Some((key, at));
+                continue;
+            };
+            if self.limits.duplicate_keys == DuplicateKeys::Refuse {
+                return Err(ReadErrorKind::DuplicateKey(key.name().into()));
+            }
+            let later = entries.get_mut(at).and_then(Option::take);
+            if let Some(entry) = entries.get_mut(place) {
+                *entry = later;
+            }
+        }
+        self.values.extend(entries.into_iter().flatten());
+        Ok(())
+    }
+
+    fn finish(&mut self, value: Node<'a>) -> Result<Node<'a>, ReadErrorKind> {
+        if self.scan.peek().is_some() { Err(ReadErrorKind::TrailingText) } else { Ok(value) }
+    }
+}
+
+/// Objects up to this size are compared pair by pair, which for distinct keys is cheaper than sorting.
+const FEW: usize = 16;
+
+fn has_duplicates(entries: &[(Key<'_>, Node<'_>)]) -> bool {
+    entries
+        .iter()
+        .enumerate()
+        .any(|(at, (key, _))| entries.iter().take(at).any(|(earlier, _)| earlier == key))
+}

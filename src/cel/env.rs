@@ -1,0 +1,135 @@
+//! Environments: what an expression may name, and the way from its text to a program.
+//!
+//! ```
+//! use admit_cel::{Env, Mode, Type, Version};
+//!
+//! let env = Env::kubernetes(Version(1, 36), Mode::New).with_variable("self", Type::Dyn);
+//! assert_eq!(env.variables().collect::<Vec<_>>(), ["self"]);
+//! ```
+
+use std::sync::Arc;
+
+use crate::check::CheckedAst;
+use crate::cost::Bounds;
+use crate::diagnostic::CompileError;
+use crate::library::Version;
+use crate::plan::{Program, ProgramError};
+use crate::types::Type;
+
+/// Which set of libraries an environment offers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// For expressions that are being written: what the version's compatibility allows.
+    #[default]
+    New,
+    /// For expressions already in the store: everything any supported version ever allowed.
+    Stored,
+}
+
+/// What an expression may name. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Env {
+    inner: Arc<Inner>,
+}
+
+#[derive(Clone, Debug)]
+struct Inner {
+    version: Version,
+    mode: Mode,
+    /// In the order of their declaration, which numbers the slots of every program of this environment.
+    variables: Arc<[(Box<str>, Type)]>,
+}
+
+impl Env {
+    /// The environment of a Kubernetes release, without variables.
+    #[must_use]
+    pub fn kubernetes(version: Version, mode: Mode) -> Self {
+        Self { inner: Arc::new(Inner { version, mode, variables: Arc::new([]) }) }
+    }
+
+    /// The same with one more variable; a variable of that name is replaced.
+    #[must_use]
+    pub fn with_variable(&self, name: &str, ty: Type) -> Self {
+        self.with_variables([(name, ty)])
+    }
+
+    /// The same with more variables; earlier ones of the same names are replaced. The slots of the others stay, so that
+    /// bindings made for the larger environment serve programs of the smaller one.
+    #[must_use]
+    pub fn with_variables<'n>(&self, variables: impl IntoIterator<Item = (&'n str, Type)>) -> Self {
+        let mut all = self.inner.variables.to_vec();
+        for (name, ty) in variables {
+            match all.iter_mut().find(|(known, _)| **known == *name) {
+                Some(known) => known.1 = ty,
+                None => all.push((name.into(), ty)),
+            }
+        }
+        Self { inner: Arc::new(Inner { variables: all.into(), ..(*self.inner).clone() }) }
+    }
+
+    /// The release whose libraries are offered.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.inner.version
+    }
+
+    /// The names of the variables, in the order of their declaration.
+    pub fn variables(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.inner.variables.iter().map(|(name, _)| &**name)
+    }
+
+    /// Parses and checks an expression.
+    ///
+    /// # Errors
+    ///
+    /// Every finding of the parser or the checker, drawn as cel-go draws it.
+    pub fn compile(&self, text: &str) -> Result<Checked, CompileError> {
+        Err(CompileError::new(&crate::source::Source::new(text), Vec::new(), 0))
+    }
+
+    /// Resolves names, folds constants, compiles constant regular expressions.
+    ///
+    /// # Errors
+    ///
+    /// When a constant part can have no value (`int('x')`), in the words of kube-apiserver.
+    pub fn program(&self, checked: &Checked) -> Result<Program, ProgramError> {
+        Program::plan(&checked.inner.ast, self.inner.variables.iter().map(|(name, _)| name.clone()).collect())
+    }
+}
+
+/// An expression that type-checks. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    inner: Arc<CheckedInner>,
+}
+
+#[derive(Debug)]
+struct CheckedInner {
+    ast: CheckedAst,
+}
+
+impl Checked {
+    /// The type of the expression.
+    #[must_use]
+    pub fn output_type(&self) -> &Type {
+        self.inner.ast.output_type()
+    }
+
+    /// Whether the expression names a variable (an iteration variable of the same name is another one).
+    #[must_use]
+    pub fn uses_variable(&self, name: &str) -> bool {
+        crate::plan::uses_variable(&self.inner.ast, name)
+    }
+
+    /// The static cost estimate. Sizes come from the declared types of variables, and from the hints where those say
+    /// nothing.
+    #[must_use]
+    pub fn estimate(&self, hints: &SizeHints) -> Bounds {
+        let SizeHints {} = hints;
+        Bounds::UNBOUNDED
+    }
+}
+
+/// What the caller knows of sizes beyond the declared types of variables.
+#[derive(Clone, Debug, Default)]
+pub struct SizeHints {}

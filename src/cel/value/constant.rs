@@ -1,0 +1,80 @@
+//! Values that a program owns. A program cannot hold [`Value`]s of its own text, since those borrow; it holds these and
+//! lends them for as long as it lives.
+
+use super::{Duration, List, Map, Timestamp, Value};
+use crate::types::Type;
+
+/// A value without borrows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Constant {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    String(Box<str>),
+    Bytes(Box<[u8]>),
+    Duration(Duration),
+    Timestamp(Timestamp),
+    List(Box<[Self]>),
+    Map(ConstantEntries),
+    Type(Type),
+}
+
+/// The entries of a constant map; its keys are distinct.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ConstantEntries {
+    pub(crate) entries: Box<[(Constant, Constant)]>,
+}
+
+impl Constant {
+    /// The value, for as long as the constant lives.
+    #[must_use]
+    pub fn value(&self) -> Value<'_> {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(b) => Value::Bool(*b),
+            Self::Int(i) => Value::Int(*i),
+            Self::Uint(u) => Value::Uint(*u),
+            Self::Double(d) => Value::Double(*d),
+            Self::String(s) => Value::String(s),
+            Self::Bytes(b) => Value::Bytes(b),
+            Self::Duration(d) => Value::Duration(*d),
+            Self::Timestamp(t) => Value::Timestamp(*t),
+            Self::List(items) => Value::List(List::Constant(items)),
+            Self::Map(entries) => Value::Map(Map::Constant(entries)),
+            Self::Type(ty) => Value::Type(ty),
+        }
+    }
+
+    /// A copy of a value; none for one that only an evaluation can hold (an optional, a library's value, a view of a
+    /// document).
+    #[must_use]
+    pub fn of(value: &Value<'_>) -> Option<Self> {
+        Some(match value {
+            Value::Null => Self::Null,
+            Value::Bool(b) => Self::Bool(*b),
+            Value::Int(i) => Self::Int(*i),
+            Value::Uint(u) => Self::Uint(*u),
+            Value::Double(d) => Self::Double(*d),
+            Value::String(s) => Self::String((*s).into()),
+            Value::Bytes(b) => Self::Bytes((*b).into()),
+            Value::Duration(d) => Self::Duration(*d),
+            Value::Timestamp(t) => Self::Timestamp(*t),
+            Value::List(List::Values(items)) => {
+                Self::List(items.iter().map(Self::of).collect::<Option<_>>()?)
+            }
+            Value::List(List::Constant(items)) => Self::List((*items).into()),
+            Value::Map(Map::Values(entries)) => {
+                let entries = entries.iter().map(|(k, v)| Some((Self::of(k)?, Self::of(v)?)));
+                Self::Map(ConstantEntries { entries: entries.collect::<Option<_>>()? })
+            }
+            Value::Map(Map::Constant(entries)) => Self::Map((*entries).clone()),
+            Value::Type(ty) => Self::Type((*ty).clone()),
+            Value::List(List::Document { .. })
+            | Value::Map(Map::Document { .. } | Map::Host(_))
+            | Value::Optional(_)
+            | Value::Opaque(_) => return None,
+        })
+    }
+}

@@ -1,0 +1,57 @@
+//! A value as JSON, as kube-apiserver converts results (`structpb`): times and durations as text, bytes as base64.
+
+use bumpalo::Bump;
+use serde_json::Value as Json;
+
+use super::{EvalError, Value};
+
+impl<'a> Value<'a> {
+    /// The value as JSON. Keys of maps are turned into text; an absent optional is null.
+    ///
+    /// # Errors
+    ///
+    /// When the value, or a part of it, has no JSON form, or a document's part is not of its declared type.
+    pub fn to_json(&self, arena: &'a Bump) -> Result<Json, EvalError> {
+        Ok(match self {
+            Self::Null | Self::Optional(None) => Json::Null,
+            Self::Bool(b) => Json::Bool(*b),
+            Self::Int(i) => Json::from(*i),
+            Self::Uint(u) => Json::from(*u),
+            Self::Double(d) => Json::from(*d),
+            Self::String(s) => Json::from(*s),
+            Self::List(list) => {
+                let mut items = Vec::with_capacity(list.len());
+                for at in 0..list.len() {
+                    items.push(list.try_get(arena, at)?.unwrap_or(Self::Null).to_json(arena)?);
+                }
+                Json::Array(items)
+            }
+            Self::Map(map) => {
+                let mut members = serde_json::Map::new();
+                for at in 0..map.len() {
+                    let Some((key, value)) = map.entry(Some(arena), at)? else { continue };
+                    members.insert(key_text(&key)?, value.to_json(arena)?);
+                }
+                Json::Object(members)
+            }
+            Self::Optional(Some(inner)) => inner.to_json(arena)?,
+            Self::Bytes(_) | Self::Duration(_) | Self::Timestamp(_) | Self::Type(_) | Self::Opaque(_) => {
+                return Err(no_json());
+            }
+        })
+    }
+}
+
+fn key_text(key: &Value<'_>) -> Result<String, EvalError> {
+    match key {
+        Value::String(s) => Ok((*s).to_owned()),
+        Value::Bool(b) => Ok(b.to_string()),
+        Value::Int(i) => Ok(i.to_string()),
+        Value::Uint(u) => Ok(u.to_string()),
+        _ => Err(no_json()),
+    }
+}
+
+fn no_json() -> EvalError {
+    EvalError::Other("value has no JSON form".into())
+}

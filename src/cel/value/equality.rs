@@ -1,0 +1,211 @@
+//! `==`: within a type, across number types, and for documents as apiserver's `pkg/cel/common` has it (sets and map
+//! lists regardless of order, properties without declaration compared as JSON).
+
+use std::cmp::Ordering;
+
+use bumpalo::Bump;
+
+use super::members::{Identity, positions};
+use super::{EvalError, List, Map, MapNode, Node, Opaque, Value, compare_int_double, compare_uint_double};
+use crate::types::{DeclField, DeclKind, DeclType, ListType, Type};
+
+/// Where parts of documents are decoded; without one they are compared as their JSON form suggests.
+type Arena<'a> = Option<&'a Bump>;
+
+impl<'a> Value<'a> {
+    /// Whether two values are equal; values that cannot be compared are not.
+    #[must_use]
+    pub fn equals(&self, other: &Value<'_>) -> bool {
+        self.equal_in(None, other).unwrap_or(false)
+    }
+
+    /// Whether two values are equal. Values of different types are unequal, but for numbers.
+    ///
+    /// # Errors
+    ///
+    /// When a document's part is not of its declared type, and `no such overload` where the left is a document's list
+    /// or object, or a value of Kubernetes' libraries, and the right is of another type.
+    pub fn try_equals(&self, arena: &'a Bump, other: &Self) -> Result<bool, EvalError> {
+        self.equal_in(Some(arena), other)
+    }
+
+    fn equal_in(&self, arena: Arena<'a>, other: &Self) -> Result<bool, EvalError> {
+        Ok(match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Null, _) | (_, Self::Null) => false,
+            (Self::Bool(a), Self::Bool(b)) => a == b,
+            (Self::Int(a), Self::Int(b)) => a == b,
+            (Self::Uint(a), Self::Uint(b)) => a == b,
+            (Self::Double(a), Self::Double(b)) => a == b,
+            (Self::Int(a), Self::Uint(b)) | (Self::Uint(b), Self::Int(a)) => u64::try_from(*a) == Ok(*b),
+            (Self::Int(a), Self::Double(b)) | (Self::Double(b), Self::Int(a)) => {
+                compare_int_double(*a, *b) == Some(Ordering::Equal)
+            }
+            (Self::Uint(a), Self::Double(b)) | (Self::Double(b), Self::Uint(a)) => {
+                compare_uint_double(*a, *b) == Some(Ordering::Equal)
+            }
+            (Self::String(a), Self::String(b)) => a == b,
+            (Self::Bytes(a), Self::Bytes(b)) => a == b,
+            (Self::Duration(a), Self::Duration(b)) => a == b,
+            (Self::Timestamp(a), Self::Timestamp(b)) => (a.seconds, a.nanos) == (b.seconds, b.nanos),
+            (Self::List(a), Self::List(b)) => return lists(arena, a, b),
+            (Self::Map(a), Self::Map(b)) => return maps(arena, a, b),
+            (Self::Type(a), Self::Type(b)) => same_type(a, b),
+            (Self::Optional(a), Self::Optional(b)) => match (a, b) {
+                (Some(a), Some(b)) => return a.equal_in(arena, b),
+                (a, b) => a.is_none() && b.is_none(),
+            },
+            (Self::Opaque(a), Self::Opaque(b)) => return opaques(a, b),
+            (
+                Self::List(List::Document { decl: Some(_), .. })
+                | Self::Map(Map::Document { decl: Some(_), .. }),
+                _,
+            )
+            | (Self::Opaque(_), _) => return Err(EvalError::NoSuchOverload),
+            _ => false,
+        })
+    }
+}
+
+fn lists<'a>(arena: Arena<'a>, a: &List<'a>, b: &List<'a>) -> Result<bool, EvalError> {
+    if a.len() != b.len() {
+        return Ok(false);
+    }
+    if let (List::Document { items: x, decl: None }, List::Document { items: y, decl: None }) = (a, b) {
+        return Ok(x.iter().zip(*y).all(|(x, y)| nodes(x, y)));
+    }
+    match a.list_type() {
+        ListType::Set => contains_all(arena, a, b),
+        ListType::Map(keys) => entries_match(arena, keys, a, b),
+        ListType::Atomic => {
+            for at in 0..a.len() {
+                let (Some(x), Some(y)) = (a.item(arena, at)?, b.item(arena, at)?) else { return Ok(false) };
+                if !x.equal_in(arena, &y)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+    }
+}
+
+/// Sets: every item of the right is one of the left.
+fn contains_all<'a>(arena: Arena<'a>, a: &List<'a>, b: &List<'a>) -> Result<bool, EvalError> {
+    let members = positions(a, arena, |item| Ok(Identity::of_member(item)))?;
+    for at in 0..b.len() {
+        if !b.item(arena, at)?.is_some_and(|item| members.contains_key(&Identity::of_member(&item))) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Map lists: every item of the right equals the one of the left with the same keys.
+fn entries_match<'a>(
+    arena: Arena<'a>,
+    keys: &[Box<str>],
+    a: &List<'a>,
+    b: &List<'a>,
+) -> Result<bool, EvalError> {
+    let entries = positions(a, arena, |item| Ok(Identity::of_entry(keys, item)))?;
+    for at in 0..b.len() {
+        let Some(item) = b.item(arena, at)? else { return Ok(false) };
+        let Some(at) = entries.get(&Identity::of_entry(keys, &item)) else { return Ok(false) };
+        let Some(counterpart) = a.item(arena, *at)? else { return Ok(false) };
+        if !counterpart.equal_in(arena, &item)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn maps<'a>(arena: Arena<'a>, a: &Map<'a>, b: &Map<'a>) -> Result<bool, EvalError> {
+    if a.len() != b.len() {
+        return Ok(false);
+    }
+    match (a, b) {
+        (Map::Document { node: x, decl: None }, Map::Document { node: y, decl: None }) => Ok(objects(x, y)),
+        (Map::Document { node, decl: Some(DeclType { kind: DeclKind::Object { fields, .. }, .. }) }, _) => {
+            declared_objects(arena, node, fields, b)
+        }
+        _ => {
+            for at in 0..a.len() {
+                let Some((key, value)) = a.entry(arena, at)? else { continue };
+                let Some(counterpart) = b.find(arena, &key)? else { return Ok(false) };
+                if !value.equal_in(arena, &counterpart)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+    }
+}
+
+/// Objects of a declared type: declared fields through their types, anything else as JSON.
+fn declared_objects<'a>(
+    arena: Arena<'a>,
+    node: &'a MapNode<'a>,
+    fields: &'a [DeclField],
+    other: &Map<'a>,
+) -> Result<bool, EvalError> {
+    for (name, value) in node.iter() {
+        let Some(field) = fields.iter().find(|field| *field.name == *name) else {
+            let Map::Document { node: other, .. } = other else { return Err(EvalError::NoSuchOverload) };
+            if other.get(name).is_some_and(|counterpart| !nodes(value, counterpart)) {
+                return Ok(false);
+            }
+            continue;
+        };
+        let mine = super::map::object_field(arena, node, crate::document::Key::new(name), &field.decl)?;
+        let equal = match (mine, other.find(arena, &Value::String(&field.cel_name))?) {
+            (Some(mine), Some(theirs)) => mine.equal_in(arena, &theirs)?,
+            (mine, theirs) => mine.is_none() && theirs.is_none(),
+        };
+        if !equal {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn objects(a: &MapNode<'_>, b: &MapNode<'_>) -> bool {
+    a.len() == b.len() && a.iter().all(|(name, x)| b.get(name).is_some_and(|y| nodes(x, y)))
+}
+
+/// Equality of JSON: an integer and a double of equal value are equal.
+pub(crate) fn nodes(a: &Node<'_>, b: &Node<'_>) -> bool {
+    match (a, b) {
+        (Node::Null, Node::Null) => true,
+        (Node::Bool(a), Node::Bool(b)) => a == b,
+        (Node::Int(a), Node::Int(b)) => a == b,
+        (Node::Double(a), Node::Double(b)) => a == b,
+        (Node::Int(a), Node::Double(b)) | (Node::Double(b), Node::Int(a)) => {
+            compare_int_double(*a, *b) == Some(Ordering::Equal)
+        }
+        (Node::String(a), Node::String(b)) => a == b,
+        (Node::List(a), Node::List(b)) => a.len() == b.len() && a.iter().zip(*b).all(|(a, b)| nodes(a, b)),
+        (Node::Map(a), Node::Map(b)) => objects(a, b),
+        _ => false,
+    }
+}
+
+fn opaques(a: &Opaque<'_>, b: &Opaque<'_>) -> Result<bool, EvalError> {
+    match (a, b) {
+        (Opaque::Ip(a), Opaque::Ip(b)) => Ok(a == b),
+        (Opaque::Cidr(a, m), Opaque::Cidr(b, n)) => Ok((a, m) == (b, n)),
+        (Opaque::Quantity(a), Opaque::Quantity(b)) => Ok(a == b),
+        (Opaque::Url(a), Opaque::Url(b)) => Ok(a == b),
+        (Opaque::Semver(a), Opaque::Semver(b)) => Ok(a == b),
+        (Opaque::Format(a), Opaque::Format(b)) => Ok(a == b),
+        _ => Err(EvalError::NoSuchOverload),
+    }
+}
+
+/// Type values compare without their parameters: at run time there is one type of lists.
+fn same_type(a: &Type, b: &Type) -> bool {
+    match (a, b) {
+        (Type::Opaque(a), Type::Opaque(b)) => a == b,
+        (Type::Object(_), Type::Map(..)) | (Type::Map(..), Type::Object(_)) => true,
+        _ => std::mem::discriminant(a) == std::mem::discriminant(b),
+    }
+}

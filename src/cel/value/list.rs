@@ -1,0 +1,117 @@
+//! Lists: one interface over the forms a list may have.
+
+use bumpalo::Bump;
+
+use super::{Constant, EvalError, Node, Value};
+use crate::types::{DeclKind, DeclType, ListType};
+
+/// A list: computed, a constant of the program, or a view of a document's array through its declared type.
+#[derive(Clone, Copy, Debug)]
+pub enum List<'a> {
+    Values(&'a [Value<'a>]),
+    Constant(&'a [Constant]),
+    Document {
+        items: &'a [Node<'a>],
+        /// The list's own type.
+        decl: Option<&'a DeclType>,
+    },
+}
+
+impl<'a> List<'a> {
+    pub const EMPTY: Self = Self::Values(&[]);
+
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        match self {
+            Self::Values(items) => items.len(),
+            Self::Constant(items) => items.len(),
+            Self::Document { items, .. } => items.len(),
+        }
+    }
+
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The item at `index`, none beyond the end. An item of a document that is not of its declared type is what its
+    /// JSON form suggests: calls see such lists only after [`Self::settled`].
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<Value<'a>> {
+        self.item(None, index).ok().flatten()
+    }
+
+    /// The items in order, as [`Self::get`] has them.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = Value<'a>> + Clone {
+        (0..self.len()).map(move |index| self.get(index).unwrap_or(Value::Null))
+    }
+
+    /// The item at `index`, none beyond the end.
+    ///
+    /// # Errors
+    ///
+    /// When a document's item is not of its declared type.
+    pub fn try_get(&self, arena: &'a Bump, index: usize) -> Result<Option<Value<'a>>, EvalError> {
+        self.item(Some(arena), index)
+    }
+
+    pub(super) fn item(&self, arena: Option<&'a Bump>, index: usize) -> Result<Option<Value<'a>>, EvalError> {
+        match self {
+            Self::Values(items) => Ok(items.get(index).copied()),
+            Self::Constant(items) => Ok(items.get(index).map(Constant::value)),
+            Self::Document { items, decl } => {
+                items.get(index).map(|node| Value::from_node_in(arena, node, items_of(*decl))).transpose()
+            }
+        }
+    }
+
+    /// The same list, with items that can fail to be of their declared type looked at once and for all.
+    ///
+    /// # Errors
+    ///
+    /// When a document's item is not of its declared type.
+    pub(crate) fn settled(&self, arena: &'a Bump) -> Result<Self, EvalError> {
+        match self {
+            Self::Document { decl: Some(_), .. } => self.to_slice(arena).map(Self::Values),
+            _ => Ok(*self),
+        }
+    }
+
+    /// The items as a slice, copied where the list is not computed.
+    ///
+    /// # Errors
+    ///
+    /// When a document's item is not of its declared type.
+    pub fn to_slice(&self, arena: &'a Bump) -> Result<&'a [Value<'a>], EvalError> {
+        match self {
+            Self::Values(items) => Ok(items),
+            Self::Constant(items) => Ok(arena.alloc_slice_fill_iter(items.iter().map(Constant::value))),
+            Self::Document { .. } => {
+                let mut values = bumpalo::collections::Vec::with_capacity_in(self.len(), arena);
+                for index in 0..self.len() {
+                    values.extend(self.try_get(arena, index)?);
+                }
+                Ok(values.into_bump_slice())
+            }
+        }
+    }
+
+    /// How the list compares and how `+` joins it; atomic but for a document's sets and map lists.
+    #[must_use]
+    pub fn list_type(&self) -> &'a ListType {
+        match self {
+            Self::Document {
+                decl: Some(DeclType { kind: DeclKind::List { list_type, .. }, .. }), ..
+            } => list_type,
+            _ => &ListType::Atomic,
+        }
+    }
+}
+
+/// The type of a list's items.
+pub(super) fn items_of(decl: Option<&DeclType>) -> Option<&DeclType> {
+    match decl {
+        Some(DeclType { kind: DeclKind::List { items, .. }, .. }) => Some(items),
+        _ => None,
+    }
+}

@@ -1,0 +1,195 @@
+//! Maps and objects: one interface over the forms they may have.
+
+use std::fmt;
+
+use bumpalo::Bump;
+
+use super::{ConstantEntries, EvalError, MapNode, Node, Value};
+use crate::document::Key;
+use crate::types::{DeclField, DeclKind, DeclType};
+
+/// A map or object: computed, a constant of the program, a view of a document's object through its declared type, or
+/// the caller's own.
+#[derive(Clone, Copy, Debug)]
+pub enum Map<'a> {
+    /// Entries in the order they were made; keys are distinct.
+    Values(&'a [(Value<'a>, Value<'a>)]),
+    Constant(&'a ConstantEntries),
+    Document {
+        node: &'a MapNode<'a>,
+        /// The map's or object's own type.
+        decl: Option<&'a DeclType>,
+    },
+    Host(&'a dyn HostMap),
+}
+
+/// An object whose fields the caller computes when they are asked for (the `variables` of an admission policy).
+pub trait HostMap: fmt::Debug {
+    /// The value of a field; none where there is no such field. An error is the value of the selection.
+    fn find<'a>(&'a self, name: &str) -> Option<Result<Value<'a>, EvalError>>;
+
+    /// The fields' names, in the order in which expressions walk them.
+    fn names(&self) -> &[Box<str>];
+}
+
+impl<'a> Map<'a> {
+    pub const EMPTY: Self = Self::Values(&[]);
+
+    /// Entries; in a document those count that the declared type does not show.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Values(entries) => entries.len(),
+            Self::Constant(constant) => constant.entries.len(),
+            Self::Document { node, .. } => node.len(),
+            Self::Host(host) => host.names().len(),
+        }
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of a key. An int, a uint and a whole double of equal value are the same key. A value of a document
+    /// that is not of its declared type is what its JSON form suggests; a host's that cannot be had is absent.
+    #[must_use]
+    pub fn get(&self, key: &Value<'_>) -> Option<Value<'a>> {
+        self.find(None, key).ok().flatten()
+    }
+
+    /// Keys and values, as [`Self::get`] has them. Of an object of a declared type the declared fields that are
+    /// present, under their escaped names.
+    pub fn iter(self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> + Clone {
+        (0..self.len()).filter_map(move |at| self.entry(None, at).ok().flatten())
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    ///
+    /// When a document's value is not of its declared type, or the key of a declared map or object is no string, and
+    /// what a host says.
+    pub fn try_get(&self, arena: &'a Bump, key: &Value<'_>) -> Result<Option<Value<'a>>, EvalError> {
+        self.find(Some(arena), key)
+    }
+
+    pub(super) fn find(
+        &self,
+        arena: Option<&'a Bump>,
+        key: &Value<'_>,
+    ) -> Result<Option<Value<'a>>, EvalError> {
+        match (self, key) {
+            (Self::Values(entries), _) => {
+                Ok(entries.iter().find(|(k, _)| k.is_same_key(key)).map(|(_, v)| *v))
+            }
+            (Self::Constant(constant), _) => {
+                let found = constant.entries.iter().find(|(k, _)| k.value().is_same_key(key));
+                Ok(found.map(|(_, v)| v.value()))
+            }
+            (Self::Document { node, decl }, Value::String(name)) => document_value(arena, node, *decl, name),
+            (Self::Host(host), Value::String(name)) => host.find(name).transpose(),
+            (Self::Document { decl: Some(_), .. }, _) => Err(EvalError::NoSuchOverload),
+            (Self::Document { .. } | Self::Host(_), _) => Ok(None),
+        }
+    }
+
+    /// The entry at a position: none where the declared type does not show it, or beyond [`Self::len`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::try_get`].
+    pub(crate) fn entry(
+        &self,
+        arena: Option<&'a Bump>,
+        at: usize,
+    ) -> Result<Option<(Value<'a>, Value<'a>)>, EvalError> {
+        match self {
+            Self::Values(entries) => Ok(entries.get(at).copied()),
+            Self::Constant(constant) => Ok(constant.entries.get(at).map(|(k, v)| (k.value(), v.value()))),
+            Self::Host(host) => {
+                let Some(name) = host.names().get(at) else { return Ok(None) };
+                Ok(host.find(name).transpose()?.map(|value| (Value::String(name), value)))
+            }
+            Self::Document { node, decl } => {
+                let Some((name, node)) = node.entry(at) else { return Ok(None) };
+                document_entry(arena, name, node, *decl)
+            }
+        }
+    }
+
+    /// The key at a position, as [`Self::entry`] has it, without looking at the value.
+    pub(crate) fn key(&self, at: usize) -> Option<Value<'a>> {
+        match self {
+            Self::Host(host) => host.names().get(at).map(|name| Value::String(name)),
+            Self::Document { node, decl } => {
+                let (name, _) = node.entry(at)?;
+                declared_name(name, *decl).map(|(name, _)| Value::String(name))
+            }
+            Self::Values(entries) => entries.get(at).map(|(key, _)| *key),
+            Self::Constant(constant) => constant.entries.get(at).map(|(key, _)| key.value()),
+        }
+    }
+}
+
+/// The field with this escaped name. INVARIANT: `fields` is sorted by it.
+pub(crate) fn field_named<'d>(fields: &'d [DeclField], cel_name: &str) -> Option<&'d DeclField> {
+    let at = fields.binary_search_by(|field| (*field.cel_name).cmp(cel_name)).ok()?;
+    fields.get(at)
+}
+
+/// A declared field of an object: a null is an absent field, as for kube-apiserver.
+pub(crate) fn object_field<'a>(
+    arena: Option<&'a Bump>,
+    node: &MapNode<'a>,
+    key: Key<'_>,
+    decl: &'a DeclType,
+) -> Result<Option<Value<'a>>, EvalError> {
+    view(arena, node.find(key).filter(|node| !matches!(node, Node::Null)), Some(decl))
+}
+
+fn document_value<'a>(
+    arena: Option<&'a Bump>,
+    node: &'a MapNode<'a>,
+    decl: Option<&'a DeclType>,
+    name: &str,
+) -> Result<Option<Value<'a>>, EvalError> {
+    match decl.map(|decl| &decl.kind) {
+        Some(DeclKind::Object { fields, .. }) => match field_named(fields, name) {
+            Some(field) => object_field(arena, node, Key::new(&field.name), &field.decl),
+            None => Ok(None),
+        },
+        Some(DeclKind::Map { value, .. }) => view(arena, node.get(name), Some(value)),
+        Some(DeclKind::Scalar(_) | DeclKind::List { .. }) | None => view(arena, node.get(name), None),
+    }
+}
+
+fn document_entry<'a>(
+    arena: Option<&'a Bump>,
+    name: &'a str,
+    node: &'a Node<'a>,
+    decl: Option<&'a DeclType>,
+) -> Result<Option<(Value<'a>, Value<'a>)>, EvalError> {
+    let Some((name, decl)) = declared_name(name, decl) else { return Ok(None) };
+    Ok(Some((Value::String(name), Value::from_node_in(arena, node, decl)?)))
+}
+
+/// The name of a property in expressions, and the type of its value; none where the declared type does not show it.
+fn declared_name<'a>(name: &'a str, decl: Option<&'a DeclType>) -> Option<(&'a str, Option<&'a DeclType>)> {
+    match decl.map(|decl| &decl.kind) {
+        Some(DeclKind::Object { fields, .. }) => {
+            let field = fields.iter().find(|field| *field.name == *name)?;
+            Some((&field.cel_name, Some(&field.decl)))
+        }
+        Some(DeclKind::Map { value, .. }) => Some((name, Some(value))),
+        Some(DeclKind::Scalar(_) | DeclKind::List { .. }) | None => Some((name, None)),
+    }
+}
+
+fn view<'a>(
+    arena: Option<&'a Bump>,
+    node: Option<&'a Node<'a>>,
+    decl: Option<&'a DeclType>,
+) -> Result<Option<Value<'a>>, EvalError> {
+    node.map(|node| Value::from_node_in(arena, node, decl)).transpose()
+}

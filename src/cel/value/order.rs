@@ -1,0 +1,97 @@
+//! The order of values: within a type, and across the number types.
+
+use std::cmp::Ordering;
+
+use super::{EvalError, Value};
+
+impl Value<'_> {
+    /// How two values are ordered.
+    ///
+    /// # Errors
+    ///
+    /// `no such overload` for values that have no common order, and cel-go's words for a NaN.
+    pub fn compare(&self, other: &Value<'_>) -> Result<Ordering, EvalError> {
+        match (self, other) {
+            (Value::Bool(a), Value::Bool(b)) => Ok(a.cmp(b)),
+            (Value::Int(a), Value::Int(b)) => Ok(a.cmp(b)),
+            (Value::Uint(a), Value::Uint(b)) => Ok(a.cmp(b)),
+            (Value::Int(a), Value::Uint(b)) => Ok(i128::from(*a).cmp(&i128::from(*b))),
+            (Value::Uint(a), Value::Int(b)) => Ok(i128::from(*a).cmp(&i128::from(*b))),
+            (Value::Double(a), Value::Double(b)) => a.partial_cmp(b).ok_or_else(nan),
+            (Value::Int(a), Value::Double(b)) => compare_int_double(*a, *b).ok_or_else(nan),
+            (Value::Double(a), Value::Int(b)) => {
+                compare_int_double(*b, *a).map(Ordering::reverse).ok_or_else(nan)
+            }
+            (Value::Uint(a), Value::Double(b)) => compare_uint_double(*a, *b).ok_or_else(nan),
+            (Value::Double(a), Value::Uint(b)) => {
+                compare_uint_double(*b, *a).map(Ordering::reverse).ok_or_else(nan)
+            }
+            (Value::String(a), Value::String(b)) => Ok(a.cmp(b)),
+            (Value::Bytes(a), Value::Bytes(b)) => Ok(a.cmp(b)),
+            (Value::Duration(a), Value::Duration(b)) => Ok(a.cmp(b)),
+            (Value::Timestamp(a), Value::Timestamp(b)) => Ok((a.seconds, a.nanos).cmp(&(b.seconds, b.nanos))),
+            _ => Err(EvalError::NoSuchOverload),
+        }
+    }
+
+    /// Whether two values are the same key of a map: equal, and no digit lost between number types.
+    #[must_use]
+    pub(crate) fn is_same_key(&self, other: &Value<'_>) -> bool {
+        match (self, other) {
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::String(a), Value::String(b)) => a == b,
+            (Value::Double(a), Value::Double(b)) => a == b,
+            (Value::Null, Value::Null) => true,
+            (Value::Duration(a), Value::Duration(b)) => a == b,
+            (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
+            _ => matches!((self.whole_number(), other.whole_number()), (Some(a), Some(b)) if a == b),
+        }
+    }
+
+    /// The number, where it has no fraction and fits a 64-bit integer of either sign.
+    fn whole_number(&self) -> Option<i128> {
+        match self {
+            Value::Int(i) => Some(i128::from(*i)),
+            Value::Uint(u) => Some(i128::from(*u)),
+            Value::Double(d) if d.trunc() == *d && d.abs() <= TWO_POW_64 => {
+                #[expect(clippy::cast_possible_truncation, reason = "whole, and far within the range")]
+                let whole = *d as i128;
+                (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&whole).then_some(whole)
+            }
+            _ => None,
+        }
+    }
+}
+
+const TWO_POW_63: f64 = 9_223_372_036_854_775_808.0;
+const TWO_POW_64: f64 = 18_446_744_073_709_551_616.0;
+
+/// cel-go compares within the range of the integer after turning the integer into a double. None for a NaN.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "cel-go loses the same digits")]
+pub fn compare_int_double(int: i64, double: f64) -> Option<Ordering> {
+    if double < -TWO_POW_63 {
+        return Some(Ordering::Greater);
+    }
+    if double > TWO_POW_63 {
+        return Some(Ordering::Less);
+    }
+    (int as f64).partial_cmp(&double)
+}
+
+/// The same for an unsigned integer.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "cel-go loses the same digits")]
+pub fn compare_uint_double(uint: u64, double: f64) -> Option<Ordering> {
+    if double < 0.0 {
+        return Some(Ordering::Greater);
+    }
+    if double > TWO_POW_64 {
+        return Some(Ordering::Less);
+    }
+    (uint as f64).partial_cmp(&double)
+}
+
+fn nan() -> EvalError {
+    EvalError::Other("NaN values cannot be ordered".into())
+}
