@@ -1,1 +1,4 @@
 //! Tests of the admit-apiserver package; one program, a module per subject.
+
+mod corpus;
+mod protobuf;

@@ -7,6 +7,7 @@
 pub mod decode;
 mod model;
 mod parse;
+pub mod protobuf;
 mod scalar;
 
 use std::sync::LazyLock;

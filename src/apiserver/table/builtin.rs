@@ -145,29 +145,8 @@ fn cells_of(kind: &str) -> Option<Cells> {
         | "MutatingWebhookConfiguration.admissionregistration.k8s.io" => {
             |object, now| vec![name(object), count(object, "/webhooks").into(), age(object, now).into()]
         }
-        "StorageClass.storage.k8s.io" => |object, now| {
-            let or_unset = |path| or(text(object, path), "<unset>");
-            let expansion = object.get("allowVolumeExpansion").is_some_and(|allowed| allowed == true);
-            vec![
-                name(object),
-                text(object, "/provisioner").into(),
-                or(text(object, "/reclaimPolicy"), "Delete").into(),
-                or_unset("/volumeBindingMode").into(),
-                expansion.to_string().into(),
-                age(object, now).into(),
-            ]
-        },
-        "PodDisruptionBudget.policy" => |object, now| {
-            let bound = |path| object.pointer(path).map_or_else(|| "N/A".to_owned(), plain);
-            let allowed = object.pointer("/status/disruptionsAllowed").cloned().unwrap_or_else(|| 0.into());
-            vec![
-                name(object),
-                bound("/spec/minAvailable").into(),
-                bound("/spec/maxUnavailable").into(),
-                allowed,
-                age(object, now).into(),
-            ]
-        },
+        "StorageClass.storage.k8s.io" => storage_class,
+        "PodDisruptionBudget.policy" => disruption_budget,
         "CertificateSigningRequest.certificates.k8s.io" => signing_request,
         "Event" | "Event.events.k8s.io" => event,
         "Service" => workloads::service,
@@ -176,6 +155,25 @@ fn cells_of(kind: &str) -> Option<Cells> {
         "Node" => workloads::node,
         _ => return None,
     })
+}
+
+fn storage_class(object: &Value, now: Timestamp) -> Vec<Value> {
+    let expansion = object.get("allowVolumeExpansion").is_some_and(|allowed| allowed == true);
+    vec![
+        name(object),
+        text(object, "/provisioner").into(),
+        or(text(object, "/reclaimPolicy"), "Delete").into(),
+        or(text(object, "/volumeBindingMode"), "<unset>").into(),
+        expansion.to_string().into(),
+        age(object, now).into(),
+    ]
+}
+
+fn disruption_budget(object: &Value, now: Timestamp) -> Vec<Value> {
+    let bound = |path| object.pointer(path).map_or_else(|| "N/A".to_owned(), plain);
+    let allowed = object.pointer("/status/disruptionsAllowed").cloned().unwrap_or_else(|| 0.into());
+    let (minimum, maximum) = (bound("/spec/minAvailable"), bound("/spec/maxUnavailable"));
+    vec![name(object), minimum.into(), maximum.into(), allowed, age(object, now).into()]
 }
 
 fn role_binding(object: &Value, now: Timestamp) -> Vec<Value> {

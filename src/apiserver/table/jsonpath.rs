@@ -22,7 +22,7 @@ enum Step {
         step: usize,
     },
     Index(i64),
-    Union(Vec<Step>),
+    Union(Vec<Self>),
     Filter {
         left: Operand,
         comparison: Option<(Comparison, Operand)>,

@@ -201,7 +201,7 @@ pub(super) fn service(object: &Value, now: Timestamp) -> Vec<Value> {
                     }
                 })
                 .collect();
-            or(&[external.as_str(), &ingress.join(",")].join(",").trim_matches(',').to_owned(), "<pending>")
+            or([external.as_str(), &ingress.join(",")].join(",").trim_matches(','), "<pending>")
         }
         _ => or(&external, "<none>"),
     };

@@ -1,0 +1,391 @@
+//! Reads protobuf request bodies (`application/vnd.kubernetes.protobuf`) of built-in kinds into JSON.
+//!
+//! A body is four magic bytes and an envelope that names the kind and holds the object's message. Fields are known by
+//! the numbers of the field tables; unknown numbers are skipped, as protobuf demands. Answers are never protobuf.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::model::{Field, Tables, TypeId, TypeRef};
+
+/// What every body begins with.
+pub const MAGIC: [u8; 4] = [0x6b, 0x38, 0x73, 0x00];
+
+/// Deeper messages are refused; no built-in kind but a recursive schema comes near.
+const MAX_DEPTH: usize = 64;
+
+/// Why a body cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProtobufError {
+    #[error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")]
+    NoPrefix,
+    #[error("unexpected EOF")]
+    Truncated,
+    #[error("proto: integer overflow")]
+    Varint,
+    #[error("proto: illegal wireType {0}")]
+    WireType(u8),
+    #[error("proto: wrong wireType = {found} for field {field}")]
+    FieldWireType { found: u8, field: &'static str },
+    #[error("string field contains invalid UTF-8")]
+    Utf8,
+    #[error("message is nested too deeply")]
+    Depth,
+    #[error("no kind \"{kind}\" is registered for version \"{api_version}\"")]
+    UnknownKind { kind: String, api_version: String },
+}
+
+/// The object of a body, with its `apiVersion` and `kind`.
+///
+/// # Errors
+/// The body is no envelope, names no built-in kind, or is cut off.
+pub fn decode(tables: &Tables, body: &[u8]) -> Result<Value, ProtobufError> {
+    let mut envelope = Reader { rest: body.strip_prefix(&MAGIC).ok_or(ProtobufError::NoPrefix)? };
+    let (mut api_version, mut kind) = (String::new(), String::new());
+    let mut raw: &[u8] = &[];
+    while let Some((number, wire)) = envelope.next()? {
+        match (number, wire) {
+            (1, Wire::Bytes(bytes)) => {
+                let mut meta = Reader { rest: bytes };
+                while let Some((number, wire)) = meta.next()? {
+                    match (number, wire) {
+                        (1, Wire::Bytes(bytes)) => api_version = text(bytes)?,
+                        (2, Wire::Bytes(bytes)) => kind = text(bytes)?,
+                        _ => {}
+                    }
+                }
+            }
+            (2, Wire::Bytes(bytes)) => raw = bytes,
+            _ => {}
+        }
+    }
+    let (group, version) = api_version.split_once('/').unwrap_or(("", &api_version));
+    // Options have one type that every group and version registers anew.
+    let id = tables
+        .kind(group, version, &kind)
+        .or_else(|| tables.by_openapi_name(&format!("io.k8s.apimachinery.pkg.apis.meta.v1.{kind}")))
+        .ok_or_else(|| ProtobufError::UnknownKind { kind: kind.clone(), api_version: api_version.clone() })?;
+    let mut object = Map::new();
+    object.insert("kind".into(), kind.into());
+    object.insert("apiVersion".into(), api_version.into());
+    message(tables, id, raw, 0, &mut object)?;
+    Ok(Value::Object(object))
+}
+
+fn message(
+    tables: &Tables,
+    id: TypeId,
+    bytes: &[u8],
+    depth: usize,
+    object: &mut Map<String, Value>,
+) -> Result<(), ProtobufError> {
+    if depth > MAX_DEPTH {
+        return Err(ProtobufError::Depth);
+    }
+    let fields = &tables.get(id).fields;
+    let mut reader = Reader { rest: bytes };
+    while let Some((number, wire)) = reader.next()? {
+        let Some(field) = fields.iter().find(|field| field.number == number) else { continue };
+        let context = Context { tables, field, depth };
+        match &field.kind {
+            TypeRef::Message(embedded) if field.name.is_empty() => {
+                message(tables, *embedded, context.bytes(wire)?, depth + 1, object)?;
+            }
+            kind => context.add(kind, wire, object)?,
+        }
+    }
+    Ok(())
+}
+
+struct Context<'t> {
+    tables: &'t Tables,
+    field: &'t Field,
+    depth: usize,
+}
+
+impl Context<'_> {
+    /// Sets the field, or adds to it where it is a list or a map.
+    fn add(
+        &self,
+        kind: &TypeRef,
+        wire: Wire<'_>,
+        object: &mut Map<String, Value>,
+    ) -> Result<(), ProtobufError> {
+        match kind {
+            TypeRef::Pointer(inner) => self.add(inner, wire, object),
+            TypeRef::List(inner) => {
+                let item = self.value(inner, wire)?;
+                let list = object.entry(self.field.name).or_insert_with(|| Value::Array(Vec::new()));
+                if let Value::Array(items) = list {
+                    items.push(item);
+                }
+                Ok(())
+            }
+            TypeRef::Map(inner) => {
+                let (key, value) = self.entry(inner, self.bytes(wire)?)?;
+                let map = object.entry(self.field.name).or_insert_with(|| Value::Object(Map::new()));
+                if let Value::Object(members) = map {
+                    members.insert(key, value);
+                }
+                Ok(())
+            }
+            single => {
+                object.insert(self.field.name.to_owned(), self.value(single, wire)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn entry(&self, inner: &TypeRef, bytes: &[u8]) -> Result<(String, Value), ProtobufError> {
+        let (mut key, mut value) = (String::new(), Value::Null);
+        let mut reader = Reader { rest: bytes };
+        while let Some((number, wire)) = reader.next()? {
+            match number {
+                1 => key = text(self.bytes(wire)?)?,
+                2 => value = self.value(inner, wire)?,
+                _ => {}
+            }
+        }
+        Ok((key, value))
+    }
+
+    fn value(&self, kind: &TypeRef, wire: Wire<'_>) -> Result<Value, ProtobufError> {
+        Ok(match kind {
+            TypeRef::Pointer(inner) => self.value(inner, wire)?,
+            TypeRef::String | TypeRef::Enum(_) => text(self.bytes(wire)?)?.into(),
+            TypeRef::Bytes => STANDARD.encode(self.bytes(wire)?).into(),
+            TypeRef::Int32 | TypeRef::Int64 => self.varint(wire)?.cast_signed().into(),
+            TypeRef::Bool => (self.varint(wire)? != 0).into(),
+            TypeRef::Float64 => match wire {
+                Wire::Fixed64(bits) => f64::from_bits(bits).into(),
+                other => return Err(self.wrong(&other)),
+            },
+            TypeRef::Time | TypeRef::MicroTime => time(self.bytes(wire)?)?,
+            TypeRef::Quantity => Members::of(self.bytes(wire)?)?.text(1)?.into(),
+            TypeRef::IntOrString => {
+                let members = Members::of(self.bytes(wire)?)?;
+                if members.number(1) == 0 { members.number(2).into() } else { members.text(3)?.into() }
+            }
+            TypeRef::Raw => Members::of(self.bytes(wire)?)?.json(1),
+            TypeRef::Message(id) => {
+                let mut object = Map::new();
+                message(self.tables, *id, self.bytes(wire)?, self.depth + 1, &mut object)?;
+                Value::Object(object)
+            }
+            TypeRef::SchemaOrArray(id) => self.schema_or(*id, 1, 2, self.bytes(wire)?)?,
+            TypeRef::SchemaOrBool(id) => self.schema_or(*id, 2, 1, self.bytes(wire)?)?,
+            TypeRef::SchemaOrStrings(id) => self.schema_or(*id, 1, 2, self.bytes(wire)?)?,
+            // A list inside a map is wrapped in a message of its own.
+            TypeRef::List(inner) => {
+                let mut items = Vec::new();
+                let mut reader = Reader { rest: self.bytes(wire)? };
+                while let Some((_, wire)) = reader.next()? {
+                    items.push(self.value(inner, wire)?);
+                }
+                Value::Array(items)
+            }
+            TypeRef::Map(inner) => {
+                let (key, value) = self.entry(inner, self.bytes(wire)?)?;
+                Value::Object(Map::from_iter([(key, value)]))
+            }
+        })
+    }
+
+    /// A schema under one number, or else what stands under the other: schemas, names or a boolean.
+    fn schema_or(&self, id: TypeId, schema: u32, other: u32, bytes: &[u8]) -> Result<Value, ProtobufError> {
+        let mut others = Vec::new();
+        let mut reader = Reader { rest: bytes };
+        while let Some((number, wire)) = reader.next()? {
+            if number == schema {
+                return self.value(&TypeRef::Message(id), wire);
+            }
+            match wire {
+                Wire::Varint(allowed) if number == other => return Ok((allowed != 0).into()),
+                Wire::Bytes(_)
+                    if number == other && matches!(self.field.kind.pointee(), TypeRef::SchemaOrArray(_)) =>
+                {
+                    others.push(self.value(&TypeRef::Message(id), wire)?);
+                }
+                Wire::Bytes(name) if number == other => others.push(text(name)?.into()),
+                _ => {}
+            }
+        }
+        Ok(Value::Array(others))
+    }
+
+    fn bytes<'b>(&self, wire: Wire<'b>) -> Result<&'b [u8], ProtobufError> {
+        match wire {
+            Wire::Bytes(bytes) => Ok(bytes),
+            other => Err(self.wrong(&other)),
+        }
+    }
+
+    fn varint(&self, wire: Wire<'_>) -> Result<u64, ProtobufError> {
+        match wire {
+            Wire::Varint(number) => Ok(number),
+            other => Err(self.wrong(&other)),
+        }
+    }
+
+    fn wrong(&self, wire: &Wire<'_>) -> ProtobufError {
+        let found = match wire {
+            Wire::Varint(_) => 0,
+            Wire::Fixed64(_) => 1,
+            Wire::Bytes(_) => 2,
+            Wire::Fixed32 => 5,
+        };
+        ProtobufError::FieldWireType { found, field: self.field.name }
+    }
+}
+
+/// A small message read as a whole.
+struct Members<'b>(Vec<(u32, Wire<'b>)>);
+
+impl<'b> Members<'b> {
+    fn of(bytes: &'b [u8]) -> Result<Self, ProtobufError> {
+        let mut members = Vec::new();
+        let mut reader = Reader { rest: bytes };
+        while let Some(member) = reader.next()? {
+            members.push(member);
+        }
+        Ok(Self(members))
+    }
+
+    fn number(&self, wanted: u32) -> i64 {
+        let found = self.0.iter().find_map(|(number, wire)| match wire {
+            Wire::Varint(value) if *number == wanted => Some(value.cast_signed()),
+            _ => None,
+        });
+        found.unwrap_or_default()
+    }
+
+    fn bytes(&self, wanted: u32) -> &[u8] {
+        let found = self.0.iter().find_map(|(number, wire)| match wire {
+            Wire::Bytes(bytes) if *number == wanted => Some(*bytes),
+            _ => None,
+        });
+        found.unwrap_or_default()
+    }
+
+    fn text(&self, wanted: u32) -> Result<String, ProtobufError> {
+        text(self.bytes(wanted))
+    }
+
+    fn json(&self, wanted: u32) -> Value {
+        serde_json::from_slice(self.bytes(wanted)).unwrap_or_default()
+    }
+}
+
+enum Wire<'b> {
+    Varint(u64),
+    Fixed64(u64),
+    Bytes(&'b [u8]),
+    /// No field of a built-in kind is one.
+    Fixed32,
+}
+
+struct Reader<'b> {
+    rest: &'b [u8],
+}
+
+impl<'b> Reader<'b> {
+    fn next(&mut self) -> Result<Option<(u32, Wire<'b>)>, ProtobufError> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let key = self.varint()?;
+        let number = u32::try_from(key >> 3).map_err(|_| ProtobufError::Varint)?;
+        let wire = match key & 7 {
+            0 => Wire::Varint(self.varint()?),
+            1 => {
+                let bytes = self.take(8)?;
+                Wire::Fixed64(bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte)))
+            }
+            2 => {
+                let length = usize::try_from(self.varint()?).map_err(|_| ProtobufError::Truncated)?;
+                Wire::Bytes(self.take(length)?)
+            }
+            5 => {
+                self.take(4)?;
+                Wire::Fixed32
+            }
+            other => return Err(ProtobufError::WireType(u8::try_from(other).unwrap_or_default())),
+        };
+        Ok(Some((number, wire)))
+    }
+
+    fn varint(&mut self) -> Result<u64, ProtobufError> {
+        let mut value = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let (byte, rest) = self.rest.split_first().ok_or(ProtobufError::Truncated)?;
+            self.rest = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(ProtobufError::Varint)
+    }
+
+    fn take(&mut self, length: usize) -> Result<&'b [u8], ProtobufError> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(ProtobufError::Truncated)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+}
+
+/// Seconds and nanoseconds since 1970; an empty message is no time at all.
+fn time(bytes: &[u8]) -> Result<Value, ProtobufError> {
+    let members = Members::of(bytes)?;
+    if bytes.is_empty() {
+        return Ok(Value::Null);
+    }
+    let nanos = i32::try_from(members.number(2)).unwrap_or_default();
+    Ok(Timestamp::new(members.number(1), nanos).map_or(Value::Null, |time| time.to_string().into()))
+}
+
+fn text(bytes: &[u8]) -> Result<String, ProtobufError> {
+    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| ProtobufError::Utf8)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::builtin::{decode, tables};
+
+    fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
+        let length = u8::try_from(bytes.len()).expect("a short field");
+        [&[number << 3 | 2, length], bytes].concat()
+    }
+
+    fn body(object: &[u8]) -> Vec<u8> {
+        let meta = [field(1, b"v1"), field(2, b"ConfigMap")].concat();
+        [MAGIC.to_vec(), field(1, &meta), field(2, object)].concat()
+    }
+
+    #[test]
+    fn a_configmap_is_read_by_its_field_numbers() {
+        let metadata = [field(1, b"conf"), field(2, b""), field(8, b"")].concat();
+        let entry = [field(1, b"key"), field(2, b"value")].concat();
+        let object = [field(1, &metadata), field(2, &entry)].concat();
+        let read = decode(tables(), &body(&object)).expect("a body");
+        let id = tables().kind("", "v1", "ConfigMap").expect("the ConfigMap kind");
+        let canonical = decode::decode(tables(), id, &read).expect("decodes").value;
+        assert_eq!(
+            canonical,
+            json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "conf"}, "data": {"key": "value"}})
+        );
+    }
+
+    #[test]
+    fn what_is_cut_off_or_foreign_is_refused() {
+        assert_eq!(decode(tables(), b"{}"), Err(ProtobufError::NoPrefix));
+        let whole = body(&field(1, b"\x0a\x04conf"));
+        let cut = whole.get(..whole.len() - 1).expect("a shorter body");
+        assert_eq!(decode(tables(), cut), Err(ProtobufError::Truncated));
+    }
+}
