@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use bumpalo::Bump;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -113,7 +114,8 @@ impl PolicySet {
         if matching::is_exempt(&request.kind) {
             return Ok(Decision::default());
         }
-        let mut collector = vap::Collector::new(request, host);
+        let arena = Bump::new();
+        let mut collector = vap::Collector::new(request, host, &arena);
         for position in self.index.candidates(&request.resource.resource) {
             if let Some(bound) = self.policies.get(position).filter(|bound| accept(&bound.policy.name)) {
                 vap::decide(&bound.policy, &bound.bindings, &mut collector)?;

@@ -1,16 +1,17 @@
 //! One policy with its bindings on one request: matching, params, evaluation, and what each binding makes of it.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
+use admit_cel::Node;
+use bumpalo::Bump;
 use serde_json::{Value, json};
 
 use super::binding::Binding;
 use super::evaluate::{Annotation, Evaluation, denies, evaluate, reason};
-use super::expression::Inputs;
 use super::params;
 use super::policy::Policy;
 use super::request_value::request_value;
+use super::session::Inputs;
 use crate::decision::{Decision, Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, Verdict};
 use crate::go_text;
 use crate::host::{Host, HostError, Scope};
@@ -26,7 +27,10 @@ const MAX_ANNOTATION: usize = 10 * 1024;
 pub(crate) struct Collector<'a> {
     request: &'a Request,
     host: &'a dyn Host,
+    arena: &'a Bump,
     decision: Decision,
+    /// The objects as expressions see them, made when the first policy needs them.
+    objects: Option<Objects<'a>>,
     /// The Namespace of the request, looked up when the first policy needs it.
     namespace: Option<Option<Arc<Value>>>,
 }
@@ -109,61 +113,94 @@ fn decide_binding(
             return Ok(());
         }
     };
-    let objects = match params.is_empty() {
-        true => return Ok(()),
-        false => Objects::convert(request, matched, host),
-    };
-    let objects = match objects {
-        Ok(objects) => objects,
+    if params.is_empty() {
+        return Ok(());
+    }
+    let namespace = collector.namespace()?;
+    // Objects that have to be converted live as long as this binding only.
+    let arena = Bump::new();
+    let converted = match Converted::of(request, matched, host) {
+        Ok(converted) => converted,
         Err(error) => {
             let error = format!("failed to convert object version: {error}");
             collector.misconfigured(policy, Some(binding), &error);
             return Ok(());
         }
     };
+    let objects = match &converted {
+        Some(converted) => converted.nodes(&arena),
+        None => collector.objects(),
+    };
     let request_value = request_value(request, matched);
-    let namespace = collector.namespace()?;
+    let request_node = Node::from_json(&arena, &request_value);
+    let namespace = node(&arena, namespace.as_deref());
     for param in params {
+        let param_node = node(&arena, param.as_deref());
         let inputs = Inputs {
-            object: objects.object.as_deref(),
-            old_object: objects.old_object.as_deref(),
-            request: &request_value,
-            params: param.as_deref(),
-            namespace: namespace.as_deref(),
-            matched,
-            attributes: request,
-            host,
+            arena: &arena,
+            object: &objects.object,
+            old_object: &objects.old_object,
+            request: &request_node,
+            params: &param_node,
+            namespace: &namespace,
         };
-        let evaluation = evaluate(policy, &inputs);
+        let evaluation = evaluate(policy, inputs);
         collector.apply(bound, param.as_deref(), evaluation, annotations);
     }
     Ok(())
 }
 
-/// The objects in the version that the policy speaks about.
+/// The objects as expressions see them; null where there is none.
+#[derive(Clone, Copy, Debug)]
 struct Objects<'a> {
-    object: Option<Cow<'a, Value>>,
-    old_object: Option<Cow<'a, Value>>,
+    object: Node<'a>,
+    old_object: Node<'a>,
+}
+
+/// The objects in another version, the one that the policy speaks about.
+struct Converted {
+    object: Option<Value>,
+    old_object: Option<Value>,
+}
+
+impl Converted {
+    /// `None` when the objects are in the right version as they are.
+    fn of(request: &Request, matched: &Matched, host: &dyn Host) -> Result<Option<Self>, HostError> {
+        if matched.kind == request.kind {
+            return Ok(None);
+        }
+        let convert = |object: &Option<Arc<Value>>| {
+            object.as_ref().map(|object| host.convert(object, &matched.kind)).transpose()
+        };
+        Ok(Some(Self { object: convert(&request.object)?, old_object: convert(&request.old_object)? }))
+    }
+
+    fn nodes<'a>(&'a self, arena: &'a Bump) -> Objects<'a> {
+        Objects::of(arena, self.object.as_ref(), self.old_object.as_ref())
+    }
 }
 
 impl<'a> Objects<'a> {
-    fn convert(request: &'a Request, matched: &Matched, host: &dyn Host) -> Result<Self, HostError> {
-        let convert = |object: &'a Option<Arc<Value>>| match object {
-            None => Ok(None),
-            Some(object) if matched.kind == request.kind => Ok(Some(Cow::Borrowed(object.as_ref()))),
-            Some(object) => host.convert(object, &matched.kind).map(|object| Some(Cow::Owned(object))),
-        };
-        Ok(Self { object: convert(&request.object)?, old_object: convert(&request.old_object)? })
+    fn of(arena: &'a Bump, object: Option<&'a Value>, old_object: Option<&'a Value>) -> Self {
+        Self { object: node(arena, object), old_object: node(arena, old_object) }
     }
 }
 
 impl<'a> Collector<'a> {
-    pub(crate) fn new(request: &'a Request, host: &'a dyn Host) -> Self {
-        Self { request, host, decision: Decision::default(), namespace: None }
+    /// What is made for the decision is put into `arena`.
+    pub(crate) fn new(request: &'a Request, host: &'a dyn Host, arena: &'a Bump) -> Self {
+        Self { request, host, arena, decision: Decision::default(), objects: None, namespace: None }
     }
 
     pub(crate) fn finish(self) -> Decision {
         self.decision
+    }
+
+    fn objects(&mut self) -> Objects<'a> {
+        let (arena, request) = (self.arena, self.request);
+        *self.objects.get_or_insert_with(|| {
+            Objects::of(arena, request.object.as_deref(), request.old_object.as_deref())
+        })
     }
 
     fn namespace(&mut self) -> Result<Option<Arc<Value>>, HostError> {
@@ -279,6 +316,11 @@ impl<'a> Collector<'a> {
     fn annotate(&mut self, key: String, value: String) {
         self.decision.audit_annotations.entry(key).or_insert(value);
     }
+}
+
+/// A document as expressions see it; null where there is none.
+fn node<'a>(arena: &'a Bump, value: Option<&'a Value>) -> Node<'a> {
+    value.map_or(Node::Null, |value| Node::from_json(arena, value))
 }
 
 fn collect_annotation(annotations: &mut Vec<(String, Vec<String>)>, key: String, value: String) {

@@ -2,8 +2,10 @@
 //!
 //! Here failurePolicy turns errors into denials, in one function; what a denial does is the binding's affair.
 
-use super::expression::{Answer, Inputs, OutOfBudget, Session};
+use admit_cel::Node;
+
 use super::policy::{AuditAnnotation, FailurePolicy, Policy, Validation};
+use super::session::{Answer, Inputs, OutOfBudget, Session};
 use crate::decision::{Reason, Verdict};
 
 /// Runtime cost of all validations of one evaluation together.
@@ -30,7 +32,7 @@ pub(super) enum Annotation {
 }
 
 /// Evaluates `policy` on `inputs`.
-pub(super) fn evaluate(policy: &Policy, inputs: &Inputs<'_>) -> Evaluation {
+pub(super) fn evaluate<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Evaluation {
     match conditions_hold(policy, inputs) {
         Ok(true) => {}
         Ok(false) => return Evaluation::default(),
@@ -47,9 +49,10 @@ pub(super) fn evaluate(policy: &Policy, inputs: &Inputs<'_>) -> Evaluation {
 }
 
 /// Whether every condition holds. A false one counts before any that failed.
-fn conditions_hold(policy: &Policy, inputs: &Inputs<'_>) -> Result<bool, String> {
-    let inputs = Inputs { namespace: None, ..*inputs };
-    let mut session = Session::new(policy, &inputs, CONDITIONS_BUDGET);
+fn conditions_hold<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<bool, String> {
+    // Conditions do not see the namespace.
+    let inputs = Inputs { namespace: &Node::Null, ..inputs };
+    let mut session = Session::new(policy, inputs, CONDITIONS_BUDGET);
     let mut errors: Vec<String> = Vec::new();
     let mut holds = true;
     for condition in &policy.conditions {
@@ -73,7 +76,7 @@ fn on_condition_error(policy: &Policy, message: String) -> Result<bool, String> 
     }
 }
 
-fn validations(policy: &Policy, inputs: &Inputs<'_>) -> Result<Vec<Verdict>, OutOfBudget> {
+fn validations<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<Vec<Verdict>, OutOfBudget> {
     let mut session = Session::new(policy, inputs, BUDGET);
     let answers = policy
         .validations
@@ -102,9 +105,13 @@ fn validations(policy: &Policy, inputs: &Inputs<'_>) -> Result<Vec<Verdict>, Out
 
 /// The computed messages of all validations, also of those that hold: their cost counts all the same. A message
 /// expression that fails, or gives no usable text, gives none.
-fn messages(policy: &Policy, inputs: &Inputs<'_>, budget: u64) -> Result<Vec<Option<String>>, OutOfBudget> {
+fn messages<'a>(
+    policy: &'a Policy,
+    inputs: Inputs<'a>,
+    budget: u64,
+) -> Result<Vec<Option<String>>, OutOfBudget> {
     let mut session = Session::new(policy, inputs, budget);
-    let message = |validation: &Validation| {
+    let message = |validation: &'a Validation| {
         let Some(expression) = &validation.message_expression else { return Ok(None) };
         Ok(session.eval(expression)?.ok().and_then(|answer| match answer {
             Answer::Text(text) => usable(&text),
@@ -128,7 +135,7 @@ fn message(validation: &Validation, computed: Option<&str>) -> String {
     }
 }
 
-fn annotations(policy: &Policy, inputs: &Inputs<'_>) -> Result<Vec<Annotation>, OutOfBudget> {
+fn annotations<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<Vec<Annotation>, OutOfBudget> {
     let mut session = Session::new(policy, inputs, BUDGET);
     policy
         .audit_annotations

@@ -1,13 +1,11 @@
-//! The CEL of policies: which variables an expression may use, what it must evaluate to, and running it.
-//!
-//! Stands between policies and admit-cel, so that the rest of this module knows texts and answers only.
+//! The CEL of policies: which variables an expression may use, and what it must evaluate to.
 
-use serde_json::Value;
+use admit_cel::{Env, Mode, Program, Slot, Type, Version};
 
-use super::policy::Policy;
-use crate::host::Host;
-use crate::matching::Matched;
-use crate::request::Request;
+use super::types;
+
+/// The Kubernetes release whose language policies are written in.
+const VERSION: Version = Version(1, 36);
 
 /// What an expression may use beside `object`, `oldObject`, `request` and `namespaceObject`.
 #[derive(Clone, Copy, Debug)]
@@ -38,90 +36,116 @@ pub(super) enum CompileError {
 #[derive(Debug)]
 pub(super) struct Expression {
     pub(super) text: String,
+    pub(super) program: Program,
+    output: Type,
+    /// What the program's slots stand for.
+    names: Box<[Option<Name>]>,
+}
+
+/// The variables of policies.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Name {
+    Object,
+    OldObject,
+    Request,
+    Namespace,
+    Params,
+    Variables,
 }
 
 /// Compiles the expressions of one policy; variables are declared as they are met.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Compiler {
-    variables: Vec<String>,
+    /// What every expression may use.
+    base: Env,
+    /// The variables declared so far, if expressions may use any.
+    variables: Option<Vec<(String, Type)>>,
+}
+
+impl Default for Compiler {
+    fn default() -> Self {
+        let base = Env::kubernetes(VERSION, Mode::New).with_variables([
+            ("object", Type::Dyn),
+            ("oldObject", Type::Dyn),
+            ("namespaceObject", types::namespace()),
+            ("request", types::request()),
+        ]);
+        Self { base, variables: None }
+    }
 }
 
 impl Compiler {
     /// From here on expressions may use `variables`.
-    pub(super) fn declare_variables(&mut self) {}
+    pub(super) fn declare_variables(&mut self) {
+        self.variables.get_or_insert_default();
+    }
 
     /// Declares a variable of the type of `expression`, or of any type where that did not compile.
-    pub(super) fn declare_variable(&mut self, name: &str, _expression: Option<&Expression>) {
-        self.variables.push(name.to_owned());
+    pub(super) fn declare_variable(&mut self, name: &str, expression: Option<&Expression>) {
+        let ty = expression.map_or(Type::Dyn, |expression| expression.output.clone());
+        self.variables.get_or_insert_default().push((name.to_owned(), ty));
     }
 
     pub(super) fn compile(
         &self,
         text: &str,
-        _returns: Returns,
-        _uses: Uses,
+        returns: Returns,
+        uses: Uses,
     ) -> Result<Expression, CompileError> {
-        Ok(Expression { text: text.to_owned() })
+        let env = self.env(uses);
+        let checked = env
+            .compile(text)
+            .map_err(|error| CompileError::Invalid(format!("compilation failed: {error}")))?;
+        returns.check(checked.output_type())?;
+        let program = env.program(&checked).map_err(|error| CompileError::Internal(error.to_string()))?;
+        let names = env.variables().map(Name::from_text).collect();
+        Ok(Expression { text: text.to_owned(), program, output: checked.output_type().clone(), names })
+    }
+
+    fn env(&self, uses: Uses) -> Env {
+        let mut env = self.base.clone();
+        if let Some(variables) = &self.variables {
+            env = env.with_variable("variables", types::variables(variables));
+        }
+        if uses.params {
+            env = env.with_variable("params", Type::Dyn);
+        }
+        env
     }
 }
 
-/// What expressions are evaluated on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Inputs<'a> {
-    pub(super) object: Option<&'a Value>,
-    pub(super) old_object: Option<&'a Value>,
-    pub(super) request: &'a Value,
-    pub(super) params: Option<&'a Value>,
-    pub(super) namespace: Option<&'a Value>,
-    /// For the authorizer.
-    pub(super) attributes: &'a Request,
-    pub(super) matched: &'a Matched,
-    pub(super) host: &'a dyn Host,
-}
-
-/// The answer of an expression.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Answer {
-    Null,
-    Bool(bool),
-    Text(String),
-    /// Of another type, by its name.
-    Other(String),
-}
-
-/// The budget of a run is spent; nothing more may be evaluated.
-#[derive(Debug)]
-pub(super) struct OutOfBudget;
-
-impl std::fmt::Display for OutOfBudget {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(
-            "validation failed due to running out of cost budget, no further validation rules will be run",
-        )
+impl Expression {
+    /// What `slot` of the program stands for.
+    pub(super) fn name_of(&self, slot: Slot) -> Option<Name> {
+        self.names.get(usize::from(slot.0)).copied().flatten()
     }
 }
 
-/// Evaluates expressions of one policy on the same inputs, with one budget. Variables are evaluated at first use and
-/// kept for the session.
-#[derive(Debug)]
-pub(super) struct Session<'a> {
-    policy: &'a Policy,
-    inputs: &'a Inputs<'a>,
-    remaining: u64,
+impl Name {
+    fn from_text(text: &str) -> Option<Self> {
+        match text {
+            "object" => Some(Self::Object),
+            "oldObject" => Some(Self::OldObject),
+            "request" => Some(Self::Request),
+            "namespaceObject" => Some(Self::Namespace),
+            "params" => Some(Self::Params),
+            "variables" => Some(Self::Variables),
+            _ => None,
+        }
+    }
 }
 
-impl<'a> Session<'a> {
-    pub(super) fn new(policy: &'a Policy, inputs: &'a Inputs<'a>, budget: u64) -> Self {
-        Self { policy, inputs, remaining: budget }
-    }
-
-    /// What is left of the budget.
-    pub(super) fn remaining(&self) -> u64 {
-        self.remaining
-    }
-
-    /// The answer of `expression`, or the text of its failure.
-    pub(super) fn eval(&mut self, expression: &Expression) -> Result<Result<Answer, String>, OutOfBudget> {
-        Ok(Err(format!("expression '{}' resulted in error: not supported", expression.text)))
+impl Returns {
+    fn check(self, output: &Type) -> Result<(), CompileError> {
+        let (allowed, expected): (&[Type], &str) = match self {
+            Self::Any => return Ok(()),
+            Self::Bool => (&[Type::Bool], "bool"),
+            Self::String => (&[Type::String], "string"),
+            Self::StringOrNull => (&[Type::String, Type::Null], "one of [string null_type]"),
+        };
+        if allowed.contains(output) {
+            return Ok(());
+        }
+        Err(CompileError::Invalid(format!("must evaluate to {expected} but got {}", types::shown(output))))
     }
 }

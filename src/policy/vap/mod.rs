@@ -17,6 +17,8 @@ mod meta;
 mod params;
 mod policy;
 mod request_value;
+mod session;
+mod types;
 
 pub use self::binding::{Binding, NotFoundAction, ParamRef, ParamSelector};
 pub(crate) use self::decide::{Collector, decide};

@@ -26,6 +26,7 @@ pub struct Policy {
     pub constraints: MatchResources,
     pub(super) conditions: Vec<Expression>,
     pub(super) variables: Vec<Variable>,
+    pub(super) variable_names: Box<[Box<str>]>,
     pub(super) validations: Vec<Validation>,
     pub(super) audit_annotations: Vec<AuditAnnotation>,
 }
@@ -112,6 +113,7 @@ impl Reader {
             param_kind,
             constraints,
             conditions,
+            variable_names: variables.iter().map(|variable| variable.name.as_str().into()).collect(),
             variables,
             validations,
             audit_annotations,

@@ -1,0 +1,179 @@
+//! Running the expressions of a policy: the documents they see, the budget they share, variables at first use.
+
+use std::cell::{Cell, OnceCell};
+use std::fmt;
+
+use admit_cel::{EvalError, Evaluation, HostMap, Map, Node, Slot, Value, Variables};
+use bumpalo::Bump;
+
+use super::expression::{Expression, Name};
+use super::policy::Policy;
+
+/// The documents that expressions are evaluated on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inputs<'a> {
+    pub(super) arena: &'a Bump,
+    pub(super) object: &'a Node<'a>,
+    pub(super) old_object: &'a Node<'a>,
+    pub(super) request: &'a Node<'a>,
+    pub(super) params: &'a Node<'a>,
+    pub(super) namespace: &'a Node<'a>,
+}
+
+/// The answer of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Answer {
+    Null,
+    Bool(bool),
+    Text(String),
+    /// Of another type, by its name.
+    Other(String),
+}
+
+/// The budget of a session is spent; nothing more may be evaluated.
+#[derive(Debug)]
+pub(super) struct OutOfBudget;
+
+/// Evaluates expressions of one policy on the same documents, with one budget. Variables are evaluated at first use
+/// and kept for the session; their cost is paid by the expression that asked first.
+#[derive(Debug)]
+pub(super) struct Session<'a> {
+    scope: &'a Scope<'a>,
+    remaining: u64,
+}
+
+impl<'a> Session<'a> {
+    pub(super) fn new(policy: &'a Policy, inputs: Inputs<'a>, budget: u64) -> Self {
+        Self { scope: Scope::new(policy, inputs), remaining: budget }
+    }
+
+    /// What is left of the budget.
+    pub(super) fn remaining(&self) -> u64 {
+        self.remaining
+    }
+
+    /// The answer of `expression`, or the text of its failure.
+    pub(super) fn eval(&mut self, expression: &'a Expression) -> Result<Result<Answer, String>, OutOfBudget> {
+        let (result, cost) = self.scope.run(expression);
+        self.pay(self.scope.variables_cost.take())?;
+        self.pay(cost)?;
+        Ok(match result {
+            Ok(value) => Ok(Answer::of(&value)),
+            Err(error) => Err(format!("expression '{}' resulted in error: {error}", expression.text)),
+        })
+    }
+
+    fn pay(&mut self, cost: u64) -> Result<(), OutOfBudget> {
+        self.remaining = self.remaining.checked_sub(cost).ok_or(OutOfBudget)?;
+        Ok(())
+    }
+}
+
+impl Answer {
+    fn of(value: &Value<'_>) -> Self {
+        match value {
+            Value::Null => Self::Null,
+            Value::Bool(flag) => Self::Bool(*flag),
+            Value::String(text) => Self::Text((*text).to_owned()),
+            other => Self::Other(admit_cel::library::runtime_type::name_of(other).to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for OutOfBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "validation failed due to running out of cost budget, no further validation rules will be run",
+        )
+    }
+}
+
+/// What names mean in a session. Lives in the arena, so that the values of variables can live as long as the
+/// documents.
+///
+/// INVARIANT: `own` is set right after allocation, before anything is evaluated.
+struct Scope<'a> {
+    policy: &'a Policy,
+    inputs: Inputs<'a>,
+    own: OnceCell<&'a Self>,
+    /// By position in the policy's list.
+    values: &'a [Cell<Option<Memo<'a>>>],
+    /// Cost of variables evaluated since it was last taken.
+    variables_cost: Cell<u64>,
+}
+
+/// A variable's value, or the text of its failure. Both live in the arena, so that nothing is left to drop.
+type Memo<'a> = Result<Value<'a>, &'a str>;
+
+impl<'a> Scope<'a> {
+    fn new(policy: &'a Policy, inputs: Inputs<'a>) -> &'a Self {
+        let arena = inputs.arena;
+        let values = arena.alloc_slice_fill_with(policy.variables.len(), |_| Cell::new(None));
+        let scope: &'a Self =
+            arena.alloc(Self { policy, inputs, own: OnceCell::new(), values, variables_cost: Cell::new(0) });
+        // The cell is new, so that this cannot fail.
+        let _ = scope.own.set(scope);
+        scope
+    }
+
+    fn run(&'a self, expression: &'a Expression) -> (Result<Value<'a>, EvalError>, u64) {
+        let mut evaluation = Evaluation::new(self.inputs.arena);
+        let names = Names { scope: self, expression };
+        let result = expression.program.eval(&names, &mut evaluation);
+        (result, evaluation.cost())
+    }
+
+    fn variable(&'a self, name: &str) -> Option<Result<Value<'a>, EvalError>> {
+        // Of two variables of one name the later counts.
+        let position = self.policy.variables.iter().rposition(|variable| variable.name == name)?;
+        let (variable, cell) = (self.policy.variables.get(position)?, self.values.get(position)?);
+        let memo = cell.get().unwrap_or_else(|| {
+            let (result, cost) = self.run(&variable.expression);
+            self.variables_cost.set(self.variables_cost.get().saturating_add(cost));
+            let memo = result.map_err(|error| {
+                let text = format!("composited variable \"{name}\" fails to evaluate: {error}");
+                &*self.inputs.arena.alloc_str(&text)
+            });
+            cell.set(Some(memo));
+            memo
+        });
+        Some(memo.map_err(|text| EvalError::Other(text.into())))
+    }
+}
+
+impl HostMap for Scope<'_> {
+    fn find<'b>(&'b self, name: &str) -> Option<Result<Value<'b>, EvalError>> {
+        self.own.get().and_then(|own| own.variable(name))
+    }
+
+    fn names(&self) -> &[Box<str>] {
+        &self.policy.variable_names
+    }
+}
+
+impl fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").field("policy", &self.policy.name).finish_non_exhaustive()
+    }
+}
+
+/// The variables of one expression, by its slots.
+struct Names<'a> {
+    scope: &'a Scope<'a>,
+    expression: &'a Expression,
+}
+
+impl<'a> Variables<'a> for Names<'a> {
+    fn get(&self, slot: Slot) -> Option<Result<Value<'a>, EvalError>> {
+        let inputs = &self.scope.inputs;
+        let node = match self.expression.name_of(slot)? {
+            Name::Object => inputs.object,
+            Name::OldObject => inputs.old_object,
+            Name::Request => inputs.request,
+            Name::Namespace => inputs.namespace,
+            Name::Params => inputs.params,
+            Name::Variables => return Some(Ok(Value::Map(Map::Host(self.scope)))),
+        };
+        Some(Ok(Value::untyped(node)))
+    }
+}

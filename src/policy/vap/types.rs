@@ -1,0 +1,160 @@
+//! What the checker knows of the variables of policies: `request`, `namespaceObject`, `variables`.
+//!
+//! The values themselves are plain documents; `object`, `oldObject` and `params` have no declared type.
+
+use std::sync::Arc;
+
+use admit_cel::{DeclField, DeclKind, DeclType, ListType, Type};
+
+/// `kubernetes.AdmissionRequest`.
+pub(super) fn request() -> Type {
+    let kind = || object("kubernetes.GroupVersionKind", string_fields(["group", "version", "kind"]));
+    let resource =
+        || object("kubernetes.GroupVersionResource", string_fields(["group", "version", "resource"]));
+    let user = object(
+        "kubernetes.UserInfo",
+        vec![
+            field("username", scalar(Type::String)),
+            field("uid", scalar(Type::String)),
+            field("groups", list(scalar(Type::String))),
+            field("extra", map(list(scalar(Type::String)))),
+        ],
+    );
+    let mut fields = string_fields(["subResource", "requestSubResource", "name", "namespace", "operation"]);
+    fields.extend([
+        field("kind", kind()),
+        field("resource", resource()),
+        field("requestKind", kind()),
+        field("requestResource", resource()),
+        field("userInfo", user),
+        field("dryRun", scalar(Type::Bool)),
+        field("options", scalar(Type::Dyn)),
+    ]);
+    Type::Object(Arc::new(object("kubernetes.AdmissionRequest", fields)))
+}
+
+/// `kubernetes.Namespace`, with the fields that policies may see.
+pub(super) fn namespace() -> Type {
+    let mut metadata = string_fields(["name", "generateName", "namespace", "UID", "resourceVersion"]);
+    metadata.extend([
+        field("labels", map(scalar(Type::String))),
+        field("annotations", map(scalar(Type::String))),
+        field("creationTimestamp", scalar(Type::Timestamp)),
+        field("deletionGracePeriodSeconds", scalar(Type::Int)),
+        field("deletionTimestamp", scalar(Type::Timestamp)),
+        field("generation", scalar(Type::Int)),
+        field("finalizers", list(scalar(Type::String))),
+    ]);
+    let mut condition = string_fields(["status", "type", "message", "reason"]);
+    condition.push(field("lastTransitionTime", scalar(Type::Timestamp)));
+    let conditions = list(object("kubernetes.NamespaceCondition", condition));
+    let status = vec![field("conditions", conditions), field("phase", scalar(Type::String))];
+    let spec = vec![field("finalizers", list(scalar(Type::String)))];
+    Type::Object(Arc::new(object(
+        "kubernetes.Namespace",
+        vec![
+            field("metadata", object("kubernetes.NamespaceMetadata", metadata)),
+            field("spec", object("kubernetes.NamespaceSpec", spec)),
+            field("status", object("kubernetes.NamespaceStatus", status)),
+        ],
+    )))
+}
+
+/// `kubernetes.variables` with the variables declared so far; of two of one name the later counts.
+pub(super) fn variables(declared: &[(String, Type)]) -> Type {
+    let mut fields: Vec<DeclField> = Vec::with_capacity(declared.len());
+    for (name, ty) in declared.iter().rev() {
+        if !fields.iter().any(|known| *known.name == **name) {
+            fields.push(field(name, declared_as(ty)));
+        }
+    }
+    Type::Object(Arc::new(object("kubernetes.variables", fields)))
+}
+
+/// A type in cel-go's notation.
+pub(super) fn shown(ty: &Type) -> String {
+    match ty {
+        Type::Null => "null_type".to_owned(),
+        Type::Bool => "bool".to_owned(),
+        Type::Int => "int".to_owned(),
+        Type::Uint => "uint".to_owned(),
+        Type::Double => "double".to_owned(),
+        Type::String => "string".to_owned(),
+        Type::Bytes => "bytes".to_owned(),
+        Type::Duration => "google.protobuf.Duration".to_owned(),
+        Type::Timestamp => "google.protobuf.Timestamp".to_owned(),
+        Type::Dyn => "dyn".to_owned(),
+        Type::Error => "*error*".to_owned(),
+        Type::List(items) => format!("list({})", shown(items)),
+        Type::Map(key, value) => format!("map({}, {})", shown(key), shown(value)),
+        Type::Type(None) => "type".to_owned(),
+        Type::Type(Some(inner)) => format!("type({})", shown(inner)),
+        Type::Optional(inner) => format!("optional_type({})", shown(inner)),
+        Type::Wrapper(inner) => format!("wrapper({})", shown(inner)),
+        Type::Opaque(name) | Type::Param(name) => name.to_string(),
+        Type::Object(decl) => match &decl.kind {
+            DeclKind::Object { name, .. } => name.to_string(),
+            DeclKind::Scalar(_) | DeclKind::List { .. } | DeclKind::Map { .. } => "dyn".to_owned(),
+        },
+    }
+}
+
+/// How a variable of the type `ty` is declared: scalars, lists and maps keep their types, all else is dynamic.
+fn declared_as(ty: &Type) -> DeclType {
+    match ty {
+        Type::Bool
+        | Type::Bytes
+        | Type::Double
+        | Type::Duration
+        | Type::Int
+        | Type::Null
+        | Type::String
+        | Type::Timestamp
+        | Type::Uint => scalar(ty.clone()),
+        Type::List(items) => list(declared_as(items)),
+        Type::Map(key, value) => DeclType {
+            kind: DeclKind::Map { key: Arc::new(declared_as(key)), value: Arc::new(declared_as(value)) },
+            ..scalar(Type::Dyn)
+        },
+        Type::Dyn
+        | Type::Error
+        | Type::Type(_)
+        | Type::Optional(_)
+        | Type::Wrapper(_)
+        | Type::Opaque(_)
+        | Type::Object(_)
+        | Type::Param(_) => scalar(Type::Dyn),
+    }
+}
+
+fn scalar(ty: Type) -> DeclType {
+    DeclType { kind: DeclKind::Scalar(ty), nullable: false, max_elements: None, min_serialized_size: 0 }
+}
+
+fn list(items: DeclType) -> DeclType {
+    DeclType {
+        kind: DeclKind::List { items: Arc::new(items), list_type: ListType::Atomic },
+        ..scalar(Type::Dyn)
+    }
+}
+
+/// A map with string keys.
+fn map(value: DeclType) -> DeclType {
+    DeclType {
+        kind: DeclKind::Map { key: Arc::new(scalar(Type::String)), value: Arc::new(value) },
+        ..scalar(Type::Dyn)
+    }
+}
+
+fn object(name: &str, mut fields: Vec<DeclField>) -> DeclType {
+    fields.sort_by(|a, b| a.cel_name.cmp(&b.cel_name));
+    DeclType { kind: DeclKind::Object { name: name.into(), fields: fields.into() }, ..scalar(Type::Dyn) }
+}
+
+fn string_fields<const N: usize>(names: [&str; N]) -> Vec<DeclField> {
+    names.map(|name| field(name, scalar(Type::String))).into()
+}
+
+fn field(name: &str, decl: DeclType) -> DeclField {
+    DeclField { name: name.into(), cel_name: name.into(), decl: Arc::new(decl), required: true }
+}
