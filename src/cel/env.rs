@@ -84,7 +84,7 @@ impl Env {
     ///
     /// Every finding of the parser or the checker, drawn as cel-go draws it.
     pub fn compile(&self, text: &str) -> Result<Checked, CompileError> {
-        Err(CompileError::new(&crate::source::Source::new(text), Vec::new(), 0))
+        Err(CompileError::new(&crate::source::Source::new(text), Vec::new()))
     }
 
     /// Resolves names, folds constants, compiles constant regular expressions.
