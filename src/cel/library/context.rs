@@ -55,6 +55,16 @@ impl<'a> Context<'a> {
         Ok(slice.into_bump_slice())
     }
 
+    /// Whether a text of `size` bytes has room; asked before it is built elsewhere.
+    pub(crate) fn reserve(&self, size: usize) -> Result<(), EvalError> {
+        let room =
+            self.arena.allocation_limit().map(|limit| limit.saturating_sub(self.arena.allocated_bytes()));
+        match room {
+            Some(room) if size > room => Err(EvalError::MemoryLimitExceeded),
+            _ => Ok(()),
+        }
+    }
+
     /// One value that lives as long as the result.
     pub(crate) fn keep<T>(&self, value: T) -> Result<&'a T, EvalError> {
         self.arena.try_alloc(value).map(|value| &*value).map_err(|_| EvalError::MemoryLimitExceeded)

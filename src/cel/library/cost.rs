@@ -4,6 +4,7 @@
 //! or byte that is looked at costs a tenth; sums are rounded up once, as the reference does.
 
 use crate::cost::{Bounds, CallEstimate, Operand, REGEX_LENGTH, STRING_TRAVERSAL, scale};
+use crate::types::Type;
 use crate::value::{Opaque, Value};
 
 /// Making a list.
@@ -139,4 +140,40 @@ pub(crate) fn match_regex(args: &[Value<'_>], _: &Value<'_>) -> u64 {
 pub(crate) fn estimate_match_regex(args: &[Operand<'_>]) -> CallEstimate {
     let text = bounds_of(args, 0).plus(Bounds::ONE).scaled(STRING_TRAVERSAL);
     CallEstimate::of_cost(text.times(bounds_of(args, 1).scaled(REGEX_LENGTH)))
+}
+
+/// A walk through the first argument as a tree of data: a tenth for each byte of a text, cut for each text; one for any
+/// other scalar.
+pub(crate) fn scan(args: &[Value<'_>], _: &Value<'_>) -> u64 {
+    args.first().map_or(0, walk)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a tenth of a length fits")]
+fn walk(value: &Value<'_>) -> u64 {
+    match value {
+        Value::String(text) => (text.len() as f64 * STRING_TRAVERSAL) as u64,
+        Value::Bytes(bytes) => (bytes.len() as f64 * STRING_TRAVERSAL) as u64,
+        Value::List(list) => list.iter().fold(0, |sum: u64, item| sum.saturating_add(walk(&item))),
+        Value::Map(map) => map
+            .iter()
+            .fold(0, |sum: u64, (key, item)| sum.saturating_add(walk(&key)).saturating_add(walk(&item))),
+        _ => 1,
+    }
+}
+
+/// A look at each item, and at each character of items that are texts.
+pub(crate) fn estimate_scan(args: &[Operand<'_>]) -> CallEstimate {
+    let Some(first) = args.first() else { return CallEstimate::ONE };
+    let size = first.size_or_unbounded();
+    let item = match first.ty {
+        Type::List(item) | Type::Map(item, _) | Type::Optional(item) => item,
+        _ => return CallEstimate::of_cost(size.scaled(STRING_TRAVERSAL)),
+    };
+    let each = match **item {
+        Type::String | Type::Bytes => {
+            Bounds::ONE.plus(first.items.unwrap_or(Bounds::UNBOUNDED).scaled(STRING_TRAVERSAL))
+        }
+        _ => Bounds::ONE,
+    };
+    CallEstimate::of_cost(size.times(each))
 }

@@ -7,6 +7,7 @@
 //! | [`signature`] | signatures in CEL notation, parsed; whether values fit them |
 //! | [`cost`] | the shapes of cost that rows share |
 //! | [`standard`] | operators, conversions, strings, times: the language itself |
+//! | [`extensions`] | cel-go's string, list, set and optional libraries |
 //! | `go` | number, time and text forms exactly as Go reads and writes them |
 //!
 //! A row decides nothing about evaluation order: `&&`, `||`, `?:`, `==`, indexing and optional selection have rows for
@@ -14,9 +15,11 @@
 
 mod context;
 pub mod cost;
+mod extensions;
 pub mod format;
 pub mod functions;
 mod go;
+mod kubernetes;
 pub mod ordering;
 pub mod quantity;
 mod regex;
@@ -120,7 +123,7 @@ impl Overload {
 
 /// Every row of the libraries that Kubernetes environments hold, in the order of their declaration.
 pub fn rows() -> impl Iterator<Item = &'static Overload> {
-    standard::TABLES.iter().copied().flatten()
+    [standard::TABLES, kubernetes::TABLES, extensions::TABLES].into_iter().flatten().copied().flatten()
 }
 
 /// What a row says of arguments that its signature does not admit. Dispatch never calls a row with such arguments, so

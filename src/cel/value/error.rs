@@ -27,6 +27,13 @@ pub enum EvalError {
     Interrupted,
 }
 
+impl EvalError {
+    /// A failure of the data, in these words.
+    pub(crate) fn other(text: impl Into<Box<str>>) -> Self {
+        Self::Other(text.into())
+    }
+}
+
 impl fmt::Display for EvalError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -84,6 +84,42 @@ fn scale_fraction(digits: &str, unit: u64) -> u64 {
     (value as f64 * (unit as f64 / scale)) as u64
 }
 
+/// Go's `String`: `1h0m0.5s`, and below a second the unit that leaves a digit before the point.
+pub(crate) fn format(nanoseconds: i64) -> String {
+    let magnitude = nanoseconds.unsigned_abs();
+    let sign = if nanoseconds < 0 { "-" } else { "" };
+    let text = match magnitude {
+        0 => "0s".to_owned(),
+        1..1_000 => format!("{magnitude}ns"),
+        1_000..1_000_000 => decimal(magnitude, 1_000, "µs"),
+        1_000_000..1_000_000_000 => decimal(magnitude, 1_000_000, "ms"),
+        _ => clock(magnitude),
+    };
+    format!("{sign}{text}")
+}
+
+fn clock(magnitude: u64) -> String {
+    let minute = MINUTE.unsigned_abs();
+    let minutes = magnitude.wrapping_div(minute);
+    let seconds = decimal(magnitude.wrapping_rem(minute), SECOND.unsigned_abs(), "s");
+    match (minutes.wrapping_div(60), minutes.wrapping_rem(60)) {
+        (0, 0) => seconds,
+        (0, minutes) => format!("{minutes}m{seconds}"),
+        (hours, minutes) => format!("{hours}h{minutes}m{seconds}"),
+    }
+}
+
+/// `magnitude / unit` without needless zeros.
+fn decimal(magnitude: u64, unit: u64, name: &str) -> String {
+    let (whole, rest) = (magnitude.wrapping_div(unit), magnitude.wrapping_rem(unit));
+    if rest == 0 {
+        return format!("{whole}{name}");
+    }
+    let places = unit.ilog10() as usize;
+    let fraction = format!("{rest:0places$}");
+    format!("{whole}.{}{name}", fraction.trim_end_matches('0'))
+}
+
 /// Go's `Seconds`.
 pub(crate) fn seconds(nanoseconds: i64) -> f64 {
     in_units(nanoseconds, SECOND)
@@ -109,6 +145,21 @@ fn in_units(nanoseconds: i64, unit: i64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn writes_what_go_writes() {
+        for (nanos, text) in [
+            (0, "0s"),
+            (-1, "-1ns"),
+            (1_100, "1.1µs"),
+            (2_000_000, "2ms"),
+            (3_600_500_000_000, "1h0m0.5s"),
+            (61_000_000_000, "1m1s"),
+            (i64::MIN, "-2562047h47m16.854775808s"),
+        ] {
+            assert_eq!(format(nanos), text);
+        }
+    }
 
     #[test]
     fn reads_what_go_reads() {

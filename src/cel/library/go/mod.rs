@@ -1,9 +1,10 @@
 //! Numbers, times and texts exactly as Go's standard library reads and writes them, because Kubernetes' answers and
 //! messages come from there.
 
-pub(super) mod duration;
-pub(super) mod float;
-pub(super) mod integer;
-pub(super) mod quote;
-pub(super) mod timestamp;
-pub(super) mod zone;
+pub(crate) mod duration;
+pub(crate) mod float;
+pub(crate) mod integer;
+pub(crate) mod print;
+pub(crate) mod quote;
+pub(crate) mod timestamp;
+pub(crate) mod zone;

@@ -1,0 +1,53 @@
+//! What the macros of two variables expand to.
+
+use crate::library::{Context, Overload, Version, go, mismatch};
+use crate::value::{EvalError, Map, Value};
+
+const SINCE: Version = Version(1, 32);
+
+pub(super) const ROWS: &[Overload] = &[
+    Overload::new(
+        "@mapInsert_map_key_value",
+        "cel.@mapInsert(map(K, V), K, V) -> map(K, V)",
+        insert,
+        "A map with one entry more; an error if it has the key.",
+    )
+    .since(SINCE),
+    Overload::new(
+        "@mapInsert_map_map",
+        "cel.@mapInsert(map(K, V), map(K, V)) -> map(K, V)",
+        merge,
+        "A map with the entries of another added; an error if both have a key.",
+    )
+    .since(SINCE),
+];
+
+fn insert<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+    let [Value::Map(map), key, value] = args else { return mismatch() };
+    extended(context, map, &[(*key, *value)])
+}
+
+fn merge<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+    let [Value::Map(map), Value::Map(more)] = args else { return mismatch() };
+    let more = context.slice(more.len(), more.iter())?;
+    extended(context, map, more)
+}
+
+fn extended<'a>(
+    context: &Context<'a>,
+    map: &Map<'a>,
+    more: &[(Value<'a>, Value<'a>)],
+) -> Result<Value<'a>, EvalError> {
+    if let Some((key, _)) = more.iter().find(|(key, _)| map.get(key).is_some()) {
+        return Err(already_there(key));
+    }
+    let entries = map.iter().chain(more.iter().copied());
+    let entries = context.slice(map.len().saturating_add(more.len()), entries)?;
+    Ok(Value::Map(Map::Values(entries)))
+}
+
+/// The error of inserting a key twice.
+#[must_use]
+pub(crate) fn already_there(key: &Value<'_>) -> EvalError {
+    EvalError::other(format!("insert failed: key {} already exists", go::print::plain(key)))
+}

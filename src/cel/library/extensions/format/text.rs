@@ -1,0 +1,78 @@
+//! `%s` and `%d`: values as texts; inside lists and maps as CEL literals.
+
+use super::Clause;
+use crate::library::go::{duration, float, quote::quote, timestamp};
+use crate::library::runtime_type;
+use crate::value::{List, Map, Value};
+
+/// A value as `%s` shows it.
+pub(super) fn shown(value: &Value<'_>) -> Result<String, String> {
+    Ok(match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(bool) => bool.to_string(),
+        Value::Int(int) => int.to_string(),
+        Value::Uint(uint) => uint.to_string(),
+        Value::Double(double) => float::general(*double),
+        Value::String(text) => (*text).to_owned(),
+        Value::Bytes(bytes) => std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| {
+            "could not convert argument \"invalid UTF-8 in bytes, cannot convert to string\" to string"
+                .to_owned()
+        })?,
+        Value::Duration(span) => format!("{}s", float::plain(duration::seconds(span.0))),
+        Value::Timestamp(instant) => timestamp::format(*instant),
+        Value::Type(ty) => runtime_type::name(ty).to_owned(),
+        Value::List(list) => list_literal(*list)?,
+        Value::Map(map) => map_literal(*map)?,
+        Value::Optional(_) | Value::Opaque(_) => {
+            return Err(Clause::Text.unsuited(runtime_type::name_of(value)));
+        }
+    })
+}
+
+/// An integer as `%d` shows it.
+pub(super) fn decimal(value: &Value<'_>) -> Result<String, String> {
+    match value {
+        Value::Int(int) => Ok(int.to_string()),
+        Value::Uint(uint) => Ok(uint.to_string()),
+        other => Err(Clause::Decimal.unsuited(runtime_type::name_of(other))),
+    }
+}
+
+/// A value inside a list or map.
+fn literal(value: &Value<'_>) -> Result<String, String> {
+    Ok(match value {
+        Value::String(text) => quote(text),
+        Value::Bytes(_) => format!("b{}", quote(&shown(value)?)),
+        Value::Double(double) if double.is_finite() => float::fixed(*double, 6),
+        Value::Double(double) => quote(&float::plain(*double)),
+        Value::Duration(_) => format!("duration({})", quote(&shown(value)?)),
+        Value::Timestamp(_) => format!("timestamp({})", quote(&shown(value)?)),
+        Value::Optional(_) | Value::Opaque(_) => {
+            return Err(format!("no formatting function for {}", runtime_type::name_of(value)));
+        }
+        other => shown(other)?,
+    })
+}
+
+fn list_literal(list: List<'_>) -> Result<String, String> {
+    let items: Vec<_> = list.iter().map(|item| literal(&item)).collect::<Result<_, _>>()?;
+    Ok(format!("[{}]", items.join(", ")))
+}
+
+/// Entries in the order of their keys' texts.
+fn map_literal(map: Map<'_>) -> Result<String, String> {
+    let mut entries = Vec::with_capacity(map.len());
+    for (key, value) in map.iter() {
+        let key = match key {
+            Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_) => literal(&key)?,
+            other => {
+                let name = runtime_type::name_of(&other);
+                return Err(format!("no formatting function for map key of type {name}"));
+            }
+        };
+        entries.push((key, literal(&value)?));
+    }
+    entries.sort_by(|(x, _), (y, _)| x.cmp(y));
+    let entries: Vec<_> = entries.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
+    Ok(format!("{{{}}}", entries.join(", ")))
+}
