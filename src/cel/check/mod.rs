@@ -3,9 +3,20 @@
 //! Input: an [`Ast`] and what is declared. Output: a [`CheckedAst`], in which names are full names, calls of namespaced
 //! functions (`ip.isCanonical(x)`) have no target any more, and every call names the rows it may reach.
 
+mod calls;
+mod checker;
+mod names;
+mod unify;
+
+pub use names::Environment;
+
+use crate::diagnostic::CompileError;
 use crate::library::Overload;
+use crate::source::Source;
 use crate::syntax::{Ast, ExprId};
 use crate::types::Type;
+
+use checker::Checker;
 
 /// What a name or a call resolved to.
 #[derive(Clone, Debug)]
@@ -52,4 +63,23 @@ impl CheckedAst {
     pub fn reference(&self, id: ExprId) -> Option<&Reference> {
         self.references.get(id.0 as usize).and_then(Option::as_ref)
     }
+}
+
+/// Checks a parsed expression.
+///
+/// # Errors
+///
+/// Every mistake that the types show, in cel-go's words.
+pub fn check(source: &Source<'_>, ast: Ast, environment: &Environment<'_>) -> Result<CheckedAst, CompileError> {
+    let root = ast.root;
+    let mut checker = Checker::new(*environment, *source, ast);
+    checker.check(root);
+    if !checker.errors.is_empty() {
+        return Err(CompileError::new(source, checker.errors));
+    }
+    let Checker { ast, mut types, references, unifier, .. } = checker;
+    for ty in &mut types {
+        *ty = unifier.substitute(ty, true);
+    }
+    Ok(CheckedAst { ast, types, references })
 }

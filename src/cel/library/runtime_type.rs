@@ -62,7 +62,7 @@ pub fn name(ty: &Type) -> &str {
         Type::Bytes => "bytes",
         Type::Duration => "google.protobuf.Duration",
         Type::Timestamp => "google.protobuf.Timestamp",
-        Type::Dyn => "dyn",
+        Type::Dyn | Type::Var(_) => "dyn",
         Type::Error => "error",
         Type::List(_) => "list",
         Type::Map(..) => "map",

@@ -57,3 +57,41 @@ pub struct DeclType {
     /// Least number of bytes of the JSON text of a value.
     pub min_serialized_size: u64,
 }
+
+impl DeclType {
+    /// A type of a kind, not nullable, of which nothing is known about the size.
+    #[must_use]
+    pub const fn unbounded(kind: DeclKind) -> Self {
+        Self { kind, nullable: false, max_elements: None, min_serialized_size: 0 }
+    }
+
+    /// The name messages show: an object's own, and what kind of thing it is for everything else.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match &self.kind {
+            DeclKind::Object { name, .. } => name,
+            DeclKind::List { .. } => "list",
+            DeclKind::Map { .. } => "map",
+            DeclKind::Scalar(_) => "scalar",
+        }
+    }
+
+    /// The field of an object by its name in expressions.
+    #[must_use]
+    pub fn field(&self, cel_name: &str) -> Option<&DeclField> {
+        let DeclKind::Object { fields, .. } = &self.kind else { return None };
+        let index = fields.binary_search_by(|field| (*field.cel_name).cmp(cel_name)).ok()?;
+        fields.get(index)
+    }
+
+    /// The type the checker sees.
+    #[must_use]
+    pub fn cel_type(self: &Arc<Self>) -> Type {
+        match &self.kind {
+            DeclKind::Scalar(ty) => ty.clone(),
+            DeclKind::List { items, .. } => Type::List(Arc::new(items.cel_type())),
+            DeclKind::Map { key, value } => Type::Map(Arc::new(key.cel_type()), Arc::new(value.cel_type())),
+            DeclKind::Object { .. } => Type::Object(Arc::clone(self)),
+        }
+    }
+}

@@ -1,10 +1,13 @@
 //! The types of the checker ([`Type`]) and of documents with a schema ([`DeclType`]).
 
 mod decl;
+mod display;
+mod parse;
 
 use std::sync::Arc;
 
 pub use decl::{DeclField, DeclKind, DeclType, ListType};
+pub use parse::parse_type;
 
 /// A CEL type.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,4 +37,6 @@ pub enum Type {
     Object(Arc<DeclType>),
     /// A type parameter of an overload's signature: `T`.
     Param(Arc<str>),
+    /// A type that a check has yet to find out; no checked expression has one.
+    Var(u32),
 }

@@ -1,0 +1,312 @@
+//! The walk: finds the type of each expression from those of its parts, and what names and calls refer to.
+//!
+//! A mistake is told once: an expression that did not check has the error type, which fits everywhere.
+
+use std::sync::Arc;
+
+use crate::diagnostic::Diagnostic;
+use crate::source::Source;
+use crate::syntax::{Ast, Comprehension, Entry, Expr, ExprId, Literal};
+use crate::types::Type;
+
+use super::Reference;
+use super::names::{Environment, Found, FoundKind, qualified_name, root_name};
+use super::unify::{Unifier, is_message_without_fields, most_general};
+
+pub(super) struct Checker<'e, 's> {
+    pub(super) env: Environment<'e>,
+    pub(super) source: Source<'s>,
+    pub(super) ast: Ast,
+    pub(super) types: Vec<Type>,
+    pub(super) references: Vec<Option<Reference>>,
+    pub(super) errors: Vec<Diagnostic>,
+    pub(super) unifier: Unifier,
+    /// Variables of the comprehensions around the current expression, innermost last.
+    locals: Vec<(Box<str>, Type)>,
+}
+
+impl<'e, 's> Checker<'e, 's> {
+    pub(super) fn new(env: Environment<'e>, source: Source<'s>, ast: Ast) -> Self {
+        let (types, references) = (vec![Type::Error; ast.len()], vec![None; ast.len()]);
+        let (errors, unifier, locals) = (Vec::new(), Unifier::default(), Vec::new());
+        Self { env, source, ast, types, references, errors, unifier, locals }
+    }
+
+    pub(super) fn check(&mut self, id: ExprId) {
+        // Cloned so that the tree may be rewritten while it is walked; the parts are ids, small text and boxes.
+        match self.ast.expr(id) {
+            Expr::Literal(literal) => {
+                let ty = literal_type(literal);
+                self.set_type(id, ty);
+            }
+            Expr::Ident(_) => self.ident(id),
+            Expr::Select { .. } => self.select(id),
+            Expr::Call { .. } => self.call(id),
+            Expr::List { .. } => self.list(id),
+            Expr::Map(_) => self.map(id),
+            Expr::Struct { .. } => self.message(id),
+            Expr::Comprehension(_) => self.comprehension(id),
+        }
+    }
+
+    pub(super) fn type_of(&self, id: ExprId) -> Type {
+        self.types.get(id.0 as usize).cloned().unwrap_or(Type::Error)
+    }
+
+    pub(super) fn set_type(&mut self, id: ExprId, ty: Type) {
+        if let Some(slot) = self.types.get_mut(id.0 as usize) {
+            *slot = ty;
+        }
+    }
+
+    pub(super) fn set_reference(&mut self, id: ExprId, reference: Reference) {
+        if let Some(slot) = self.references.get_mut(id.0 as usize) {
+            *slot = Some(reference);
+        }
+    }
+
+    pub(super) fn replace(&mut self, id: ExprId, expr: Expr) {
+        if let Some(slot) = self.ast.exprs.get_mut(id.0 as usize) {
+            *slot = expr;
+        }
+    }
+
+    pub(super) fn error(&mut self, at: ExprId, message: String) {
+        let position = Some(self.source.position(self.ast.anchor(at)));
+        self.errors.push(Diagnostic { message, span: self.ast.span(at), position });
+    }
+
+    pub(super) fn undeclared(&mut self, at: ExprId, name: &str) {
+        self.error(at, format!("undeclared reference to '{name}' (in container '{}')", self.env.container));
+        self.set_type(at, Type::Error);
+    }
+
+    pub(super) fn mismatch(&mut self, at: ExprId, expected: &Type, found: &Type) {
+        self.error(at, format!("expected type '{expected}' but found '{found}'"));
+    }
+
+    fn ident(&mut self, id: ExprId) {
+        let Expr::Ident(name) = self.ast.expr(id) else { return };
+        match self.env.identifier(name, &self.locals) {
+            Some(found) => self.resolve(id, found),
+            None => {
+                let name = name.clone();
+                self.undeclared(id, &name);
+            }
+        }
+    }
+
+    /// Makes an expression the full name it was found to be.
+    fn resolve(&mut self, id: ExprId, found: Found) {
+        let (ty, reference) = match found.kind {
+            FoundKind::Variable(ty) => (ty, Reference::Variable),
+            FoundKind::Type(ty) => (Type::Type(Some(Arc::new(ty.clone()))), Reference::Type(ty)),
+        };
+        self.set_type(id, ty);
+        self.set_reference(id, reference);
+        self.replace(id, Expr::Ident(found.name));
+    }
+
+    fn select(&mut self, id: ExprId) {
+        let Expr::Select { operand, field, test_only } = self.ast.expr(id) else { return };
+        let (operand, field, test_only) = (*operand, field.clone(), *test_only);
+        if !test_only
+            && root_name(&self.ast, operand).is_some_and(|root| self.env.may_qualify(root))
+            && let Some(name) = qualified_name(&self.ast, id)
+            && let Some(found) = self.env.identifier(&name, &self.locals)
+        {
+            self.resolve(id, found);
+            return;
+        }
+        let ty = self.field(id, operand, &field, false);
+        let ty = if test_only { Type::Bool } else { self.unifier.substitute(&ty, false) };
+        self.set_type(id, ty);
+    }
+
+    /// The type of a field of an operand, which is checked first.
+    pub(super) fn field(&mut self, id: ExprId, operand: ExprId, field: &str, optional: bool) -> Type {
+        self.check(operand);
+        let operand = self.unifier.substitute(&self.type_of(operand), false);
+        let (target, was_optional) = unwrap_optional(&operand);
+        let ty = match target {
+            Type::Map(_, value) => (**value).clone(),
+            Type::Object(decl) => match decl.field(field) {
+                Some(found) => found.decl.cel_type(),
+                None => {
+                    self.error(id, format!("undefined field '{field}'"));
+                    Type::Error
+                }
+            },
+            Type::Opaque(name) if is_message_without_fields(name) => {
+                self.error(id, format!("unexpected failed resolution of '{name}'"));
+                Type::Error
+            }
+            Type::Var(_) => {
+                self.unifier.assignable(&Type::Dyn, target);
+                Type::Dyn
+            }
+            Type::Dyn | Type::Error => Type::Dyn,
+            other => {
+                self.error(id, format!("type '{other}' does not support field selection"));
+                Type::Dyn
+            }
+        };
+        if was_optional || optional { Type::Optional(Arc::new(ty)) } else { ty }
+    }
+
+    fn list(&mut self, id: ExprId) {
+        let Expr::List { elements, optional } = self.ast.expr(id).clone() else { return };
+        let mut items: Option<Type> = None;
+        for (index, element) in (0_u32..).zip(&elements) {
+            self.check(*element);
+            let ty = self.unwrapped(*element, optional.contains(&index));
+            items = Some(self.join(*element, items, ty));
+        }
+        let items = items.unwrap_or_else(|| self.unifier.fresh());
+        self.set_type(id, Type::List(Arc::new(items)));
+    }
+
+    /// The type of an element; of an optional one, what is in it.
+    fn unwrapped(&mut self, element: ExprId, optional: bool) -> Type {
+        let ty = self.type_of(element);
+        if !optional {
+            return ty;
+        }
+        match ty {
+            Type::Optional(inner) => (*inner).clone(),
+            Type::Dyn => Type::Dyn,
+            other => {
+                self.mismatch(element, &Type::Optional(Arc::new(other.clone())), &other);
+                other
+            }
+        }
+    }
+
+    fn map(&mut self, id: ExprId) {
+        let Expr::Map(entries) = self.ast.expr(id).clone() else { return };
+        let mut types: Option<(Type, Type)> = None;
+        for Entry { key, value, optional } in &entries {
+            let (keys, values) = types.map_or((None, None), |(keys, values)| (Some(keys), Some(values)));
+            self.check(*key);
+            let keys = self.join(*key, keys, self.type_of(*key));
+            self.check(*value);
+            let ty = self.unwrapped(*value, *optional);
+            let values = self.join(*value, values, ty);
+            types = Some((keys, values));
+        }
+        let (keys, values) = types.unwrap_or_else(|| (self.unifier.fresh(), self.unifier.fresh()));
+        self.set_type(id, Type::Map(Arc::new(keys), Arc::new(values)));
+    }
+
+    /// The common type of the elements so far and the next one.
+    fn join(&mut self, at: ExprId, previous: Option<Type>, current: Type) -> Type {
+        let Some(previous) = previous else { return current };
+        if self.unifier.assignable(&previous, &current) {
+            return most_general(&previous, &current).clone();
+        }
+        if !self.env.homogeneous_literals {
+            return Type::Dyn;
+        }
+        self.mismatch(at, &previous, &current);
+        Type::Error
+    }
+
+    /// No message type can be constructed; what is wrong with an attempt is told as cel-go tells it.
+    fn message(&mut self, id: ExprId) {
+        let Expr::Struct { name, entries } = self.ast.expr(id).clone() else { return };
+        let Some(found) = self.env.identifier(&name, &self.locals) else {
+            self.undeclared(id, &name);
+            return;
+        };
+        let full = found.name;
+        match found.kind {
+            FoundKind::Variable(ty) => self.error(id, format!("'{}' is not a type", declared_name(&ty))),
+            FoundKind::Type(ty) => self.error(id, format!("'{}' is not a message type", declared_name(&ty))),
+        }
+        for entry in &entries {
+            self.check(entry.value);
+            self.error(entry.key, format!("unexpected failed resolution of '{full}'"));
+        }
+    }
+
+    fn comprehension(&mut self, id: ExprId) {
+        let Expr::Comprehension(fold) = self.ast.expr(id).clone() else { return };
+        self.check(fold.range);
+        self.check(fold.accu_init);
+        let range = self.unifier.substitute(&self.type_of(fold.range), false);
+        let accumulator = self.type_of(fold.accu_init);
+        let outer = self.locals.len();
+        self.locals.push((fold.accu_var.clone(), accumulator.clone()));
+        let inner = self.locals.len();
+        self.push_variables(&fold, &range);
+        self.check(fold.condition);
+        self.assert_type(fold.condition, &Type::Bool);
+        self.check(fold.step);
+        self.assert_type(fold.step, &accumulator);
+        self.locals.truncate(inner);
+        self.check(fold.result);
+        self.locals.truncate(outer);
+        let ty = self.unifier.substitute(&self.type_of(fold.result), false);
+        self.set_type(id, ty);
+    }
+
+    fn push_variables(&mut self, fold: &Comprehension, range: &Type) {
+        let two = fold.iter_var2.is_some();
+        let (first, second) = match range {
+            Type::List(item) if two => (Type::Int, (**item).clone()),
+            Type::List(item) => ((**item).clone(), Type::Error),
+            Type::Map(key, value) => ((**key).clone(), (**value).clone()),
+            Type::Dyn | Type::Error | Type::Var(_) => {
+                self.unifier.assignable(&Type::Dyn, range);
+                (Type::Dyn, Type::Dyn)
+            }
+            other => {
+                let message = format!(
+                    "expression of type '{other}' cannot be range of a comprehension (must be list, map, or dynamic)"
+                );
+                self.error(fold.range, message);
+                (Type::Error, Type::Error)
+            }
+        };
+        self.locals.push((fold.iter_var.clone(), first));
+        if let Some(name) = &fold.iter_var2 {
+            self.locals.push((name.clone(), second));
+        }
+    }
+
+    fn assert_type(&mut self, id: ExprId, expected: &Type) {
+        let found = self.type_of(id);
+        if !self.unifier.assignable(expected, &found) {
+            self.mismatch(id, expected, &found);
+        }
+    }
+}
+
+fn unwrap_optional(ty: &Type) -> (&Type, bool) {
+    match ty {
+        Type::Optional(inner) => (inner, true),
+        other => (other, false),
+    }
+}
+
+/// A type's name without its parameters.
+fn declared_name(ty: &Type) -> String {
+    match ty {
+        Type::Duration => "google.protobuf.Duration".to_owned(),
+        Type::Timestamp => "google.protobuf.Timestamp".to_owned(),
+        Type::Null => "null_type".to_owned(),
+        other => other.to_string().split('(').next().unwrap_or_default().to_owned(),
+    }
+}
+
+const fn literal_type(literal: &Literal) -> Type {
+    match literal {
+        Literal::Null => Type::Null,
+        Literal::Bool(_) => Type::Bool,
+        Literal::Int(_) => Type::Int,
+        Literal::Uint(_) => Type::Uint,
+        Literal::Double(_) => Type::Double,
+        Literal::String(_) => Type::String,
+        Literal::Bytes(_) => Type::Bytes,
+    }
+}

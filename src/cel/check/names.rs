@@ -1,0 +1,141 @@
+//! What names stand for: iteration variables, declared variables, types, functions; seen from a container, innermost
+//! first.
+
+use std::sync::Arc;
+
+use crate::library::functions::Function;
+use crate::library::{Functions, Version};
+use crate::syntax::{Ast, Expr, ExprId};
+use crate::types::Type;
+
+/// What an expression may name.
+#[derive(Clone, Copy, Debug)]
+pub struct Environment<'e> {
+    pub functions: &'e Functions,
+    pub variables: &'e [(Box<str>, Type)],
+    /// Names are also looked up within this namespace and those around it; empty for none.
+    pub container: &'e str,
+    /// Whether the elements of a list or map literal must be of one type.
+    pub homogeneous_literals: bool,
+    /// Whether constant durations, timestamps and regular expressions must be valid.
+    pub checked_literals: bool,
+    /// Type names that a release brought are known from it on.
+    pub version: Version,
+}
+
+/// A name that was found.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) name: Box<str>,
+    pub(super) kind: FoundKind,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum FoundKind {
+    Variable(Type),
+    Type(Type),
+}
+
+/// Type names with what they name.
+const TYPES: [(&str, Version, fn() -> Type); 15] = [
+    ("bool", Version(1, 0), || Type::Bool),
+    ("bytes", Version(1, 0), || Type::Bytes),
+    ("double", Version(1, 0), || Type::Double),
+    ("google.protobuf.Duration", Version(1, 0), || Type::Duration),
+    ("google.protobuf.Timestamp", Version(1, 0), || Type::Timestamp),
+    ("int", Version(1, 0), || Type::Int),
+    ("list", Version(1, 0), || Type::List(Arc::new(Type::Dyn))),
+    ("map", Version(1, 0), || Type::Map(Arc::new(Type::Dyn), Arc::new(Type::Dyn))),
+    ("net.CIDR", Version(1, 30), || Type::Opaque("net.CIDR".into())),
+    ("net.IP", Version(1, 30), || Type::Opaque("net.IP".into())),
+    ("null_type", Version(1, 0), || Type::Null),
+    ("optional_type", Version(1, 28), || Type::Optional(Arc::new(Type::Dyn))),
+    ("string", Version(1, 0), || Type::String),
+    ("type", Version(1, 0), || Type::Type(None)),
+    ("uint", Version(1, 0), || Type::Uint),
+];
+
+impl<'e> Environment<'e> {
+    /// The variable or type of a name; `locals` hide it, the last one first.
+    pub(super) fn identifier(&self, name: &str, locals: &[(Box<str>, Type)]) -> Option<Found> {
+        self.candidates(name, |candidate| {
+            let local = locals.iter().rev().find(|(known, _)| **known == *candidate);
+            let declared = || self.variables.iter().find(|(known, _)| **known == *candidate);
+            let kind = match local.or_else(declared) {
+                Some((_, ty)) => FoundKind::Variable(ty.clone()),
+                None => FoundKind::Type(self.type_named(candidate)?),
+            };
+            Some(Found { name: candidate.into(), kind })
+        })
+    }
+
+    pub(super) fn function(&self, name: &str) -> Option<&'e Function> {
+        let functions = self.functions;
+        self.candidates(name, |candidate| functions.get(candidate))
+    }
+
+    /// Whether any variable or type has a dotted name that begins with this one, so that a selection may be a name.
+    pub(super) fn may_qualify(&self, root: &str) -> bool {
+        let begins = |name: &str| {
+            name.strip_prefix(root.trim_start_matches('.')).is_some_and(|rest| rest.starts_with('.'))
+        };
+        !self.container.is_empty()
+            || TYPES.iter().any(|(name, ..)| begins(name))
+            || self.variables.iter().any(|(name, _)| begins(name))
+    }
+
+    fn type_named(&self, name: &str) -> Option<Type> {
+        let (_, since, ty) = TYPES.iter().find(|(known, ..)| *known == name)?;
+        (*since <= self.version).then(ty)
+    }
+
+    /// Tries a name in the container, in each namespace around it, and as it stands; an absolute name only so.
+    fn candidates<T>(&self, name: &str, mut find: impl FnMut(&str) -> Option<T>) -> Option<T> {
+        if let Some(absolute) = name.strip_prefix('.') {
+            return find(absolute);
+        }
+        let mut container = self.container;
+        while !container.is_empty() {
+            if let Some(found) = find(&format!("{container}.{name}")) {
+                return Some(found);
+            }
+            container = container.rsplit_once('.').map_or("", |(outer, _)| outer);
+        }
+        find(name)
+    }
+}
+
+/// The dotted name that an expression spells, if it is a name or a chain of selections from one.
+pub(super) fn qualified_name(ast: &Ast, id: ExprId) -> Option<String> {
+    let mut fields: Vec<&str> = Vec::new();
+    let mut at = id;
+    loop {
+        match ast.expr(at) {
+            Expr::Ident(name) => {
+                let mut text = name.to_string();
+                for field in fields.iter().rev() {
+                    text.push('.');
+                    text.push_str(field);
+                }
+                return Some(text);
+            }
+            Expr::Select { operand, field, test_only: false } => {
+                fields.push(field);
+                at = *operand;
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// The name at the root of a chain of selections.
+pub(super) fn root_name(ast: &Ast, id: ExprId) -> Option<&str> {
+    let mut at = id;
+    loop {
+        match ast.expr(at) {
+            Expr::Ident(name) => return Some(name),
+            Expr::Select { operand, test_only: false, .. } => at = *operand,
+            _ => return None,
+        }
+    }
+}

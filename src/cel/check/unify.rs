@@ -1,0 +1,205 @@
+//! Which types fit which, and what that says of types yet to be found. The rules are those of cel-go's
+//! `checker/types.go`: assignability is symmetric about `dyn`, a nullable type takes null, and the more general of two
+//! types wins.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::library::Signature;
+use crate::types::Type;
+
+/// What has been found out about type variables. A failed attempt leaves no trace.
+#[derive(Debug, Default)]
+pub(super) struct Unifier {
+    bindings: Vec<Option<Type>>,
+    /// Former bindings, for undoing; grows only while an attempt is being made.
+    trail: Vec<(u32, Option<Type>)>,
+}
+
+impl Unifier {
+    pub(super) fn fresh(&mut self) -> Type {
+        let number = u32::try_from(self.bindings.len()).unwrap_or(u32::MAX);
+        self.bindings.push(None);
+        Type::Var(number)
+    }
+
+    /// The parameters and the result of a signature, its type parameters made fresh variables.
+    pub(super) fn instantiate(&mut self, signature: &Signature) -> (Vec<Type>, Type) {
+        let mut names = HashMap::new();
+        let mut parameters = Vec::with_capacity(signature.parameters.len());
+        for parameter in &signature.parameters {
+            parameters.push(self.rename(parameter, &mut names));
+        }
+        let result = self.rename(&signature.result, &mut names);
+        (parameters, result)
+    }
+
+    fn rename(&mut self, ty: &Type, names: &mut HashMap<Arc<str>, Type>) -> Type {
+        if let Type::Param(name) = ty {
+            return names.entry(Arc::clone(name)).or_insert_with(|| self.fresh()).clone();
+        }
+        map_parts(ty, &mut |part| self.rename(part, names))
+    }
+
+    /// Whether a value of type `from` may stand where `to` is wanted; if so, what follows is remembered.
+    pub(super) fn assignable(&mut self, from: &Type, to: &Type) -> bool {
+        self.attempt(|this| this.fits(from, to))
+    }
+
+    pub(super) fn assignable_list(&mut self, from: &[&Type], to: &[Type]) -> bool {
+        from.len() == to.len() && self.attempt(|this| from.iter().zip(to).all(|(from, to)| this.fits(from, to)))
+    }
+
+    /// A type with every variable replaced by what it was found to be; the others remain, or are `dyn`.
+    pub(super) fn substitute(&self, ty: &Type, unknown_is_dyn: bool) -> Type {
+        match ty {
+            Type::Var(_) => match self.find(ty) {
+                Some(found) => self.substitute(found, unknown_is_dyn),
+                None if unknown_is_dyn => Type::Dyn,
+                None => ty.clone(),
+            },
+            Type::Param(_) if unknown_is_dyn => Type::Dyn,
+            ty => map_parts(ty, &mut |part| self.substitute(part, unknown_is_dyn)),
+        }
+    }
+
+    fn attempt(&mut self, fits: impl FnOnce(&mut Self) -> bool) -> bool {
+        let fit = fits(self);
+        while let Some((variable, former)) = self.trail.pop() {
+            if !fit && let Some(binding) = self.bindings.get_mut(variable as usize) {
+                *binding = former;
+            }
+        }
+        fit
+    }
+
+    fn find(&self, ty: &Type) -> Option<&Type> {
+        let Type::Var(variable) = ty else { return None };
+        self.bindings.get(*variable as usize)?.as_ref()
+    }
+
+    fn bind(&mut self, variable: &Type, ty: Type) {
+        if let Type::Var(number) = variable
+            && let Some(binding) = self.bindings.get_mut(*number as usize)
+        {
+            self.trail.push((*number, binding.replace(ty)));
+        }
+    }
+
+    fn fits(&mut self, from: &Type, to: &Type) -> bool {
+        if matches!(to, Type::Var(_)) {
+            let (valid, bound) = self.substitutes(from, to);
+            if valid || bound {
+                return valid;
+            }
+        }
+        if matches!(from, Type::Var(_)) {
+            return self.substitutes(to, from).0;
+        }
+        match (from, to) {
+            (Type::Dyn | Type::Error, _) | (_, Type::Dyn | Type::Error) => true,
+            (Type::Null, other) | (other, Type::Null) => takes_null(other),
+            (Type::Type(_), Type::Type(_)) => true,
+            (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => self.fits(a, b),
+            (Type::Map(k1, v1), Type::Map(k2, v2)) => self.fits(k1, k2) && self.fits(v1, v2),
+            (from, to) => same(from, to),
+        }
+    }
+
+    /// Whether `ty` may be what `variable` stands for, and whether something was known of it before.
+    fn substitutes(&mut self, ty: &Type, variable: &Type) -> (bool, bool) {
+        if ty == variable {
+            return (true, true);
+        }
+        if let Some(found) = self.find(variable).cloned() {
+            if same(ty, &found) {
+                return (true, true);
+            }
+            if !self.fits(ty, &found) {
+                return (false, true);
+            }
+            let general = if at_most_as_specific(ty, &found) { ty } else { &found };
+            if !self.occurs(variable, general) {
+                self.bind(variable, general.clone());
+            }
+            return (true, true);
+        }
+        if self.occurs(variable, ty) {
+            return (false, false);
+        }
+        self.bind(variable, ty.clone());
+        (true, false)
+    }
+
+    /// Whether a type contains a variable, which it then cannot be bound to.
+    fn occurs(&self, variable: &Type, within: &Type) -> bool {
+        if variable == within {
+            return true;
+        }
+        match within {
+            Type::Var(_) => self.find(within).is_some_and(|found| self.occurs(variable, found)),
+            Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => self.occurs(variable, inner),
+            Type::Map(key, value) => self.occurs(variable, key) || self.occurs(variable, value),
+            _ => false,
+        }
+    }
+}
+
+/// The more general of two types that fit each other.
+pub(super) fn most_general<'t>(a: &'t Type, b: &'t Type) -> &'t Type {
+    if at_most_as_specific(a, b) { a } else { b }
+}
+
+/// Whether two types are one, with objects told apart by name and a nullable primitive taken for the primitive.
+pub(super) fn same(a: &Type, b: &Type) -> bool {
+    match (a, b) {
+        (Type::Wrapper(a), b) => same(a, b),
+        (a, Type::Wrapper(b)) => same(a, b),
+        (Type::List(a), Type::List(b))
+        | (Type::Optional(a), Type::Optional(b))
+        | (Type::Type(Some(a)), Type::Type(Some(b))) => same(a, b),
+        (Type::Map(k1, v1), Type::Map(k2, v2)) => same(k1, k2) && same(v1, v2),
+        (Type::Object(a), Type::Object(b)) => Arc::ptr_eq(a, b) || a.name() == b.name(),
+        (a, b) => a == b,
+    }
+}
+
+/// Kubernetes' own types that cel-go holds for messages without fields, as opposed to abstract types.
+pub(super) fn is_message_without_fields(name: &str) -> bool {
+    name.starts_with("kubernetes.")
+}
+
+fn takes_null(ty: &Type) -> bool {
+    matches!(
+        ty,
+        Type::Null
+            | Type::Wrapper(_)
+            | Type::Optional(_)
+            | Type::Opaque(_)
+            | Type::Object(_)
+            | Type::Duration
+            | Type::Timestamp
+    )
+}
+
+fn at_most_as_specific(a: &Type, b: &Type) -> bool {
+    match (a, b) {
+        (Type::Dyn | Type::Var(_) | Type::Param(_), _) => true,
+        (_, Type::Dyn | Type::Var(_) | Type::Param(_)) => false,
+        (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => at_most_as_specific(a, b),
+        (Type::Map(k1, v1), Type::Map(k2, v2)) => at_most_as_specific(k1, k2) && at_most_as_specific(v1, v2),
+        (Type::Type(_), Type::Type(_)) => true,
+        (a, b) => same(a, b),
+    }
+}
+
+/// The type with its parts replaced.
+fn map_parts(ty: &Type, replace: &mut dyn FnMut(&Type) -> Type) -> Type {
+    match ty {
+        Type::List(item) => Type::List(Arc::new(replace(item))),
+        Type::Map(key, value) => Type::Map(Arc::new(replace(key)), Arc::new(replace(value))),
+        Type::Optional(inner) => Type::Optional(Arc::new(replace(inner))),
+        Type::Type(Some(named)) => Type::Type(Some(Arc::new(replace(named)))),
+        other => other.clone(),
+    }
+}

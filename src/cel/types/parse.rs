@@ -1,0 +1,63 @@
+//! Types from their text in CEL notation, as [`Type`]'s `Display` writes it.
+
+use std::sync::Arc;
+
+use super::Type;
+
+/// Reads a type: `int`, `list(string)`, `map(string, dyn)`, `optional_type(int)`, `wrapper(int)`, `net.IP`. A single
+/// capital is a type parameter; a dotted name whose last part has a capital is an opaque type. None for other texts.
+#[must_use]
+pub fn parse_type(text: &str) -> Option<Type> {
+    if let Some((name, arguments)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) {
+        return parameterised(name, &split_arguments(arguments));
+    }
+    Some(match text {
+        "int" => Type::Int,
+        "uint" => Type::Uint,
+        "double" => Type::Double,
+        "bool" => Type::Bool,
+        "string" => Type::String,
+        "bytes" => Type::Bytes,
+        "null" | "null_type" => Type::Null,
+        "duration" | "google.protobuf.Duration" => Type::Duration,
+        "timestamp" | "google.protobuf.Timestamp" => Type::Timestamp,
+        "dyn" | "any" => Type::Dyn,
+        "type" => Type::Type(None),
+        "list" => Type::List(Arc::new(Type::Dyn)),
+        "map" => Type::Map(Arc::new(Type::Dyn), Arc::new(Type::Dyn)),
+        "optional_type" => Type::Optional(Arc::new(Type::Dyn)),
+        _ if text.len() == 1 && text.bytes().all(|b| b.is_ascii_uppercase()) => Type::Param(text.into()),
+        _ if is_opaque_name(text) => Type::Opaque(text.into()),
+        _ => return None,
+    })
+}
+
+/// The arguments between commas that no bracket encloses.
+pub(crate) fn split_arguments(text: &str) -> Vec<&str> {
+    let mut depth = 0_i32;
+    let parts = text.split(move |c| {
+        match c {
+            '(' => depth = depth.saturating_add(1),
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+fn parameterised(name: &str, arguments: &[&str]) -> Option<Type> {
+    Some(match (name, arguments) {
+        ("list", [item]) => Type::List(Arc::new(parse_type(item)?)),
+        ("map", [key, value]) => Type::Map(Arc::new(parse_type(key)?), Arc::new(parse_type(value)?)),
+        ("type", [named]) => Type::Type(Some(Arc::new(parse_type(named)?))),
+        ("optional_type", [inner]) => Type::Optional(Arc::new(parse_type(inner)?)),
+        ("wrapper", [inner]) => Type::Wrapper(Arc::new(parse_type(inner)?)),
+        _ => return None,
+    })
+}
+
+/// The last part of a type's name has a capital, a namespace has none.
+fn is_opaque_name(text: &str) -> bool {
+    text.rsplit_once('.').is_some_and(|(_, last)| last.starts_with(|c: char| c.is_ascii_uppercase()))
+}
