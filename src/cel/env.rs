@@ -9,11 +9,13 @@
 
 use std::sync::Arc;
 
-use crate::check::CheckedAst;
+use crate::check::{self, CheckedAst};
 use crate::cost::Bounds;
 use crate::diagnostic::CompileError;
-use crate::library::Version;
+use crate::library::{Functions, Version};
 use crate::plan::{Program, ProgramError};
+use crate::source::Source;
+use crate::syntax::{self, macros};
 use crate::types::Type;
 
 /// Which set of libraries an environment offers.
@@ -36,15 +38,50 @@ pub struct Env {
 struct Inner {
     version: Version,
     mode: Mode,
+    /// What [`syntax::parse`] accepts here.
+    syntax: Arc<syntax::Options>,
+    functions: Arc<Functions>,
     /// In the order of their declaration, which numbers the slots of every program of this environment.
     variables: Arc<[(Box<str>, Type)]>,
+}
+
+/// The newest release whose libraries are known; stored expressions may use all of them.
+const NEWEST: Version = Version(1, 36);
+/// Releases that brought syntax and checks (apiserver `pkg/cel/environment/base.go`).
+const OPTIONALS: Version = Version(1, 28);
+const LITERALS_CHECKED: Version = Version(1, 29);
+const TWO_VARIABLES: Version = Version(1, 32);
+const LISTS: Version = Version(1, 34);
+
+fn syntax_options(version: Version) -> syntax::Options {
+    let sets = [
+        (Version(1, 0), macros::STANDARD),
+        (OPTIONALS, macros::OPTIONAL),
+        (TWO_VARIABLES, macros::TWO_VARIABLE),
+        (LISTS, macros::LISTS),
+    ];
+    syntax::Options {
+        optional_syntax: version >= OPTIONALS,
+        escaped_identifiers: false,
+        macros: sets
+            .into_iter()
+            .filter(|(since, _)| *since <= version)
+            .flat_map(|(_, macros)| macros)
+            .collect(),
+    }
 }
 
 impl Env {
     /// The environment of a Kubernetes release, without variables.
     #[must_use]
     pub fn kubernetes(version: Version, mode: Mode) -> Self {
-        Self { inner: Arc::new(Inner { version, mode, variables: Arc::new([]) }) }
+        let offered = match mode {
+            Mode::New => version,
+            Mode::Stored => version.max(NEWEST),
+        };
+        let functions = Arc::new(Functions::kubernetes(offered));
+        let syntax = Arc::new(syntax_options(offered));
+        Self { inner: Arc::new(Inner { version, mode, syntax, functions, variables: Arc::new([]) }) }
     }
 
     /// The same with one more variable; a variable of that name is replaced.
@@ -84,7 +121,18 @@ impl Env {
     ///
     /// Every finding of the parser or the checker, drawn as cel-go draws it.
     pub fn compile(&self, text: &str) -> Result<Checked, CompileError> {
-        Err(CompileError::new(&crate::source::Source::new(text), Vec::new()))
+        let source = Source::new(text);
+        let ast = syntax::parse(&source, &self.inner.syntax)?;
+        let environment = check::Environment {
+            functions: &self.inner.functions,
+            variables: &self.inner.variables,
+            container: "",
+            homogeneous_literals: true,
+            checked_literals: self.inner.version >= LITERALS_CHECKED,
+            version: self.inner.version,
+        };
+        let ast = check::check(&source, ast, &environment)?;
+        Ok(Checked { inner: Arc::new(CheckedInner { ast }) })
     }
 
     /// Resolves names, folds constants, compiles constant regular expressions.

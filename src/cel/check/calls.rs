@@ -116,7 +116,8 @@ impl Checker<'_, '_> {
     }
 
     fn no_overload(&mut self, id: ExprId, name: &str, types: &[Type], member: bool) {
-        let shown: Vec<String> = types.iter().map(|ty| self.unifier.substitute(ty, true).to_string()).collect();
+        let shown: Vec<String> =
+            types.iter().map(|ty| self.unifier.substitute(ty, true).to_string()).collect();
         let applied = match shown.split_first() {
             Some((receiver, args)) if member => format!("{receiver}.({})", args.join(", ")),
             _ => format!("({})", shown.join(", ")),

@@ -70,7 +70,11 @@ impl CheckedAst {
 /// # Errors
 ///
 /// Every mistake that the types show, in cel-go's words.
-pub fn check(source: &Source<'_>, ast: Ast, environment: &Environment<'_>) -> Result<CheckedAst, CompileError> {
+pub fn check(
+    source: &Source<'_>,
+    ast: Ast,
+    environment: &Environment<'_>,
+) -> Result<CheckedAst, CompileError> {
     let root = ast.root;
     let mut checker = Checker::new(*environment, *source, ast);
     checker.check(root);

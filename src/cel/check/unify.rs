@@ -47,7 +47,8 @@ impl Unifier {
     }
 
     pub(super) fn assignable_list(&mut self, from: &[&Type], to: &[Type]) -> bool {
-        from.len() == to.len() && self.attempt(|this| from.iter().zip(to).all(|(from, to)| this.fits(from, to)))
+        from.len() == to.len()
+            && self.attempt(|this| from.iter().zip(to).all(|(from, to)| this.fits(from, to)))
     }
 
     /// A type with every variable replaced by what it was found to be; the others remain, or are `dyn`.
@@ -138,7 +139,9 @@ impl Unifier {
         }
         match within {
             Type::Var(_) => self.find(within).is_some_and(|found| self.occurs(variable, found)),
-            Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => self.occurs(variable, inner),
+            Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => {
+                self.occurs(variable, inner)
+            }
             Type::Map(key, value) => self.occurs(variable, key) || self.occurs(variable, value),
             _ => false,
         }
