@@ -39,7 +39,6 @@ pub const STANDARD: &[Macro] = &[
         args: 2,
         expand: |e, s| quantify(e, s, Quantifier::ExistsOne),
     },
-    Macro { receiver: true, args: 2, expand: |e, s| quantify(e, s, Quantifier::ExistsOne) },
     Macro { name: "map", receiver: true, args: 2, expand: map },
     Macro { name: "map", receiver: true, args: 3, expand: map },
     Macro { name: "filter", receiver: true, args: 2, expand: filter },
