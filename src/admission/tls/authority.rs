@@ -26,7 +26,7 @@ const KEY_MODE: u32 = 0o600;
 /// Why there is no usable authority. Each message says what to do.
 #[derive(Debug, Error)]
 pub enum AuthorityError {
-    #[error("cannot write `{}`: {source}; choose another folder with --state-dir or make it writable", path.display())]
+    #[error("cannot write `{}`: {source}; make the folder writable, or choose another", path.display())]
     Write { path: PathBuf, source: io::Error },
     #[error("cannot read `{}`: {source}; make it readable, or delete ca.crt and ca.key there to have new ones made", path.display())]
     Read { path: PathBuf, source: io::Error },
@@ -196,7 +196,10 @@ impl Life {
 }
 
 /// Writes `text` for the owner alone: to a new file beside `path`, then renamed over it, so that a reader never sees half.
-fn write_private(path: &Path, text: &str) -> Result<(), AuthorityError> {
+///
+/// # Errors
+/// When the folder cannot be written.
+pub fn write_private(path: &Path, text: &str) -> Result<(), AuthorityError> {
     let fail = |source| AuthorityError::Write { path: path.to_owned(), source };
     let beside = path.with_extension("new");
     let mut file = OpenOptions::new()

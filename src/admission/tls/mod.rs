@@ -7,5 +7,5 @@ mod config;
 #[cfg(test)]
 mod tests;
 
-pub use authority::{Authority, AuthorityError, Identity};
+pub use authority::{Authority, AuthorityError, Identity, write_private};
 pub use config::{TlsConfigError, server_config};
