@@ -3,9 +3,18 @@
 //! A subcommand is an arguments struct and a function from it to an [`Exit`]. Results go to stdout, diagnostics to
 //! stderr; drawing them is the job of `render`. Nothing outside this module knows all parts of the program.
 
+mod certs;
+mod controllers;
 pub mod exit;
+mod gathering;
+mod kubeconfig;
+mod load;
+mod process;
+mod register;
 mod render;
+mod serve;
 mod test;
+mod webhook;
 
 use std::ffi::OsString;
 
@@ -25,6 +34,12 @@ pub struct Cli {
 enum Command {
     /// Run the declared test suites of policies and CRDs, offline
     Test(test::TestArgs),
+    /// Serve the policies as an admission webhook
+    Serve(serve::ServeArgs),
+    /// Run the controllers against a cluster
+    Controllers(controllers::ControllersArgs),
+    /// Make the certificates of a webhook that runs in a cluster
+    Certs(certs::CertsArgs),
 }
 
 /// Parses `args` (the program's name first) and runs the subcommand.
@@ -44,6 +59,9 @@ impl Cli {
     fn run(self) -> Exit {
         match self.command {
             Command::Test(args) => args.run(),
+            Command::Serve(args) => args.run(),
+            Command::Controllers(args) => args.run(),
+            Command::Certs(args) => args.run(),
         }
     }
 }

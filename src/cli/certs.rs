@@ -1,0 +1,78 @@
+//! `admit certs`: makes the serving certificate of a webhook that runs in a cluster.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+use time::OffsetDateTime;
+
+use super::Exit;
+use super::process::{Fault, fail};
+use crate::admission::tls::{Authority, write_private};
+
+/// Arguments of `admit certs`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  admit certs --out /tmp/admit-certs --service admit --namespace admit-system"
+)]
+pub(super) struct CertsArgs {
+    /// Folder for ca.crt, ca.key, tls.crt and tls.key; an authority that is there is used again
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// Name of the Service in front of the webhook
+    #[arg(long, default_value = "admit")]
+    service: String,
+
+    /// Namespace of that Service
+    #[arg(long, default_value = "admit-system")]
+    namespace: String,
+
+    /// Name of the ValidatingWebhookConfiguration that is to trust the certificate
+    #[arg(long, default_value = "admit")]
+    webhook: String,
+}
+
+impl CertsArgs {
+    pub(super) fn run(&self) -> Exit {
+        match self.make() {
+            Ok(text) => {
+                // The files are written; a closed stream only hides the hint.
+                let _ = io::stdout().write_all(text.as_bytes());
+                Exit::Expected
+            }
+            Err(fault) => fail(&fault),
+        }
+    }
+
+    fn make(&self) -> Result<String, Fault> {
+        let Self { out, service, namespace, webhook } = self;
+        let now = OffsetDateTime::now_utc();
+        let authority = Authority::open(out, now).map_err(Fault::usage)?;
+        let names = [
+            format!("{service}.{namespace}.svc"),
+            format!("{service}.{namespace}.svc.cluster.local"),
+            format!("{service}.{namespace}"),
+            service.clone(),
+        ];
+        let leaf = authority.issue_server(&names, now).map_err(Fault::usage)?;
+        let write = |name: &str, text: &str| write_private(&out.join(name), text).map_err(Fault::usage);
+        write("tls.crt", &leaf.certificate_pem)?;
+        write("tls.key", &leaf.key_pem)?;
+        let bundle = STANDARD.encode(authority.certificate_pem());
+        Ok(hints(out, namespace, webhook, &bundle))
+    }
+}
+
+/// What to do with the files, ready to be pasted.
+fn hints(out: &Path, namespace: &str, webhook: &str, bundle: &str) -> String {
+    let out = out.display();
+    format!(
+        "wrote {out}/tls.crt and {out}/tls.key; hand them to the cluster:\n\
+         kubectl -n {namespace} create secret tls admit-tls --cert {out}/tls.crt --key {out}/tls.key\n\
+         kubectl patch validatingwebhookconfiguration {webhook} --type=json \
+         -p='[{{\"op\":\"add\",\"path\":\"/webhooks/0/clientConfig/caBundle\",\"value\":\"{bundle}\"}}]'\n"
+    )
+}

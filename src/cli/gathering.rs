@@ -1,0 +1,66 @@
+//! The flags of data gathering, shared by the commands that run its controller.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use crate::controllers::datagather::{Settings, TokenSettings, UploadSettings};
+
+/// What was typed about data gathering.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Data gathering")]
+pub(super) struct GatheringArgs {
+    /// Folder for archives [default: archives in the state folder]
+    #[arg(long, value_name = "DIR")]
+    archive_dir: Option<PathBuf>,
+
+    /// Where archives are posted; without it they stay in the folder and DataUploaded is False
+    #[arg(long, value_name = "URL")]
+    upload_url: Option<String>,
+
+    /// File that holds the upload token [default: the pull secret of the cluster]
+    #[arg(long, value_name = "FILE", requires = "upload_url")]
+    upload_token_file: Option<PathBuf>,
+
+    /// PEM file of authorities to trust for uploads besides the system's
+    #[arg(long, value_name = "FILE", requires = "upload_url")]
+    upload_ca: Option<PathBuf>,
+
+    /// Id of the cluster [default: what the cluster says, else the uid of namespace kube-system]
+    #[arg(long, value_name = "ID")]
+    cluster_id: Option<String>,
+
+    /// Namespaces whose content may be read: those whose name starts so; empty for all
+    #[arg(long, value_name = "PREFIX", default_value = "kube-")]
+    namespace_prefix: String,
+
+    /// Obfuscate addresses and the base domain whatever a DataGather's dataPolicy says
+    #[arg(long)]
+    obfuscate_always: bool,
+}
+
+impl GatheringArgs {
+    /// What the flags mean; `archives` is where archives go when no flag says so.
+    pub(super) fn settings(&self, archives: &Path) -> Settings {
+        let Self {
+            archive_dir,
+            upload_url,
+            upload_token_file,
+            upload_ca,
+            cluster_id,
+            namespace_prefix,
+            obfuscate_always,
+        } = self;
+        let mut settings = Settings::new(archive_dir.as_deref().unwrap_or(archives));
+        settings.cluster_id.clone_from(cluster_id);
+        settings.namespace_prefix.clone_from(namespace_prefix);
+        settings.obfuscation.always = *obfuscate_always;
+        settings.upload = upload_url.as_ref().map(|url| {
+            let token = upload_token_file.clone().map_or(TokenSettings::PullSecret, TokenSettings::File);
+            let mut upload = UploadSettings::new(url.clone(), token);
+            upload.ca.clone_from(upload_ca);
+            upload
+        });
+        settings
+    }
+}

@@ -1,0 +1,51 @@
+//! The kubeconfig that `admit up` writes: one cluster, one administrator, everything inline.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::admission::tls::Identity;
+
+/// A kubeconfig for `server` (`https://127.0.0.1:6443`), which `ca_pem` vouches for, as `client`.
+pub(super) fn render(server: &str, ca_pem: &str, client: &Identity) -> String {
+    let ca = STANDARD.encode(ca_pem);
+    let certificate = STANDARD.encode(&client.certificate_pem);
+    let key = STANDARD.encode(&client.key_pem);
+    format!(
+        "apiVersion: v1
+kind: Config
+current-context: admit
+clusters:
+- name: admit
+  cluster:
+    server: {server}
+    certificate-authority-data: {ca}
+contexts:
+- name: admit
+  context:
+    cluster: admit
+    namespace: default
+    user: admin
+users:
+- name: admin
+  user:
+    client-certificate-data: {certificate}
+    client-key-data: {key}
+"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kube_client_reads_it() {
+        let client = Identity { certificate_pem: "cert".to_owned(), key_pem: "key".to_owned() };
+        let text = render("https://127.0.0.1:6443", "ca", &client);
+        let config: kube::config::Kubeconfig = kube::config::Kubeconfig::from_yaml(&text).unwrap();
+        assert_eq!(config.current_context.as_deref(), Some("admit"));
+        let cluster = config.clusters[0].cluster.as_ref().unwrap();
+        assert_eq!(cluster.server.as_deref(), Some("https://127.0.0.1:6443"));
+        assert_eq!(cluster.certificate_authority_data.as_deref(), Some("Y2E="));
+    }
+}

@@ -1,0 +1,97 @@
+//! What every long-running command shares: logging, the runtime, signals, and one line for what went wrong.
+
+use std::fmt;
+use std::future::Future;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+use super::Exit;
+use crate::telemetry::{self, LogFormat};
+
+/// Evaluation recurses as deep as the parser's limit allows; the blocking threads that run it get room for that.
+const THREAD_STACK: usize = 8 * 1024 * 1024;
+
+/// Why a command ends: the exit code and the line, or lines, for standard error.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) exit: Exit,
+    pub(super) message: String,
+}
+
+impl Fault {
+    /// Wrong usage, or surroundings that the user can mend.
+    pub(super) fn usage(message: impl fmt::Display) -> Self {
+        Self { exit: Exit::Usage, message: message.to_string() }
+    }
+
+    pub(super) fn internal(message: impl fmt::Display) -> Self {
+        Self { exit: Exit::Internal, message: message.to_string() }
+    }
+}
+
+/// Runs `main` on a runtime until it ends by itself or, after SIGINT or SIGTERM cancelled its token, has drained.
+pub(super) fn run<F>(format: LogFormat, main: impl FnOnce(CancellationToken) -> F) -> Exit
+where
+    F: Future<Output = Result<(), Fault>>,
+{
+    let outcome = telemetry::init(format).map_err(Fault::usage).and_then(|()| {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .thread_stack_size(THREAD_STACK)
+            .build()
+            .map_err(|error| Fault::internal(format!("cannot start the runtime: {error}")))?;
+        let outcome = runtime.block_on(async {
+            let shutdown = CancellationToken::new();
+            let signals = tokio::spawn(cancel_on_signal(shutdown.clone()));
+            let outcome = main(shutdown).await;
+            signals.abort();
+            outcome
+        });
+        // A blocking thread that still evaluates has nobody left to answer.
+        runtime.shutdown_background();
+        outcome
+    });
+    match outcome {
+        Ok(()) => Exit::Expected,
+        Err(fault) => fail(&fault),
+    }
+}
+
+/// Says what went wrong on standard error.
+pub(super) fn fail(fault: &Fault) -> Exit {
+    // A closed stream leaves nobody to tell, so the exit code alone speaks.
+    let _ = writeln!(io::stderr(), "admit: {}", fault.message);
+    fault.exit
+}
+
+/// A listener, or the line that tells what to do instead; `flag` names the option that moves it.
+pub(super) async fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Fault> {
+    TcpListener::bind(address).await.map_err(|error| {
+        let remedy = match error.kind() {
+            io::ErrorKind::AddrInUse => "stop what listens there, or choose another address",
+            _ => "choose another address",
+        };
+        Fault::usage(format!(
+            "cannot listen on {address}: {error}; {remedy} with {flag} (port 0 takes a free one)"
+        ))
+    })
+}
+
+async fn cancel_on_signal(shutdown: CancellationToken) {
+    let (Ok(mut terminate), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        tracing::warn!("cannot listen for signals: only killing ends this process");
+        return;
+    };
+    let name = tokio::select! {
+        _ = terminate.recv() => "SIGTERM",
+        _ = interrupt.recv() => "SIGINT",
+    };
+    tracing::info!(signal = name, "shutting down");
+    shutdown.cancel();
+}
