@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where and stop")]
 
 mod architecture;
+mod datagather;
 mod licences;
 mod repository;

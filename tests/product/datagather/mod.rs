@@ -1,0 +1,6 @@
+//! Data gathering: the plan as data, archives on disk, the upload protocol, whole runs.
+
+mod archive;
+mod plan;
+mod store;
+mod upload;

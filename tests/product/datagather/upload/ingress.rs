@@ -1,0 +1,206 @@
+//! A strict stand-in for the analysis service: HTTPS with a CA of its own, a multipart reader that takes nothing but
+//! what the real one documents, canned answers by path.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+
+/// What the service answers.
+pub(crate) struct Answers {
+    upload: (u16, Vec<(&'static str, String)>),
+    /// Answers to status questions, in turn; the last one repeats.
+    pub(crate) status: Vec<(u16, &'static str)>,
+    pub(crate) report: (u16, String),
+}
+
+impl Answers {
+    pub(crate) fn accept(request_id: &str) -> Self {
+        Self::upload(202, vec![("x-rh-insights-request-id", request_id.to_owned())])
+    }
+
+    pub(crate) fn refuse(status: u16) -> Self {
+        Self::upload(status, vec![])
+    }
+
+    pub(crate) fn redirect(to: &str) -> Self {
+        Self::upload(307, vec![("location", to.to_owned())])
+    }
+
+    fn upload(status: u16, headers: Vec<(&'static str, String)>) -> Self {
+        Self {
+            upload: (status, headers),
+            status: vec![(200, r#"{"status":"processed"}"#)],
+            report: (404, String::new()),
+        }
+    }
+}
+
+/// An upload as received.
+#[derive(Clone)]
+pub(crate) struct Received {
+    pub(crate) authorization: String,
+    pub(crate) user_agent: String,
+    pub(crate) parts: Vec<Part>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Part {
+    pub(crate) name: String,
+    pub(crate) file_name: String,
+    pub(crate) content_type: String,
+    pub(crate) content: Vec<u8>,
+}
+
+struct Shared {
+    answers: Answers,
+    uploads: Vec<Received>,
+    asked: usize,
+}
+
+pub(crate) struct FakeIngress {
+    pub(crate) upload_url: String,
+    pub(crate) ca_pem: String,
+    shared: Arc<Mutex<Shared>>,
+    server: JoinHandle<()>,
+}
+
+impl Drop for FakeIngress {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+impl FakeIngress {
+    pub(crate) async fn start(answers: Answers) -> Self {
+        let (ca_pem, acceptor) = tls();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let shared = Arc::new(Mutex::new(Shared { answers, uploads: Vec::new(), asked: 0 }));
+        let server = tokio::spawn(serve(listener, acceptor, Arc::clone(&shared)));
+        let upload_url = format!("https://127.0.0.1:{port}/api/ingress/v1/upload");
+        Self { upload_url, ca_pem, shared, server }
+    }
+
+    pub(crate) fn uploads(&self) -> Vec<Received> {
+        self.shared.lock().unwrap().uploads.clone()
+    }
+}
+
+async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Mutex<Shared>>) {
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        // A client that does not trust us ends the handshake; that is its right.
+        let Ok(stream) = acceptor.accept(stream).await else { continue };
+        let shared = Arc::clone(&shared);
+        let service = service_fn(move |request| answer(request, Arc::clone(&shared)));
+        let connection =
+            hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+        let _ = connection.await;
+    }
+}
+
+async fn answer(
+    request: Request<Incoming>,
+    shared: Arc<Mutex<Shared>>,
+) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.unwrap().to_bytes();
+    let header = |name: &str| head.headers.get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
+    let mut shared = shared.lock().unwrap();
+    let path = head.uri.path().to_owned();
+    let base = "/api/insights-results-aggregator/v2/cluster/c-1/request/";
+    if head.method == "POST" && path == "/api/ingress/v1/upload" {
+        shared.uploads.push(Received {
+            authorization: header("authorization"),
+            user_agent: header("user-agent"),
+            parts: parts(&header("content-type"), &body),
+        });
+        let mut response = Response::builder().status(shared.answers.upload.0);
+        for (name, value) in &shared.answers.upload.1 {
+            response = response.header(
+                *name,
+                http::HeaderValue::from_bytes(value.as_bytes()).unwrap_or(http::HeaderValue::from_static("")),
+            );
+        }
+        return Ok(response.body(Full::from("no thanks")).unwrap());
+    }
+    let (status, text) = match path.strip_prefix(base).and_then(|rest| rest.split_once('/')) {
+        Some((_, "status")) => {
+            let turn = shared.asked.min(shared.answers.status.len() - 1);
+            shared.asked += 1;
+            let (status, text) = shared.answers.status[turn];
+            (status, text.to_owned())
+        }
+        Some((_, "report")) => shared.answers.report.clone(),
+        _ => panic!("unexpected request: {} {path}", head.method),
+    };
+    Ok(Response::builder().status(status).body(Full::from(text)).unwrap())
+}
+
+/// Parses multipart/form-data as RFC 7578 writes it, with exactly the two headers a part must have.
+fn parts(content_type: &str, body: &[u8]) -> Vec<Part> {
+    let boundary = content_type.strip_prefix("multipart/form-data; boundary=").unwrap();
+    assert!((1..=70).contains(&boundary.len()) && boundary.chars().all(|c| c.is_ascii_alphanumeric()));
+    let opening = format!("--{boundary}\r\n");
+    let between = format!("\r\n--{boundary}");
+    let mut rest = body.strip_prefix(opening.as_bytes()).unwrap();
+    let mut parts = Vec::new();
+    loop {
+        let end = find(rest, between.as_bytes()).unwrap();
+        parts.push(part(&rest[..end]));
+        rest = &rest[end + between.len()..];
+        if rest == b"--\r\n" {
+            return parts;
+        }
+        rest = rest.strip_prefix(b"\r\n").unwrap();
+    }
+}
+
+fn part(bytes: &[u8]) -> Part {
+    let split = find(bytes, b"\r\n\r\n").unwrap();
+    let head = std::str::from_utf8(&bytes[..split]).unwrap();
+    let (disposition, kind) = head.split_once("\r\n").unwrap();
+    let disposition = disposition.strip_prefix("Content-Disposition: form-data; name=\"").unwrap();
+    let (name, file) = disposition.split_once("\"; filename=\"").unwrap();
+    Part {
+        name: name.to_owned(),
+        file_name: file.strip_suffix('"').unwrap().to_owned(),
+        content_type: kind.strip_prefix("Content-Type: ").unwrap().to_owned(),
+        content: bytes[split + 4..].to_vec(),
+    }
+}
+
+fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    bytes.windows(needle.len()).position(|window| window == needle)
+}
+
+fn tls() -> (String, TlsAcceptor) {
+    let ca_key = KeyPair::generate().unwrap();
+    let mut ca = CertificateParams::new(Vec::new()).unwrap();
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca_certificate = ca.self_signed(&ca_key).unwrap();
+    let issuer = Issuer::new(ca, ca_key);
+    let key = KeyPair::generate().unwrap();
+    let leaf =
+        CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![leaf.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
+        .unwrap();
+    (ca_certificate.pem(), TlsAcceptor::from(Arc::new(config)))
+}
