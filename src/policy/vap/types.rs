@@ -92,6 +92,7 @@ pub(super) fn shown(ty: &Type) -> String {
         Type::Optional(inner) => format!("optional_type({})", shown(inner)),
         Type::Wrapper(inner) => format!("wrapper({})", shown(inner)),
         Type::Opaque(name) | Type::Param(name) => name.to_string(),
+        Type::Var(_) => ty.to_string(),
         Type::Object(decl) => match &decl.kind {
             DeclKind::Object { name, .. } => name.to_string(),
             DeclKind::Scalar(_) | DeclKind::List { .. } | DeclKind::Map { .. } => "dyn".to_owned(),
@@ -123,7 +124,8 @@ fn declared_as(ty: &Type) -> DeclType {
         | Type::Wrapper(_)
         | Type::Opaque(_)
         | Type::Object(_)
-        | Type::Param(_) => scalar(Type::Dyn),
+        | Type::Param(_)
+        | Type::Var(_) => scalar(Type::Dyn),
     }
 }
 
