@@ -31,6 +31,11 @@ pub fn dns1123_label(text: &str) -> Vec<String> {
 pub fn dns1123_subdomain(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
     at_most(text, 253, &mut problems);
+    subdomain_form(text, &mut problems);
+    problems
+}
+
+fn subdomain_form(text: &str, problems: &mut Vec<String>) {
     if !is_dns_subdomain(text) {
         problems.push(regex_problem(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
@@ -39,7 +44,6 @@ pub fn dns1123_subdomain(text: &str) -> Vec<String> {
             "'example.com', ",
         ));
     }
-    problems
 }
 
 /// A DNS label as RFC 1035 has it: it starts with a letter.
@@ -87,7 +91,7 @@ pub fn label_key(text: &str) -> Vec<String> {
     if name.is_empty() {
         problems.push("name part must be non-empty".to_owned());
     } else if name.len() > 63 {
-        problems.push("name part must be no more than 63 characters".to_owned());
+        problems.push("name part must be no more than 63 bytes".to_owned());
     }
     if !is_label_name(name) {
         problems.push(format!("name part {}", regex_problem(PROBLEM, LABEL_KEY, EXAMPLES)));
@@ -99,7 +103,7 @@ pub fn label_key(text: &str) -> Vec<String> {
 #[must_use]
 pub fn label_value(text: &str) -> Vec<String> {
     let mut problems = Vec::new();
-    at_most(text, 63, &mut problems);
+    at_most_bytes(text, 63, &mut problems);
     if !text.is_empty() && !is_label_name(text) {
         problems.push(regex_problem(
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
@@ -142,6 +146,13 @@ fn mask_trailing_dash(text: &str) -> String {
 fn at_most(text: &str, length: usize, problems: &mut Vec<String>) {
     if text.len() > length {
         problems.push(format!("must be no more than {length} characters"));
+    }
+}
+
+/// The newer checks of label keys and values say what they count.
+fn at_most_bytes(text: &str, length: usize, problems: &mut Vec<String>) {
+    if text.len() > length {
+        problems.push(format!("must be no more than {length} bytes"));
     }
 }
 

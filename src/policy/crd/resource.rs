@@ -11,6 +11,9 @@ use crate::schema::correlate::Correlated;
 use crate::schema::metadata::{self, Malformed};
 use crate::schema::{self, Schema, list_type, validate};
 
+const RULES_NOT_CHECKED: &str = "some validation rules were not checked because the object was invalid; correct the \
+                                 existing errors to complete validation";
+
 /// A compiled version of a definition.
 #[derive(Debug)]
 pub struct CrdVersion {
@@ -110,6 +113,10 @@ impl CrdVersion {
             metadata::validate(new, &self.schema, &Path::Nil, false, &mut errors);
         }
         errors.extend(self.duplicates(new, old));
+        if self.schema.has_rules() && options.earlier.iter().chain(&errors).any(|error| error.kind.blocks_rules()) {
+            errors.push(FieldError::invalid(Path::Nil, Value::Null, RULES_NOT_CHECKED));
+            return Validation { errors, warnings: Vec::new() };
+        }
         Validation { errors, warnings: Vec::new() }
     }
 

@@ -198,6 +198,15 @@ impl Schema {
         !matches!(self.map_type, Some(MapType::Other(_)))
     }
 
+    /// Whether there are rules in the node or below it; those under `allOf` count only beside others.
+    #[must_use]
+    pub fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+            || self.items.as_deref().is_some_and(Self::has_rules)
+            || self.additional_schema().is_some_and(Self::has_rules)
+            || self.properties.values().any(Self::has_rules)
+    }
+
     /// The node's type as error messages print it; empty where none is given.
     #[must_use]
     pub fn type_text(&self) -> &str {

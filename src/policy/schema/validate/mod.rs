@@ -221,7 +221,7 @@ impl Node<'_> {
         let format = self.schema.checks.format.as_deref()?;
         let single = if self.schema.int_or_string { None } else { self.schema.schema_type.as_ref() };
         let checked = match single {
-            None | Some(SchemaType::String) => format::is_supported(format),
+            None | Some(SchemaType::String) => format::is_known(format),
             Some(SchemaType::Integer) => matches!(format, "int32" | "int64"),
             Some(SchemaType::Number) => matches!(format, "float" | "double"),
             Some(SchemaType::Object | SchemaType::Array | SchemaType::Boolean | SchemaType::Other(_)) => {

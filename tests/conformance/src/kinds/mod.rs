@@ -1,5 +1,7 @@
 //! The kinds of corpora: how each is recognised, and what its cases ask.
 
+mod crd_matrix;
+
 use crate::corpus::{CorpusError, Folder};
 use crate::report::Check;
 
@@ -17,7 +19,7 @@ pub(crate) struct Kind {
 }
 
 /// In order of precedence: the first that recognises a folder runs it.
-const KINDS: &[Kind] = &[];
+const KINDS: &[Kind] = &[crd_matrix::KIND];
 
 pub(crate) fn of(folder: &Folder) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| (kind.recognises)(folder))

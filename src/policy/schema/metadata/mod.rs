@@ -1,15 +1,15 @@
 //! ObjectMeta and TypeMeta of the root and of embedded resources: read as the API server's types would be, unknown
 //! fields dropped and named, values validated.
 
+mod validate;
+
 use serde_json::{Map, Value};
+
+pub use validate::{validate, validate_object_meta};
 
 use super::Schema;
 use crate::error::FieldError;
-use crate::names;
 use crate::path::Path;
-
-/// Bytes that the keys and values of all annotations may have together.
-const MAX_ANNOTATIONS: usize = 262_144;
 
 /// What a field of ObjectMeta holds.
 #[derive(Clone, Copy)]
@@ -253,180 +253,4 @@ const fn kind_of(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
-}
-
-/// Validates apiVersion, kind and metadata of every embedded resource, and of the document itself where `root`.
-pub fn validate(value: &Value, schema: &Schema, path: &Path<'_>, root: bool, errors: &mut Vec<FieldError>) {
-    match value {
-        Value::Object(map) => {
-            if root || schema.embedded_resource {
-                embedded_resource(map, path, errors);
-            }
-            for (key, child) in map {
-                if let Some(property) = schema.properties.get(key.as_str()) {
-                    validate(child, property, &path.child(key), false, errors);
-                } else if let Some(entry) = schema.additional_schema() {
-                    validate(child, entry, &path.key(key), false, errors);
-                }
-            }
-        }
-        Value::Array(items) => {
-            if let Some(item_schema) = &schema.items {
-                for (i, item) in items.iter().enumerate() {
-                    validate(item, item_schema, &path.index(i), false, errors);
-                }
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-fn embedded_resource(map: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    for key in ["apiVersion", "kind"] {
-        let at = path.child(key);
-        match map.get(key) {
-            None => errors.push(FieldError::required(at, "")),
-            Some(Value::String(text)) if text.is_empty() => {
-                errors.push(FieldError::invalid(at, "", "must not be empty"));
-            }
-            Some(Value::String(text)) if key == "apiVersion" => {
-                if text.matches('/').count() > 1 {
-                    let detail = format!("unexpected GroupVersion string: {text}");
-                    errors.push(FieldError::invalid(at, text.as_str(), detail));
-                }
-            }
-            Some(Value::String(text)) => {
-                let problems = names::dns1035_label(&text.to_lowercase());
-                if !problems.is_empty() {
-                    let detail =
-                        format!("may have mixed case, but should otherwise match: {}", problems.join(","));
-                    errors.push(FieldError::invalid(at, text.as_str(), detail));
-                }
-            }
-            Some(value) => errors.push(FieldError::invalid(at, value, "must be a string")),
-        }
-    }
-    let at = path.child("metadata");
-    match map.get("metadata") {
-        None => {}
-        Some(value) => match check_shape(value, OBJECT_META, "ObjectMeta") {
-            Err(detail) => errors.push(FieldError::invalid(at, value, detail)),
-            Ok(()) => {
-                let empty = Map::new();
-                let fields = value.as_object().unwrap_or(&empty);
-                let namespaced = !text(fields, "namespace").is_empty();
-                names_of_embedded(fields, &at, errors);
-                validate_object_meta(fields, namespaced, &at, errors);
-            }
-        },
-    }
-}
-
-fn names_of_embedded(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    for (key, prefix) in [("generateName", true), ("name", false)] {
-        let name = text(fields, key);
-        for problem in names::path_segment(name, prefix) {
-            errors.push(FieldError::invalid(path.child(key), name, problem));
-        }
-    }
-}
-
-/// The checks of ObjectMeta that hold for every kind: all but those of the name, which each kind has of its own.
-pub fn validate_object_meta(
-    fields: &Map<String, Value>,
-    namespaced: bool,
-    path: &Path<'_>,
-    errors: &mut Vec<FieldError>,
-) {
-    let namespace = text(fields, "namespace");
-    let at = path.child("namespace");
-    match (namespaced, namespace) {
-        (true, "") => errors.push(FieldError::required(at, "")),
-        (false, "") => {}
-        (false, _) => errors.push(FieldError::forbidden(at, "not allowed on this type")),
-        (true, namespace) => {
-            let problems = names::dns1123_label(namespace);
-            errors.extend(problems.into_iter().map(|problem| FieldError::invalid(at, namespace, problem)));
-        }
-    }
-    if let Some(generation) =
-        fields.get("generation").and_then(Value::as_i64).filter(|generation| *generation < 0)
-    {
-        let detail = "must be greater than or equal to 0";
-        errors.push(FieldError::invalid(path.child("generation"), generation, detail));
-    }
-    for (key, value) in entries(fields, "labels") {
-        let at = path.child("labels");
-        errors.extend(names::label_key(key).into_iter().map(|problem| FieldError::invalid(at, key, problem)));
-        errors.extend(
-            names::label_value(value).into_iter().map(|problem| FieldError::invalid(at, value, problem)),
-        );
-    }
-    let at = path.child("annotations");
-    let mut size = 0_usize;
-    for (key, value) in entries(fields, "annotations") {
-        let problems = names::label_key(&key.to_lowercase());
-        errors.extend(problems.into_iter().map(|problem| FieldError::invalid(at, key, problem)));
-        size = size.saturating_add(key.len()).saturating_add(value.len());
-    }
-    if size > MAX_ANNOTATIONS {
-        errors.push(FieldError::too_long(at, 262_144));
-    }
-    owner_references(fields, &path.child("ownerReferences"), errors);
-    finalizers(fields, &path.child("finalizers"), errors);
-}
-
-fn owner_references(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    let Some(references) = fields.get("ownerReferences").and_then(Value::as_array) else { return };
-    let mut controller: Option<String> = None;
-    for (i, reference) in references.iter().enumerate() {
-        let empty = Map::new();
-        let reference = reference.as_object().unwrap_or(&empty);
-        let at = path.index(i);
-        for key in ["apiVersion", "kind", "name", "uid"] {
-            if text(reference, key).is_empty() {
-                errors.push(FieldError::required(at.child(key), "must not be empty"));
-            }
-        }
-        let api_version = text(reference, "apiVersion");
-        if !api_version.is_empty() && (api_version.matches('/').count() > 1 || api_version.ends_with('/')) {
-            let detail = "must be <group>/<version> or <version>";
-            errors.push(FieldError::invalid(at.child("apiVersion"), api_version, detail));
-        }
-        if reference.get("controller") == Some(&Value::Bool(true)) {
-            let name = format!("{}/{}", text(reference, "kind"), text(reference, "name"));
-            match &controller {
-                None => controller = Some(name),
-                Some(first) => {
-                    let detail = format!(
-                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} \
-                         and {name}"
-                    );
-                    errors.push(FieldError::invalid(path, Value::Array(references.clone()), detail));
-                }
-            }
-        }
-    }
-}
-
-fn finalizers(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    let Some(finalizers) = fields.get("finalizers").and_then(Value::as_array) else { return };
-    let texts = || finalizers.iter().filter_map(Value::as_str);
-    for name in texts() {
-        let problems = names::label_key(name);
-        errors.extend(problems.into_iter().map(|problem| FieldError::invalid(path, name, problem)));
-    }
-    if texts().any(|name| name == "orphan") && texts().any(|name| name == "foregroundDeletion") {
-        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
-        errors.push(FieldError::invalid(path, Value::Array(finalizers.clone()), detail));
-    }
-}
-
-fn text<'m>(fields: &'m Map<String, Value>, key: &str) -> &'m str {
-    fields.get(key).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn entries<'m>(fields: &'m Map<String, Value>, key: &str) -> impl Iterator<Item = (&'m str, &'m str)> {
-    let map = fields.get(key).and_then(Value::as_object);
-    map.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
 }

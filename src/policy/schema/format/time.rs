@@ -1,0 +1,128 @@
+//! Dates, instants, durations.
+
+/// `2006-01-02`, a day that exists.
+pub(super) fn is_date(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let shaped = bytes.len() == 10
+        && bytes.iter().enumerate().all(|(i, b)| if i == 4 || i == 7 { *b == b'-' } else { b.is_ascii_digit() });
+    let number = |range: std::ops::Range<usize>| text.get(range).and_then(|digits| digits.parse::<i16>().ok());
+    let (Some(year), Some(month), Some(day)) = (number(0..4), number(5..7), number(8..10)) else { return false };
+    let (Ok(month), Ok(day)) = (i8::try_from(month), i8::try_from(day)) else { return false };
+    shaped && jiff::civil::Date::new(year, month, day).is_ok()
+}
+
+/// A date, `T`, and a time with a zone. Hours, minutes and seconds are bounded as text is; what follows a second `T`
+/// is not looked at.
+pub(super) fn is_date_time(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let mut parts = text.split('t');
+    let (Some(date), Some(time)) = (parts.next(), parts.next()) else { return false };
+    is_date(date) && is_time(time)
+}
+
+fn is_time(text: &str) -> bool {
+    let Some((clock, rest)) = text.split_at_checked(8) else { return false };
+    let mut fields = clock.split(':');
+    let mut up_to = |max: &str| {
+        fields.next().is_some_and(|pair| pair.len() == 2 && pair.bytes().all(|b| b.is_ascii_digit()) && pair <= max)
+    };
+    let bounded = up_to("23") && up_to("59") && up_to("59") && fields.next().is_none();
+    bounded && (is_zone(rest) || fraction_end(rest).is_some_and(is_zone))
+}
+
+/// What follows a fraction: any one character, then digits.
+fn fraction_end(text: &str) -> Option<&str> {
+    let mut chars = text.chars();
+    chars.next().filter(|c| *c != '\n')?;
+    let rest = chars.as_str();
+    let end = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    (end.len() < rest.len()).then_some(end)
+}
+
+fn is_zone(text: &str) -> bool {
+    let offset = text.strip_prefix(['+', '-']).unwrap_or_default();
+    text == "z"
+        || (offset.len() == 5
+            && offset.bytes().enumerate().all(|(i, b)| if i == 2 { b == b':' } else { b.is_ascii_digit() }))
+}
+
+/// A duration of Go, or one that has a number with a unit of Scala somewhere.
+pub(super) fn is_duration(text: &str) -> bool {
+    is_go_duration(text) || has_scala_duration(text)
+}
+
+fn is_go_duration(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if unsigned == "0" {
+        return true;
+    }
+    let mut rest = unsigned;
+    let mut nanoseconds = 0_f64;
+    while !rest.is_empty() {
+        let Some((amount, tail)) = leading_number(rest) else { return false };
+        let unit_end = tail.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(tail.len());
+        let Some((unit, tail)) = tail.split_at_checked(unit_end) else { return false };
+        let Some(size) = go_unit(unit) else { return false };
+        nanoseconds += amount * size;
+        rest = tail;
+    }
+    // Go counts in 64 bits; beyond, the text is refused.
+    !unsigned.is_empty() && nanoseconds <= 9_223_372_036_854_775_808.0
+}
+
+/// Digits with or without a point; at least one digit.
+fn leading_number(text: &str) -> Option<(f64, &str)> {
+    let end = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, rest) = text.split_at_checked(end)?;
+    let has_digit = number.bytes().any(|b| b.is_ascii_digit());
+    let number = (has_digit && number.matches('.').count() <= 1).then_some(number)?;
+    Some((format!("0{number}").parse().ok()?, rest))
+}
+
+fn go_unit(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ns" => 1.0,
+        "us" | "\u{b5}s" | "\u{3bc}s" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "m" => 60e9,
+        "h" => 3600e9,
+        _ => return None,
+    })
+}
+
+/// Short names in full; a long name also as the beginning of the unit: `3 seconds`.
+const SCALA_UNITS: [(&[&str], &str); 8] = [
+    (&["ns"], "nano"),
+    (&["us", "\u{b5}s"], "micro"),
+    (&["ms"], "milli"),
+    (&["s"], "sec"),
+    (&["m"], "min"),
+    (&["h", "hr"], "hour"),
+    (&["d"], "day"),
+    (&["w", "wk"], "week"),
+];
+
+fn has_scala_duration(text: &str) -> bool {
+    let mut rest = text;
+    let mut found = false;
+    while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+        let from = rest.get(start..).unwrap_or_default();
+        let end = from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len());
+        let Some((digits, tail)) = from.split_at_checked(end) else { return false };
+        let unit_text = tail.trim_start_matches(['\t', '\n', '\x0c', '\r', ' ']);
+        let unit_end = unit_text.find(|c: char| !(c.is_ascii_alphabetic() || c == '\u{b5}')).unwrap_or(unit_text.len());
+        let (unit, after) = unit_text.split_at_checked(unit_end).unwrap_or_default();
+        if unit.is_empty() {
+            rest = tail;
+            continue;
+        }
+        if digits.parse::<i64>().is_err() {
+            return false;
+        }
+        let unit = unit.to_lowercase();
+        found |= SCALA_UNITS.iter().any(|(short, long)| short.contains(&unit.as_str()) || unit.starts_with(long));
+        rest = after;
+    }
+    found
+}

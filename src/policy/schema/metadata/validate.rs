@@ -1,0 +1,218 @@
+//! The values of TypeMeta and ObjectMeta, with the sentences of apimachinery's `pkg/api/validation`.
+
+use serde_json::{Map, Value};
+
+use super::{OBJECT_META, check_shape};
+use crate::error::{BadValue, FieldError};
+use crate::go_text;
+use crate::names;
+use crate::path::Path;
+use crate::schema::Schema;
+
+/// Bytes that the keys and values of all annotations may have together.
+const MAX_ANNOTATIONS: usize = 262_144;
+
+/// Validates apiVersion, kind and metadata of every embedded resource, and of the document itself where `root`.
+pub fn validate(value: &Value, schema: &Schema, path: &Path<'_>, root: bool, errors: &mut Vec<FieldError>) {
+    match value {
+        Value::Object(map) => {
+            if root || schema.embedded_resource {
+                embedded_resource(map, path, errors);
+            }
+            for (key, child) in map {
+                if let Some(property) = schema.properties.get(key.as_str()) {
+                    validate(child, property, &path.child(key), false, errors);
+                } else if let Some(entry) = schema.additional_schema() {
+                    validate(child, entry, &path.key(key), false, errors);
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(item_schema) = &schema.items {
+                for (i, item) in items.iter().enumerate() {
+                    validate(item, item_schema, &path.index(i), false, errors);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn embedded_resource(map: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    for key in ["apiVersion", "kind"] {
+        let at = path.child(key);
+        match map.get(key) {
+            None => errors.push(FieldError::required(at, "")),
+            Some(Value::String(text)) if text.is_empty() => {
+                errors.push(FieldError::invalid(at, "", "must not be empty"));
+            }
+            Some(Value::String(text)) if key == "apiVersion" => {
+                if text.matches('/').count() > 1 {
+                    let detail = format!("unexpected GroupVersion string: {text}");
+                    errors.push(FieldError::invalid(at, text.as_str(), detail));
+                }
+            }
+            Some(Value::String(text)) => {
+                let problems = names::dns1035_label(&text.to_lowercase());
+                if !problems.is_empty() {
+                    let detail =
+                        format!("may have mixed case, but should otherwise match: {}", problems.join(","));
+                    errors.push(FieldError::invalid(at, text.as_str(), detail));
+                }
+            }
+            Some(value) => errors.push(FieldError::invalid(at, value, "must be a string")),
+        }
+    }
+    let at = path.child("metadata");
+    match map.get("metadata") {
+        None => {}
+        Some(value) => match check_shape(value, OBJECT_META, "ObjectMeta") {
+            Err(detail) => errors.push(FieldError::invalid(at, value, detail)),
+            Ok(()) => {
+                let empty = Map::new();
+                let fields = value.as_object().unwrap_or(&empty);
+                let namespaced = !text(fields, "namespace").is_empty();
+                names_of_embedded(fields, &at, errors);
+                validate_object_meta(fields, namespaced, &at, errors);
+            }
+        },
+    }
+}
+
+fn names_of_embedded(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    for (key, prefix) in [("generateName", true), ("name", false)] {
+        let name = text(fields, key);
+        for problem in names::path_segment(name, prefix) {
+            errors.push(FieldError::invalid(path.child(key), name, problem));
+        }
+    }
+}
+
+/// The checks of ObjectMeta that hold for every kind: all but those of the name, which each kind has of its own.
+pub fn validate_object_meta(
+    fields: &Map<String, Value>,
+    namespaced: bool,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    let namespace = text(fields, "namespace");
+    let at = path.child("namespace");
+    match (namespaced, namespace) {
+        (true, "") => errors.push(FieldError::required(at, "")),
+        (false, "") => {}
+        (false, _) => errors.push(FieldError::forbidden(at, "not allowed on this type")),
+        (true, namespace) => {
+            let problems = names::dns1123_label(namespace);
+            errors.extend(problems.into_iter().map(|problem| FieldError::invalid(at, namespace, problem)));
+        }
+    }
+    if let Some(generation) =
+        fields.get("generation").and_then(Value::as_i64).filter(|generation| *generation < 0)
+    {
+        let detail = "must be greater than or equal to 0";
+        errors.push(FieldError::invalid(path.child("generation"), generation, detail));
+    }
+    for (key, value) in entries(fields, "labels") {
+        let at = path.child("labels");
+        errors.extend(names::label_key(key).into_iter().map(|problem| FieldError::invalid(at, key, problem)));
+        errors.extend(
+            names::label_value(value).into_iter().map(|problem| FieldError::invalid(at, value, problem)),
+        );
+    }
+    let at = path.child("annotations");
+    let mut size = 0_usize;
+    for (key, value) in entries(fields, "annotations") {
+        let problems = names::label_key(&key.to_lowercase());
+        errors.extend(problems.into_iter().map(|problem| FieldError::invalid(at, key, problem)));
+        size = size.saturating_add(key.len()).saturating_add(value.len());
+    }
+    if size > MAX_ANNOTATIONS {
+        errors.push(FieldError::too_long(at, 262_144));
+    }
+    owner_references(fields, &path.child("ownerReferences"), errors);
+    finalizers(fields, &path.child("finalizers"), errors);
+}
+
+fn owner_references(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let Some(references) = fields.get("ownerReferences").and_then(Value::as_array) else { return };
+    let mut controller: Option<String> = None;
+    for reference in references {
+        let empty = Map::new();
+        let reference = reference.as_object().unwrap_or(&empty);
+        owner_reference(reference, path, errors);
+        if reference.get("controller") == Some(&Value::Bool(true)) {
+            let name = format!("{}/{}", text(reference, "kind"), text(reference, "name"));
+            match &controller {
+                None => controller = Some(name),
+                Some(first) => {
+                    let detail = format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} \
+                         and {name}"
+                    );
+                    let all: Vec<_> = references.iter().filter_map(Value::as_object).map(struct_json).collect();
+                    let shown = BadValue::Verbatim(format!("[{}]", all.join(",")));
+                    errors.push(FieldError::invalid(path, shown, detail));
+                }
+            }
+        }
+    }
+}
+
+fn owner_reference(reference: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let api_version = text(reference, "apiVersion");
+    let version = match api_version.split_once('/') {
+        None => api_version,
+        Some((_, version)) if version.contains('/') => "",
+        Some((_, version)) => version,
+    };
+    if version.is_empty() {
+        let detail = "version must not be empty";
+        errors.push(FieldError::invalid(path.child("apiVersion"), api_version, detail));
+    }
+    for key in ["kind", "name", "uid"] {
+        if text(reference, key).is_empty() {
+            errors.push(FieldError::invalid(path.child(key), "", "must not be empty"));
+        }
+    }
+    if api_version == "v1" && text(reference, "kind") == "Event" {
+        let shown = BadValue::Verbatim(struct_json(reference));
+        errors.push(FieldError::invalid(path, shown, "/v1, Kind=Event is disallowed from being an owner"));
+    }
+}
+
+/// An owner reference as Go marshals it: fields in the order of their declaration.
+fn struct_json(reference: &Map<String, Value>) -> String {
+    let mut parts = Vec::new();
+    for key in ["apiVersion", "kind", "name", "uid"] {
+        let value = reference.get(key).cloned().unwrap_or_else(|| "".into());
+        parts.push(format!("\"{key}\":{}", go_text::json(&value)));
+    }
+    for key in ["controller", "blockOwnerDeletion"] {
+        if let Some(value) = reference.get(key).filter(|value| !value.is_null()) {
+            parts.push(format!("\"{key}\":{}", go_text::json(value)));
+        }
+    }
+    format!("{{{}}}", parts.join(","))
+}
+
+fn finalizers(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let Some(finalizers) = fields.get("finalizers").and_then(Value::as_array) else { return };
+    let texts = || finalizers.iter().filter_map(Value::as_str);
+    for name in texts() {
+        let problems = names::label_key(name);
+        errors.extend(problems.into_iter().map(|problem| FieldError::invalid(path, name, problem)));
+    }
+    if texts().any(|name| name == "orphan") && texts().any(|name| name == "foregroundDeletion") {
+        let detail = "finalizer orphan and foregroundDeletion cannot be both set";
+        errors.push(FieldError::invalid(path, Value::Array(finalizers.clone()), detail));
+    }
+}
+
+fn text<'m>(fields: &'m Map<String, Value>, key: &str) -> &'m str {
+    fields.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn entries<'m>(fields: &'m Map<String, Value>, key: &str) -> impl Iterator<Item = (&'m str, &'m str)> {
+    let map = fields.get(key).and_then(Value::as_object);
+    map.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
+}
