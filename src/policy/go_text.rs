@@ -43,7 +43,7 @@ fn push_escape(out: &mut String, escape: std::fmt::Arguments<'_>) {
 
 /// `unicode.IsPrint` as far as it is decidable without Go's tables: letters, marks, numbers, punctuation, symbols and
 /// the ASCII space; Rust's `escape_debug` escapes what is neither, save for grapheme extenders, which Go prints.
-fn is_print(c: char) -> bool {
+pub(crate) fn is_print(c: char) -> bool {
     match c {
         ' ' => true,
         '\'' => true,

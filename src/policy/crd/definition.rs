@@ -8,6 +8,9 @@ use crate::error::FieldError;
 use crate::path::Path;
 use crate::schema::{self, Schema};
 
+/// The annotation by which the Kubernetes project approves an API in its own groups.
+pub(super) const API_APPROVED: &str = "api-approved.kubernetes.io";
+
 /// Whether custom resources live in a namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -60,6 +63,37 @@ pub struct ScalePaths {
     pub label_selector: Option<String>,
 }
 
+/// `spec.conversion`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// `None` or `Webhook` once registered.
+    pub strategy: String,
+    pub webhook: Option<ConversionWebhook>,
+}
+
+/// `spec.conversion.webhook`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConversionWebhook {
+    pub client: Option<WebhookClient>,
+    pub review_versions: Vec<String>,
+}
+
+/// `spec.conversion.webhook.clientConfig`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WebhookClient {
+    pub url: Option<String>,
+    pub service: Option<WebhookService>,
+}
+
+/// The service that a conversion webhook runs in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WebhookService {
+    pub name: String,
+    pub namespace: String,
+    pub path: Option<String>,
+    pub port: i64,
+}
+
 /// One of `spec.versions`.
 #[derive(Clone, Debug)]
 pub struct Version {
@@ -86,6 +120,9 @@ pub struct Definition {
     pub names: Names,
     pub scope: Scope,
     pub preserve_unknown_fields: bool,
+    pub conversion: Option<Conversion>,
+    /// The annotation `api-approved.kubernetes.io`, which groups of the project itself need.
+    pub api_approved: Option<String>,
     pub versions: Vec<Version>,
 }
 
@@ -115,6 +152,11 @@ impl Definition {
                 other => Scope::Other(other.to_owned()),
             },
             preserve_unknown_fields: reader.flag(spec, "preserveUnknownFields"),
+            conversion: reader.conversion(spec),
+            api_approved: reader
+                .object(name, "annotations")
+                .and_then(|annotations| annotations.get(API_APPROVED)?.as_str())
+                .map(ToOwned::to_owned),
             versions: reader.versions(spec),
         };
         if reader.errors.is_empty() { Ok(definition) } else { Err(reader.errors) }
@@ -163,6 +205,31 @@ impl Reader {
             categories: self.texts(at, "categories"),
             kind,
         }
+    }
+
+    fn conversion(&mut self, spec: At<'_, '_>) -> Option<Conversion> {
+        let map = self.object(spec, "conversion")?;
+        let at = At { map, path: &spec.path.child("conversion") };
+        let webhook = self.object(at, "webhook").map(|map| {
+            let at = At { map, path: &at.path.child("webhook") };
+            ConversionWebhook { client: self.client(at), review_versions: self.texts(at, "conversionReviewVersions") }
+        });
+        Some(Conversion { strategy: self.text(at, "strategy"), webhook })
+    }
+
+    fn client(&mut self, at: At<'_, '_>) -> Option<WebhookClient> {
+        let map = self.object(at, "clientConfig")?;
+        let at = At { map, path: &at.path.child("clientConfig") };
+        let service = self.object(at, "service").map(|map| {
+            let at = At { map, path: &at.path.child("service") };
+            WebhookService {
+                name: self.text(at, "name"),
+                namespace: self.text(at, "namespace"),
+                path: self.optional_text(at, "path"),
+                port: at.map.get("port").and_then(Value::as_i64).unwrap_or(443),
+            }
+        });
+        Some(WebhookClient { url: self.optional_text(at, "url"), service })
     }
 
     fn versions(&mut self, spec: At<'_, '_>) -> Vec<Version> {

@@ -9,13 +9,18 @@
 //! What is validated is what is handed in: which part of an object a request may change is the caller's matter.
 
 mod definition;
+pub mod field_path;
+mod registration;
 mod resource;
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use definition::{Definition, Names, PrinterColumn, ScalePaths, Scope, Version};
+pub use definition::{
+    Conversion, ConversionWebhook, Definition, Names, PrinterColumn, ScalePaths, Scope, Version, WebhookClient,
+    WebhookService,
+};
 pub use resource::{CrdVersion, ValidateOptions, Validation};
 
 use crate::error::FieldError;
@@ -34,6 +39,10 @@ impl CompiledCrd {
     /// Everything for which the API server would refuse to store it.
     pub fn compile(manifest: &Value) -> Result<Self, Vec<FieldError>> {
         let definition = Definition::read(manifest)?;
+        let errors = registration::validate(&definition);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
         let versions =
             definition.versions.iter().map(|version| Arc::new(CrdVersion::new(&definition, version)));
         let versions = versions.collect();

@@ -19,7 +19,7 @@ pub mod metadata;
 mod numeric;
 mod parse;
 mod pattern;
-mod prune;
+pub(crate) mod prune;
 mod structural;
 pub mod validate;
 

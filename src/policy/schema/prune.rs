@@ -9,13 +9,18 @@ use super::{AdditionalProperties, Schema};
 
 /// Prunes a document whose root is a resource. The paths removed come sorted.
 pub fn prune(document: &mut Value, schema: &Schema) -> Vec<String> {
+    prune_as(document, schema, true)
+}
+
+/// Prunes a value that is a resource or not.
+pub(crate) fn prune_as(value: &mut Value, schema: &Schema, resource: bool) -> Vec<String> {
     let mut pruner = Pruner { path: String::new(), unknown: Vec::new() };
-    pruner.node(document, Some(schema), schema.preserves_unknown_fields(), true);
+    pruner.node(value, Some(schema), schema.preserves_unknown_fields(), resource);
     pruner.unknown.sort_unstable();
     pruner.unknown
 }
 
-pub(super) fn is_meta_field(key: &str) -> bool {
+pub(crate) fn is_meta_field(key: &str) -> bool {
     matches!(key, "apiVersion" | "kind" | "metadata")
 }
 

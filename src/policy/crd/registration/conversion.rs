@@ -1,0 +1,118 @@
+//! `spec.conversion` at registration.
+
+use crate::crd::definition::{Conversion, WebhookService};
+use crate::error::{BadValue, FieldError};
+use crate::go_text;
+use crate::names;
+use crate::path::Path;
+
+pub(super) fn validate(conversion: &Conversion, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let strategy = conversion.strategy.as_str();
+    let strategy_at = path.child("strategy");
+    let client_at = path.child("webhookClientConfig");
+    let reviews_at = path.child("conversionReviewVersions");
+    let webhook = conversion.webhook.clone().unwrap_or_default();
+    match strategy {
+        "" => errors.push(FieldError::required(strategy_at, "")),
+        "None" | "Webhook" => {}
+        other => errors.push(FieldError::not_supported(strategy_at, other, ["None", "Webhook"])),
+    }
+    if strategy != "Webhook" {
+        const DETAIL: &str = "should not be set when strategy is not set to Webhook";
+        if webhook.client.is_some() {
+            errors.push(FieldError::forbidden(client_at, DETAIL));
+        }
+        if !webhook.review_versions.is_empty() {
+            errors.push(FieldError::forbidden(reviews_at, DETAIL));
+        }
+        return;
+    }
+    match webhook.client {
+        None => errors.push(FieldError::required(client_at, "required when strategy is set to Webhook")),
+        Some(client) => match (&client.url, &client.service) {
+            (Some(url), None) => validate_url(url, &client_at.child("url"), errors),
+            (None, Some(service)) => validate_service(service, &client_at.child("service"), errors),
+            _ => errors.push(FieldError::required(client_at, "exactly one of url or service is required")),
+        },
+    }
+    review_versions(&webhook.review_versions, &reviews_at, errors);
+}
+
+fn validate_url(url: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    const FORM: &str = "; desired format: https://host[/path]";
+    let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
+    let mut refuse = |part: &str, detail: &str| errors.push(FieldError::invalid(path, part, format!("{detail}{FORM}")));
+    let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let authority = rest.strip_prefix("//").map_or("", |rest| rest.split('/').next().unwrap_or_default());
+    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    if scheme != "https" {
+        refuse(scheme, "'https' is the only allowed URL scheme");
+    }
+    if host.is_empty() {
+        refuse(host, "host must be specified");
+    }
+    if !user.is_empty() {
+        refuse(user, "user information is not permitted in the URL");
+    }
+    if !fragment.is_empty() {
+        refuse(fragment, "fragments are not permitted in the URL");
+    }
+    if !query.is_empty() {
+        refuse(query, "query parameters are not permitted in the URL");
+    }
+}
+
+fn validate_service(service: &WebhookService, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if service.name.is_empty() {
+        errors.push(FieldError::required(path.child("name"), "service name is required"));
+    }
+    if service.namespace.is_empty() {
+        errors.push(FieldError::required(path.child("namespace"), "service namespace is required"));
+    }
+    if !(1..=65_535).contains(&service.port) {
+        let detail = "port is not valid: must be between 1 and 65535, inclusive";
+        errors.push(FieldError::invalid(path.child("port"), service.port, detail));
+    }
+    let Some(url_path) = service.path.as_deref().filter(|path| !matches!(*path, "" | "/")) else { return };
+    let at = path.child("path");
+    let Some(segments) = url_path.strip_prefix('/') else {
+        errors.push(FieldError::invalid(at, url_path, "must start with a '/'"));
+        return;
+    };
+    if url_path == "//" {
+        errors.push(FieldError::invalid(at, url_path, "segment[0] may not be empty"));
+        return;
+    }
+    let segments = segments.strip_suffix('/').unwrap_or(segments);
+    for (i, segment) in segments.split('/').enumerate() {
+        if segment.is_empty() {
+            errors.push(FieldError::invalid(at, url_path, format!("segment[{i}] may not be empty")));
+            continue;
+        }
+        let problems = names::dns1123_subdomain(segment);
+        errors.extend(
+            problems.into_iter().map(|problem| FieldError::invalid(at, url_path, format!("segment[{i}]: {problem}"))),
+        );
+    }
+}
+
+fn review_versions(versions: &[String], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if versions.is_empty() {
+        errors.push(FieldError::required(path, ""));
+        return;
+    }
+    for (i, version) in versions.iter().enumerate() {
+        let at = path.index(i);
+        if versions.iter().take(i).any(|earlier| earlier == version) {
+            errors.push(FieldError::invalid(at, version.as_str(), "duplicate version"));
+            continue;
+        }
+        let problems = names::dns1035_label(version);
+        errors.extend(problems.into_iter().map(|problem| FieldError::invalid(at, version.as_str(), problem)));
+    }
+    if !versions.iter().any(|version| matches!(version.as_str(), "v1" | "v1beta1")) {
+        let shown = BadValue::Verbatim(go_text::json(&serde_json::json!(versions)));
+        errors.push(FieldError::invalid(path, shown, "must include at least one of v1, v1beta1"));
+    }
+}

@@ -1,0 +1,102 @@
+//! Defaults at registration: each is pruned, has valid metadata, satisfies its schema and the rules of its node.
+
+use serde_json::{Map, Value};
+
+use crate::error::{FieldError, aggregate};
+use crate::path::Path;
+use crate::schema::metadata::{self, Malformed};
+use crate::schema::prune::{is_meta_field, prune_as};
+use crate::schema::{Schema, validate};
+
+pub(super) fn validate(schema: &Schema, path: &Path<'_>) -> Vec<FieldError> {
+    let mut walk = Walk { errors: Vec::new() };
+    walk.node(schema, path, &At { resource: schema, inside_metadata: false, steps: Vec::new() }, true);
+    walk.errors
+}
+
+struct Walk {
+    errors: Vec<FieldError>,
+}
+
+/// Where a node stands in the resource around it.
+struct At<'s> {
+    resource: &'s Schema,
+    inside_metadata: bool,
+    /// From the resource's root: a property, or none for an item.
+    steps: Vec<Option<&'s str>>,
+}
+
+impl Walk {
+    fn node<'s>(&mut self, schema: &'s Schema, path: &Path<'_>, at: &At<'s>, root: bool) {
+        let own = At { resource: schema, inside_metadata: false, steps: Vec::new() };
+        let at = if schema.embedded_resource { &own } else { at };
+        if let Some(default) = &schema.default {
+            self.default(default, schema, &path.child("default"), at);
+        }
+        let below = |step: Option<&'s str>| {
+            let inside = (root || schema.embedded_resource) && step.is_some_and(is_meta_field);
+            let mut steps = at.steps.clone();
+            steps.push(step);
+            At { resource: at.resource, inside_metadata: at.inside_metadata || inside, steps }
+        };
+        if let Some(items) = &schema.items {
+            self.node(items, &path.child("items"), &below(None), false);
+        }
+        let properties = path.child("properties");
+        for (name, property) in &schema.properties {
+            self.node(property, &properties.key(name), &below(Some(name)), false);
+        }
+    }
+
+    fn default(&mut self, default: &Value, schema: &Schema, path: &Path<'_>, at: &At<'_>) {
+        let before = self.errors.len();
+        if at.inside_metadata {
+            self.inside_metadata(default, path, at);
+        } else {
+            self.outside_metadata(default, schema, path);
+        }
+        if self.errors.len() == before {
+            self.errors.extend(validate::validate(default, schema, None, path));
+        }
+    }
+
+    /// The metadata that the default would make is checked as a whole.
+    fn inside_metadata(&mut self, default: &Value, path: &Path<'_>, at: &At<'_>) {
+        let mut object = at.steps.iter().rev().fold(default.clone(), |inner, step| match step {
+            Some(name) => Value::Object(Map::from_iter([((*name).to_owned(), inner)])),
+            None => Value::Array(vec![inner]),
+        });
+        if let Value::Object(map) = &mut object {
+            for (key, value) in [("kind", "Validation"), ("apiVersion", "validation/v1")] {
+                map.entry(key).or_insert_with(|| value.into());
+            }
+        }
+        let problem = match metadata::coerce(&mut object, at.resource, true, Malformed::Refuse) {
+            Err(error) => Some(error.to_string()),
+            Ok(_) => {
+                let mut errors = Vec::new();
+                metadata::validate(&object, at.resource, &Path::Nil, true, &mut errors);
+                (!errors.is_empty()).then(|| aggregate(&errors))
+            }
+        };
+        if let Some(problem) = problem {
+            self.errors.push(FieldError::invalid(path, default, format!("must result in valid metadata: {problem}")));
+        }
+    }
+
+    fn outside_metadata(&mut self, default: &Value, schema: &Schema, path: &Path<'_>) {
+        let mut pruned = default.clone();
+        prune_as(&mut pruned, schema, schema.embedded_resource);
+        if pruned != *default {
+            self.errors.push(FieldError::invalid(path, default, "must not have unknown fields"));
+        }
+        let mut coerced = default.clone();
+        match metadata::coerce(&mut coerced, schema, schema.embedded_resource, Malformed::Refuse) {
+            Err(error) => {
+                let field = if error.field == "<nil>" { path.to_string() } else { format!("{path}.{}", error.field) };
+                self.errors.push(FieldError { field, ..*error });
+            }
+            Ok(_) => metadata::validate(&coerced, schema, path, schema.embedded_resource, &mut self.errors),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! List and map types at registration: what they may be set on, and what keys and items they ask for.
+
+use super::openapi::Node;
+use crate::error::{BadValue, FieldError};
+use crate::go_text;
+use crate::schema::{ListType, MapType, Schema, SchemaType, Unsupported};
+
+pub(super) fn validate(node: &Node<'_>, errors: &mut Vec<FieldError>) {
+    map_type(node, errors);
+    list_type(node, errors);
+    map_list(node, errors);
+    items_of_sets_and_maps(node, errors);
+}
+
+fn map_type(node: &Node<'_>, errors: &mut Vec<FieldError>) {
+    let Some(map_type) = &node.schema.map_type else { return };
+    must_have_type(node, &SchemaType::Object, "must be object if x-kubernetes-map-type is specified", errors);
+    if let MapType::Other(text) = map_type {
+        let at = node.path.child("x-kubernetes-map-type");
+        errors.push(FieldError::not_supported(at, &**text, ["atomic", "granular"]));
+    }
+}
+
+fn list_type(node: &Node<'_>, errors: &mut Vec<FieldError>) {
+    let Some(list_type) = &node.schema.list_type else { return };
+    let at = node.path.child("x-kubernetes-list-type");
+    if !node.schema.is_type(&SchemaType::Array) {
+        must_have_type(node, &SchemaType::Array, "must be array if x-kubernetes-list-type is specified", errors);
+    } else if *list_type == ListType::Set
+        && let Some(items) = &node.schema.items
+    {
+        items_of_set(items, node, errors);
+    }
+    if let ListType::Other(text) = list_type {
+        errors.push(FieldError::not_supported(at, &**text, ["atomic", "set", "map"]));
+    }
+    if !node.schema.list_map_keys.is_empty() && *list_type != ListType::Map {
+        let detail = "must be map if x-kubernetes-list-map-keys is non-empty";
+        errors.push(FieldError::invalid(at, list_type_text(list_type), detail));
+    }
+}
+
+fn must_have_type(node: &Node<'_>, expected: &SchemaType, detail: &str, errors: &mut Vec<FieldError>) {
+    let at = node.path.child("type");
+    match &node.schema.schema_type {
+        None => errors.push(FieldError::required(at, detail)),
+        Some(found) if found != expected => errors.push(FieldError::invalid(at, found.as_str(), detail)),
+        Some(_) => {}
+    }
+}
+
+fn items_of_set(items: &Schema, node: &Node<'_>, errors: &mut Vec<FieldError>) {
+    const DETAIL: &str = "must be atomic as item of a list with x-kubernetes-list-type=set";
+    let at = node.path.child("items");
+    // The API server shows the list type in both cases.
+    let shown = items.list_type.as_ref().map_or(BadValue::Json(serde_json::Value::Null), |list_type| {
+        BadValue::from(list_type_text(list_type))
+    });
+    match &items.schema_type {
+        Some(SchemaType::Array) if !matches!(items.list_type, None | Some(ListType::Atomic)) => {
+            errors.push(FieldError::invalid(at.child("x-kubernetes-list-type"), shown, DETAIL));
+        }
+        Some(SchemaType::Object) if items.map_type != Some(MapType::Atomic) => {
+            errors.push(FieldError::invalid(at.child("x-kubernetes-map-type"), shown, DETAIL));
+        }
+        _ => {}
+    }
+}
+
+fn map_list(node: &Node<'_>, errors: &mut Vec<FieldError>) {
+    let schema = node.schema;
+    let keys_at = node.path.child("x-kubernetes-list-map-keys");
+    if schema.list_type.is_none() && !schema.list_map_keys.is_empty() {
+        let detail = "must be map if x-kubernetes-list-map-keys is non-empty";
+        errors.push(FieldError::required(node.path.child("x-kubernetes-list-type"), detail));
+    }
+    if schema.list_type != Some(ListType::Map) {
+        return;
+    }
+    if schema.list_map_keys.is_empty() {
+        errors.push(FieldError::required(keys_at, "must not be empty if x-kubernetes-list-type is map"));
+    }
+    let items_at = node.path.child("items");
+    let Some(items) = &schema.items else {
+        if !schema.unsupported.contains(&Unsupported::ItemsList) {
+            errors.push(FieldError::required(items_at, "must have a schema if x-kubernetes-list-type is map"));
+        }
+        return;
+    };
+    if !items.is_type(&SchemaType::Object) {
+        let detail = "must be object if parent array's x-kubernetes-list-type is map";
+        errors.push(FieldError::invalid(items_at.child("type"), items.type_text(), detail));
+        return;
+    }
+    let keys: Vec<_> = schema.list_map_keys.iter().map(|key| serde_json::Value::from(&**key)).collect();
+    let all_keys = BadValue::Verbatim(go_text::json(&serde_json::Value::Array(keys)));
+    let properties = items_at.child("properties");
+    for (i, key) in schema.list_map_keys.iter().enumerate() {
+        match items.properties.get(key) {
+            None => {
+                let detail = "entries must all be names of item properties";
+                errors.push(FieldError::invalid(keys_at, all_keys.clone(), detail));
+            }
+            Some(property) if matches!(property.schema_type, Some(SchemaType::Array | SchemaType::Object)) => {
+                let at = properties.key(key);
+                let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
+                errors.push(FieldError::invalid(at.child("type"), items.type_text(), detail));
+            }
+            Some(_) => {}
+        }
+        if schema.list_map_keys.iter().take(i).any(|earlier| earlier == key) {
+            errors.push(FieldError::invalid(keys_at, all_keys.clone(), "must not contain duplicate entries"));
+        }
+    }
+}
+
+/// Items of sets and map lists are never null, and every one of a map list has its keys.
+fn items_of_sets_and_maps(node: &Node<'_>, errors: &mut Vec<FieldError>) {
+    let (Some(items), Some(list_type @ (ListType::Set | ListType::Map))) = (&node.schema.items, &node.schema.list_type)
+    else {
+        return;
+    };
+    let at = node.path.child("items");
+    if items.nullable {
+        let detail = format!("cannot be nullable when x-kubernetes-list-type is {}", list_type_text(list_type));
+        errors.push(FieldError::forbidden(at.child("nullable"), detail));
+    }
+    if *list_type == ListType::Set {
+        return;
+    }
+    let properties = at.child("properties");
+    for key in &node.schema.list_map_keys {
+        let Some(property) = items.properties.get(key) else { continue };
+        let at = properties.key(key);
+        if !items.checks.required.contains(key) && property.default.is_none() {
+            let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required \
+                          property";
+            errors.push(FieldError::required(at.child("default"), detail));
+        }
+        if property.nullable {
+            let detail = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
+            errors.push(FieldError::forbidden(at.child("nullable"), detail));
+        }
+    }
+}
+
+fn list_type_text(list_type: &ListType) -> &str {
+    match list_type {
+        ListType::Atomic => "atomic",
+        ListType::Set => "set",
+        ListType::Map => "map",
+        ListType::Other(text) => text,
+    }
+}

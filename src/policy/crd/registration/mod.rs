@@ -1,0 +1,164 @@
+//! Whether a definition may be stored: the API server's validation of CustomResourceDefinitions, with its texts
+//! (apiextensions `pkg/apis/apiextensions/validation`).
+//!
+//! What all versions share stands at the top of the API server's internal form, and so do the paths of its errors:
+//! with one version they start at `spec.validation.openAPIV3Schema`.
+
+mod conversion;
+mod defaults;
+mod lists;
+mod openapi;
+mod rules;
+mod structural;
+mod versions;
+
+use super::definition::{API_APPROVED, Definition, Names, Scope};
+use crate::error::{BadValue, FieldError};
+use crate::names;
+use crate::path::Path;
+
+/// Everything for which a new definition would be refused.
+pub(super) fn validate(definition: &Definition) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    name(definition, &mut errors);
+    group(definition, &mut errors);
+    let spec = Path::Root("spec");
+    match &definition.scope {
+        Scope::Cluster | Scope::Namespaced => {}
+        Scope::Other(text) if text.is_empty() => errors.push(FieldError::required("spec.scope", "")),
+        Scope::Other(text) => {
+            errors.push(FieldError::not_supported("spec.scope", text.as_str(), ["Cluster", "Namespaced"]));
+        }
+    }
+    versions::validate(definition, &spec, &mut errors);
+    names_given(&definition.names, &mut errors);
+    names_valid(&definition.names, &mut errors);
+    if let Some(conversion) = &definition.conversion {
+        conversion::validate(conversion, &spec.child("conversion"), &mut errors);
+    }
+    stored_versions(definition, &mut errors);
+    api_approval(definition, &mut errors);
+    if definition.preserve_unknown_fields {
+        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
+                      spec.versions[*].schema instead";
+        errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
+    }
+    errors
+}
+
+fn name(definition: &Definition, errors: &mut Vec<FieldError>) {
+    let at = "metadata.name";
+    let name = definition.name.as_str();
+    if name.is_empty() {
+        errors.push(FieldError::required(at, "name or generateName is required"));
+        return;
+    }
+    let mut problems = names::dns1123_subdomain(name);
+    if name != definition.group_resource() {
+        problems.push("must be spec.names.plural+\".\"+spec.group".to_owned());
+    }
+    errors.extend(problems.into_iter().map(|problem| FieldError::invalid(at, name, problem)));
+}
+
+fn group(definition: &Definition, errors: &mut Vec<FieldError>) {
+    let at = "spec.group";
+    let group = definition.group.as_str();
+    let problems = names::dns1123_subdomain(group);
+    if group.is_empty() {
+        errors.push(FieldError::required(at, ""));
+    } else if !problems.is_empty() {
+        errors.push(FieldError::invalid(at, group, problems.join(",")));
+    } else if !group.contains('.') {
+        errors.push(FieldError::invalid(at, group, "should be a domain with at least one dot"));
+    }
+}
+
+fn names_given(names: &Names, errors: &mut Vec<FieldError>) {
+    let given = [
+        ("plural", &names.plural),
+        ("singular", &names.singular),
+        ("kind", &names.kind),
+        ("listKind", &names.list_kind),
+    ];
+    for (key, _) in given.into_iter().filter(|(_, name)| name.is_empty()) {
+        errors.push(FieldError::required(format!("spec.names.{key}"), ""));
+    }
+}
+
+fn names_valid(names: &Names, errors: &mut Vec<FieldError>) {
+    for (key, name) in [("plural", &names.plural), ("singular", &names.singular)] {
+        if !name.is_empty() {
+            label(name, &format!("spec.names.{key}"), errors);
+        }
+    }
+    for (key, name) in [("kind", &names.kind), ("listKind", &names.list_kind)] {
+        let problems = names::dns1035_label(&name.to_lowercase());
+        if !name.is_empty() && !problems.is_empty() {
+            let detail = format!("may have mixed case, but should otherwise match: {}", problems.join(","));
+            errors.push(FieldError::invalid(format!("spec.names.{key}"), name.as_str(), detail));
+        }
+    }
+    for (key, list) in [("shortNames", &names.short_names), ("categories", &names.categories)] {
+        for (i, name) in list.iter().enumerate() {
+            label(name, &format!("spec.names.{key}[{i}]"), errors);
+        }
+    }
+    if !names.kind.is_empty() && names.kind == names.list_kind {
+        let detail = "kind and listKind may not be the same";
+        errors.push(FieldError::invalid("spec.names.listKind", names.list_kind.as_str(), detail));
+    }
+}
+
+fn label(name: &str, at: &str, errors: &mut Vec<FieldError>) {
+    let problems = names::dns1035_label(name);
+    if !problems.is_empty() {
+        errors.push(FieldError::invalid(at, name, problems.join(",")));
+    }
+}
+
+/// A new definition is stored with its first storage version as the one that objects are stored in.
+fn stored_versions(definition: &Definition, errors: &mut Vec<FieldError>) {
+    let at = "status.storedVersions";
+    let mut storage = definition.versions.iter().filter(|version| version.storage);
+    let Some(stored) = storage.next() else {
+        let null = BadValue::Json(serde_json::Value::Null);
+        errors.push(FieldError::invalid(at, null, "must have at least one stored version"));
+        return;
+    };
+    for version in storage.filter(|version| version.name != stored.name) {
+        let shown = BadValue::Json(serde_json::json!([stored.name]));
+        let detail = format!("must have the storage version {}", version.name);
+        errors.push(FieldError::invalid(at, shown, detail));
+    }
+}
+
+/// Groups of the Kubernetes project ask for a link to the review of the API, or for the admission that there was none.
+fn api_approval(definition: &Definition, errors: &mut Vec<FieldError>) {
+    const REVIEW: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
+    let group = definition.group.as_str();
+    let of = |domain: &str| group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    if !of("k8s.io") && !of("kubernetes.io") {
+        return;
+    }
+    let at = format!("metadata.annotations[{API_APPROVED}]");
+    match definition.api_approved.as_deref().unwrap_or_default() {
+        "" => {
+            let detail = format!("protected groups must have approval annotation \"{API_APPROVED}\", {REVIEW}");
+            errors.push(FieldError::required(at, detail));
+        }
+        reason if reason.starts_with("unapproved") || has_host(reason) => {}
+        reason => {
+            let detail = format!(
+                "protected groups must have approval annotation \"{API_APPROVED}\" with either a URL or a reason \
+                 starting with \"unapproved\", {REVIEW}"
+            );
+            errors.push(FieldError::invalid(at, reason, detail));
+        }
+    }
+}
+
+fn has_host(url: &str) -> bool {
+    url.split_once("://").is_some_and(|(scheme, rest)| {
+        !scheme.is_empty() && !rest.is_empty() && !rest.starts_with('/')
+    })
+}

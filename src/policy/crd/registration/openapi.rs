@@ -1,0 +1,172 @@
+//! What a custom resource's schema may not say although OpenAPI allows it, node by node, logical keywords included
+//! (apiextensions `ValidateCustomResourceDefinitionOpenAPISchema`).
+
+use super::{lists, rules};
+use crate::error::FieldError;
+use crate::path::Path;
+use crate::schema::{AdditionalProperties, ListType, Schema, SchemaType, Unsupported};
+
+/// A node of the schema with what its ancestors say about it.
+#[derive(Clone, Copy)]
+pub(super) struct Node<'a> {
+    pub(super) schema: &'a Schema,
+    pub(super) path: &'a Path<'a>,
+    root: bool,
+    /// Why a default may not be set; none where it may.
+    no_default: Option<&'a str>,
+    /// Within the metadata of a resource.
+    inside_metadata: bool,
+    /// The highest node above whose old values cannot be told apart.
+    pub(super) uncorrelatable: Option<&'a Path<'a>>,
+    /// How often rules here can run, or none where their cost is not asked for.
+    pub(super) scope: Option<rules::Scope>,
+}
+
+/// Mistakes of the schema and mistakes of its rules: while there are some of the first below a node, its rules are not
+/// compiled.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) schema: Vec<FieldError>,
+    pub(super) rules: Vec<FieldError>,
+}
+
+impl Found {
+    fn append(&mut self, other: Self) {
+        self.schema.extend(other.schema);
+        self.rules.extend(other.rules);
+    }
+}
+
+impl<'a> Node<'a> {
+    pub(super) const fn root(schema: &'a Schema, path: &'a Path<'a>, scope: Option<rules::Scope>) -> Self {
+        Self { schema, path, root: true, no_default: None, inside_metadata: false, uncorrelatable: None, scope }
+    }
+
+    /// Whether the node is the root of a resource, of the definition's own or an embedded one.
+    pub(super) const fn is_resource_root(&self) -> bool {
+        self.root || self.schema.embedded_resource
+    }
+
+    fn below<'b>(&self, schema: &'b Schema, path: &'b Path<'b>) -> Node<'b>
+    where
+        'a: 'b,
+    {
+        let scope = self.scope.map(|scope| scope.below(self.schema));
+        Node { schema, path, root: false, scope, ..*self }
+    }
+
+    pub(super) fn validate(&self, costs: &mut rules::TotalCost) -> Found {
+        let mut found = Found::default();
+        self.keywords(&mut found.schema);
+        self.additional_properties(&mut found, costs);
+        self.properties(&mut found, costs);
+        self.logical(&mut found, costs);
+        self.items(&mut found, costs);
+        if self.schema.preserve_unknown_fields == Some(false) {
+            let at = self.path.child("x-kubernetes-preserve-unknown-fields");
+            found.schema.push(FieldError::invalid(at, false, "must be true or undefined"));
+        }
+        lists::validate(self, &mut found.schema);
+        rules::texts(self, &mut found.schema);
+        if found.schema.is_empty() {
+            found.rules.extend(rules::compile(self, costs));
+        }
+        found
+    }
+
+    fn keywords(&self, errors: &mut Vec<FieldError>) {
+        const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+        if let Some(SchemaType::Other(text)) = &self.schema.schema_type {
+            errors.push(FieldError::not_supported(self.path.child("type"), &**text, TYPES));
+            if &**text == "null" {
+                let detail = "type cannot be set to null, use nullable as an alternative";
+                errors.push(FieldError::forbidden(self.path.child("type"), detail));
+            }
+        }
+        if let Some(reason) = self.no_default.filter(|_| self.schema.default.is_some()) {
+            errors.push(FieldError::forbidden(self.path.child("default"), format!("must not be set {reason}")));
+        }
+        for keyword in &self.schema.unsupported {
+            let (name, detail) = match keyword {
+                Unsupported::Id => ("id", "id is not supported"),
+                Unsupported::AdditionalItems => ("additionalItems", "additionalItems is not supported"),
+                Unsupported::PatternProperties => ("patternProperties", "patternProperties is not supported"),
+                Unsupported::Definitions => ("definitions", "definitions is not supported"),
+                Unsupported::Dependencies => ("dependencies", "dependencies is not supported"),
+                Unsupported::Ref => ("$ref", "$ref is not supported"),
+                Unsupported::ItemsList => ("items", "items must be a schema object and not an array"),
+                Unsupported::MetaSchema => continue,
+            };
+            errors.push(FieldError::forbidden(self.path.child(name), detail));
+        }
+        if self.inside_metadata && self.schema.embedded_resource {
+            let at = self.path.child("x-kubernetes-embedded-resource");
+            errors.push(FieldError::forbidden(at, "must not be used inside of resource meta"));
+        }
+        if self.schema.checks.unique_items {
+            let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
+            errors.push(FieldError::forbidden(self.path.child("uniqueItems"), detail));
+        }
+    }
+
+    fn additional_properties(&self, found: &mut Found, costs: &mut rules::TotalCost) {
+        let Some(additional) = &self.schema.additional_properties else { return };
+        let at = self.path.child("additionalProperties");
+        if !self.schema.properties.is_empty() && *additional != AdditionalProperties::Allowed(true) {
+            found.schema.push(FieldError::forbidden(at, "additionalProperties and properties are mutual exclusive"));
+        }
+        if let AdditionalProperties::Schema(schema) = additional {
+            let mut child = self.below(schema, &at);
+            if self.inside_metadata {
+                child.no_default = Some("inside additionalProperties applying to object metadata");
+            }
+            found.append(child.validate(costs));
+        }
+    }
+
+    fn properties(&self, found: &mut Found, costs: &mut rules::TotalCost) {
+        let at = self.path.child("properties");
+        for (name, property) in &self.schema.properties {
+            let path = at.key(name);
+            let reason = format!("in top-level {name}");
+            let mut child = self.below(property, &path);
+            if !self.schema.map_is_correlatable() {
+                child.uncorrelatable = self.uncorrelatable.or(Some(self.path));
+            }
+            if self.is_resource_root() && matches!(&**name, "metadata" | "kind" | "apiVersion") {
+                child.inside_metadata = true;
+                if self.root {
+                    child.no_default = Some(&reason);
+                }
+            }
+            found.append(child.validate(costs));
+        }
+    }
+
+    /// Rules under logical keywords are refused elsewhere; nothing is compiled there.
+    fn logical(&self, found: &mut Found, costs: &mut rules::TotalCost) {
+        let checks = &self.schema.checks;
+        if let Some(not) = &checks.not {
+            let path = self.path.child("not");
+            found.append(Node { scope: None, ..self.below(not, &path) }.validate(costs));
+        }
+        for (keyword, parts) in [("allOf", &checks.all_of), ("oneOf", &checks.one_of), ("anyOf", &checks.any_of)] {
+            let at = self.path.child(keyword);
+            for (i, part) in parts.iter().enumerate() {
+                let path = at.index(i);
+                found.append(Node { scope: None, ..self.below(part, &path) }.validate(costs));
+            }
+        }
+    }
+
+    fn items(&self, found: &mut Found, costs: &mut rules::TotalCost) {
+        let Some(items) = &self.schema.items else { return };
+        let path = self.path.child("items");
+        let mut child = self.below(items, &path);
+        // Items of other lists cannot be told apart.
+        if self.schema.list_type != Some(ListType::Map) {
+            child.uncorrelatable = self.uncorrelatable.or(Some(self.path));
+        }
+        found.append(child.validate(costs));
+    }
+}

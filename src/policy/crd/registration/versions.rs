@@ -1,0 +1,332 @@
+//! `spec.versions` at registration: names, flags, schemas, subresources, columns, selectable fields.
+
+use super::{defaults, openapi, rules, structural};
+use crate::crd::definition::{Definition, PrinterColumn, ScalePaths, Version};
+use crate::crd::field_path::{self, Subscripts};
+use crate::error::{BadValue, FieldError};
+use crate::go_text;
+use crate::names;
+use crate::path::Path;
+use crate::schema::{Schema, SchemaType};
+
+/// What all versions have alike; the API server moves it to the top of the definition.
+struct Shared {
+    schema: bool,
+    subresources: bool,
+    columns: bool,
+    selectable_fields: bool,
+}
+
+impl Shared {
+    fn of(versions: &[Version]) -> Self {
+        let all = |same: &dyn Fn(&Version, &Version) -> bool| {
+            versions.first().is_some_and(|first| versions.iter().all(|version| same(first, version)))
+        };
+        Self {
+            schema: all(&|a, b| a.schema == b.schema),
+            subresources: all(&|a, b| a.status_subresource == b.status_subresource && a.scale == b.scale),
+            columns: all(&|a, b| a.columns == b.columns),
+            selectable_fields: all(&|a, b| a.selectable_fields == b.selectable_fields),
+        }
+    }
+}
+
+pub(super) fn validate(definition: &Definition, spec: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let shared = Shared::of(&definition.versions);
+    let versions_at = spec.child("versions");
+    for (i, version) in definition.versions.iter().enumerate() {
+        let at = versions_at.index(i);
+        if version.schema.is_none() {
+            errors.push(FieldError::required(at.child("schema").child("openAPIV3Schema"), ""));
+        }
+        let problems = names::dns1035_label(&version.name);
+        if !problems.is_empty() {
+            errors.push(FieldError::invalid(at.child("name"), version.name.as_str(), problems.join(",")));
+        }
+        deprecation(version, &at.child("deprecationWarning"), errors);
+        let status = version.status_subresource;
+        if let Some(version_schema) = version.schema.as_deref().filter(|_| !shared.schema) {
+            schema(version_schema, status, &at.child("schema").child("openAPIV3Schema"), errors);
+        }
+        if !shared.subresources {
+            scale(version.scale.as_ref(), &at.child("subresources"), errors);
+        }
+        if !shared.columns {
+            columns(&version.columns, &at.child("additionalPrinterColumns"), errors);
+        }
+        if !shared.selectable_fields {
+            let own_schema = version.schema.as_deref().filter(|_| !shared.schema);
+            selectable(version, own_schema, &at.child("selectableFields"), SCHEMA_PER_VERSION, errors);
+        }
+    }
+    let internal = || BadValue::Verbatim(internal_form(definition, &shared));
+    if definition.versions.iter().enumerate().any(|(i, version)| {
+        definition.versions.iter().take(i).any(|earlier| earlier.name == version.name)
+    }) {
+        errors.push(FieldError::invalid(versions_at, internal(), "must contain unique version names"));
+    }
+    if definition.versions.iter().filter(|version| version.storage).count() != 1 {
+        let detail = "must have exactly one version marked as storage version";
+        errors.push(FieldError::invalid(versions_at, internal(), detail));
+    }
+    if let Some(first) = definition.versions.first() {
+        first_version(definition, first, &shared, spec, errors);
+    }
+}
+
+/// What the internal form holds at its top: the first version's name, and what is shared by all.
+fn first_version(
+    definition: &Definition,
+    first: &Version,
+    shared: &Shared,
+    spec: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    let problems = names::dns1035_label(&first.name);
+    if !first.name.is_empty() && !problems.is_empty() {
+        errors.push(FieldError::invalid(spec.child("version"), first.name.as_str(), problems.join(",")));
+    }
+    let shared_schema = first.schema.as_deref().filter(|_| shared.schema);
+    if let Some(shared_schema) = shared_schema {
+        let status = definition.versions.iter().any(|version| version.status_subresource);
+        schema(shared_schema, status, &spec.child("validation").child("openAPIV3Schema"), errors);
+    }
+    if shared.subresources {
+        scale(first.scale.as_ref(), &spec.child("subresources"), errors);
+    }
+    if shared.columns {
+        columns(&first.columns, &spec.child("additionalPrinterColumns"), errors);
+    }
+    if shared.selectable_fields {
+        selectable(first, shared_schema, &spec.child("selectableFields"), SCHEMA_AT_TOP, errors);
+    }
+}
+
+fn deprecation(version: &Version, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let Some(warning) = &version.deprecation_warning else { return };
+    let mut refuse = |detail: String| errors.push(FieldError::invalid(path, warning.as_str(), detail));
+    if !version.deprecated {
+        return refuse("can only be set for deprecated versions".to_owned());
+    }
+    if warning.len() > 256 {
+        refuse("must be <= 256 characters long".to_owned());
+    }
+    if warning.is_empty() {
+        refuse("must not be an empty string".to_owned());
+    }
+    if let Some((i, _)) = warning.char_indices().find(|(_, c)| !go_text::is_print(*c)) {
+        refuse(format!(
+            "must only contain printable UTF-8 characters; non-printable character found at index {i}"
+        ));
+    }
+}
+
+/// The schema of one version, or of all.
+fn schema(schema: &Schema, status: bool, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let before = errors.len();
+    if status {
+        root_with_status(schema, path, errors);
+    }
+    if schema.nullable {
+        errors.push(FieldError::forbidden(path.child("nullable"), "nullable cannot be true at the root"));
+    }
+    let mut scope = None;
+    if !has_unsupported(schema) {
+        let found = structural::validate(schema, path);
+        let found = if found.is_empty() { defaults::validate(schema, path) } else { found };
+        scope = found.is_empty().then_some(rules::Scope::ROOT);
+        errors.extend(found);
+    }
+    let mut costs = rules::TotalCost::default();
+    let found = openapi::Node::root(schema, path, scope).validate(&mut costs);
+    errors.extend(found.schema);
+    errors.extend(found.rules);
+    // A schema that cannot even be read as structural and has no other mistake is told so.
+    if errors.len() == before && has_unsupported(schema) {
+        let detail = "OpenAPIV3Schema 'schema' is not supported";
+        errors.push(FieldError::invalid(path, "", detail));
+    }
+    costs.report(path, errors);
+}
+
+/// The status of an object is checked on its own then, so that nothing at the root may say something about both.
+fn root_with_status(schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    const ALLOWED: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength \
+                           MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties \
+                           ExternalDocs Example XPreserveUnknownFields XValidations]";
+    if let Some(other) = schema.schema_type.as_ref().filter(|schema_type| **schema_type != SchemaType::Object) {
+        let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is \
+                      enabled";
+        errors.push(FieldError::invalid(path.child("type"), other.as_str(), detail));
+        return;
+    }
+    let checks = &schema.checks;
+    let others = schema.default.is_some()
+        || schema.nullable
+        || schema.additional_properties.is_some()
+        || schema.embedded_resource
+        || schema.int_or_string
+        || schema.list_type.is_some()
+        || schema.map_type.is_some()
+        || !schema.list_map_keys.is_empty()
+        || !schema.unsupported.is_empty()
+        || checks.max_properties.is_some()
+        || checks.min_properties.is_some()
+        || checks.not.is_some()
+        || [checks.all_of.len(), checks.any_of.len(), checks.one_of.len(), checks.enumeration.len()] != [0; 4];
+    if others {
+        let detail =
+            format!("only {ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled");
+        errors.push(FieldError::invalid(path, BadValue::Verbatim("{}".to_owned()), detail));
+    }
+}
+
+fn has_unsupported(schema: &Schema) -> bool {
+    let checks = &schema.checks;
+    !schema.unsupported.is_empty()
+        || schema.preserve_unknown_fields == Some(false)
+        || schema.properties.values().any(has_unsupported)
+        || schema.items.as_deref().is_some_and(has_unsupported)
+        || schema.additional_schema().is_some_and(has_unsupported)
+        || checks.not.as_deref().is_some_and(has_unsupported)
+        || [&checks.all_of, &checks.any_of, &checks.one_of].into_iter().flatten().any(has_unsupported)
+}
+
+fn scale(scale: Option<&ScalePaths>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let Some(scale) = scale else { return };
+    let at = path.child("scale");
+    for (name, json_path, root) in
+        [("specReplicasPath", &scale.spec_replicas, ".spec"), ("statusReplicasPath", &scale.status_replicas, ".status")]
+    {
+        if json_path.is_empty() {
+            errors.push(FieldError::required(at.child(name), ""));
+        } else if simple_json_path(json_path, &at.child(name), errors) && !is_under(json_path, root) {
+            let detail = format!("should be a json path under {root}");
+            errors.push(FieldError::invalid(at.child(name), json_path.as_str(), detail));
+        }
+    }
+    let at = at.child("labelSelectorPath");
+    if let Some(json_path) = scale.label_selector.as_deref().filter(|path| !path.is_empty())
+        && simple_json_path(json_path, &at, errors)
+        && !is_under(json_path, ".spec")
+        && !is_under(json_path, ".status")
+    {
+        let detail = "should be a json path under either .spec or .status";
+        errors.push(FieldError::invalid(at, json_path, detail));
+    }
+}
+
+fn is_under(json_path: &str, root: &str) -> bool {
+    json_path.strip_prefix(root).is_some_and(|rest| rest.starts_with('.'))
+}
+
+fn simple_json_path(json_path: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) -> bool {
+    let simple = json_path.starts_with('.');
+    if !simple {
+        errors.push(FieldError::invalid(path, json_path, "must be a simple json path starting with ."));
+    }
+    simple
+}
+
+fn columns(columns: &[PrinterColumn], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
+    const FORMATS: [&str; 8] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+    for (i, column) in columns.iter().enumerate() {
+        let at = path.index(i);
+        if column.name.is_empty() {
+            errors.push(FieldError::required(at.child("name"), ""));
+        }
+        let detail = format!("must be one of {}", TYPES.join(","));
+        if column.column_type.is_empty() {
+            errors.push(FieldError::required(at.child("type"), detail));
+        } else if !TYPES.contains(&column.column_type.as_str()) {
+            errors.push(FieldError::invalid(at.child("type"), column.column_type.as_str(), detail));
+        }
+        if !column.format.is_empty() && !FORMATS.contains(&column.format.as_str()) {
+            let detail = format!("must be one of {}", FORMATS.join(","));
+            errors.push(FieldError::invalid(at.child("format"), column.format.as_str(), detail));
+        }
+        if column.json_path.is_empty() {
+            errors.push(FieldError::required(at.child("JSONPath"), ""));
+        } else {
+            simple_json_path(&column.json_path, &at.child("JSONPath"), errors);
+        }
+    }
+}
+
+const SCHEMA_PER_VERSION: &str = "may only be set when `version.schema.openAPIV3Schema` is not included";
+const SCHEMA_AT_TOP: &str = "may only be set when validations.schema is included";
+
+fn selectable(
+    version: &Version,
+    schema: Option<&Schema>,
+    path: &Path<'_>,
+    without_schema: &str,
+    errors: &mut Vec<FieldError>,
+) {
+    const MAX: i64 = 8;
+    if version.selectable_fields.is_empty() {
+        return;
+    }
+    let Some(schema) = schema else {
+        errors.push(FieldError::invalid(path, "", without_schema));
+        return;
+    };
+    let mut seen: Vec<String> = Vec::new();
+    for (i, json_path) in version.selectable_fields.iter().enumerate() {
+        let at = path.index(i);
+        let at = at.child("jsonPath");
+        let shown = json_path.as_str();
+        if json_path.is_empty() {
+            errors.push(FieldError::required(at, ""));
+            continue;
+        }
+        let found = match field_path::resolve(json_path, schema, Subscripts::Forbidden) {
+            Ok(found) => found,
+            Err(problem) => {
+                errors.push(FieldError::invalid(at, shown, format!("is an invalid path: {problem}")));
+                continue;
+            }
+        };
+        if found.root == "metadata" {
+            errors.push(FieldError::invalid(at, shown, "must not point to fields in metadata"));
+        }
+        let scalar = |schema: &&Schema| {
+            matches!(schema.schema_type, Some(SchemaType::String | SchemaType::Boolean | SchemaType::Integer))
+        };
+        if found.schema.filter(scalar).is_none() {
+            let detail = "must point to a field of type string, boolean or integer. Enum string fields and strings \
+                          with formats are allowed.";
+            errors.push(FieldError::invalid(at, shown, detail));
+        }
+        if seen.contains(&found.text) {
+            errors.push(FieldError::duplicate(at, shown));
+        } else {
+            seen.push(found.text);
+        }
+    }
+    let count = i64::try_from(seen.len()).unwrap_or(i64::MAX);
+    if count > MAX {
+        errors.push(FieldError::too_many(path, count, MAX));
+    }
+}
+
+/// The versions as the API server prints its internal form; schemas and lists that differ between versions are not
+/// written out.
+fn internal_form(definition: &Definition, _shared: &Shared) -> String {
+    let version = |version: &Version| {
+        let warning = version.deprecation_warning.as_ref().map_or("null".to_owned(), |warning| {
+            go_text::json(&serde_json::Value::from(warning.as_str()))
+        });
+        format!(
+            "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\"DeprecationWarning\":{warning},\
+             \"Schema\":null,\"Subresources\":null,\"AdditionalPrinterColumns\":null,\"SelectableFields\":null}}",
+            go_text::json(&serde_json::Value::from(version.name.as_str())),
+            version.served,
+            version.storage,
+            version.deprecated,
+        )
+    };
+    let versions: Vec<_> = definition.versions.iter().map(version).collect();
+    format!("[{}]", versions.join(","))
+}
