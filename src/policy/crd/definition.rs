@@ -212,7 +212,10 @@ impl Reader {
         let at = At { map, path: &spec.path.child("conversion") };
         let webhook = self.object(at, "webhook").map(|map| {
             let at = At { map, path: &at.path.child("webhook") };
-            ConversionWebhook { client: self.client(at), review_versions: self.texts(at, "conversionReviewVersions") }
+            ConversionWebhook {
+                client: self.client(at),
+                review_versions: self.texts(at, "conversionReviewVersions"),
+            }
         });
         Some(Conversion { strategy: self.text(at, "strategy"), webhook })
     }

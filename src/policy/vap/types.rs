@@ -83,7 +83,7 @@ pub(super) fn shown(ty: &Type) -> String {
         Type::Bytes => "bytes".to_owned(),
         Type::Duration => "google.protobuf.Duration".to_owned(),
         Type::Timestamp => "google.protobuf.Timestamp".to_owned(),
-        Type::Dyn => "dyn".to_owned(),
+        Type::Dyn | Type::Var(_) => "dyn".to_owned(),
         Type::Error => "*error*".to_owned(),
         Type::List(items) => format!("list({})", shown(items)),
         Type::Map(key, value) => format!("map({}, {})", shown(key), shown(value)),

@@ -41,7 +41,8 @@ pub(super) fn validate(conversion: &Conversion, path: &Path<'_>, errors: &mut Ve
 fn validate_url(url: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     const FORM: &str = "; desired format: https://host[/path]";
     let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
-    let mut refuse = |part: &str, detail: &str| errors.push(FieldError::invalid(path, part, format!("{detail}{FORM}")));
+    let mut refuse =
+        |part: &str, detail: &str| errors.push(FieldError::invalid(path, part, format!("{detail}{FORM}")));
     let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let authority = rest.strip_prefix("//").map_or("", |rest| rest.split('/').next().unwrap_or_default());
@@ -92,7 +93,9 @@ fn validate_service(service: &WebhookService, path: &Path<'_>, errors: &mut Vec<
         }
         let problems = names::dns1123_subdomain(segment);
         errors.extend(
-            problems.into_iter().map(|problem| FieldError::invalid(at, url_path, format!("segment[{i}]: {problem}"))),
+            problems
+                .into_iter()
+                .map(|problem| FieldError::invalid(at, url_path, format!("segment[{i}]: {problem}"))),
         );
     }
 }

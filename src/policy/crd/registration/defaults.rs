@@ -6,7 +6,7 @@ use crate::error::{FieldError, aggregate};
 use crate::path::Path;
 use crate::schema::metadata::{self, Malformed};
 use crate::schema::prune::{is_meta_field, prune_as};
-use crate::schema::{Schema, validate};
+use crate::schema::{AdditionalProperties, Schema, validate};
 
 pub(super) fn validate(schema: &Schema, path: &Path<'_>) -> Vec<FieldError> {
     let mut walk = Walk { errors: Vec::new() };
@@ -31,7 +31,8 @@ impl Walk {
         let own = At { resource: schema, inside_metadata: false, steps: Vec::new() };
         let at = if schema.embedded_resource { &own } else { at };
         if let Some(default) = &schema.default {
-            self.default(default, schema, &path.child("default"), at);
+            let is_resource = root || schema.embedded_resource;
+            self.default(default, schema, is_resource, &path.child("default"), at);
         }
         let below = |step: Option<&'s str>| {
             let inside = (root || schema.embedded_resource) && step.is_some_and(is_meta_field);
@@ -48,15 +49,15 @@ impl Walk {
         }
     }
 
-    fn default(&mut self, default: &Value, schema: &Schema, path: &Path<'_>, at: &At<'_>) {
+    fn default(&mut self, default: &Value, schema: &Schema, is_resource: bool, path: &Path<'_>, at: &At<'_>) {
         let before = self.errors.len();
         if at.inside_metadata {
             self.inside_metadata(default, path, at);
         } else {
-            self.outside_metadata(default, schema, path);
+            self.outside_metadata(default, schema, is_resource, path);
         }
         if self.errors.len() == before {
-            self.errors.extend(validate::validate(default, schema, None, path));
+            self.errors.extend(validate::validate(default, &without_int_or_string(schema), None, path));
         }
     }
 
@@ -80,23 +81,46 @@ impl Walk {
             }
         };
         if let Some(problem) = problem {
-            self.errors.push(FieldError::invalid(path, default, format!("must result in valid metadata: {problem}")));
+            self.errors.push(FieldError::invalid(
+                path,
+                default,
+                format!("must result in valid metadata: {problem}"),
+            ));
         }
     }
 
-    fn outside_metadata(&mut self, default: &Value, schema: &Schema, path: &Path<'_>) {
+    fn outside_metadata(&mut self, default: &Value, schema: &Schema, is_resource: bool, path: &Path<'_>) {
         let mut pruned = default.clone();
-        prune_as(&mut pruned, schema, schema.embedded_resource);
+        prune_as(&mut pruned, schema, is_resource);
         if pruned != *default {
             self.errors.push(FieldError::invalid(path, default, "must not have unknown fields"));
         }
         let mut coerced = default.clone();
-        match metadata::coerce(&mut coerced, schema, schema.embedded_resource, Malformed::Refuse) {
+        match metadata::coerce(&mut coerced, schema, is_resource, Malformed::Refuse) {
             Err(error) => {
-                let field = if error.field == "<nil>" { path.to_string() } else { format!("{path}.{}", error.field) };
+                let field =
+                    if error.field == "<nil>" { path.to_string() } else { format!("{path}.{}", error.field) };
                 self.errors.push(FieldError { field, ..*error });
             }
-            Ok(_) => metadata::validate(&coerced, schema, path, schema.embedded_resource, &mut self.errors),
+            Ok(_) => metadata::validate(&coerced, schema, path, is_resource, &mut self.errors),
         }
+    }
+}
+
+/// The schema as defaults are checked against it: the two types of an int-or-string are not enforced.
+fn without_int_or_string(schema: &Schema) -> Schema {
+    let mut schema = schema.clone();
+    loosen(&mut schema);
+    schema
+}
+
+fn loosen(schema: &mut Schema) {
+    schema.int_or_string = false;
+    schema.properties.values_mut().for_each(loosen);
+    if let Some(items) = &mut schema.items {
+        loosen(items);
+    }
+    if let Some(AdditionalProperties::Schema(entry)) = &mut schema.additional_properties {
+        loosen(entry);
     }
 }

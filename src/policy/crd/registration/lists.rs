@@ -25,7 +25,12 @@ fn list_type(node: &Node<'_>, errors: &mut Vec<FieldError>) {
     let Some(list_type) = &node.schema.list_type else { return };
     let at = node.path.child("x-kubernetes-list-type");
     if !node.schema.is_type(&SchemaType::Array) {
-        must_have_type(node, &SchemaType::Array, "must be array if x-kubernetes-list-type is specified", errors);
+        must_have_type(
+            node,
+            &SchemaType::Array,
+            "must be array if x-kubernetes-list-type is specified",
+            errors,
+        );
     } else if *list_type == ListType::Set
         && let Some(items) = &node.schema.items
     {
@@ -83,7 +88,8 @@ fn map_list(node: &Node<'_>, errors: &mut Vec<FieldError>) {
     let items_at = node.path.child("items");
     let Some(items) = &schema.items else {
         if !schema.unsupported.contains(&Unsupported::ItemsList) {
-            errors.push(FieldError::required(items_at, "must have a schema if x-kubernetes-list-type is map"));
+            errors
+                .push(FieldError::required(items_at, "must have a schema if x-kubernetes-list-type is map"));
         }
         return;
     };
@@ -101,7 +107,9 @@ fn map_list(node: &Node<'_>, errors: &mut Vec<FieldError>) {
                 let detail = "entries must all be names of item properties";
                 errors.push(FieldError::invalid(keys_at, all_keys.clone(), detail));
             }
-            Some(property) if matches!(property.schema_type, Some(SchemaType::Array | SchemaType::Object)) => {
+            Some(property)
+                if matches!(property.schema_type, Some(SchemaType::Array | SchemaType::Object)) =>
+            {
                 let at = properties.key(key);
                 let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
                 errors.push(FieldError::invalid(at.child("type"), items.type_text(), detail));
@@ -116,13 +124,15 @@ fn map_list(node: &Node<'_>, errors: &mut Vec<FieldError>) {
 
 /// Items of sets and map lists are never null, and every one of a map list has its keys.
 fn items_of_sets_and_maps(node: &Node<'_>, errors: &mut Vec<FieldError>) {
-    let (Some(items), Some(list_type @ (ListType::Set | ListType::Map))) = (&node.schema.items, &node.schema.list_type)
+    let (Some(items), Some(list_type @ (ListType::Set | ListType::Map))) =
+        (&node.schema.items, &node.schema.list_type)
     else {
         return;
     };
     let at = node.path.child("items");
     if items.nullable {
-        let detail = format!("cannot be nullable when x-kubernetes-list-type is {}", list_type_text(list_type));
+        let detail =
+            format!("cannot be nullable when x-kubernetes-list-type is {}", list_type_text(list_type));
         errors.push(FieldError::forbidden(at.child("nullable"), detail));
     }
     if *list_type == ListType::Set {

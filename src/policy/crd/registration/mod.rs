@@ -136,14 +136,16 @@ fn stored_versions(definition: &Definition, errors: &mut Vec<FieldError>) {
 fn api_approval(definition: &Definition, errors: &mut Vec<FieldError>) {
     const REVIEW: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
     let group = definition.group.as_str();
-    let of = |domain: &str| group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    let of =
+        |domain: &str| group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
     if !of("k8s.io") && !of("kubernetes.io") {
         return;
     }
     let at = format!("metadata.annotations[{API_APPROVED}]");
     match definition.api_approved.as_deref().unwrap_or_default() {
         "" => {
-            let detail = format!("protected groups must have approval annotation \"{API_APPROVED}\", {REVIEW}");
+            let detail =
+                format!("protected groups must have approval annotation \"{API_APPROVED}\", {REVIEW}");
             errors.push(FieldError::required(at, detail));
         }
         reason if reason.starts_with("unapproved") || has_host(reason) => {}
@@ -158,7 +160,6 @@ fn api_approval(definition: &Definition, errors: &mut Vec<FieldError>) {
 }
 
 fn has_host(url: &str) -> bool {
-    url.split_once("://").is_some_and(|(scheme, rest)| {
-        !scheme.is_empty() && !rest.is_empty() && !rest.starts_with('/')
-    })
+    url.split_once("://")
+        .is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty() && !rest.starts_with('/'))
 }

@@ -39,7 +39,15 @@ impl Found {
 
 impl<'a> Node<'a> {
     pub(super) const fn root(schema: &'a Schema, path: &'a Path<'a>, scope: Option<rules::Scope>) -> Self {
-        Self { schema, path, root: true, no_default: None, inside_metadata: false, uncorrelatable: None, scope }
+        Self {
+            schema,
+            path,
+            root: true,
+            no_default: None,
+            inside_metadata: false,
+            uncorrelatable: None,
+            scope,
+        }
     }
 
     /// Whether the node is the root of a resource, of the definition's own or an embedded one.
@@ -84,7 +92,8 @@ impl<'a> Node<'a> {
             }
         }
         if let Some(reason) = self.no_default.filter(|_| self.schema.default.is_some()) {
-            errors.push(FieldError::forbidden(self.path.child("default"), format!("must not be set {reason}")));
+            errors
+                .push(FieldError::forbidden(self.path.child("default"), format!("must not be set {reason}")));
         }
         for keyword in &self.schema.unsupported {
             let (name, detail) = match keyword {
@@ -113,7 +122,9 @@ impl<'a> Node<'a> {
         let Some(additional) = &self.schema.additional_properties else { return };
         let at = self.path.child("additionalProperties");
         if !self.schema.properties.is_empty() && *additional != AdditionalProperties::Allowed(true) {
-            found.schema.push(FieldError::forbidden(at, "additionalProperties and properties are mutual exclusive"));
+            found
+                .schema
+                .push(FieldError::forbidden(at, "additionalProperties and properties are mutual exclusive"));
         }
         if let AdditionalProperties::Schema(schema) = additional {
             let mut child = self.below(schema, &at);
@@ -150,7 +161,9 @@ impl<'a> Node<'a> {
             let path = self.path.child("not");
             found.append(Node { scope: None, ..self.below(not, &path) }.validate(costs));
         }
-        for (keyword, parts) in [("allOf", &checks.all_of), ("oneOf", &checks.one_of), ("anyOf", &checks.any_of)] {
+        for (keyword, parts) in
+            [("allOf", &checks.all_of), ("oneOf", &checks.one_of), ("anyOf", &checks.any_of)]
+        {
             let at = self.path.child(keyword);
             for (i, part) in parts.iter().enumerate() {
                 let path = at.index(i);

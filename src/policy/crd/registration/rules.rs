@@ -19,7 +19,9 @@ impl Scope {
     /// The scope of the nodes below a node of this one.
     pub(super) fn below(self, schema: &Schema) -> Self {
         let factor = match &schema.schema_type {
-            Some(SchemaType::Object) if schema.additional_properties.is_some() => schema.checks.max_properties,
+            Some(SchemaType::Object) if schema.additional_properties.is_some() => {
+                schema.checks.max_properties
+            }
             Some(SchemaType::Array) => schema.checks.max_items,
             _ => Some(1),
         };
@@ -56,7 +58,8 @@ fn rule_texts(rule: &Rule, schema: &Schema, path: &Path<'_>, errors: &mut Vec<Fi
     } else if has_line_break(message) {
         errors.push(FieldError::invalid(message_at, rule.message.as_str(), "must not contain line breaks"));
     } else if has_line_break(text) && message.is_empty() {
-        errors.push(FieldError::required(message_at, "message must be specified if rule contains line breaks"));
+        errors
+            .push(FieldError::required(message_at, "message must be specified if rule contains line breaks"));
     }
     if !rule.message_expression.is_empty() && rule.message_expression.trim().is_empty() {
         let detail = "messageExpression must be non-empty if specified";

@@ -57,7 +57,11 @@ impl Walk {
     fn extensions(&mut self, schema: &Schema, path: &Path<'_>) {
         const DETAIL: &str = "must be false if x-kubernetes-int-or-string is true";
         if schema.int_or_string && schema.preserves_unknown_fields() {
-            self.errors.push(FieldError::invalid(path.child("x-kubernetes-preserve-unknown-fields"), true, DETAIL));
+            self.errors.push(FieldError::invalid(
+                path.child("x-kubernetes-preserve-unknown-fields"),
+                true,
+                DETAIL,
+            ));
         }
         if schema.int_or_string && schema.embedded_resource {
             self.errors.push(FieldError::invalid(path.child("x-kubernetes-embedded-resource"), true, DETAIL));
@@ -98,13 +102,21 @@ impl Walk {
                 && !property.is_type(&SchemaType::String)
             {
                 let at = properties.key(name);
-                self.errors.push(FieldError::invalid(at.child("type"), property.type_text(), "must be string"));
+                self.errors.push(FieldError::invalid(
+                    at.child("type"),
+                    property.type_text(),
+                    "must be string",
+                ));
             }
         }
         if let Some(metadata) = schema.properties.get("metadata") {
             let at = properties.key("metadata");
             if is_resource && !metadata.is_type(&SchemaType::Object) {
-                self.errors.push(FieldError::invalid(at.child("type"), metadata.type_text(), "must be object"));
+                self.errors.push(FieldError::invalid(
+                    at.child("type"),
+                    metadata.type_text(),
+                    "must be object",
+                ));
             }
             if level == Level::Root && !restricts_names_only(metadata) {
                 self.forbidden(
@@ -174,7 +186,11 @@ impl Walk {
             ),
             (schema.embedded_resource, "x-kubernetes-embedded-resource", "must be false to be structural"),
             (schema.int_or_string, "x-kubernetes-int-or-string", "must be false to be structural"),
-            (!schema.list_map_keys.is_empty(), "x-kubernetes-list-map-keys", "must be empty to be structural"),
+            (
+                !schema.list_map_keys.is_empty(),
+                "x-kubernetes-list-map-keys",
+                "must be empty to be structural",
+            ),
             (schema.list_type.is_some(), "x-kubernetes-list-type", "must be undefined to be structural"),
             (schema.map_type.is_some(), "x-kubernetes-map-type", "must be undefined to be structural"),
             (!schema.rules.is_empty(), "x-kubernetes-validations", "must be empty to be structural"),
@@ -202,7 +218,13 @@ impl Walk {
         }
     }
 
-    fn nested_complete(&mut self, part: &Schema, schema: Option<&Schema>, path: &Path<'_>, checked_at: &Path<'_>) {
+    fn nested_complete(
+        &mut self,
+        part: &Schema,
+        schema: Option<&Schema>,
+        path: &Path<'_>,
+        checked_at: &Path<'_>,
+    ) {
         let Some(schema) = schema else {
             return self.required(path, &format!("because it is defined in {checked_at}"));
         };

@@ -60,9 +60,12 @@ pub(super) fn validate(definition: &Definition, spec: &Path<'_>, errors: &mut Ve
         }
     }
     let internal = || BadValue::Verbatim(internal_form(definition, &shared));
-    if definition.versions.iter().enumerate().any(|(i, version)| {
-        definition.versions.iter().take(i).any(|earlier| earlier.name == version.name)
-    }) {
+    if definition
+        .versions
+        .iter()
+        .enumerate()
+        .any(|(i, version)| definition.versions.iter().take(i).any(|earlier| earlier.name == version.name))
+    {
         errors.push(FieldError::invalid(versions_at, internal(), "must contain unique version names"));
     }
     if definition.versions.iter().filter(|version| version.storage).count() != 1 {
@@ -154,7 +157,8 @@ fn root_with_status(schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldErro
     const ALLOWED: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength \
                            MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties \
                            ExternalDocs Example XPreserveUnknownFields XValidations]";
-    if let Some(other) = schema.schema_type.as_ref().filter(|schema_type| **schema_type != SchemaType::Object) {
+    if let Some(other) = schema.schema_type.as_ref().filter(|schema_type| **schema_type != SchemaType::Object)
+    {
         let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is \
                       enabled";
         errors.push(FieldError::invalid(path.child("type"), other.as_str(), detail));
@@ -173,10 +177,12 @@ fn root_with_status(schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldErro
         || checks.max_properties.is_some()
         || checks.min_properties.is_some()
         || checks.not.is_some()
-        || [checks.all_of.len(), checks.any_of.len(), checks.one_of.len(), checks.enumeration.len()] != [0; 4];
+        || [checks.all_of.len(), checks.any_of.len(), checks.one_of.len(), checks.enumeration.len()]
+            != [0; 4];
     if others {
-        let detail =
-            format!("only {ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled");
+        let detail = format!(
+            "only {ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled"
+        );
         errors.push(FieldError::invalid(path, BadValue::Verbatim("{}".to_owned()), detail));
     }
 }
@@ -195,9 +201,10 @@ fn has_unsupported(schema: &Schema) -> bool {
 fn scale(scale: Option<&ScalePaths>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let Some(scale) = scale else { return };
     let at = path.child("scale");
-    for (name, json_path, root) in
-        [("specReplicasPath", &scale.spec_replicas, ".spec"), ("statusReplicasPath", &scale.status_replicas, ".status")]
-    {
+    for (name, json_path, root) in [
+        ("specReplicasPath", &scale.spec_replicas, ".spec"),
+        ("statusReplicasPath", &scale.status_replicas, ".status"),
+    ] {
         if json_path.is_empty() {
             errors.push(FieldError::required(at.child(name), ""));
         } else if simple_json_path(json_path, &at.child(name), errors) && !is_under(json_path, root) {
@@ -315,9 +322,10 @@ fn selectable(
 /// written out.
 fn internal_form(definition: &Definition, _shared: &Shared) -> String {
     let version = |version: &Version| {
-        let warning = version.deprecation_warning.as_ref().map_or("null".to_owned(), |warning| {
-            go_text::json(&serde_json::Value::from(warning.as_str()))
-        });
+        let warning = version
+            .deprecation_warning
+            .as_ref()
+            .map_or("null".to_owned(), |warning| go_text::json(&serde_json::Value::from(warning.as_str())));
         format!(
             "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\"DeprecationWarning\":{warning},\
              \"Schema\":null,\"Subresources\":null,\"AdditionalPrinterColumns\":null,\"SelectableFields\":null}}",

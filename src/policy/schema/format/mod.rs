@@ -122,17 +122,19 @@ fn isbn_digits(text: &str, length: usize) -> Option<Vec<u32>> {
 
 fn is_isbn10(text: &str) -> bool {
     let Some(digits) = isbn_digits(text, 10) else { return false };
-    let sum = digits.iter().zip(1_u32..).fold(0_u32, |sum, (digit, factor)| {
-        sum.saturating_add(digit.saturating_mul(factor))
-    });
+    let sum = digits
+        .iter()
+        .zip(1_u32..)
+        .fold(0_u32, |sum, (digit, factor)| sum.saturating_add(digit.saturating_mul(factor)));
     sum.checked_rem(11) == Some(0)
 }
 
 fn is_isbn13(text: &str) -> bool {
     let Some(digits) = isbn_digits(text, 13) else { return false };
-    let sum = digits.iter().zip([1, 3].into_iter().cycle()).fold(0_u32, |sum, (digit, factor)| {
-        sum.saturating_add(digit.saturating_mul(factor))
-    });
+    let sum = digits
+        .iter()
+        .zip([1, 3].into_iter().cycle())
+        .fold(0_u32, |sum, (digit, factor)| sum.saturating_add(digit.saturating_mul(factor)));
     sum.checked_rem(10) == Some(0)
 }
 

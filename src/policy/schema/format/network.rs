@@ -47,16 +47,18 @@ pub(super) fn is_cidr(text: &str) -> bool {
     } else {
         return false;
     };
-    !bits.is_empty() && bits.bytes().all(|b| b.is_ascii_digit()) && bits.parse::<u32>().is_ok_and(|bits| bits <= max)
+    !bits.is_empty()
+        && bits.bytes().all(|b| b.is_ascii_digit())
+        && bits.parse::<u32>().is_ok_and(|bits| bits <= max)
 }
 
 /// 6, 8 or 20 bytes: pairs of digits with colons or dashes between, or groups of four with dots.
 pub(super) fn is_mac(text: &str) -> bool {
-    let is_hex = |group: &str, length: usize| {
-        group.len() == length && group.bytes().all(|b| b.is_ascii_hexdigit())
-    };
+    let is_hex =
+        |group: &str, length: usize| group.len() == length && group.bytes().all(|b| b.is_ascii_hexdigit());
     let grouped = |separator: char, length: usize, counts: [usize; 3]| {
-        counts.contains(&text.split(separator).count()) && text.split(separator).all(|group| is_hex(group, length))
+        counts.contains(&text.split(separator).count())
+            && text.split(separator).all(|group| is_hex(group, length))
     };
     grouped(':', 2, [6, 8, 20]) || grouped('-', 2, [6, 8, 20]) || grouped('.', 4, [3, 4, 10])
 }

@@ -4,9 +4,15 @@
 pub(super) fn is_date(text: &str) -> bool {
     let bytes = text.as_bytes();
     let shaped = bytes.len() == 10
-        && bytes.iter().enumerate().all(|(i, b)| if i == 4 || i == 7 { *b == b'-' } else { b.is_ascii_digit() });
-    let number = |range: std::ops::Range<usize>| text.get(range).and_then(|digits| digits.parse::<i16>().ok());
-    let (Some(year), Some(month), Some(day)) = (number(0..4), number(5..7), number(8..10)) else { return false };
+        && bytes
+            .iter()
+            .enumerate()
+            .all(|(i, b)| if i == 4 || i == 7 { *b == b'-' } else { b.is_ascii_digit() });
+    let number =
+        |range: std::ops::Range<usize>| text.get(range).and_then(|digits| digits.parse::<i16>().ok());
+    let (Some(year), Some(month), Some(day)) = (number(0..4), number(5..7), number(8..10)) else {
+        return false;
+    };
     let (Ok(month), Ok(day)) = (i8::try_from(month), i8::try_from(day)) else { return false };
     shaped && jiff::civil::Date::new(year, month, day).is_ok()
 }
@@ -24,7 +30,9 @@ fn is_time(text: &str) -> bool {
     let Some((clock, rest)) = text.split_at_checked(8) else { return false };
     let mut fields = clock.split(':');
     let mut up_to = |max: &str| {
-        fields.next().is_some_and(|pair| pair.len() == 2 && pair.bytes().all(|b| b.is_ascii_digit()) && pair <= max)
+        fields
+            .next()
+            .is_some_and(|pair| pair.len() == 2 && pair.bytes().all(|b| b.is_ascii_digit()) && pair <= max)
     };
     let bounded = up_to("23") && up_to("59") && up_to("59") && fields.next().is_none();
     bounded && (is_zone(rest) || fraction_end(rest).is_some_and(is_zone))
@@ -111,7 +119,8 @@ fn has_scala_duration(text: &str) -> bool {
         let end = from.find(|c: char| !c.is_ascii_digit()).unwrap_or(from.len());
         let Some((digits, tail)) = from.split_at_checked(end) else { return false };
         let unit_text = tail.trim_start_matches(['\t', '\n', '\x0c', '\r', ' ']);
-        let unit_end = unit_text.find(|c: char| !(c.is_ascii_alphabetic() || c == '\u{b5}')).unwrap_or(unit_text.len());
+        let unit_end =
+            unit_text.find(|c: char| !(c.is_ascii_alphabetic() || c == '\u{b5}')).unwrap_or(unit_text.len());
         let (unit, after) = unit_text.split_at_checked(unit_end).unwrap_or_default();
         if unit.is_empty() {
             rest = tail;
@@ -121,7 +130,8 @@ fn has_scala_duration(text: &str) -> bool {
             return false;
         }
         let unit = unit.to_lowercase();
-        found |= SCALA_UNITS.iter().any(|(short, long)| short.contains(&unit.as_str()) || unit.starts_with(long));
+        found |=
+            SCALA_UNITS.iter().any(|(short, long)| short.contains(&unit.as_str()) || unit.starts_with(long));
         rest = after;
     }
     found

@@ -149,7 +149,8 @@ fn owner_references(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut V
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} \
                          and {name}"
                     );
-                    let all: Vec<_> = references.iter().filter_map(Value::as_object).map(struct_json).collect();
+                    let all: Vec<_> =
+                        references.iter().filter_map(Value::as_object).map(struct_json).collect();
                     let shown = BadValue::Verbatim(format!("[{}]", all.join(",")));
                     errors.push(FieldError::invalid(path, shown, detail));
                 }

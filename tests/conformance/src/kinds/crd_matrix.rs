@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use admit_policy::crd::{CompiledCrd, CrdVersion, Scope, ValidateOptions};
 use admit_policy::error::FieldError;
-use admit_policy::{go_text, names};
 use admit_policy::path::Path;
 use admit_policy::schema::metadata::{self, Malformed};
+use admit_policy::{go_text, names};
 use serde_json::{Map, Value};
 
 use super::{Case, Kind};
@@ -155,7 +155,8 @@ impl Request<'_> {
     /// With a status subresource, one request changes the status and another everything else.
     fn prepared(&self, mut object: Value) -> Value {
         let name = self.version.name();
-        let split = self.definition.definition().version(name).is_some_and(|version| version.status_subresource);
+        let split =
+            self.definition.definition().version(name).is_some_and(|version| version.status_subresource);
         let status = |object: &Value| object.get("status").cloned();
         match self.old {
             Some(old) if self.status => {
@@ -195,7 +196,9 @@ impl Request<'_> {
         } else if !text("name").is_empty() {
             let name = text("name");
             let problems = names::subdomain_name(name, false);
-            errors.extend(problems.into_iter().map(|problem| FieldError::invalid("metadata.name", name, problem)));
+            errors.extend(
+                problems.into_iter().map(|problem| FieldError::invalid("metadata.name", name, problem)),
+            );
         }
         metadata::validate_object_meta(&fields, namespaced, &path, &mut errors);
         errors
@@ -248,11 +251,12 @@ pub(super) fn causes(step: &Value, errors: &[FieldError]) -> Vec<Check> {
     let Some(expected) = step.pointer("/status/details/causes").and_then(Value::as_array) else {
         return Vec::new();
     };
-    let text = |cause: &Value, key: &str| cause.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text =
+        |cause: &Value, key: &str| cause.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let fields = sorted(expected.iter().map(|cause| text(cause, "field")));
-    let lines = sorted(
-        expected.iter().map(|cause| format!("{} {}: {}", text(cause, "reason"), text(cause, "field"), text(cause, "message"))),
-    );
+    let lines = sorted(expected.iter().map(|cause| {
+        format!("{} {}: {}", text(cause, "reason"), text(cause, "field"), text(cause, "message"))
+    }));
     let ours = |line: &dyn Fn(&FieldError) -> String| sorted(errors.iter().map(line));
     vec![
         Check::new(Aspect::Path, fields, ours(&|error| error.field.clone())),

@@ -1,6 +1,7 @@
 //! The kinds of corpora: how each is recognised, and what its cases ask.
 
 mod crd_matrix;
+mod crd_registration;
 
 use crate::corpus::{CorpusError, Folder};
 use crate::report::Check;
@@ -19,7 +20,7 @@ pub(crate) struct Kind {
 }
 
 /// In order of precedence: the first that recognises a folder runs it.
-const KINDS: &[Kind] = &[crd_matrix::KIND];
+const KINDS: &[Kind] = &[crd_matrix::KIND, crd_registration::KIND];
 
 pub(crate) fn of(folder: &Folder) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| (kind.recognises)(folder))
