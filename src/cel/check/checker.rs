@@ -160,7 +160,7 @@ impl<'e, 's> Checker<'e, 's> {
         for (index, element) in (0_u32..).zip(&elements) {
             self.check(*element);
             let ty = self.unwrapped(*element, optional.contains(&index));
-            items = Some(self.join(*element, items, ty));
+            items = Some(self.join(items, ty));
         }
         let items = items.unwrap_or_else(|| self.unifier.fresh());
         self.set_type(id, Type::List(Arc::new(items)));
@@ -188,10 +188,10 @@ impl<'e, 's> Checker<'e, 's> {
         for Entry { key, value, optional } in &entries {
             let (keys, values) = types.map_or((None, None), |(keys, values)| (Some(keys), Some(values)));
             self.check(*key);
-            let keys = self.join(*key, keys, self.type_of(*key));
+            let keys = self.join(keys, self.type_of(*key));
             self.check(*value);
             let ty = self.unwrapped(*value, *optional);
-            let values = self.join(*value, values, ty);
+            let values = self.join(values, ty);
             types = Some((keys, values));
         }
         let (keys, values) = types.unwrap_or_else(|| (self.unifier.fresh(), self.unifier.fresh()));
@@ -199,16 +199,14 @@ impl<'e, 's> Checker<'e, 's> {
     }
 
     /// The common type of the elements so far and the next one.
-    fn join(&mut self, at: ExprId, previous: Option<Type>, current: Type) -> Type {
-        let Some(previous) = previous else { return current };
-        if self.unifier.assignable(&previous, &current) {
-            return most_general(&previous, &current).clone();
+    fn join(&mut self, previous: Option<Type>, current: Type) -> Type {
+        match previous {
+            None => current,
+            Some(previous) if self.unifier.assignable(&previous, &current) => {
+                most_general(&previous, &current).clone()
+            }
+            Some(_) => Type::Dyn,
         }
-        if !self.env.homogeneous_literals {
-            return Type::Dyn;
-        }
-        self.mismatch(at, &previous, &current);
-        Type::Error
     }
 
     /// No message type can be constructed; what is wrong with an attempt is told as cel-go tells it.

@@ -5,6 +5,8 @@
 
 mod calls;
 mod checker;
+mod format;
+mod literals;
 mod names;
 mod unify;
 
@@ -85,5 +87,7 @@ pub fn check(
     for ty in &mut types {
         *ty = unifier.substitute(ty, true);
     }
-    Ok(CheckedAst { ast, types, references })
+    let checked = CheckedAst { ast, types, references };
+    let errors = literals::validate(&checked, source, environment);
+    if errors.is_empty() { Ok(checked) } else { Err(CompileError::new(source, errors)) }
 }

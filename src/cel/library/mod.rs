@@ -15,11 +15,12 @@
 
 mod context;
 pub mod cost;
-mod extensions;
+pub(crate) mod extensions;
 pub mod format;
 pub mod functions;
 mod go;
 mod kubernetes;
+pub(crate) mod literal;
 pub mod ordering;
 pub mod quantity;
 mod regex;

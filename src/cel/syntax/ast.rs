@@ -125,4 +125,22 @@ impl Ast {
     pub fn anchor(&self, id: ExprId) -> u32 {
         self.anchors.get(id.0 as usize).copied().unwrap_or_default()
     }
+
+    /// Visits the direct parts of an expression, in the order of the text where that has one.
+    pub(crate) fn for_each_part(&self, id: ExprId, mut visit: impl FnMut(ExprId)) {
+        match self.expr(id) {
+            Expr::Literal(_) | Expr::Ident(_) => {}
+            Expr::Select { operand, .. } => visit(*operand),
+            Expr::Call { target, args, .. } => target.iter().chain(args).for_each(|part| visit(*part)),
+            Expr::List { elements, .. } => elements.iter().for_each(|part| visit(*part)),
+            Expr::Map(entries) | Expr::Struct { entries, .. } => {
+                entries.iter().flat_map(|entry| [entry.key, entry.value]).for_each(visit);
+            }
+            Expr::Comprehension(fold) => {
+                [fold.range, fold.accu_init, fold.condition, fold.step, fold.result]
+                    .into_iter()
+                    .for_each(visit);
+            }
+        }
+    }
 }
