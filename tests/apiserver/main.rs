@@ -1,4 +1,5 @@
 //! Tests of the admit-apiserver package; one program, a module per subject.
 
 mod corpus;
+mod openapi;
 mod protobuf;

@@ -1,0 +1,77 @@
+//! OpenAPI documents hold together: every reference leads somewhere, clients find what they probe for.
+
+use admit_apiserver::openapi::OpenApi;
+use admit_apiserver::resources::builtin_rows;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use serde_json::Value;
+
+fn get(openapi: &OpenApi, path: &str) -> Value {
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    let response = openapi.handle(&builtin_rows(), path, query, &HeaderMap::new()).expect(path);
+    assert_eq!(response.status(), StatusCode::OK, "{path}");
+    serde_json::from_slice(response.body()).expect("JSON")
+}
+
+fn documents(openapi: &OpenApi) -> Vec<(String, Value)> {
+    let rows = builtin_rows();
+    let response = openapi.handle(&rows, "/openapi/v3", "", &HeaderMap::new()).expect("the index");
+    let index: Value = serde_json::from_slice(response.body()).expect("JSON");
+    let paths = index["paths"].as_object().expect("paths");
+    paths.iter().map(|(name, _)| (name.clone(), get(openapi, &format!("/openapi/v3/{name}")))).collect()
+}
+
+fn references<'v>(value: &'v Value, found: &mut Vec<&'v str>) {
+    match value {
+        Value::Object(members) => {
+            found.extend(members.get("$ref").and_then(Value::as_str));
+            members.values().for_each(|member| references(member, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_reference_leads_to_a_schema() {
+    for (name, document) in documents(&OpenApi::default()) {
+        let mut found = Vec::new();
+        references(&document, &mut found);
+        assert!(!found.is_empty(), "{name}");
+        for reference in found {
+            let pointer = reference.trim_start_matches('#');
+            assert!(document.pointer(pointer).is_some(), "{name}: {reference}");
+        }
+    }
+}
+
+#[test]
+fn every_patch_offers_validation_of_fields() {
+    for (name, document) in documents(&OpenApi::default()) {
+        for (path, item) in document["paths"].as_object().expect("paths") {
+            let Some(patch) = item.get("patch") else { continue };
+            let parameters = patch["parameters"].as_array().expect("parameters");
+            assert!(
+                parameters.iter().any(|parameter| parameter["name"] == "fieldValidation"),
+                "{name} {path}"
+            );
+            assert!(patch["x-kubernetes-group-version-kind"]["kind"].is_string(), "{name} {path}");
+        }
+    }
+}
+
+#[test]
+fn a_document_under_its_hash_may_be_kept() {
+    let openapi = OpenApi::default();
+    let index = get(&openapi, "/openapi/v3");
+    let address = index["paths"]["api/v1"]["serverRelativeURL"].as_str().expect("an address");
+    let (path, query) = address.split_once('?').expect("a hash");
+    let rows = builtin_rows();
+    let response = openapi.handle(&rows, path, query, &HeaderMap::new()).expect("a document");
+    assert_eq!(response.headers()[header::CACHE_CONTROL], "public, immutable");
+    let etag: HeaderValue = response.headers()[header::ETAG].clone();
+    let again = HeaderMap::from_iter([(header::IF_NONE_MATCH, etag)]);
+    let response = openapi.handle(&rows, path, query, &again).expect("a document");
+    assert_eq!((response.status(), response.body().len()), (StatusCode::NOT_MODIFIED, 0));
+    let stale = openapi.handle(&rows, path, "hash=0", &HeaderMap::new()).expect("a redirect");
+    assert_eq!(stale.headers()[header::LOCATION], address);
+}
