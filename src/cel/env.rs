@@ -141,7 +141,8 @@ impl Env {
     ///
     /// When a constant part can have no value (`int('x')`), in the words of kube-apiserver.
     pub fn program(&self, checked: &Checked) -> Result<Program, ProgramError> {
-        Program::plan(&checked.inner.ast, self.inner.variables.iter().map(|(name, _)| name.clone()).collect())
+        let variables = self.inner.variables.iter().map(|(name, _)| name.clone()).collect();
+        Program::plan(&checked.inner.ast, variables, &self.inner.functions)
     }
 }
 

@@ -1,82 +1,32 @@
-//! Runs a program over an activation, within the meter's limits.
+//! Runs a program over the values of its variables, within the meter's limits.
+//!
+//! | part | decides |
+//! |---|---|
+//! | `evaluation` | arena, limits, deadline: what outlives one run |
+//! | `bindings` | the values of variables |
+//! | `machine` | one run: dispatch over the steps, `&&`, `\|\|`, equality, literals |
+//! | `attribute` | operands with fields and indexes |
+//! | `call` | calls of the library |
+//! | `fold` | comprehensions |
+//! | `join` | `+` of lists |
+//!
+//! Costs are cel-go's `interpreter/runtimecost.go` as Kubernetes configures it, to the unit, also where an error cuts
+//! an expression short: the meter there counts what was observed, so a call whose arguments were all evaluated pays
+//! even if one of them is an error.
 
+mod attribute;
 mod bindings;
-
-use std::fmt;
-
-use bumpalo::Bump;
+mod call;
+mod evaluation;
+mod fold;
+mod join;
+mod machine;
 
 pub use bindings::{Bindings, Variables};
+pub use evaluation::{Evaluation, Trace};
 
-use crate::limits;
 use crate::plan::Program;
 use crate::value::{EvalError, Value};
-
-/// Where and within which limits programs run; used again for the next evaluation of the same documents.
-pub struct Evaluation<'a> {
-    arena: &'a Bump,
-    limit: u64,
-    budget: Option<u64>,
-    deadline: Option<&'a dyn Fn() -> bool>,
-    cost: u64,
-}
-
-impl fmt::Debug for Evaluation<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Evaluation")
-            .field("limit", &self.limit)
-            .field("budget", &self.budget)
-            .field("cost", &self.cost)
-            .finish_non_exhaustive()
-    }
-}
-
-impl<'a> Evaluation<'a> {
-    /// With Kubernetes' limit per call, no budget and no deadline. Results that are not scalars live in the arena.
-    #[must_use]
-    pub fn new(arena: &'a Bump) -> Self {
-        Self { arena, limit: limits::PER_CALL_LIMIT, budget: None, deadline: None, cost: 0 }
-    }
-
-    /// The cost that one evaluation may reach.
-    #[must_use]
-    pub fn per_call_limit(mut self, limit: u64) -> Self {
-        self.limit = limit;
-        self
-    }
-
-    /// A budget that all evaluations share.
-    #[must_use]
-    pub fn budget(mut self, units: u64) -> Self {
-        self.budget = Some(units);
-        self
-    }
-
-    /// A function that says whether to stop, asked every 100 iterations.
-    #[must_use]
-    pub fn deadline(mut self, expired: &'a dyn Fn() -> bool) -> Self {
-        self.deadline = Some(expired);
-        self
-    }
-
-    /// The arena of results.
-    #[must_use]
-    pub const fn arena(&self) -> &'a Bump {
-        self.arena
-    }
-
-    /// The cost of the last evaluation, also of one that failed.
-    #[must_use]
-    pub const fn cost(&self) -> u64 {
-        self.cost
-    }
-
-    /// What is left of the budget.
-    #[must_use]
-    pub const fn budget_left(&self) -> Option<u64> {
-        self.budget
-    }
-}
 
 impl Program {
     /// The value of the expression.
@@ -89,8 +39,21 @@ impl Program {
         variables: &dyn Variables<'a>,
         cx: &mut Evaluation<'a>,
     ) -> Result<Value<'a>, EvalError> {
-        let _ = variables;
-        cx.cost = 0;
-        Err(EvalError::Other("evaluation is not supported yet".into()))
+        machine::run(self, variables, cx, None)
+    }
+
+    /// The same, noting the outcome of every sub-expression that is evaluated, in the order of their completion. What
+    /// constant folding and the shapes of macros make unnecessary is not evaluated and not noted.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::eval`].
+    pub fn explain<'a>(
+        &'a self,
+        variables: &dyn Variables<'a>,
+        cx: &mut Evaluation<'a>,
+        trace: &mut Vec<Trace<'a>>,
+    ) -> Result<Value<'a>, EvalError> {
+        machine::run(self, variables, cx, Some(trace))
     }
 }

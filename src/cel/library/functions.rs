@@ -99,6 +99,11 @@ pub fn no_such_overload(function: &str, args: &[Value<'_>]) -> EvalError {
     }
 }
 
+/// Whether all overloads of a function share one body, which cel-go's planner then calls without looking for one.
+pub(crate) fn has_single_body(function: &str) -> bool {
+    single_body(function).is_some()
+}
+
 const TIMES: [&str; 2] = ["google.protobuf.Duration", "google.protobuf.Timestamp"];
 
 /// For a function with one body for all overloads: the types its first argument may have for the body to run, where

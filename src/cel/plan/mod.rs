@@ -1,9 +1,24 @@
-//! A checked expression to a program: names, fields and overloads resolved once, constants folded.
+//! A checked expression to a program: names, fields and overloads resolved once, constants folded as cel-go folds them
+//! with optimisation (conversions of constants, list and map literals, `in` on constant lists, constant patterns).
+//!
+//! Input: a [`CheckedAst`] and the environment's variables and functions. Output: a [`Program`]. Running it is
+//! [`crate::eval`]'s.
+
+mod attribute;
+mod call;
+mod comprehension;
+mod planner;
+mod step;
 
 use std::fmt;
 use std::sync::Arc;
 
-use crate::check::CheckedAst;
+pub(crate) use step::*;
+
+use crate::check::{CheckedAst, Reference};
+use crate::library::Functions;
+use crate::source::Span;
+use crate::syntax::{Expr, ExprId};
 use crate::value::EvalError;
 
 /// The number of a variable in the environment of a program.
@@ -19,20 +34,26 @@ pub struct Program {
 #[derive(Debug)]
 struct Inner {
     variables: Box<[Box<str>]>,
+    root: Step,
+    locals: u16,
+    /// Where each expression stands in the text.
+    spans: Box<[Span]>,
 }
 
-/// Why a checked expression cannot be run: a constant part has no value. Shown in kube-apiserver's words.
+/// Why a checked expression cannot be run. Shown in kube-apiserver's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProgramError {
+    /// A constant part has no value.
     Constant(EvalError),
-    NotSupported(Box<str>),
+    /// A call without any overload, a message literal, and what else only an unchecked expression can hold.
+    Invalid(Box<str>),
 }
 
 impl fmt::Display for ProgramError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Constant(error) => write!(f, "program instantiation failed: {error}"),
-            Self::NotSupported(what) => write!(f, "program instantiation failed: {what} is not supported"),
+            Self::Invalid(what) => write!(f, "program instantiation failed: {what}"),
         }
     }
 }
@@ -40,8 +61,19 @@ impl fmt::Display for ProgramError {
 impl std::error::Error for ProgramError {}
 
 impl Program {
-    pub(crate) fn plan(_checked: &CheckedAst, variables: Box<[Box<str>]>) -> Result<Self, ProgramError> {
-        Ok(Self { inner: Arc::new(Inner { variables }) })
+    /// Plans a checked expression; without references (an unchecked expression) names are resolved here, and overloads
+    /// by the arguments.
+    pub(crate) fn plan(
+        checked: &CheckedAst,
+        variables: Vec<Box<str>>,
+        functions: &Functions,
+    ) -> Result<Self, ProgramError> {
+        let mut planner = planner::Planner::new(checked, variables, functions);
+        let root = planner.step(checked.ast().root)?;
+        let (variables, locals) = planner.finish();
+        Ok(Self {
+            inner: Arc::new(Inner { variables, root, locals, spans: checked.ast().spans.clone().into() }),
+        })
     }
 
     /// The slot of a variable of the environment.
@@ -50,9 +82,30 @@ impl Program {
         let at = self.inner.variables.iter().position(|known| **known == *name)?;
         u16::try_from(at).ok().map(Slot)
     }
+
+    pub(crate) fn variable(&self, slot: Slot) -> &str {
+        self.inner.variables.get(usize::from(slot.0)).map_or("", |name| name)
+    }
+
+    pub(crate) fn span(&self, id: ExprId) -> Span {
+        self.inner.spans.get(id.0 as usize).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn root(&self) -> &Step {
+        &self.inner.root
+    }
+
+    /// The number of comprehension variables.
+    pub(crate) fn locals(&self) -> usize {
+        usize::from(self.inner.locals)
+    }
 }
 
+/// Whether an expression names a variable of the environment.
 pub(crate) fn uses_variable(checked: &CheckedAst, name: &str) -> bool {
-    let _ = (checked, name);
-    false
+    let exprs = checked.ast().exprs.iter().zip(&checked.references);
+    let is_named = |ident: &str| ident.strip_prefix('.').unwrap_or(ident) == name;
+    exprs.into_iter().any(|(expr, reference)| {
+        matches!((expr, reference), (Expr::Ident(ident), Some(Reference::Variable)) if is_named(ident))
+    })
 }

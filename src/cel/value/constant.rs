@@ -27,6 +27,20 @@ pub struct ConstantEntries {
     pub(crate) entries: Box<[(Constant, Constant)]>,
 }
 
+impl ConstantEntries {
+    /// A map of these entries; of several with one key the last counts.
+    pub(crate) fn new(entries: Vec<(Constant, Constant)>) -> Self {
+        let mut distinct: Vec<(Constant, Constant)> = Vec::with_capacity(entries.len());
+        for (key, value) in entries {
+            match distinct.iter_mut().find(|(known, _)| *known == key) {
+                Some(known) => known.1 = value,
+                None => distinct.push((key, value)),
+            }
+        }
+        Self { entries: distinct.into() }
+    }
+}
+
 impl Constant {
     /// The value, for as long as the constant lives.
     #[must_use]

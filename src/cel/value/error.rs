@@ -25,6 +25,19 @@ pub enum EvalError {
     MemoryLimitExceeded,
     /// The caller's deadline has passed.
     Interrupted,
+    /// What makes cel-go give up in mid-evaluation.
+    Internal(Box<str>),
+}
+
+impl EvalError {
+    /// Whether the error ends the evaluation, whatever `&&`, `||` or a fold would make of it.
+    #[must_use]
+    pub const fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::CostLimitExceeded | Self::MemoryLimitExceeded | Self::Interrupted | Self::Internal(_)
+        )
+    }
 }
 
 impl EvalError {
@@ -52,6 +65,7 @@ impl fmt::Display for EvalError {
             Self::Other(text) => f.write_str(text),
             Self::CostLimitExceeded => f.write_str("operation cancelled: actual cost limit exceeded"),
             Self::MemoryLimitExceeded => f.write_str("operation cancelled: memory limit exceeded"),
+            Self::Internal(what) => write!(f, "internal error: {what}"),
             Self::Interrupted => f.write_str("operation interrupted"),
         }
     }

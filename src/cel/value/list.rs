@@ -3,7 +3,7 @@
 use bumpalo::Bump;
 
 use super::{Constant, EvalError, Node, Value};
-use crate::types::{DeclKind, DeclType, ListType};
+use crate::types::{DeclKind, DeclType, ListType, Type};
 
 /// A list: computed, a constant of the program, or a view of a document's array through its declared type.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +63,14 @@ impl<'a> List<'a> {
                 items.get(index).map(|node| Value::from_node_in(arena, node, items_of(*decl))).transpose()
             }
         }
+    }
+
+    /// Whether items can fail to be of their declared type although the document fits its schema: those whose text
+    /// is decoded.
+    pub(crate) fn may_fail(&self) -> bool {
+        let Self::Document { decl: Some(decl), .. } = self else { return false };
+        let DeclKind::List { items, .. } = &decl.kind else { return false };
+        matches!(items.kind, DeclKind::Scalar(Type::Bytes | Type::Duration | Type::Timestamp))
     }
 
     /// The same list, with items that can fail to be of their declared type looked at once and for all.

@@ -7,6 +7,7 @@
 //! | `view` | what a node of a document is through its declared type |
 //! | `equality`, `members`, `order` | `==` and the order of `<` and `sort`, across number types |
 //! | `convert` | JSON |
+//! | `text` | how Go prints a value inside an error text |
 
 mod constant;
 mod convert;
@@ -17,6 +18,7 @@ mod list;
 mod map;
 mod members;
 mod order;
+mod text;
 mod view;
 
 use std::net::IpAddr;
@@ -24,7 +26,9 @@ use std::net::IpAddr;
 pub use constant::{Constant, ConstantEntries};
 pub use error::EvalError;
 pub use list::List;
+pub(crate) use map::object_field;
 pub use map::{HostMap, Map};
+pub(crate) use members::Identity;
 pub use order::{compare_int_double, compare_uint_double};
 
 pub use crate::document::{MapNode, Node};

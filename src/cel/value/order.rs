@@ -49,7 +49,8 @@ impl Value<'_> {
     }
 
     /// The number, where it has no fraction and fits a 64-bit integer of either sign.
-    fn whole_number(&self) -> Option<i128> {
+    #[must_use]
+    pub(crate) fn whole_number(&self) -> Option<i128> {
         match self {
             Value::Int(i) => Some(i128::from(*i)),
             Value::Uint(u) => Some(i128::from(*u)),

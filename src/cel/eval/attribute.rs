@@ -1,0 +1,232 @@
+//! Attributes: an operand, and the fields and indexes selected from it one after the other.
+//!
+//! Once a link is optional, or the operand is one, every later link is too: an absent value ends the chain with an empty
+//! optional, a present one is wrapped again at the end. A link costs one when it is looked at; an absent optional link
+//! is free, and so is the operand of a presence test.
+
+use crate::document::Key;
+use crate::plan::{Attribute, Field, Qualifier, QualifierKey, Root};
+use crate::types::{DeclKind, DeclType};
+use crate::value::{EvalError, List, Map, MapNode, Value, object_field};
+
+use super::machine::{Machine, Outcome};
+
+/// A value that may be absent.
+type Found<'a> = Result<Option<Value<'a>>, EvalError>;
+
+impl<'a> Machine<'a, '_> {
+    /// The attribute as a step of its own.
+    pub(super) fn attribute(&mut self, attribute: &'a Attribute) -> Outcome<'a> {
+        let outcome = self.resolve(attribute);
+        if attribute.is_test || matches!(attribute.root, Root::Conditional(_)) {
+            return outcome;
+        }
+        if let Err(error) = &outcome
+            && error.is_final()
+        {
+            return outcome;
+        }
+        self.charge(1)?;
+        outcome
+    }
+
+    /// The attribute without the cost of its operand.
+    fn resolve(&mut self, attribute: &'a Attribute) -> Outcome<'a> {
+        let root = self.root(&attribute.root)?;
+        if attribute.qualifiers.is_empty() {
+            return Ok(root);
+        }
+        self.qualify(root, attribute)
+    }
+
+    fn root(&mut self, root: &'a Root) -> Outcome<'a> {
+        match root {
+            Root::Variable(slot) => self
+                .variables
+                .get(*slot)
+                .unwrap_or_else(|| Err(EvalError::NoSuchAttribute(self.program.variable(*slot).into()))),
+            Root::Local(local) => self.local(*local),
+            Root::Step(step) => self.step(step),
+            Root::Conditional(parts) => {
+                let (condition, truthy, falsy) = &**parts;
+                match self.step(condition)? {
+                    Value::Bool(true) => self.resolve(truthy),
+                    Value::Bool(false) => self.resolve(falsy),
+                    _ => Err(EvalError::NoSuchOverload),
+                }
+            }
+        }
+    }
+
+    fn qualify(&mut self, root: Value<'a>, attribute: &'a Attribute) -> Outcome<'a> {
+        let (mut value, mut is_optional) = match root {
+            Value::Optional(None) => return Ok(absent(attribute)),
+            Value::Optional(Some(inner)) => (*inner, true),
+            value => (value, false),
+        };
+        let last = attribute.qualifiers.len().saturating_sub(1);
+        for (at, qualifier) in attribute.qualifiers.iter().enumerate() {
+            is_optional = is_optional || qualifier.is_optional;
+            let is_tested = attribute.is_test && at == last;
+            let found = self.select(&value, qualifier, is_optional || is_tested);
+            if let Err(error) = &found
+                && (error.is_final() || is_optional)
+            {
+                return Err(error.clone());
+            }
+            if is_optional {
+                let Ok(Some(found)) = found else { return Ok(absent(attribute)) };
+                self.charge(1)?;
+                value = found;
+                continue;
+            }
+            self.charge(1)?;
+            match found? {
+                found if is_tested => return Ok(Value::Bool(found.is_some())),
+                Some(found) => value = found,
+                None => return Ok(Value::Null),
+            }
+        }
+        if attribute.is_test {
+            return Ok(Value::Bool(true));
+        }
+        Ok(if is_optional { Value::Optional(Some(self.cx.arena.alloc(value))) } else { value })
+    }
+
+    /// What a link selects. An absent value is none where the caller can live without it, else an error.
+    fn select(&mut self, value: &Value<'a>, qualifier: &'a Qualifier, may_be_absent: bool) -> Found<'a> {
+        match &qualifier.key {
+            QualifierKey::Field(field) => {
+                let found = self.field(value, field)?;
+                present(found, may_be_absent, || Value::String(&field.name))
+            }
+            QualifierKey::Constant(constant) => self.keyed(value, &constant.value(), may_be_absent),
+            QualifierKey::Attribute(attribute) => {
+                let key = self.resolve(attribute)?;
+                self.keyed(value, &key, may_be_absent)
+            }
+            QualifierKey::Step(step) => {
+                let key = self.step(step)?;
+                self.keyed(value, &key, may_be_absent)
+            }
+        }
+    }
+
+    fn field(&self, value: &Value<'a>, field: &'a Field) -> Found<'a> {
+        let Value::Map(map) = value else { return self.member(value, &Value::String(&field.name)) };
+        match map {
+            Map::Document { node, decl: None } => {
+                Ok(node.find(Key::with_hash(&field.name, field.hash)).map(Value::untyped))
+            }
+            Map::Document { node, decl: Some(decl) } => self.declared_field(node, decl, field, map),
+            Map::Values(_) | Map::Constant(_) | Map::Host(_) => {
+                map.try_get(self.cx.arena, &Value::String(&field.name))
+            }
+        }
+    }
+
+    /// A field whose place is known, if the operand is of the type that the checker thought of.
+    fn declared_field(
+        &self,
+        node: &'a MapNode<'a>,
+        decl: &'a DeclType,
+        field: &'a Field,
+        map: &Map<'a>,
+    ) -> Found<'a> {
+        if let (Some((expected, at)), DeclKind::Object { fields, .. }) = (&field.declared, &decl.kind)
+            && std::ptr::eq(&raw const **expected, decl)
+            && let Some(declared) = fields.get(*at)
+        {
+            let key = if *declared.name == *field.name {
+                Key::with_hash(&declared.name, field.hash)
+            } else {
+                Key::new(&declared.name)
+            };
+            return object_field(Some(self.cx.arena), node, key, &declared.decl);
+        }
+        map.try_get(self.cx.arena, &Value::String(&field.name))
+    }
+
+    fn keyed(&self, value: &Value<'a>, key: &Value<'a>, may_be_absent: bool) -> Found<'a> {
+        if !matches!(
+            key,
+            Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_)
+        ) {
+            let ty = crate::library::runtime_type::name_of(key);
+            return Err(EvalError::Other(format!("invalid qualifier type: {ty}").into()));
+        }
+        present(self.member(value, key)?, may_be_absent, || *key).map_err(|error| match (value, error, key) {
+            (Value::List(_), EvalError::NoSuchKey(_), Value::Int(index)) => {
+                EvalError::IndexOutOfBounds(*index)
+            }
+            (Value::List(_), EvalError::NoSuchKey(key), _) => {
+                EvalError::Other(format!("index out of bounds: {key}").into())
+            }
+            (_, error, _) => error,
+        })
+    }
+
+    fn member(&self, value: &Value<'a>, key: &Value<'_>) -> Found<'a> {
+        match value {
+            Value::Map(map) => map.try_get(self.cx.arena, key),
+            Value::List(list) => {
+                let index = list_index(key)?;
+                match usize::try_from(index) {
+                    Ok(index) if index < list.len() => {
+                        if matches!(list, List::Document { decl: Some(_), .. })
+                            && !matches!(key, Value::Int(_))
+                        {
+                            let text = format!("unsupported index: {}", key.go_text());
+                            return Err(EvalError::Other(text.into()));
+                        }
+                        list.try_get(self.cx.arena, index)
+                    }
+                    _ => Ok(None),
+                }
+            }
+            Value::Null
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Uint(_)
+            | Value::Double(_)
+            | Value::String(_)
+            | Value::Bytes(_)
+            | Value::Duration(_)
+            | Value::Timestamp(_)
+            | Value::Type(_)
+            | Value::Optional(_)
+            | Value::Opaque(_) => Ok(None),
+        }
+    }
+}
+
+const fn absent<'a>(attribute: &Attribute) -> Value<'a> {
+    if attribute.is_test { Value::Bool(false) } else { Value::Optional(None) }
+}
+
+fn present<'a, 'k>(
+    found: Option<Value<'a>>,
+    may_be_absent: bool,
+    key: impl FnOnce() -> Value<'k>,
+) -> Found<'a> {
+    if found.is_none() && !may_be_absent {
+        return Err(EvalError::NoSuchKey(key().go_text().into()));
+    }
+    Ok(found)
+}
+
+/// The position that an index names: a whole number of any type.
+fn list_index(index: &Value<'_>) -> Result<i64, EvalError> {
+    let whole = match index {
+        Value::Int(index) => return Ok(*index),
+        Value::Uint(index) => i64::try_from(*index).ok(),
+        Value::Double(_) => index.whole_number().and_then(|whole| i64::try_from(whole).ok()),
+        _ => {
+            let ty = crate::library::runtime_type::name_of(index);
+            return Err(EvalError::Other(format!("unsupported index type '{ty}' in list").into()));
+        }
+    };
+    whole.ok_or_else(|| {
+        EvalError::Other(format!("unsupported index value {} in list", index.go_text()).into())
+    })
+}

@@ -1,0 +1,120 @@
+//! Calls of the library. Arguments stand on the machine's own stack for calls of up to three, which nearly all are.
+
+use crate::library::{Context, Overload};
+use crate::plan::{Call, Matches, Step, Target};
+use crate::value::{EvalError, List, Value};
+
+use super::machine::{Machine, Outcome, unless_final};
+
+/// Arguments of one call without an allocation.
+const FEW: usize = 3;
+
+/// What cel-go's meter of `sort` says of an argument that is an error.
+const NOT_A_LIST: &str = "interface conversion: *types.Err is not traits.Lister: missing method Add";
+
+impl<'a> Machine<'a, '_> {
+    pub(super) fn call(&mut self, call: &'a Call) -> Outcome<'a> {
+        let mut few = [Value::Null; FEW];
+        if let Some(args) = few.get_mut(..call.args.len()) {
+            return self.call_with(call, args);
+        }
+        let mut many = vec![Value::Null; call.args.len()];
+        self.call_with(call, &mut many)
+    }
+
+    fn call_with(&mut self, call: &'a Call, args: &mut [Value<'a>]) -> Outcome<'a> {
+        if let Err(error) = self.arguments(&call.args, call.stops_at_error, args)? {
+            if call.needs_sound_args {
+                return Err(EvalError::Internal(NOT_A_LIST.into()));
+            }
+            let row = match &call.target {
+                Target::Known(row) | Target::Guarded(row, _) => row.cost,
+                Target::Dynamic(function) => dynamic_cost(&function.overloads),
+            };
+            self.charge(row(args, &Value::Null))?;
+            return Err(error);
+        }
+        let (row, cost): (&Overload, _) = match &call.target {
+            Target::Known(row) => (row, row.cost),
+            Target::Guarded(row, function) => match function.choose(args) {
+                Ok(_) => (row, row.cost),
+                Err(error) => return self.refused(row.cost, args, error),
+            },
+            Target::Dynamic(function) => match function.choose(args) {
+                Ok(row) => (row, row.dynamic_cost),
+                Err(error) => return self.refused(dynamic_cost(&function.overloads), args, error),
+            },
+        };
+        self.apply(row, cost, args)
+    }
+
+    fn apply(&mut self, row: &Overload, cost: crate::library::Cost, args: &[Value<'a>]) -> Outcome<'a> {
+        let outcome = match (row.id, args) {
+            ("add_list", [Value::List(left @ List::Document { .. }), Value::List(right)]) => {
+                self.join(left, right)
+            }
+            _ => (row.implementation)(&Context { arena: self.cx.arena }, args),
+        };
+        if let Err(error) = &outcome
+            && error.is_final()
+        {
+            return outcome;
+        }
+        self.charge(cost(args, outcome.as_ref().unwrap_or(&Value::Null)))?;
+        if self.cx.is_arena_full() {
+            return Err(EvalError::MemoryLimitExceeded);
+        }
+        outcome
+    }
+
+    fn refused(&mut self, cost: crate::library::Cost, args: &[Value<'a>], error: EvalError) -> Outcome<'a> {
+        self.charge(cost(args, &Value::Null))?;
+        Err(error)
+    }
+
+    /// Evaluates arguments; the inner error is the call's, to be paid for. One that stands before the last argument of
+    /// a call that stops there leaves the call unpaid, since the meter never sees all arguments.
+    fn arguments(
+        &mut self,
+        steps: &'a [Step],
+        stops_at_error: bool,
+        args: &mut [Value<'a>],
+    ) -> Result<Result<(), EvalError>, EvalError> {
+        let mut first_error = None;
+        let last = steps.len().saturating_sub(1);
+        for (at, (step, arg)) in steps.iter().zip(args).enumerate() {
+            match unless_final(self.step(step))?.and_then(|value| self.settled(value)) {
+                Ok(value) => *arg = value,
+                Err(error) if stops_at_error && at != last => return Err(error),
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        Ok(first_error.map_or(Ok(()), Err))
+    }
+
+    /// Libraries see a document's list only when every item is known to be of its declared type.
+    fn settled(&self, value: Value<'a>) -> Outcome<'a> {
+        match value {
+            Value::List(list) if list.may_fail() => list.settled(self.cx.arena).map(Value::List),
+            value => Ok(value),
+        }
+    }
+
+    pub(super) fn matches(&mut self, matches: &'a Matches) -> Outcome<'a> {
+        let mut args = [Value::Null; 2];
+        self.arguments(&matches.operands, true, &mut args)??;
+        let outcome = match args {
+            [Value::String(text), _] => Ok(Value::Bool(matches.regex.is_match(text))),
+            _ => Err(EvalError::NoSuchOverload),
+        };
+        self.charge((matches.row.cost)(&args, outcome.as_ref().unwrap_or(&Value::Null)))?;
+        outcome
+    }
+}
+
+/// The cost of a call whose overload nothing has told.
+fn dynamic_cost(overloads: &[crate::library::Declared]) -> crate::library::Cost {
+    overloads.first().map_or(|_, _| 1, |declared| declared.row.dynamic_cost)
+}

@@ -1,0 +1,117 @@
+//! What outlives one run: the arena of results, limits, the deadline, and room that runs use again.
+
+use std::fmt;
+
+use bumpalo::Bump;
+
+use crate::limits;
+use crate::source::Span;
+use crate::value::{EvalError, Value};
+
+/// Where and within which limits programs run; used again for the next program over the same documents.
+pub struct Evaluation<'a> {
+    pub(super) arena: &'a Bump,
+    pub(super) limit: u64,
+    pub(super) deadline: Option<&'a dyn Fn() -> bool>,
+    /// The values of comprehension variables, kept for their capacity.
+    pub(super) locals: Vec<Result<Value<'a>, EvalError>>,
+    pub(super) cost: u64,
+    max_arena_bytes: usize,
+    budget: Option<u64>,
+}
+
+/// The outcome of one sub-expression.
+#[derive(Clone, Debug)]
+pub struct Trace<'a> {
+    /// Where it stands in the text.
+    pub span: Span,
+    pub outcome: Result<Value<'a>, EvalError>,
+}
+
+/// Bytes that the arena may grow to. One call under Kubernetes' cost limit concatenates at most some 10 MB of text.
+const MAX_ARENA_BYTES: usize = 256 << 20;
+
+impl fmt::Debug for Evaluation<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Evaluation")
+            .field("limit", &self.limit)
+            .field("budget", &self.budget)
+            .field("cost", &self.cost)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'a> Evaluation<'a> {
+    /// With Kubernetes' limit per call, no budget and no deadline. Results that are not scalars live in the arena.
+    #[must_use]
+    pub const fn new(arena: &'a Bump) -> Self {
+        Self {
+            arena,
+            limit: limits::PER_CALL_LIMIT,
+            deadline: None,
+            locals: Vec::new(),
+            cost: 0,
+            max_arena_bytes: MAX_ARENA_BYTES,
+            budget: None,
+        }
+    }
+
+    /// The cost that one evaluation may reach.
+    #[must_use]
+    pub const fn per_call_limit(mut self, limit: u64) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// A budget that all evaluations share. Spending it does not stop an evaluation: as in Kubernetes, the caller looks
+    /// at [`Self::budget_left`] between evaluations.
+    #[must_use]
+    pub const fn budget(mut self, units: u64) -> Self {
+        self.budget = Some(units);
+        self
+    }
+
+    /// A function that says whether to stop, asked every 100 iterations.
+    #[must_use]
+    pub const fn deadline(mut self, expired: &'a dyn Fn() -> bool) -> Self {
+        self.deadline = Some(expired);
+        self
+    }
+
+    /// The bytes that the arena may grow to.
+    #[must_use]
+    pub const fn max_arena_bytes(mut self, bytes: usize) -> Self {
+        self.max_arena_bytes = bytes;
+        self
+    }
+
+    /// The arena of results.
+    #[must_use]
+    pub const fn arena(&self) -> &'a Bump {
+        self.arena
+    }
+
+    /// The cost of the last evaluation, also of one that failed.
+    #[must_use]
+    pub const fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// What is left of the budget: none where there is none, and where it is overspent.
+    #[must_use]
+    pub const fn budget_left(&self) -> Option<u64> {
+        self.budget
+    }
+
+    /// Takes the cost of another evaluation from the budget.
+    pub const fn charge(&mut self, cost: u64) {
+        if let Some(budget) = self.budget {
+            self.budget = budget.checked_sub(cost);
+        }
+    }
+
+    /// Whether the arena has outgrown its limit.
+    pub(super) fn is_arena_full(&self) -> bool {
+        self.arena.allocated_bytes() > self.max_arena_bytes
+    }
+}

@@ -1,0 +1,364 @@
+//! Comprehensions. The folds of macros pay exactly what their expansions would: each function notes which parts of the
+//! expansion a charge stands for.
+
+use bumpalo::collections::Vec as ArenaVec;
+
+use crate::limits::INTERRUPT_CHECK_FREQUENCY;
+use crate::plan::{Fold, FoldKind, General, Step};
+use crate::value::{EvalError, List, Map, Value};
+
+use super::machine::{LIST, Machine, Outcome, unless_final};
+
+/// What a comprehension walks over.
+#[derive(Clone, Copy)]
+pub(super) enum Range<'a> {
+    List(List<'a>),
+    Map(Map<'a>),
+}
+
+impl Range<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::List(list) => list.len(),
+            Self::Map(map) => map.len(),
+        }
+    }
+}
+
+impl<'a> Machine<'a, '_> {
+    pub(super) fn fold(&mut self, fold: &'a Fold) -> Outcome<'a> {
+        let range = match self.step(&fold.range)? {
+            Value::List(list) => Range::List(list),
+            Value::Map(map) => Range::Map(map),
+            value => return Err(not_iterable(&value, fold.second.is_some())),
+        };
+        match &fold.kind {
+            FoldKind::All(predicate) => self.quantify(fold, range, predicate, false),
+            FoldKind::Exists(predicate) => self.quantify(fold, range, predicate, true),
+            FoldKind::ExistsOne(predicate) => self.exists_one(fold, range, predicate),
+            FoldKind::Collect { filter, element } => self.collect(fold, range, filter.as_ref(), element),
+            FoldKind::CollectEntries { .. } | FoldKind::MergeEntries { .. } => self.collect_map(fold, range),
+            FoldKind::General(general) => self.general(fold, range, general),
+        }
+    }
+
+    /// Binds the iteration variables to what stands at a position; false where the range does not show it.
+    fn bind(&mut self, fold: &Fold, range: &Range<'a>, at: usize) -> bool {
+        let arena = self.cx.arena;
+        match (range, fold.second) {
+            (Range::List(list), None) => {
+                let item = list.try_get(arena, at).map(|item| item.unwrap_or(Value::Null));
+                self.set_local(fold.first, item);
+            }
+            (Range::List(list), Some(second)) => {
+                let item = list.try_get(arena, at).map(|item| item.unwrap_or(Value::Null));
+                self.set_local(fold.first, Ok(Value::Int(i64::try_from(at).unwrap_or(i64::MAX))));
+                self.set_local(second, item);
+            }
+            (Range::Map(map), second) => {
+                let Some(key) = map.key(at) else { return false };
+                self.set_local(fold.first, Ok(key));
+                if let Some(second) = second {
+                    let value = map.try_get(arena, &key).map(|value| value.unwrap_or(Value::Null));
+                    self.set_local(second, value);
+                }
+            }
+        }
+        true
+    }
+
+    /// Counts an iteration and looks at the deadline now and then.
+    fn tick(&mut self) -> Result<(), EvalError> {
+        self.iterations = self.iterations.wrapping_add(1);
+        if self.iterations.checked_rem(INTERRUPT_CHECK_FREQUENCY) != Some(0) {
+            return Ok(());
+        }
+        if self.cx.deadline.is_some_and(|expired| expired()) {
+            return Err(EvalError::Interrupted);
+        }
+        if self.cx.is_arena_full() { Err(EvalError::MemoryLimitExceeded) } else { Ok(()) }
+    }
+
+    /// `all` (decided by false) and `exists` (decided by true): an error is kept until a later item decides.
+    fn quantify(
+        &mut self,
+        fold: &'a Fold,
+        range: Range<'a>,
+        predicate: &'a Step,
+        decides: bool,
+    ) -> Outcome<'a> {
+        let mut outcome = Ok(!decides);
+        for at in 0..range.len() {
+            if !self.bind(fold, &range, at) {
+                continue;
+            }
+            // The condition reads the accumulator, negates it for `exists`, and asks whether it is strictly false.
+            self.charge_each(if decides { 3 } else { 2 })?;
+            if outcome == Ok(decides) {
+                break;
+            }
+            // The step reads the accumulator.
+            self.charge(1)?;
+            match unless_final(self.step(predicate))? {
+                Ok(Value::Bool(b)) if b == decides => outcome = Ok(decides),
+                Ok(Value::Bool(_)) => {}
+                Ok(_) => outcome = outcome.and(Err(EvalError::NoSuchOverload)),
+                Err(error) => outcome = outcome.and(Err(error)),
+            }
+            self.tick()?;
+        }
+        // The result reads the accumulator.
+        self.charge(1)?;
+        outcome.map(Value::Bool)
+    }
+
+    /// Counts the items that satisfy; the last error stays, since nothing adds to it.
+    fn exists_one(&mut self, fold: &'a Fold, range: Range<'a>, predicate: &'a Step) -> Outcome<'a> {
+        let mut count = Ok(0_usize);
+        for at in 0..range.len() {
+            if !self.bind(fold, &range, at) {
+                continue;
+            }
+            match unless_final(self.step(predicate))? {
+                Ok(Value::Bool(true)) => {
+                    // `accu + 1`
+                    self.charge_each(2)?;
+                    count = count.map(|count: usize| count.saturating_add(1));
+                }
+                Ok(Value::Bool(false)) => {}
+                Ok(_) => count = Err(EvalError::NoSuchOverload),
+                Err(error) => count = Err(error),
+            }
+            self.tick()?;
+        }
+        // `accu == 1`
+        self.charge_each(2)?;
+        count.map(|count| Value::Bool(count == 1))
+    }
+
+    fn collect(
+        &mut self,
+        fold: &'a Fold,
+        range: Range<'a>,
+        filter: Option<&'a Step>,
+        element: &'a Step,
+    ) -> Outcome<'a> {
+        let mut values = ArenaVec::new_in(self.cx.arena);
+        let mut failure = None;
+        for at in 0..range.len() {
+            if !self.bind(fold, &range, at) {
+                continue;
+            }
+            match self.passes(filter)? {
+                Ok(true) => {
+                    // `accu + [element]`: a list of a constant is a constant. With an accumulator that is an error the
+                    // element is evaluated all the same, and the accumulator's error stays.
+                    self.charge(1)?;
+                    let value = unless_final(self.step(element))?;
+                    if element.constant().is_none() {
+                        self.charge(LIST)?;
+                    }
+                    self.charge(1)?;
+                    match value {
+                        Ok(value) if failure.is_none() => {
+                            values.try_reserve(1).map_err(|_| EvalError::MemoryLimitExceeded)?;
+                            values.push(value);
+                        }
+                        Ok(_) => {}
+                        Err(error) => {
+                            failure.get_or_insert(error);
+                        }
+                    }
+                }
+                Ok(false) => {}
+                // Without reading the accumulator, the step yields the filter's error.
+                Err(error) => failure = Some(error),
+            }
+            self.tick()?;
+        }
+        self.charge(1)?;
+        failure.map_or_else(|| Ok(Value::List(List::Values(values.into_bump_slice()))), Err)
+    }
+
+    /// Whether an item passes the filter of a macro; without one all do.
+    pub(super) fn passes(&mut self, filter: Option<&'a Step>) -> Result<Result<bool, EvalError>, EvalError> {
+        let Some(filter) = filter else { return Ok(Ok(true)) };
+        Ok(match unless_final(self.step(filter))? {
+            Ok(Value::Bool(b)) => Ok(b),
+            Ok(_) => Err(EvalError::NoSuchOverload),
+            Err(error) => Err(error),
+        })
+    }
+
+    fn collect_map(&mut self, fold: &'a Fold, range: Range<'a>) -> Outcome<'a> {
+        let mut entries = Entries::new(self.cx.arena);
+        let mut failure = None;
+        for at in 0..range.len() {
+            if !self.bind(fold, &range, at) {
+                continue;
+            }
+            let outcome = match &fold.kind {
+                FoldKind::CollectEntries { filter, key, value } => match self.passes(filter.as_ref())? {
+                    Ok(true) => self.insert_entry(&mut entries, key, value, failure.is_some())?,
+                    Ok(false) => Ok(()),
+                    Err(error) => {
+                        failure = None;
+                        Err(error)
+                    }
+                },
+                FoldKind::MergeEntries { filter, entries: added } => match self.passes(filter.as_ref())? {
+                    Ok(true) => self.merge_entries(&mut entries, added)?,
+                    Ok(false) => Ok(()),
+                    Err(error) => {
+                        failure = None;
+                        Err(error)
+                    }
+                },
+                _ => Ok(()),
+            };
+            if let Err(error) = outcome {
+                failure.get_or_insert(error);
+            }
+            self.tick()?;
+        }
+        self.charge(1)?;
+        failure.map_or_else(|| Ok(Value::Map(Map::Values(entries.finish()))), Err)
+    }
+
+    /// `cel.@mapInsert(accu, key, value)`: arguments are evaluated until the first error.
+    fn insert_entry(
+        &mut self,
+        entries: &mut Entries<'a>,
+        key: &'a Step,
+        value: &'a Step,
+        has_failed: bool,
+    ) -> Result<Result<(), EvalError>, EvalError> {
+        self.charge(1)?;
+        if has_failed {
+            return Ok(Ok(()));
+        }
+        let key = match unless_final(self.step(key))? {
+            Ok(key) => key,
+            Err(error) => return Ok(Err(error)),
+        };
+        let value = unless_final(self.step(value))?;
+        self.charge(1)?;
+        Ok(value.and_then(|value| entries.insert(key, value)))
+    }
+
+    /// `cel.@mapInsert(accu, entries)`.
+    fn merge_entries(
+        &mut self,
+        entries: &mut Entries<'a>,
+        added: &'a Step,
+    ) -> Result<Result<(), EvalError>, EvalError> {
+        self.charge(1)?;
+        let added = unless_final(self.step(added))?;
+        self.charge(1)?;
+        let map = match added {
+            Ok(Value::Map(map)) => map,
+            Ok(_) => return Ok(Err(EvalError::NoSuchOverload)),
+            Err(error) => return Ok(Err(error)),
+        };
+        for at in 0..map.len() {
+            let Some((key, value)) = map.entry(Some(self.cx.arena), at)? else { continue };
+            if let Err(error) = entries.insert(key, value) {
+                return Ok(Err(error));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn general(&mut self, fold: &'a Fold, range: Range<'a>, general: &'a General) -> Outcome<'a> {
+        self.pending.push((fold.accumulator, &general.init));
+        for at in 0..range.len() {
+            if !self.bind(fold, &range, at) {
+                continue;
+            }
+            if let Ok(Value::Bool(false)) = unless_final(self.step(&general.condition))? {
+                break;
+            }
+            let next = unless_final(self.step(&general.step))?;
+            self.pending.retain(|(local, _)| *local != fold.accumulator);
+            self.set_local(fold.accumulator, next);
+            self.tick()?;
+        }
+        let outcome = self.step(&general.result);
+        self.pending.retain(|(local, _)| *local != fold.accumulator);
+        outcome
+    }
+
+    /// Charges unit by unit, as cel-go does: the cost at which a limit stops the evaluation is told to users.
+    fn charge_each(&mut self, units: u32) -> Result<(), EvalError> {
+        for _ in 0..units {
+            self.charge(1)?;
+        }
+        Ok(())
+    }
+}
+
+/// The entries of a map in the making.
+struct Entries<'a> {
+    entries: ArenaVec<'a, (Value<'a>, Value<'a>)>,
+    /// The keys so far, so that inserting does not look at every entry.
+    known: std::collections::HashSet<MapKey<'a>>,
+}
+
+/// A key in a form that hashes: numbers of equal value are one key.
+#[derive(PartialEq, Eq, Hash)]
+enum MapKey<'a> {
+    Bool(bool),
+    Whole(i128),
+    Bits(u64),
+    String(&'a str),
+}
+
+impl<'a> Entries<'a> {
+    fn new(arena: &'a bumpalo::Bump) -> Self {
+        Self { entries: ArenaVec::new_in(arena), known: std::collections::HashSet::new() }
+    }
+
+    fn insert(&mut self, key: Value<'a>, value: Value<'a>) -> Result<(), EvalError> {
+        let form = match (&key, key.whole_number()) {
+            (_, Some(whole)) => MapKey::Whole(whole),
+            (Value::Bool(b), _) => MapKey::Bool(*b),
+            (Value::String(s), _) => MapKey::String(s),
+            (Value::Double(d), _) => MapKey::Bits(d.to_bits()),
+            _ => return Err(EvalError::NoSuchOverload),
+        };
+        if !self.known.insert(form) {
+            let text = format!("insert failed: key {} already exists", key.go_text());
+            return Err(EvalError::Other(text.into()));
+        }
+        self.entries.try_reserve(1).map_err(|_| EvalError::MemoryLimitExceeded)?;
+        self.entries.push((key, value));
+        Ok(())
+    }
+
+    fn finish(self) -> &'a [(Value<'a>, Value<'a>)] {
+        self.entries.into_bump_slice()
+    }
+}
+
+fn not_iterable(value: &Value<'_>, has_two_variables: bool) -> EvalError {
+    let ty = match value {
+        Value::Null => "types.Null",
+        Value::Bool(_) => "types.Bool",
+        Value::Int(_) => "types.Int",
+        Value::Uint(_) => "types.Uint",
+        Value::Double(_) => "types.Double",
+        Value::String(_) => "types.String",
+        Value::Bytes(_) => "types.Bytes",
+        Value::Duration(_) => "types.Duration",
+        Value::Timestamp(_) => "types.Timestamp",
+        Value::Type(_) => "*types.Type",
+        Value::Optional(_) => "*types.Optional",
+        Value::List(_) | Value::Map(_) | Value::Opaque(_) => "ref.Val",
+    };
+    let text = if has_two_variables {
+        format!("unsupported comprehension range type: {ty}")
+    } else {
+        format!("got '{ty}', expected iterable type")
+    };
+    EvalError::Other(text.into())
+}

@@ -1,0 +1,276 @@
+//! One run of a program: dispatch over the steps, logic, equality, literals, and the meter.
+//!
+//! Recursion is as deep as the program, which the parser bounds; every kind of step has a function of its own so that
+//! frames stay small.
+
+use bumpalo::collections::Vec as ArenaVec;
+
+use crate::library::cost;
+use crate::plan::{EntryPlan, Equal, EqualConstant, ListPlan, Local, Member, Op, OptionalOr, Program, Step};
+use crate::value::{Constant, EvalError, List, Map, Value};
+
+use super::bindings::Variables;
+use super::evaluation::{Evaluation, Trace};
+
+pub(super) type Outcome<'a> = Result<Value<'a>, EvalError>;
+
+/// One run.
+pub(super) struct Machine<'a, 'r> {
+    pub(super) program: &'a Program,
+    pub(super) variables: &'r dyn Variables<'a>,
+    pub(super) cx: &'r mut Evaluation<'a>,
+    pub(super) iterations: u32,
+    /// Accumulators that have not been read, with what they start from.
+    pub(super) pending: Vec<(Local, &'a Step)>,
+    trace: Option<&'r mut Vec<Trace<'a>>>,
+}
+
+pub(super) fn run<'a, 'r>(
+    program: &'a Program,
+    variables: &'r dyn Variables<'a>,
+    cx: &'r mut Evaluation<'a>,
+    trace: Option<&'r mut Vec<Trace<'a>>>,
+) -> Outcome<'a> {
+    cx.cost = 0;
+    cx.locals.clear();
+    cx.locals.resize(program.locals(), Ok(Value::Null));
+    let mut machine = Machine { program, variables, cx, iterations: 0, pending: Vec::new(), trace };
+    let outcome = machine.step(program.root());
+    let cost = machine.cx.cost;
+    machine.cx.charge(cost);
+    outcome
+}
+
+/// What making a map costs (cel-go `common/cost.go`); that of a list, and of anything else, stands beside the rows.
+const MAP: u64 = 30;
+pub(super) const LIST: u64 = 10;
+
+impl<'a> Machine<'a, '_> {
+    pub(super) fn step(&mut self, step: &'a Step) -> Outcome<'a> {
+        let outcome = match &step.op {
+            Op::Constant(constant) => return Ok(constant.value()),
+            Op::Attribute(attribute) => self.attribute(attribute),
+            Op::And(terms) => self.logic(terms, false),
+            Op::Or(terms) => self.logic(terms, true),
+            Op::Equal(equal) => self.equal(equal),
+            Op::EqualConstant(equal) => self.equal_constant(equal),
+            Op::Member(member) => self.membership(member),
+            Op::OptionalOr(or) => self.optional_or(or),
+            Op::Matches(matches) => self.matches(matches),
+            Op::Call(call) => self.call(call),
+            Op::List(list) => self.list(list),
+            Op::Map(entries) => self.map(entries),
+            Op::Fold(fold) => self.fold(fold),
+        };
+        if self.trace.is_some() {
+            self.note(step, &outcome);
+        }
+        outcome
+    }
+
+    #[cold]
+    fn note(&mut self, step: &Step, outcome: &Outcome<'a>) {
+        let span = self.program.span(step.at);
+        if let Some(trace) = &mut self.trace {
+            trace.push(Trace { span, outcome: outcome.clone() });
+        }
+    }
+
+    /// Adds to the cost.
+    ///
+    /// # Errors
+    ///
+    /// When that takes it over the limit of one call.
+    pub(super) const fn charge(&mut self, units: u64) -> Result<(), EvalError> {
+        self.cx.cost = self.cx.cost.saturating_add(units);
+        if self.cx.cost > self.cx.limit { Err(EvalError::CostLimitExceeded) } else { Ok(()) }
+    }
+
+    /// The value of a comprehension's variable. An accumulator is first evaluated when it is first read.
+    pub(super) fn local(&mut self, local: Local) -> Outcome<'a> {
+        if let Some(at) = self.pending.iter().position(|(pending, _)| *pending == local) {
+            let (_, init) = self.pending.swap_remove(at);
+            let outcome = unless_final(self.step(init))?;
+            self.set_local(local, outcome);
+        }
+        self.cx.locals.get(usize::from(local)).cloned().unwrap_or(Ok(Value::Null))
+    }
+
+    pub(super) fn set_local(&mut self, local: Local, outcome: Outcome<'a>) {
+        if let Some(place) = self.cx.locals.get_mut(usize::from(local)) {
+            *place = outcome;
+        }
+    }
+
+    /// `||` where `decides` is true, `&&` where it is false: one deciding term is enough, else the first error wins.
+    fn logic(&mut self, terms: &'a [Step], decides: bool) -> Outcome<'a> {
+        let mut error = None;
+        for term in terms {
+            match self.step(term) {
+                Ok(Value::Bool(b)) if b == decides => return Ok(Value::Bool(decides)),
+                Ok(Value::Bool(_)) => {}
+                Ok(_) => {
+                    error.get_or_insert(EvalError::NoSuchOverload);
+                }
+                Err(e) if e.is_final() => return Err(e),
+                Err(e) => {
+                    error.get_or_insert(e);
+                }
+            }
+        }
+        error.map_or(Ok(Value::Bool(!decides)), Err)
+    }
+
+    fn equal(&mut self, equal: &'a Equal) -> Outcome<'a> {
+        let [left, right] = &equal.operands;
+        let left = unless_final(self.step(left))?;
+        let right = unless_final(self.step(right))?;
+        match (left, right) {
+            (Ok(left), Ok(right)) => {
+                let result = left.try_equals(self.cx.arena, &right);
+                self.charge(cost_of_equality(&left, &right, equal.is_negated))?;
+                negated(result, equal.is_negated)
+            }
+            (Err(error), right) => {
+                self.charge(cost_of_equality(&Value::Null, &right.unwrap_or(Value::Null), equal.is_negated))?;
+                Err(error)
+            }
+            (Ok(left), Err(error)) => {
+                self.charge(cost_of_equality(&left, &Value::Null, equal.is_negated))?;
+                Err(error)
+            }
+        }
+    }
+
+    fn equal_constant(&mut self, equal: &'a EqualConstant) -> Outcome<'a> {
+        let constant = equal.constant.value();
+        let value = match self.step(&equal.operand) {
+            Ok(value) => value,
+            Err(error) if error.is_final() => return Err(error),
+            Err(error) => {
+                self.charge(cost_of_equality(&Value::Null, &constant, equal.is_negated))?;
+                return Err(error);
+            }
+        };
+        let result = match (&value, &constant) {
+            (Value::String(a), Value::String(b)) => Ok(a == b),
+            _ => value.try_equals(self.cx.arena, &constant),
+        };
+        self.charge(cost_of_equality(&value, &constant, equal.is_negated))?;
+        negated(result, equal.is_negated)
+    }
+
+    fn membership(&mut self, member: &'a Member) -> Outcome<'a> {
+        let value = self.step(&member.operand)?;
+        let found = match value {
+            Value::String(text) => member.strings.contains(text),
+            _ => member.others.iter().map(Constant::value).any(|item| value.equals(&item)),
+        };
+        Ok(Value::Bool(found))
+    }
+
+    /// The right side is evaluated only where the left is empty; a left side that is no optional is the result.
+    fn optional_or(&mut self, or: &'a OptionalOr) -> Outcome<'a> {
+        let [left, right] = &or.operands;
+        match self.step(left)? {
+            Value::Optional(None) => self.step(right),
+            Value::Optional(Some(inner)) if or.unwraps => Ok(*inner),
+            value => Ok(value),
+        }
+    }
+
+    fn list(&mut self, list: &'a ListPlan) -> Outcome<'a> {
+        let outcome = self.elements(list);
+        if let Err(error) = &outcome
+            && error.is_final()
+        {
+            return outcome;
+        }
+        self.charge(LIST)?;
+        outcome
+    }
+
+    fn elements(&mut self, list: &'a ListPlan) -> Outcome<'a> {
+        let mut values = ArenaVec::with_capacity_in(list.elements.len(), self.cx.arena);
+        for (element, is_optional) in list.elements.iter().zip(&list.optional) {
+            let value = self.step(element)?;
+            if !is_optional {
+                values.push(value);
+                continue;
+            }
+            let Value::Optional(inner) = value else {
+                let text = "cannot initialize optional list element from non-optional value ";
+                return Err(EvalError::Other(format!("{text}{}", value.go_text()).into()));
+            };
+            values.extend(inner.copied());
+        }
+        Ok(Value::List(List::Values(values.into_bump_slice())))
+    }
+
+    fn map(&mut self, entries: &'a [EntryPlan]) -> Outcome<'a> {
+        let outcome = self.entries(entries);
+        if let Err(error) = &outcome
+            && error.is_final()
+        {
+            return outcome;
+        }
+        self.charge(MAP)?;
+        outcome
+    }
+
+    fn entries(&mut self, entries: &'a [EntryPlan]) -> Outcome<'a> {
+        let mut values: ArenaVec<'a, (Value<'a>, Value<'a>)> =
+            ArenaVec::with_capacity_in(entries.len(), self.cx.arena);
+        for entry in entries {
+            let key = self.step(&entry.key)?;
+            let value = self.step(&entry.value)?;
+            let known = values.iter().position(|(known, _)| is_same_literal_key(known, &key));
+            let value = match (entry.is_optional, value) {
+                (false, value) | (true, Value::Optional(Some(&value))) => value,
+                (true, Value::Optional(None)) => {
+                    if let Some(known) = known {
+                        values.remove(known);
+                    }
+                    continue;
+                }
+                (true, value) => {
+                    let (key, value) = (key.go_text(), value.go_text());
+                    let text =
+                        format!("cannot initialize optional entry '{key}' from non-optional value {value}");
+                    return Err(EvalError::Other(text.into()));
+                }
+            };
+            match known.and_then(|known| values.get_mut(known)) {
+                Some(place) => place.1 = value,
+                None => values.push((key, value)),
+            }
+        }
+        Ok(Value::Map(Map::Values(values.into_bump_slice())))
+    }
+}
+
+/// Lets an outcome be looked at, unless it ends the evaluation.
+pub(super) fn unless_final(outcome: Outcome<'_>) -> Result<Outcome<'_>, EvalError> {
+    match outcome {
+        Err(error) if error.is_final() => Err(error),
+        outcome => Ok(outcome),
+    }
+}
+
+/// Of `!=` an error is true, as cel-go has it.
+fn negated<'a>(equal: Result<bool, EvalError>, is_negated: bool) -> Outcome<'a> {
+    if is_negated { Ok(Value::Bool(equal != Ok(true))) } else { equal.map(Value::Bool) }
+}
+
+/// Up to the end of the shorter; Kubernetes' own values at constant cost, though only for `==`.
+fn cost_of_equality(left: &Value<'_>, right: &Value<'_>, is_negated: bool) -> u64 {
+    if matches!(left, Value::Opaque(_)) && !is_negated {
+        return 1;
+    }
+    cost::compare(&[*left, *right], &Value::Null)
+}
+
+/// Within a literal keys are told apart by type as well.
+fn is_same_literal_key(a: &Value<'_>, b: &Value<'_>) -> bool {
+    std::mem::discriminant(a) == std::mem::discriminant(b) && a.is_same_key(b)
+}

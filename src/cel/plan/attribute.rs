@@ -1,0 +1,113 @@
+//! Selections and indexes: every chain of them becomes one attribute.
+
+use std::sync::Arc;
+
+use crate::document::Key;
+use crate::syntax::{Expr, ExprId};
+use crate::types::{DeclKind, Type};
+use crate::value::Constant;
+
+use super::planner::{Planner, attribute};
+use super::{Attribute, Field, Op, ProgramError, Qualifier, QualifierKey, Root, Step};
+
+impl Planner<'_> {
+    pub(super) fn select(
+        &mut self,
+        id: ExprId,
+        operand: ExprId,
+        field: &str,
+        is_test: bool,
+    ) -> Result<Step, ProgramError> {
+        if let Some(root) = self.qualified(id) {
+            return Ok(Step { op: attribute(root), at: id });
+        }
+        let mut chain = self.step(operand)?.into_attribute();
+        let key = QualifierKey::Field(self.field(operand, field));
+        chain.qualifiers.push(Qualifier { key, is_optional: false });
+        chain.is_test = is_test;
+        Ok(Step { op: Op::Attribute(Box::new(chain)), at: id })
+    }
+
+    /// `operand[index]`, `operand[?index]` and `operand.?field`.
+    pub(super) fn index(
+        &mut self,
+        id: ExprId,
+        operands: &[ExprId],
+        is_optional: bool,
+    ) -> Result<Step, ProgramError> {
+        let [operand, index] = operands else {
+            return Err(ProgramError::Invalid("no such overload: _[_]".into()));
+        };
+        let mut chain = self.step(*operand)?.into_attribute();
+        let index = self.step(*index)?;
+        let key = match index.op {
+            Op::Constant(Constant::String(name)) => QualifierKey::Field(self.field(*operand, &name)),
+            Op::Constant(constant) if is_key(&constant) => QualifierKey::Constant(constant),
+            Op::Constant(_) => return Err(ProgramError::Invalid("invalid qualifier type".into())),
+            Op::Attribute(attribute) => QualifierKey::Attribute(*attribute),
+            op => QualifierKey::Step(Step { op, at: index.at }),
+        };
+        chain.qualifiers.push(Qualifier { key, is_optional });
+        Ok(Step { op: Op::Attribute(Box::new(chain)), at: id })
+    }
+
+    fn field(&self, operand: ExprId, name: &str) -> Field {
+        let mut ty = self.checked.type_of(operand);
+        while let Type::Optional(inner) = ty {
+            ty = inner;
+        }
+        let declared = match ty {
+            Type::Object(decl) => match &decl.kind {
+                DeclKind::Object { fields, .. } => {
+                    let at = fields.binary_search_by(|field| (*field.cel_name).cmp(name)).ok();
+                    at.map(|at| (Arc::clone(decl), at))
+                }
+                DeclKind::Scalar(_) | DeclKind::List { .. } | DeclKind::Map { .. } => None,
+            },
+            _ => None,
+        };
+        Field { name: name.into(), hash: Key::new(name).hash(), declared }
+    }
+
+    /// In an unchecked expression `a.b` may be the full name of a variable.
+    fn qualified(&self, id: ExprId) -> Option<Root> {
+        if !self.checked.references.is_empty() {
+            return None;
+        }
+        self.root(&self.qualified_name(id)?)
+    }
+
+    /// `a.b.c` as a name.
+    pub(super) fn qualified_name(&self, id: ExprId) -> Option<String> {
+        match self.expr(id).ok()? {
+            Expr::Ident(name) => Some(name.strip_prefix('.').unwrap_or(name).to_owned()),
+            Expr::Select { operand, field, test_only: false } => {
+                let mut name = self.qualified_name(*operand)?;
+                name.push('.');
+                name.push_str(field);
+                Some(name)
+            }
+            Expr::Literal(_)
+            | Expr::Select { .. }
+            | Expr::Call { .. }
+            | Expr::List { .. }
+            | Expr::Map(_)
+            | Expr::Struct { .. }
+            | Expr::Comprehension(_) => None,
+        }
+    }
+}
+
+impl Step {
+    /// The step as the start of a chain, or the chain it already is.
+    pub(super) fn into_attribute(self) -> Attribute {
+        match self.op {
+            Op::Attribute(attribute) if !attribute.is_test => *attribute,
+            _ => Attribute { root: Root::Step(Box::new(self)), qualifiers: Vec::new(), is_test: false },
+        }
+    }
+}
+
+const fn is_key(constant: &Constant) -> bool {
+    matches!(constant, Constant::Bool(_) | Constant::Int(_) | Constant::Uint(_) | Constant::Double(_))
+}

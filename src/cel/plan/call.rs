@@ -1,0 +1,266 @@
+//! Calls: operators with nodes of their own, calls of the library, and what of both is known before any evaluation.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bumpalo::Bump;
+
+use crate::check::Reference;
+use crate::library::functions::has_single_body;
+use crate::library::{Context, Overload, regex};
+use crate::syntax::ExprId;
+use crate::types::Type;
+use crate::value::{Constant, EvalError, Value};
+
+use super::planner::Planner;
+use super::{
+    Attribute, Call, Equal, EqualConstant, Matches, Member, Op, OptionalOr, ProgramError, Root, Step, Target,
+};
+
+/// Functions that cel-go calls at plan time when their one argument is a constant.
+const CONVERSIONS: [&str; 10] =
+    ["bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"];
+
+/// Functions whose constant pattern is compiled, or refused, at plan time.
+const PATTERNS: [&str; 3] = ["matches", "find", "findAll"];
+
+/// Functions whose cost cel-go cannot count when an argument is an error.
+const SELF_COMPARING: [&str; 3] = ["sort", "distinct", "@sortByAssociatedKeys"];
+
+impl<'p> Planner<'p> {
+    pub(super) fn call(
+        &mut self,
+        id: ExprId,
+        function: &'p str,
+        target: Option<ExprId>,
+        args: &[ExprId],
+    ) -> Result<Step, ProgramError> {
+        let (function, target) = self.namespaced(function, target);
+        let operands: Vec<ExprId> = target.into_iter().chain(args.iter().copied()).collect();
+        match &*function {
+            "_[_]" => return self.index(id, &operands, false),
+            "_[?_]" | "_?._" => return self.index(id, &operands, true),
+            _ => {}
+        }
+        let steps = self.steps(&operands)?;
+        let op = match (&*function, <[Step; 3]>::try_from(steps)) {
+            ("_?_:_", Ok([condition, truthy, falsy])) => {
+                let parts = (condition, truthy.into_branch(), falsy.into_branch());
+                super::planner::attribute(Root::Conditional(Box::new(parts)))
+            }
+            (_, Ok(steps)) => self.library_call(id, &function, &operands, steps.into())?,
+            (_, Err(steps)) => self.operator(id, &function, &operands, steps)?,
+        };
+        Ok(Step { op, at: id })
+    }
+
+    fn operator(
+        &self,
+        id: ExprId,
+        function: &str,
+        operands: &[ExprId],
+        steps: Vec<Step>,
+    ) -> Result<Op, ProgramError> {
+        match (function, <[Step; 2]>::try_from(steps)) {
+            ("_&&_", Ok(terms)) => {
+                Ok(Op::And(flatten(terms, |op| if let Op::And(terms) = op { Ok(terms) } else { Err(op) })))
+            }
+            ("_||_", Ok(terms)) => {
+                Ok(Op::Or(flatten(terms, |op| if let Op::Or(terms) = op { Ok(terms) } else { Err(op) })))
+            }
+            ("_==_", Ok(operands)) => Ok(equality(operands, false)),
+            ("_!=_", Ok(operands)) => Ok(equality(operands, true)),
+            ("or", Ok(operands)) if self.may_be(id, "optional_or_optional") => {
+                Ok(Op::OptionalOr(Box::new(OptionalOr { operands, unwraps: false })))
+            }
+            ("orValue", Ok(operands)) if self.may_be(id, "optional_orValue_value") => {
+                Ok(Op::OptionalOr(Box::new(OptionalOr { operands, unwraps: true })))
+            }
+            (_, Ok(steps)) => self.library_call(id, function, operands, steps.into()),
+            (_, Err(steps)) => self.library_call(id, function, operands, steps),
+        }
+    }
+
+    fn library_call(
+        &self,
+        id: ExprId,
+        name: &str,
+        operands: &[ExprId],
+        steps: Vec<Step>,
+    ) -> Result<Op, ProgramError> {
+        let target = self.target(id, name, operands)?;
+        if let (Target::Known(row) | Target::Guarded(row, _), [_, list]) = (&target, steps.as_slice())
+            && row.id == "in_list"
+            && let Some(Constant::List(items)) = list.constant()
+            && let Some(set) = ConstantSet::of(items)
+        {
+            return Ok(set.membership(steps));
+        }
+        if let (true, [step]) = (CONVERSIONS.contains(&name), steps.as_slice())
+            && let Some(argument) = step.constant()
+            && let Some(constant) = fold(&target, argument)?
+        {
+            return Ok(Op::Constant(constant));
+        }
+        let mut stops_at_error = steps.len() > 2
+            || (steps.len() == 2 && matches!(target, Target::Dynamic(_)) && !has_single_body(name));
+        if let (true, Some(Constant::String(pattern))) =
+            (PATTERNS.contains(&name), steps.get(1).and_then(Step::constant))
+        {
+            let regex = regex::compile(pattern).map_err(ProgramError::Constant)?;
+            if let (Target::Known(row) | Target::Guarded(row, _), "matches") = (&target, name) {
+                return Ok(Op::Matches(Box::new(Matches { operands: steps.into(), regex, row })));
+            }
+            stops_at_error = true;
+        }
+        let needs_sound_args = SELF_COMPARING.contains(&name) && !matches!(target, Target::Dynamic(_));
+        Ok(Op::Call(Box::new(Call { target, args: steps.into(), stops_at_error, needs_sound_args })))
+    }
+
+    fn target(&self, id: ExprId, name: &str, operands: &[ExprId]) -> Result<Target, ProgramError> {
+        let rows = match self.checked.reference(id) {
+            Some(Reference::Overloads(rows)) => &**rows,
+            Some(Reference::Variable | Reference::Type(_)) | None => &[],
+        };
+        let function = || {
+            let function = self.functions.get(name).cloned().map(Arc::new);
+            function.ok_or_else(|| ProgramError::Invalid(format!("no such overload: {name}").into()))
+        };
+        match rows {
+            [row] if !operands.iter().any(|id| is_open(self.checked.type_of(*id))) => Ok(Target::Known(row)),
+            [row] => Ok(Target::Guarded(row, function()?)),
+            _ => Ok(Target::Dynamic(function()?)),
+        }
+    }
+
+    /// Whether the call is of this overload, or nobody knows of which.
+    fn may_be(&self, id: ExprId, overload: &str) -> bool {
+        match self.checked.reference(id) {
+            Some(Reference::Overloads(rows)) => rows.len() != 1 || rows.iter().any(|row| row.id == overload),
+            Some(Reference::Variable | Reference::Type(_)) | None => true,
+        }
+    }
+
+    /// In an unchecked expression `optional.of(x)` is still a call of `of` on `optional`.
+    fn namespaced(
+        &self,
+        function: &'p str,
+        target: Option<ExprId>,
+    ) -> (std::borrow::Cow<'p, str>, Option<ExprId>) {
+        let stripped = function.strip_prefix('.').unwrap_or(function);
+        let Some(receiver) = target else { return (stripped.into(), None) };
+        if self.checked.references.is_empty()
+            && let Some(namespace) = self.qualified_name(receiver)
+        {
+            let full = format!("{namespace}.{function}");
+            if self.functions.get(&full).is_some() {
+                return (full.into(), None);
+            }
+        }
+        (stripped.into(), target)
+    }
+}
+
+impl Step {
+    /// The step as a branch of a conditional: an attribute is resolved without the cost of its operand.
+    fn into_branch(self) -> Attribute {
+        match self.op {
+            Op::Attribute(attribute) => *attribute,
+            _ => self.into_attribute(),
+        }
+    }
+}
+
+/// Nested terms in one row: the value and the error that wins are the same, since the first error stays.
+fn flatten(terms: [Step; 2], same: impl Fn(Op) -> Result<Box<[Step]>, Op>) -> Box<[Step]> {
+    let mut flat = Vec::with_capacity(2);
+    for term in terms {
+        match same(term.op) {
+            Ok(terms) => flat.extend(terms),
+            Err(op) => flat.push(Step { op, at: term.at }),
+        }
+    }
+    flat.into()
+}
+
+fn equality(operands: [Step; 2], is_negated: bool) -> Op {
+    let [left, right] = operands;
+    match (left.op, right.op) {
+        (op, Op::Constant(constant)) if !matches!(op, Op::Constant(_)) && is_simple(&constant) => {
+            let operand = Step { op, at: left.at };
+            Op::EqualConstant(Box::new(EqualConstant { operand, constant, is_negated }))
+        }
+        (left_op, right_op) => {
+            let operands = [Step { op: left_op, at: left.at }, Step { op: right_op, at: right.at }];
+            Op::Equal(Box::new(Equal { operands, is_negated }))
+        }
+    }
+}
+
+/// Constants that compare without looking into the other value.
+const fn is_simple(constant: &Constant) -> bool {
+    matches!(
+        constant,
+        Constant::Null | Constant::Bool(_) | Constant::Int(_) | Constant::Uint(_) | Constant::String(_)
+    )
+}
+
+/// Whether values of this type may turn out to be of another.
+fn is_open(ty: &Type) -> bool {
+    match ty {
+        Type::Dyn | Type::Error | Type::Param(_) | Type::Wrapper(_) => true,
+        Type::List(item) | Type::Optional(item) => is_open(item),
+        Type::Map(key, value) => is_open(key) || is_open(value),
+        _ => false,
+    }
+}
+
+/// The value of a conversion of a constant; none where no program could hold it.
+fn fold(target: &Target, argument: &Constant) -> Result<Option<Constant>, ProgramError> {
+    let arena = Bump::new();
+    let args = [argument.value()];
+    let value = call(target, &Context { arena: &arena }, &args);
+    value.map(|value| Constant::of(&value)).map_err(ProgramError::Constant)
+}
+
+fn call<'a>(target: &Target, context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+    let row: &Overload = match target {
+        Target::Known(row) => row,
+        Target::Guarded(_, function) | Target::Dynamic(function) => function.choose(args)?,
+    };
+    (row.implementation)(context, args)
+}
+
+/// The items of a constant list, where cel-go makes a set of them: none is a byte string, a container or a time.
+struct ConstantSet {
+    strings: HashSet<Box<str>>,
+    others: Vec<Constant>,
+}
+
+impl ConstantSet {
+    fn of(items: &[Constant]) -> Option<Self> {
+        let mut set = Self { strings: HashSet::new(), others: Vec::new() };
+        for item in items {
+            match item {
+                Constant::String(text) => {
+                    set.strings.insert(text.clone());
+                }
+                Constant::Bool(_) | Constant::Int(_) | Constant::Uint(_) | Constant::Double(_) => {
+                    set.others.push(item.clone());
+                }
+                _ => return None,
+            }
+        }
+        Some(set)
+    }
+
+    /// Membership of the first step; an empty set has no members whatever that step is.
+    fn membership(self, steps: Vec<Step>) -> Op {
+        match steps.into_iter().next() {
+            Some(operand) if !(self.strings.is_empty() && self.others.is_empty()) => {
+                Op::Member(Box::new(Member { operand, strings: self.strings, others: self.others.into() }))
+            }
+            _ => Op::Constant(Constant::Bool(false)),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The walk over the expression: literals, names, aggregates. Calls, attributes and comprehensions have files of their
+//! own. Recursion is as deep as the expression, which the parser bounds.
+
+use crate::check::{CheckedAst, Reference};
+use crate::library::Functions;
+use crate::syntax::{Ast, Entry, Expr, ExprId, Literal};
+use crate::types::Type;
+use crate::value::{Constant, ConstantEntries};
+
+use super::{Attribute, EntryPlan, ListPlan, Local, Op, ProgramError, Root, Slot, Step};
+
+pub(super) struct Planner<'p> {
+    pub(super) checked: &'p CheckedAst,
+    pub(super) functions: &'p Functions,
+    variables: Vec<Box<str>>,
+    /// Comprehension variables in sight, innermost last.
+    scope: Vec<(&'p str, Local)>,
+    locals: u16,
+}
+
+impl<'p> Planner<'p> {
+    pub(super) const fn new(
+        checked: &'p CheckedAst,
+        variables: Vec<Box<str>>,
+        functions: &'p Functions,
+    ) -> Self {
+        Self { checked, functions, variables, scope: Vec::new(), locals: 0 }
+    }
+
+    /// The names of the variables by slot, and the number of comprehension variables.
+    pub(super) fn finish(self) -> (Box<[Box<str>]>, u16) {
+        (self.variables.into(), self.locals)
+    }
+
+    pub(super) fn ast(&self) -> &'p Ast {
+        self.checked.ast()
+    }
+
+    pub(super) fn expr(&self, id: ExprId) -> Result<&'p Expr, ProgramError> {
+        self.ast().exprs.get(id.0 as usize).ok_or_else(|| ProgramError::Invalid("unsupported expr".into()))
+    }
+
+    pub(super) fn step(&mut self, id: ExprId) -> Result<Step, ProgramError> {
+        let op = match self.expr(id)? {
+            Expr::Literal(literal) => Op::Constant(constant(literal)),
+            Expr::Ident(name) => self.ident(id, name),
+            Expr::Select { operand, field, test_only } => {
+                return self.select(id, *operand, field, *test_only);
+            }
+            Expr::Call { function, target, args } => return self.call(id, function, *target, args),
+            Expr::List { elements, optional } => self.list(elements, optional)?,
+            Expr::Map(entries) => self.map(entries)?,
+            Expr::Struct { name, .. } => {
+                return Err(ProgramError::Invalid(format!("unknown type: {name}").into()));
+            }
+            Expr::Comprehension(comprehension) => self.comprehension(comprehension)?,
+        };
+        Ok(Step { op, at: id })
+    }
+
+    pub(super) fn steps(&mut self, ids: &[ExprId]) -> Result<Vec<Step>, ProgramError> {
+        ids.iter().map(|id| self.step(*id)).collect()
+    }
+
+    fn ident(&mut self, id: ExprId, name: &str) -> Op {
+        if let Some(Reference::Type(ty)) = self.checked.reference(id) {
+            return Op::Constant(Constant::Type(ty.clone()));
+        }
+        let name = name.strip_prefix('.').unwrap_or(name);
+        match self.root(name) {
+            Some(root) => attribute(root),
+            None => match type_named(name) {
+                Some(ty) => Op::Constant(Constant::Type(ty)),
+                None => attribute(Root::Variable(self.undeclared(name))),
+            },
+        }
+    }
+
+    /// The variable of a name: of a comprehension before one of the environment.
+    pub(super) fn root(&self, name: &str) -> Option<Root> {
+        if let Some((_, local)) = self.scope.iter().rev().find(|(known, _)| *known == name) {
+            return Some(Root::Local(*local));
+        }
+        let at = self.variables.iter().position(|known| **known == *name)?;
+        u16::try_from(at).ok().map(|slot| Root::Variable(Slot(slot)))
+    }
+
+    /// A slot for a name that only an unchecked expression can hold; nothing will be bound to it.
+    fn undeclared(&mut self, name: &str) -> Slot {
+        let slot = Slot(u16::try_from(self.variables.len()).unwrap_or(u16::MAX));
+        self.variables.push(name.into());
+        slot
+    }
+
+    /// Declares a variable for the expressions that `inside` plans.
+    pub(super) fn with_locals<T>(
+        &mut self,
+        variables: &[(&'p str, Local)],
+        inside: impl FnOnce(&mut Self) -> Result<T, ProgramError>,
+    ) -> Result<T, ProgramError> {
+        let outside = self.scope.len();
+        self.scope.extend_from_slice(variables);
+        let result = inside(self);
+        self.scope.truncate(outside);
+        result
+    }
+
+    pub(super) fn new_local(&mut self) -> Result<Local, ProgramError> {
+        let local = self.locals;
+        self.locals = local
+            .checked_add(1)
+            .ok_or_else(|| ProgramError::Invalid("too many comprehension variables".into()))?;
+        Ok(local)
+    }
+
+    fn list(&mut self, elements: &[ExprId], optional: &[u32]) -> Result<Op, ProgramError> {
+        let elements = self.steps(elements)?;
+        if optional.is_empty()
+            && let Some(items) = elements.iter().map(|step| step.constant().cloned()).collect()
+        {
+            return Ok(Op::Constant(Constant::List(items)));
+        }
+        let optional = (0_u32..).take(elements.len()).map(|at| optional.binary_search(&at).is_ok()).collect();
+        Ok(Op::List(Box::new(ListPlan { elements: elements.into(), optional })))
+    }
+
+    fn map(&mut self, entries: &[Entry]) -> Result<Op, ProgramError> {
+        let mut planned = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let (key, value) = (self.step(entry.key)?, self.step(entry.value)?);
+            planned.push(EntryPlan { key, value, is_optional: entry.optional });
+        }
+        let folded = planned.iter().map(|entry| match (entry.key.constant(), entry.value.constant()) {
+            (Some(key), Some(value)) if !entry.is_optional => Some((key.clone(), value.clone())),
+            _ => None,
+        });
+        if let Some(constants) = folded.collect::<Option<Vec<_>>>() {
+            return Ok(Op::Constant(Constant::Map(ConstantEntries::new(constants))));
+        }
+        Ok(Op::Map(planned.into()))
+    }
+}
+
+impl Step {
+    /// The value of a step that has one at plan time.
+    pub(crate) const fn constant(&self) -> Option<&Constant> {
+        match &self.op {
+            Op::Constant(constant) => Some(constant),
+            _ => None,
+        }
+    }
+}
+
+pub(super) fn attribute(root: Root) -> Op {
+    Op::Attribute(Box::new(Attribute { root, qualifiers: Vec::new(), is_test: false }))
+}
+
+fn constant(literal: &Literal) -> Constant {
+    match literal {
+        Literal::Null => Constant::Null,
+        Literal::Bool(b) => Constant::Bool(*b),
+        Literal::Int(i) => Constant::Int(*i),
+        Literal::Uint(u) => Constant::Uint(*u),
+        Literal::Double(d) => Constant::Double(*d),
+        Literal::String(s) => Constant::String(s.clone()),
+        Literal::Bytes(b) => Constant::Bytes(b.clone()),
+    }
+}
+
+/// The type a name stands for where no checker has said so.
+fn type_named(name: &str) -> Option<Type> {
+    let dynamic = || std::sync::Arc::new(Type::Dyn);
+    Some(match name {
+        "null_type" => Type::Null,
+        "bool" => Type::Bool,
+        "int" => Type::Int,
+        "uint" => Type::Uint,
+        "double" => Type::Double,
+        "string" => Type::String,
+        "bytes" => Type::Bytes,
+        "list" => Type::List(dynamic()),
+        "map" => Type::Map(dynamic(), dynamic()),
+        "type" => Type::Type(None),
+        "google.protobuf.Duration" => Type::Duration,
+        "google.protobuf.Timestamp" => Type::Timestamp,
+        _ => return None,
+    })
+}

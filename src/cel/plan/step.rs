@@ -1,0 +1,211 @@
+//! The parts of a program: what the planner makes and the evaluator runs.
+//!
+//! An *attribute* is cel-go's word for a variable or other operand with the fields and indexes selected from it; one
+//! node holds the whole chain, which is how costs are counted (one for the operand, one for every link).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use regex_automata::meta::Regex;
+
+use super::Slot;
+use crate::library::Overload;
+use crate::library::functions::Function;
+use crate::syntax::ExprId;
+use crate::types::DeclType;
+use crate::value::Constant;
+
+/// One node, with the expression it was made of.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) op: Op,
+    pub(crate) at: ExprId,
+}
+
+#[derive(Debug)]
+pub(crate) enum Op {
+    Constant(Constant),
+    Attribute(Box<Attribute>),
+    /// Two terms or more.
+    And(Box<[Step]>),
+    Or(Box<[Step]>),
+    Equal(Box<Equal>),
+    EqualConstant(Box<EqualConstant>),
+    Member(Box<Member>),
+    OptionalOr(Box<OptionalOr>),
+    Matches(Box<Matches>),
+    Call(Box<Call>),
+    List(Box<ListPlan>),
+    Map(Box<[EntryPlan]>),
+    Fold(Box<Fold>),
+}
+
+/// An operand and what is selected from it.
+#[derive(Debug)]
+pub(crate) struct Attribute {
+    pub(crate) root: Root,
+    pub(crate) qualifiers: Vec<Qualifier>,
+    /// The last qualifier is tested for presence only (`has`).
+    pub(crate) is_test: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum Root {
+    Variable(Slot),
+    /// A variable of a comprehension.
+    Local(Local),
+    Step(Box<Step>),
+    /// `c ? a : b`. A branch that is an attribute is read without the cost of its operand, as cel-go does.
+    Conditional(Box<(Step, Attribute, Attribute)>),
+}
+
+/// The number of a comprehension's variable.
+pub(crate) type Local = u16;
+
+#[derive(Debug)]
+pub(crate) struct Qualifier {
+    pub(crate) key: QualifierKey,
+    /// Written `?`: an absent value ends the chain with an empty optional.
+    pub(crate) is_optional: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum QualifierKey {
+    Field(Field),
+    /// A key that is no string.
+    Constant(Constant),
+    /// An index that is an attribute itself, read without the cost of its operand.
+    Attribute(Attribute),
+    Step(Step),
+}
+
+/// A constant string key, with everything that looking it up needs.
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub(crate) name: Box<str>,
+    pub(crate) hash: u32,
+    /// Where the checker knows the operand's declared type: that type, and the field's place in it.
+    pub(crate) declared: Option<(Arc<DeclType>, usize)>,
+}
+
+/// `==` or `!=`.
+#[derive(Debug)]
+pub(crate) struct Equal {
+    pub(crate) operands: [Step; 2],
+    pub(crate) is_negated: bool,
+}
+
+/// `==` or `!=` with a constant scalar.
+#[derive(Debug)]
+pub(crate) struct EqualConstant {
+    pub(crate) operand: Step,
+    pub(crate) constant: Constant,
+    pub(crate) is_negated: bool,
+}
+
+/// `or` and `orValue` of optionals.
+#[derive(Debug)]
+pub(crate) struct OptionalOr {
+    pub(crate) operands: [Step; 2],
+    /// `orValue`: the result is the value inside.
+    pub(crate) unwraps: bool,
+}
+
+/// `in` with a list of constant scalars.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) operand: Step,
+    pub(crate) strings: HashSet<Box<str>>,
+    pub(crate) others: Box<[Constant]>,
+}
+
+/// `matches` with a constant pattern.
+#[derive(Debug)]
+pub(crate) struct Matches {
+    /// The text and the pattern.
+    pub(crate) operands: Box<[Step]>,
+    pub(crate) regex: Regex,
+    pub(crate) row: &'static Overload,
+}
+
+/// A call of a library function.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) target: Target,
+    pub(crate) args: Box<[Step]>,
+    /// Arguments are evaluated until the first error, and an error before the last leaves the call unpaid.
+    pub(crate) stops_at_error: bool,
+    /// The meter of this call cannot count an argument that is an error: cel-go's panics, which ends the evaluation.
+    pub(crate) needs_sound_args: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// The overload is known, and so are the argument types.
+    Known(&'static Overload),
+    /// The overload is known; whether the arguments fit is not.
+    Guarded(&'static Overload, Arc<Function>),
+    /// The arguments choose.
+    Dynamic(Arc<Function>),
+}
+
+/// A list literal.
+#[derive(Debug)]
+pub(crate) struct ListPlan {
+    pub(crate) elements: Box<[Step]>,
+    /// Beside each element: written `?`.
+    pub(crate) optional: Box<[bool]>,
+}
+
+/// An entry of a map literal.
+#[derive(Debug)]
+pub(crate) struct EntryPlan {
+    pub(crate) key: Step,
+    pub(crate) value: Step,
+    pub(crate) is_optional: bool,
+}
+
+/// A comprehension.
+#[derive(Debug)]
+pub(crate) struct Fold {
+    pub(crate) range: Step,
+    pub(crate) first: Local,
+    /// Of the two-variable macros: the value, while `first` is the index or key.
+    pub(crate) second: Option<Local>,
+    pub(crate) accumulator: Local,
+    pub(crate) kind: FoldKind,
+}
+
+/// The macros, told by the shape of their expansion, and any other fold.
+#[derive(Debug)]
+pub(crate) enum FoldKind {
+    All(Step),
+    Exists(Step),
+    ExistsOne(Step),
+    /// `map`, `filter`, `transformList`.
+    Collect {
+        filter: Option<Step>,
+        element: Step,
+    },
+    /// `transformMap`.
+    CollectEntries {
+        filter: Option<Step>,
+        key: Step,
+        value: Step,
+    },
+    /// `transformMapEntry`: every step yields a map, whose entries are added.
+    MergeEntries {
+        filter: Option<Step>,
+        entries: Step,
+    },
+    General(Box<General>),
+}
+
+#[derive(Debug)]
+pub(crate) struct General {
+    /// Evaluated when the accumulator is first read.
+    pub(crate) init: Step,
+    pub(crate) condition: Step,
+    pub(crate) step: Step,
+    pub(crate) result: Step,
+}
