@@ -5,3 +5,4 @@ mod architecture;
 mod datagather;
 mod licences;
 mod repository;
+mod support;

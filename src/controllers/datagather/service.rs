@@ -68,6 +68,7 @@ pub async fn run(client: Client, settings: Settings, shutdown: CancellationToken
 fn uploads(client: &Client, settings: Option<&UploadSettings>) -> Result<Option<Uploads>, RunError> {
     let Some(settings) = settings else { return Ok(None) };
     let UploadSettings { url, results_url, advisor_url, token, ca, pacing } = settings;
+    let endpoints = Endpoints::new(url, results_url.as_deref(), advisor_url)?;
     let token = match token {
         TokenSettings::File(path) => {
             let readable = std::fs::File::open(path);
@@ -83,12 +84,7 @@ fn uploads(client: &Client, settings: Option<&UploadSettings>) -> Result<Option<
             registry: "cloud.openshift.com".to_owned(),
         },
     };
-    Ok(Some(Uploads {
-        transport: https(ca.as_deref())?,
-        endpoints: Endpoints::new(url, results_url.as_deref(), advisor_url)?,
-        token,
-        pacing: *pacing,
-    }))
+    Ok(Some(Uploads { transport: https(ca.as_deref())?, endpoints, token, pacing: *pacing }))
 }
 
 /// One term: from an empty registry of runs to the last part's end.

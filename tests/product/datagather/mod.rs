@@ -2,5 +2,6 @@
 
 mod archive;
 mod plan;
+mod runs;
 mod store;
 mod upload;

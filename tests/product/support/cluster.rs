@@ -1,0 +1,293 @@
+//! An API server that breaks on request. It stores, lists, watches and fences by resourceVersion like the real one,
+//! knows no schema, and can cut watches, refuse a write or hold a read: faults that a healthy server cannot be asked
+//! for. What needs schema, admission or tables is tested against the embedded server instead.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream;
+use http::{Method, Request, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::Frame;
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+pub(crate) const DATAGATHERS: &str = "/apis/insights.openshift.io/v1alpha1/datagathers";
+/// No wait of a test lasts longer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
+
+#[derive(Clone)]
+pub(crate) struct FakeCluster {
+    state: Arc<Mutex<State>>,
+    /// Revision of the newest write; waiting tests and watches follow it.
+    revision: Arc<watch::Sender<u64>>,
+    /// Counts cuts; a watch ends when it changes.
+    cuts: Arc<watch::Sender<u64>>,
+    held: Arc<watch::Sender<BTreeSet<String>>>,
+}
+
+#[derive(Default)]
+struct State {
+    collections: BTreeSet<String>,
+    objects: BTreeMap<String, Value>,
+    log: Vec<(u64, String, &'static str, Value)>,
+    refusals: Vec<(Method, String, u16)>,
+    requests: Vec<(Method, String)>,
+    uids: u64,
+}
+
+impl FakeCluster {
+    /// A cluster that serves `collections` besides what data gathering always needs.
+    pub(crate) fn new(collections: &[&str]) -> Self {
+        let always =
+            [DATAGATHERS, EVENTS, NAMESPACES, "/api/v1/pods", "/api/v1/namespaces/kube-system/configmaps"];
+        let served = always.iter().chain(collections).map(|path| (*path).to_owned()).collect();
+        let cluster = Self {
+            state: Arc::new(Mutex::new(State { collections: served, ..State::default() })),
+            revision: Arc::new(watch::Sender::new(1)),
+            cuts: Arc::default(),
+            held: Arc::default(),
+        };
+        cluster.put(NAMESPACES, json!({"metadata": {"name": "kube-system"}}));
+        cluster
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        let cluster = self.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let cluster = cluster.clone();
+            async move { Ok::<_, Infallible>(cluster.answer(request).await) }
+        });
+        Client::new(service, "default")
+    }
+
+    /// Stores an object as a client's create would.
+    pub(crate) fn put(&self, collection: &str, mut object: Value) -> Value {
+        let name = object["metadata"]["name"].as_str().unwrap().to_owned();
+        let mut state = self.lock();
+        state.uids += 1;
+        object["metadata"]["uid"] = json!(format!("uid-{}", state.uids));
+        object["metadata"]["creationTimestamp"] = json!("2026-11-21T10:00:00Z");
+        self.store(&mut state, collection, &name, "ADDED", object)
+    }
+
+    pub(crate) fn delete(&self, collection: &str, name: &str) {
+        let mut state = self.lock();
+        let object = state.objects.get(&format!("{collection}/{name}")).unwrap().clone();
+        self.store(&mut state, collection, name, "DELETED", object);
+    }
+
+    pub(crate) fn get(&self, collection: &str, name: &str) -> Value {
+        self.lock().objects.get(&format!("{collection}/{name}")).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn all(&self, collection: &str) -> Vec<Value> {
+        let prefix = format!("{collection}/");
+        let state = self.lock();
+        state.objects.iter().filter(|(path, _)| path.starts_with(&prefix)).map(|(_, o)| o.clone()).collect()
+    }
+
+    /// Waits until the object satisfies `wanted`.
+    pub(crate) async fn until(&self, collection: &str, name: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let mut revision = self.revision.subscribe();
+        let found = tokio::time::timeout(PATIENCE, async {
+            loop {
+                revision.borrow_and_update();
+                let object = self.get(collection, name);
+                if wanted(&object) {
+                    return object;
+                }
+                revision.changed().await.unwrap();
+            }
+        });
+        found.await.unwrap_or_else(|_| panic!("gave up waiting: {:#}", self.get(collection, name)))
+    }
+
+    /// Ends all watches, as a proxy or a restarting server would.
+    pub(crate) fn cut_watches(&self) {
+        self.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// Answers the next `method` on `path` with `code`.
+    pub(crate) fn refuse_once(&self, method: Method, path: &str, code: u16) {
+        self.lock().refusals.push((method, path.to_owned(), code));
+    }
+
+    /// Lets requests for `path` wait until [`Self::release`].
+    pub(crate) fn hold(&self, path: &str) {
+        self.held.send_modify(|held| {
+            held.insert(path.to_owned());
+        });
+    }
+
+    pub(crate) fn release(&self, path: &str) {
+        self.held.send_modify(|held| {
+            held.remove(path);
+        });
+    }
+
+    /// Requests seen so far.
+    pub(crate) fn count(&self, method: &Method, path: &str) -> usize {
+        self.lock().requests.iter().filter(|(m, p)| m == method && p == path).count()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    fn store(
+        &self,
+        state: &mut State,
+        collection: &str,
+        name: &str,
+        kind: &'static str,
+        mut object: Value,
+    ) -> Value {
+        let revision = *self.revision.borrow() + 1;
+        object["metadata"]["resourceVersion"] = json!(revision.to_string());
+        let path = format!("{collection}/{name}");
+        if kind == "DELETED" {
+            state.objects.remove(&path);
+        } else {
+            state.objects.insert(path, object.clone());
+        }
+        state.log.push((revision, collection.to_owned(), kind, object.clone()));
+        self.revision.send_replace(revision);
+        object
+    }
+
+    async fn answer(&self, request: Request<Body>) -> Answer {
+        let (head, body) = request.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        let path = head.uri.path().trim_end_matches('/').to_owned();
+        let query = head.uri.query().unwrap_or_default().to_owned();
+        self.lock().requests.push((head.method.clone(), path.clone()));
+        let mut held = self.held.subscribe();
+        held.wait_for(|held| !held.contains(&path)).await.unwrap();
+        let refusal = {
+            let mut state = self.lock();
+            let at = state
+                .refusals
+                .iter()
+                .position(|(method, refused, _)| *method == head.method && *refused == path);
+            at.map(|at| state.refusals.remove(at).2)
+        };
+        if let Some(code) = refusal {
+            return failure(code, "Injected");
+        }
+        if path == "/version" {
+            return ok(
+                &json!({"major": "1", "minor": "36", "gitVersion": "v1.36.2", "gitCommit": "", "gitTreeState": "",
+                "buildDate": "", "goVersion": "", "compiler": "", "platform": ""}),
+            );
+        }
+        let served = self.lock().collections.contains(&path);
+        match (head.method, served) {
+            (Method::GET, true) if query.contains("watch=true") => self.watch(&path, &query),
+            (Method::GET, true) => self.list(&path),
+            (Method::POST, true) => self.create(&path, &serde_json::from_slice(&body).unwrap()),
+            (method, _) => self.one(&method, &path, &body),
+        }
+    }
+
+    fn list(&self, collection: &str) -> Answer {
+        let items = self.all(collection);
+        let revision = self.revision.borrow().to_string();
+        ok(
+            &json!({"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": revision}, "items": items}),
+        )
+    }
+
+    fn create(&self, collection: &str, object: &Value) -> Answer {
+        let name = object["metadata"]["name"].as_str().unwrap();
+        if self.get(collection, name) != Value::Null {
+            return failure(409, "AlreadyExists");
+        }
+        created(&self.put(collection, object.clone()))
+    }
+
+    fn one(&self, method: &Method, path: &str, body: &[u8]) -> Answer {
+        let path = path.strip_suffix("/status").unwrap_or(path);
+        let (collection, name) = path.rsplit_once('/').unwrap();
+        let mut state = self.lock();
+        let Some(old) = state.objects.get(path).cloned() else { return failure(404, "NotFound") };
+        let wanted = match *method {
+            Method::GET => return ok(&old),
+            Method::DELETE => {
+                return ok(&self.store(&mut state, collection, name, "DELETED", old));
+            }
+            Method::PUT => serde_json::from_slice(body).unwrap(),
+            Method::PATCH => {
+                let mut merged = old.clone();
+                json_patch::merge(&mut merged, &serde_json::from_slice(body).unwrap());
+                merged
+            }
+            _ => return failure(405, "MethodNotAllowed"),
+        };
+        if wanted["metadata"]["resourceVersion"] != old["metadata"]["resourceVersion"] {
+            return failure(409, "Conflict");
+        }
+        ok(&self.store(&mut state, collection, name, "MODIFIED", wanted))
+    }
+
+    fn watch(&self, collection: &str, query: &str) -> Answer {
+        let from = query.split('&').find_map(|pair| pair.strip_prefix("resourceVersion=")).unwrap();
+        let (cluster, collection) = (self.clone(), collection.to_owned());
+        let (revision, cuts) = (self.revision.subscribe(), self.cuts.subscribe());
+        let events = stream::unfold(from.parse::<u64>().unwrap(), move |seen| {
+            let (cluster, collection) = (cluster.clone(), collection.clone());
+            let (mut revision, mut cuts) = (revision.clone(), cuts.clone());
+            let next: BoxFuture<'static, _> = Box::pin(async move {
+                loop {
+                    revision.borrow_and_update();
+                    let next = cluster
+                        .lock()
+                        .log
+                        .iter()
+                        .find(|(at, of, ..)| *at > seen && *of == collection)
+                        .cloned();
+                    if let Some((at, _, kind, object)) = next {
+                        let line = format!("{}\n", json!({"type": kind, "object": object}));
+                        return Some((Ok(Frame::data(Bytes::from(line))), at));
+                    }
+                    tokio::select! {
+                        changed = revision.changed() => changed.unwrap(),
+                        _ = cuts.changed() => return None,
+                    }
+                }
+            });
+            next
+        });
+        respond(StatusCode::OK, StreamBody::new(events).boxed_unsync())
+    }
+}
+
+const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
+const NAMESPACES: &str = "/api/v1/namespaces";
+
+fn ok(value: &Value) -> Answer {
+    respond(StatusCode::OK, Full::from(value.to_string()).boxed_unsync())
+}
+
+fn created(value: &Value) -> Answer {
+    respond(StatusCode::CREATED, Full::from(value.to_string()).boxed_unsync())
+}
+
+fn failure(code: u16, reason: &str) -> Answer {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": reason, "reason": reason, "code": code});
+    respond(StatusCode::from_u16(code).unwrap(), Full::from(status.to_string()).boxed_unsync())
+}
+
+fn respond(status: StatusCode, body: UnsyncBoxBody<Bytes, Infallible>) -> Answer {
+    Response::builder().status(status).body(body).unwrap()
+}

@@ -1,0 +1,3 @@
+//! What several subjects stand on.
+
+pub(crate) mod cluster;
