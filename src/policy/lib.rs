@@ -14,6 +14,7 @@ pub mod documents;
 pub mod error;
 pub mod go_text;
 pub mod host;
+pub mod manifest;
 pub mod matching;
 pub mod names;
 pub mod path;

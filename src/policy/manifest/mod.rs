@@ -1,0 +1,130 @@
+//! Text of a manifest file to documents that know where each of their fields stands.
+//!
+//! ```text
+//! text ──yaml──► tree with positions ──flatten `kind: List`──► Document { value, positions }
+//!        events, scalars as Kubernetes reads them, aliases within a budget
+//! ```
+//!
+//! JSON is read as the YAML it is. Reading the file, and what the documents mean, is left to others.
+
+mod position;
+mod scalar;
+mod yaml;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::error::FieldError;
+
+pub use self::position::{Position, Positions};
+pub use self::yaml::{Duplicate, Tree, YamlError, parse};
+
+/// One object of a manifest file.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// The name of the file, as its reader gave it.
+    pub file: Arc<str>,
+    pub value: Value,
+    positions: Positions,
+}
+
+/// Something wrong with a manifest, with the place that has to be changed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct LoadError {
+    pub file: Arc<str>,
+    pub position: Position,
+    /// The field in Kubernetes' notation, `spec.validations[0].expression`; empty where the text itself is wrong.
+    pub field: String,
+    /// May have further lines, such as CEL's caret block.
+    pub message: String,
+}
+
+impl fmt::Display for LoadError {
+    /// `policies/a.yaml:12:5: spec.failurePolicy: Unsupported value: …`. A message that opens with the field is left
+    /// as it is.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: ", self.file, self.position.line, self.position.column)?;
+        if !self.field.is_empty() && !self.message.starts_with(&self.field) {
+            write!(f, "{}: ", self.field)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Reads every document of `text`. Empty documents are passed over and lists taken apart.
+///
+/// # Errors
+/// The first mistake in the syntax, or all duplicate keys.
+pub fn read(file: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
+    let file: Arc<str> = file.into();
+    let error =
+        |position, message: String| LoadError { file: file.clone(), position, field: String::new(), message };
+    let trees = parse(text).map_err(|YamlError { position, message }| vec![error(position, message)])?;
+    let duplicates: Vec<LoadError> = trees
+        .iter()
+        .flat_map(|tree| &tree.duplicates)
+        .map(|duplicate| {
+            error(duplicate.position, format!("key `{}` is already set in this map", duplicate.key))
+        })
+        .collect();
+    if !duplicates.is_empty() {
+        return Err(duplicates);
+    }
+    let mut documents = Vec::with_capacity(trees.len());
+    for Tree { value, positions, duplicates: _ } in trees {
+        flatten(&file, value, positions, &mut documents);
+    }
+    Ok(documents)
+}
+
+/// `kind: List` and its like stand for their items.
+fn flatten(file: &Arc<str>, mut value: Value, positions: Positions, documents: &mut Vec<Document>) {
+    let is_list = value.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
+    let Some(Value::Array(items)) = value.get_mut("items").filter(|_| is_list).map(Value::take) else {
+        if !value.is_null() {
+            documents.push(Document { file: file.clone(), value, positions });
+        }
+        return;
+    };
+    for (index, item) in items.into_iter().enumerate() {
+        let positions = positions.child("items").and_then(|list| list.item(index)).cloned();
+        flatten(file, item, positions.unwrap_or_default(), documents);
+    }
+}
+
+impl Document {
+    /// Where `field`, in Kubernetes' notation, stands: the field itself or the nearest one around it that is written.
+    #[must_use]
+    pub fn position(&self, field: &str) -> Position {
+        self.positions.find(field)
+    }
+
+    /// `error` as a mistake in this document.
+    #[must_use]
+    pub fn error(&self, error: &FieldError) -> LoadError {
+        LoadError {
+            file: self.file.clone(),
+            position: self.position(&error.field),
+            field: error.field.clone(),
+            message: error.to_string(),
+        }
+    }
+
+    /// `message` as a mistake of the document as a whole.
+    #[must_use]
+    pub fn mistake(&self, message: impl Into<String>) -> LoadError {
+        LoadError {
+            file: self.file.clone(),
+            position: self.positions.here(),
+            field: String::new(),
+            message: message.into(),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Where every field of a document stands in its text: a tree of the same shape as the document.
+
+use std::collections::HashMap;
+
+/// A place in a text; both count from 1, columns in code points.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Position {
+    pub line: usize,
+    pub column: usize,
+}
+
+impl Default for Position {
+    fn default() -> Self {
+        Self { line: 1, column: 1 }
+    }
+}
+
+/// The position of a node and those of the nodes in it. A map entry stands where its key stands.
+#[derive(Clone, Debug, Default)]
+pub struct Positions {
+    here: Position,
+    below: Below,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Below {
+    #[default]
+    Nothing,
+    Items(Vec<Positions>),
+    Entries(HashMap<String, Positions>),
+}
+
+impl Positions {
+    pub(super) fn scalar(here: Position) -> Self {
+        Self { here, below: Below::Nothing }
+    }
+
+    pub(super) fn list(here: Position, items: Vec<Self>) -> Self {
+        Self { here, below: Below::Items(items) }
+    }
+
+    pub(super) fn map(here: Position, entries: HashMap<String, Self>) -> Self {
+        Self { here, below: Below::Entries(entries) }
+    }
+
+    /// The same subtree at another place: what an alias or a map's value looks like from its key.
+    #[must_use]
+    pub(super) fn at(self, here: Position) -> Self {
+        Self { here, ..self }
+    }
+
+    #[must_use]
+    pub fn here(&self) -> Position {
+        self.here
+    }
+
+    #[must_use]
+    pub fn child(&self, key: &str) -> Option<&Self> {
+        match &self.below {
+            Below::Entries(entries) => entries.get(key),
+            Below::Nothing | Below::Items(_) => None,
+        }
+    }
+
+    #[must_use]
+    pub fn item(&self, index: usize) -> Option<&Self> {
+        match &self.below {
+            Below::Items(items) => items.get(index),
+            Below::Nothing | Below::Entries(_) => None,
+        }
+    }
+
+    /// The entries of a map, taken out; nothing for other nodes.
+    pub(super) fn into_entries(self) -> HashMap<String, Self> {
+        match self.below {
+            Below::Entries(entries) => entries,
+            Below::Nothing | Below::Items(_) => HashMap::new(),
+        }
+    }
+
+    /// Follows a field path as far as the document goes.
+    ///
+    /// A definition with one version keeps its schema, in Kubernetes' internal form and so in its messages, at
+    /// `spec.validation`; in the text it stands under that version.
+    #[must_use]
+    pub fn find(&self, field: &str) -> Position {
+        let moved = field
+            .strip_prefix("spec.validation.")
+            .filter(|_| self.child("spec").is_some_and(|spec| spec.child("validation").is_none()))
+            .map(|rest| format!("spec.versions[0].schema.{rest}"));
+        let mut node = self;
+        for segment in segments(moved.as_deref().unwrap_or(field)) {
+            let below = node.child(segment).or_else(|| node.item(segment.parse().ok()?));
+            let Some(below) = below else { break };
+            node = below;
+        }
+        node.here
+    }
+}
+
+/// `spec.list[0].map[a.b].c` in parts: dots divide outside of brackets only.
+fn segments(field: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_usize;
+    field
+        .split(move |c: char| match c {
+            '[' => {
+                depth = depth.saturating_add(1);
+                depth == 1
+            }
+            ']' => {
+                depth = depth.saturating_sub(1);
+                depth == 0
+            }
+            '.' => depth == 0,
+            _ => false,
+        })
+        .filter(|segment| !segment.is_empty())
+}

@@ -1,0 +1,119 @@
+use serde_json::json;
+
+use super::*;
+
+fn value(text: &str) -> Value {
+    let mut documents = read("a.yaml", text).unwrap();
+    assert_eq!(documents.len(), 1, "{text}");
+    documents.remove(0).value
+}
+
+fn error(text: &str) -> String {
+    let errors = read("a.yaml", text).unwrap_err();
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn scalars_read_as_kubernetes_reads_them() {
+    let cases = [
+        ("yes", json!(true)),
+        ("off", json!(false)),
+        ("'yes'", json!("yes")),
+        ("~", json!(null)),
+        ("010", json!(8)),
+        ("0x1F", json!(31)),
+        ("1_000", json!(1000)),
+        ("-9223372036854775808", json!(i64::MIN)),
+        ("18446744073709551615", json!(u64::MAX)),
+        ("1.0", json!(1)),
+        ("1.5", json!(1.5)),
+        ("1e3", json!(1000)),
+        ("1e22", json!(1e22)),
+        ("2001-01-01", json!("2001-01-01")),
+        ("1.2.3", json!("1.2.3")),
+        ("+", json!("+")),
+        ("!!str 5", json!("5")),
+        ("\"a\\tb\"", json!("a\tb")),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(value(&format!("v: {text}")), json!({"v": expected}), "{text}");
+    }
+}
+
+#[test]
+fn keys_become_text() {
+    assert_eq!(value("y: 1\nn: 2\n3: 4\nnull: 5"), json!({"true": 1, "false": 2, "3": 4, "null": 5}));
+}
+
+#[test]
+fn aliases_and_merges_expand() {
+    let text = "base: &b {x: 1, y: 2}\nother: *b\nmerged:\n  <<: *b\n  x: 3";
+    let expected =
+        json!({"base": {"x": 1, "true": 2}, "other": {"x": 1, "true": 2}, "merged": {"x": 3, "true": 2}});
+    assert_eq!(value(text), expected);
+}
+
+#[test]
+fn documents_and_lists_come_apart() {
+    let text = "---\n---\nkind: A\n---\nkind: List\nitems:\n- kind: B\n- kind: BList\n  items: [{kind: C}]\n";
+    let kinds: Vec<_> = read("a.yaml", text)
+        .unwrap()
+        .into_iter()
+        .map(|d| d.value["kind"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(kinds, ["A", "B", "C"]);
+}
+
+#[test]
+fn json_is_read_too() {
+    assert_eq!(value("{\"a\": [1, \"\\u00e9\", {\"b\": null}]}\n"), json!({"a": [1, "é", {"b": null}]}));
+}
+
+#[test]
+fn fields_are_found_in_the_text() {
+    let text = "spec:\n  rules:\n  - expression: a\n    map:\n      a.b/c: 1\n";
+    let document = read("a.yaml", text).unwrap().remove(0);
+    let at = |field: &str| {
+        let position = document.position(field);
+        (position.line, position.column)
+    };
+    assert_eq!(at("spec.rules[0].expression"), (3, 5));
+    assert_eq!(at("spec.rules[0].map[a.b/c]"), (5, 7));
+    assert_eq!(at("spec.rules[0].absent.deeper"), (3, 5));
+    assert_eq!(at("spec.rules[7]"), (2, 3));
+    assert_eq!(at(""), (1, 1));
+}
+
+#[test]
+fn a_schema_is_found_under_its_version() {
+    let text =
+        "spec:\n  versions:\n  - name: v1\n    schema:\n      openAPIV3Schema:\n        type: object\n";
+    let document = read("a.yaml", text).unwrap().remove(0);
+    assert_eq!(document.position("spec.validation.openAPIV3Schema.type").line, 6);
+}
+
+#[test]
+fn mistakes_name_their_place() {
+    assert_eq!(error("a: 1\nb: 2\na: 3\n"), "a.yaml:3:1: key `a` is already set in this map");
+    assert!(error("a: [1\nb: 2").starts_with("a.yaml:2:"), "{}", error("a: [1\nb: 2"));
+    assert!(error("a: .nan").ends_with("`.nan` is no JSON value"));
+    assert!(error("? [a]\n: 1").ends_with("a map's key must be a scalar"));
+    assert!(error("a: &x [*x]").contains("a.yaml:1:"));
+}
+
+#[test]
+fn bombs_are_refused() {
+    let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..9 {
+        let below = level - 1;
+        laughs.push_str(&format!("a{level}: &a{level} [{}]\n", vec![format!("*a{below}"); 10].join(", ")));
+    }
+    assert!(error(&laughs).contains("more than 1000000 values"));
+    assert!(error(&"[".repeat(100_000)).starts_with("a.yaml:1:"));
+    let nested: String = (0..300).map(|level| format!("{}- \n", " ".repeat(level))).collect();
+    assert!(
+        error(&nested).contains("nested deeper") || error(&nested).contains("not YAML"),
+        "{}",
+        error(&nested)
+    );
+}
