@@ -16,7 +16,7 @@ use crate::library::{Functions, Version};
 use crate::plan::{Program, ProgramError};
 use crate::source::Source;
 use crate::syntax::{self, macros};
-use crate::types::Type;
+use crate::types::{DeclType, Type};
 
 /// Which set of libraries an environment offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -170,15 +170,17 @@ impl Checked {
         crate::plan::uses_variable(&self.inner.ast, name)
     }
 
-    /// The static cost estimate. Sizes come from the declared types of variables, and from the hints where those say
-    /// nothing.
+    /// The static cost estimate.
     #[must_use]
     pub fn estimate(&self, hints: &SizeHints) -> Bounds {
-        let SizeHints {} = hints;
-        Bounds::UNBOUNDED
+        crate::cost::estimate(&self.inner.ast, hints.root.as_deref())
     }
 }
 
 /// What the caller knows of sizes beyond the declared types of variables.
 #[derive(Clone, Debug, Default)]
-pub struct SizeHints {}
+pub struct SizeHints {
+    /// The declared type of the document, from which the path of every variable starts: in a rule of a custom
+    /// resource, that of `self` and `oldSelf`. Without it, nothing is known of the sizes of variables.
+    pub root: Option<Arc<DeclType>>,
+}

@@ -1,9 +1,12 @@
 //! Size algebra and the static estimate. The meter that runs beside an evaluation belongs to [`crate::eval`].
 
 mod bounds;
+mod estimate;
+mod scope;
 
 pub(crate) use bounds::scale;
 pub use bounds::{Bounds, REGEX_LENGTH, STRING_TRAVERSAL};
+pub use estimate::estimate;
 
 use crate::syntax::Literal;
 use crate::types::Type;

@@ -84,6 +84,18 @@ impl DeclType {
         fields.get(index)
     }
 
+    /// The limit of elements that cost estimates assume: of what has no elements, zero; of what has no limit, the
+    /// greatest signed number, as in Kubernetes.
+    #[must_use]
+    pub fn max_elements_or_unbounded(&self) -> u64 {
+        self.max_elements.unwrap_or(match &self.kind {
+            DeclKind::List { .. }
+            | DeclKind::Map { .. }
+            | DeclKind::Scalar(Type::String | Type::Bytes | Type::Dyn) => i64::MAX.unsigned_abs(),
+            DeclKind::Scalar(_) | DeclKind::Object { .. } => 0,
+        })
+    }
+
     /// The type the checker sees.
     #[must_use]
     pub fn cel_type(self: &Arc<Self>) -> Type {
