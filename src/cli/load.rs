@@ -1,7 +1,105 @@
-//! placeholder
-use super::process::Fault;
+//! Manifests from files and folders, for every command that decides something.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use admit_policy::PolicySet;
-use std::path::Path;
-pub(super) fn policies(_path: &Path) -> Result<PolicySet, Fault> {
-    Ok(PolicySet::default())
+use admit_policy::manifest::{self, Document, LoadError};
+
+use super::Exit;
+use super::process::Fault;
+
+/// A file larger than this is no manifest.
+const MAX_FILE: u64 = 16 * 1024 * 1024;
+/// Folders in folders; a loop of links ends here.
+const MAX_DEPTH: usize = 32;
+
+/// The policies, CRDs and params at `paths`.
+///
+/// # Errors
+/// With [`Exit::Usage`] what cannot be read, with [`Exit::NotCompiled`] all that does not compile.
+pub(super) fn policies(paths: &[&Path]) -> Result<PolicySet, Fault> {
+    PolicySet::load(&documents(paths)?).map_err(|errors| not_compiled(&errors))
+}
+
+/// The documents of every manifest at `paths`, in order of their files' names.
+///
+/// # Errors
+/// As [`policies`].
+pub(super) fn documents(paths: &[&Path]) -> Result<Vec<Document>, Fault> {
+    let (mut documents, mut errors) = (Vec::new(), Vec::new());
+    for path in paths {
+        for file in files(path)? {
+            match manifest::read(&file.display().to_string(), &text(&file)?) {
+                Ok(found) => documents.extend(found),
+                Err(found) => errors.extend(found),
+            }
+        }
+    }
+    if errors.is_empty() { Ok(documents) } else { Err(not_compiled(&errors)) }
+}
+
+/// One line an error, or as many as its message has.
+pub(super) fn not_compiled(errors: &[LoadError]) -> Fault {
+    let mut message = String::new();
+    for error in errors {
+        // Writing to a string cannot fail.
+        let _ = write!(message, "{}{error}", if message.is_empty() { "" } else { "\n" });
+    }
+    Fault { exit: Exit::NotCompiled, message }
+}
+
+/// `path` itself, or the manifests in that folder and below, by name. `./...` stands for `.`, as Go users write it.
+///
+/// # Errors
+/// When there is no such path, or a folder cannot be read.
+pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, Fault> {
+    let path = without_recursion(path);
+    if path.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    walk(path, 0, &mut found)?;
+    found.sort();
+    Ok(found)
+}
+
+fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Fault> {
+    let unreadable = |error| Fault::usage(format!("cannot read `{}`: {error}", folder.display()));
+    if depth > MAX_DEPTH {
+        return Err(Fault::usage(format!("`{}` is more than {MAX_DEPTH} folders deep", folder.display())));
+    }
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with('.') {
+            continue;
+        }
+        if path.is_dir() {
+            walk(&path, depth + 1, found)?;
+        } else if path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json") {
+            found.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn text(file: &Path) -> Result<String, Fault> {
+    let unreadable =
+        |error: &dyn std::fmt::Display| Fault::usage(format!("cannot read `{}`: {error}", file.display()));
+    let size = fs::metadata(file).map_err(|error| unreadable(&error))?.len();
+    if size > MAX_FILE {
+        return Err(unreadable(&format!("{size} bytes are too many for a manifest")));
+    }
+    fs::read_to_string(file).map_err(|error| unreadable(&error))
+}
+
+/// The folder that `folder/...` speaks of.
+fn without_recursion(path: &Path) -> &Path {
+    match path.parent().filter(|_| path.ends_with("...")) {
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        Some(folder) => folder,
+        None => path,
+    }
 }

@@ -49,7 +49,7 @@ impl ServeArgs {
     }
 
     async fn serve(self, shutdown: CancellationToken) -> Result<(), Fault> {
-        let policies = load::policies(&self.policies)?;
+        let policies = load::policies(&[&self.policies])?;
         let identity = Identity { certificate_pem: read(&self.tls_cert)?, key_pem: read(&self.tls_key)? };
         let tls = server_config(&identity, None).map_err(|error| {
             let (certificate, key) = (self.tls_cert.display(), self.tls_key.display());

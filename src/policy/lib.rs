@@ -14,6 +14,7 @@ pub mod documents;
 pub mod error;
 pub mod go_text;
 pub mod host;
+mod load;
 pub mod manifest;
 pub mod matching;
 pub mod names;
