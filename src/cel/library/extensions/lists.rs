@@ -6,7 +6,6 @@ use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL};
 use crate::library::{Context, Overload, Version, cost, mismatch, ordering, runtime_type};
 use crate::limits::PER_CALL_LIMIT;
 use crate::syntax::Literal;
-use crate::types::Type;
 use crate::value::{EvalError, List, Value};
 
 const SINCE: Version = Version(1, 34);
@@ -90,7 +89,7 @@ macro_rules! sort_row {
             },
             concat!("The items in ascending order of ", $type, "."),
         )
-        .costs(|args| estimate_sort(args, 0), |args, _| charge_pairs(args.first()))
+        .costs(|args| estimate_sort(args, 0, $type), |args, _| charge_pairs(args.first()))
         .since(SINCE)
     };
 }
@@ -110,7 +109,7 @@ macro_rules! sort_by_row {
                 "; what `sortBy` expands to."
             ),
         )
-        .costs(|args| estimate_sort(args, 1), |args, _| charge_pairs(args.get(1)))
+        .costs(|args| estimate_sort(args, 1, $type), |args, _| charge_pairs(args.get(1)))
         .since(SINCE)
     };
 }
@@ -263,13 +262,9 @@ fn estimate_flatten(args: &[Operand<'_>]) -> CallEstimate {
     estimate_list(depth as f64, cost::bounds_of(args, 0))
 }
 
-/// Of the list of keys at `keys`, whose items tell the type that is compared.
-fn estimate_sort(args: &[Operand<'_>], keys: usize) -> CallEstimate {
-    let is_text = args.get(keys).is_some_and(|operand| match operand.ty {
-        Type::List(item) => matches!(**item, Type::String | Type::Bytes),
-        _ => false,
-    });
-    let factor = if is_text { 2.0 + STRING_TRAVERSAL } else { 2.0 };
+/// Of the list of keys at `keys`, whose items the overload takes for this type.
+fn estimate_sort(args: &[Operand<'_>], keys: usize, item_type: &str) -> CallEstimate {
+    let factor = if matches!(item_type, "string" | "bytes") { 2.0 + STRING_TRAVERSAL } else { 2.0 };
     estimate_pairs(factor, cost::bounds_of(args, keys))
 }
 
