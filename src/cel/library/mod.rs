@@ -21,8 +21,6 @@ pub mod functions;
 pub(crate) mod go;
 mod kubernetes;
 pub(crate) mod literal;
-pub mod ordering;
-pub mod quantity;
 pub(crate) mod regex;
 pub mod runtime_type;
 pub mod semver;
@@ -34,6 +32,7 @@ pub mod url;
 
 pub use context::Context;
 pub use functions::{Declared, Extra, Functions};
+pub use kubernetes::quantity;
 pub use signature::Signature;
 
 use crate::cost::{CallEstimate, Operand};

@@ -1,5 +1,7 @@
 //! Semantic versions.
 
 /// The value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Semver {}
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Semver<'a> {
+    pub text: &'a str,
+}

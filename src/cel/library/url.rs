@@ -1,5 +1,7 @@
 //! URLs as Go parses them.
 
 /// The value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Url {}
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Url<'a> {
+    pub text: &'a str,
+}

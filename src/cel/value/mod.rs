@@ -73,8 +73,8 @@ pub enum Value<'a> {
 pub enum Opaque<'a> {
     Ip(IpAddr),
     Cidr(IpAddr, u8),
-    Quantity(&'a crate::library::quantity::Quantity),
-    Url(&'a crate::library::url::Url),
-    Semver(&'a crate::library::semver::Semver),
+    Quantity(&'a crate::library::quantity::Quantity<'a>),
+    Url(&'a crate::library::url::Url<'a>),
+    Semver(&'a crate::library::semver::Semver<'a>),
     Format(&'static crate::library::format::NamedFormat),
 }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL};
-use crate::library::{Context, Overload, Version, cost, mismatch, ordering, runtime_type};
+use crate::library::{Context, Overload, Version, cost, mismatch, runtime_type};
 use crate::limits::PER_CALL_LIMIT;
 use crate::syntax::Literal;
 use crate::value::{EvalError, List, Value};
@@ -196,7 +196,7 @@ fn sort<'a>(context: &Context<'a>, list: List<'a>, keys: List<'a>) -> Result<Val
         )));
     }
     let Some(first) = keys.get(0) else { return Ok(Value::List(list)) };
-    if ordering::compare(&first, &first) == Err(EvalError::NoSuchOverload) {
+    if first.compare(&first) == Err(EvalError::NoSuchOverload) {
         return Err(EvalError::other("list elements must be comparable"));
     }
     if keys.iter().any(|key| runtime_type::of(&key) != runtime_type::of(&first)) {
@@ -204,7 +204,7 @@ fn sort<'a>(context: &Context<'a>, list: List<'a>, keys: List<'a>) -> Result<Val
     }
     let mut pairs: Vec<_> = keys.iter().zip(list.iter()).collect();
     // What has no order (NaN) counts as equal, as in cel-go.
-    pairs.sort_by(|(x, _), (y, _)| ordering::compare(x, y).unwrap_or(Ordering::Equal));
+    pairs.sort_by(|(x, _), (y, _)| x.compare(y).unwrap_or(Ordering::Equal));
     list_of(context, pairs.len(), pairs.into_iter().map(|(_, item)| item))
 }
 

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::library::{Overload, cost, mismatch, ordering};
+use crate::library::{Overload, cost, mismatch};
 use crate::value::{Duration, EvalError, List, Value};
 
 /// The rows of one function for every type with an order.
@@ -120,10 +120,9 @@ fn position<'a>(index: Option<usize>) -> Value<'a> {
 
 /// Items without an order between them (NaN) do not break the order.
 fn is_sorted(list: List<'_>) -> Result<Value<'_>, EvalError> {
-    let mut previous = None;
+    let mut previous: Option<Value<'_>> = None;
     for item in list.iter() {
-        let greater =
-            previous.is_some_and(|previous| ordering::compare(&previous, &item) == Ok(Ordering::Greater));
+        let greater = previous.is_some_and(|previous| previous.compare(&item) == Ok(Ordering::Greater));
         if greater {
             return Ok(Value::Bool(false));
         }
@@ -135,10 +134,10 @@ fn is_sorted(list: List<'_>) -> Result<Value<'_>, EvalError> {
 
 /// The item that no later one beats: a later one wins if the best so far compares to it as `losing`.
 fn extreme<'a>(list: List<'a>, name: &str, losing: Ordering) -> Result<Value<'a>, EvalError> {
-    let mut best = None;
+    let mut best: Option<Value<'a>> = None;
     for item in list.iter() {
         comparable(&item)?;
-        let wins = best.is_none_or(|best| ordering::compare(&best, &item) == Ok(losing));
+        let wins = best.is_none_or(|best| best.compare(&item) == Ok(losing));
         if wins {
             best = Some(item);
         }
@@ -147,7 +146,7 @@ fn extreme<'a>(list: List<'a>, name: &str, losing: Ordering) -> Result<Value<'a>
 }
 
 fn comparable(item: &Value<'_>) -> Result<(), EvalError> {
-    match ordering::compare(item, item) {
+    match item.compare(item) {
         Err(EvalError::NoSuchOverload) => Err(EvalError::NoSuchOverload),
         _ => Ok(()),
     }

@@ -1,9 +1,10 @@
 //! Kubernetes' own libraries.
 
 mod lists;
+pub mod quantity;
 mod regex;
 
 use super::Overload;
 
 pub(super) const TABLES: &[&[Overload]] =
-    &[regex::ROWS, lists::IS_SORTED, lists::SUM, lists::MAX, lists::MIN, lists::INDEX_OF];
+    &[regex::ROWS, lists::IS_SORTED, lists::SUM, lists::MAX, lists::MIN, lists::INDEX_OF, quantity::ROWS];

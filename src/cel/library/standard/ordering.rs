@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-use crate::library::ordering::compare;
 use crate::library::{Context, Overload, Version, cost, mismatch};
 use crate::value::{EvalError, Value};
 
@@ -67,5 +66,5 @@ fn greater_equals<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, 
 
 fn holds<'a>(args: &[Value<'a>], relation: fn(Ordering) -> bool) -> Result<Value<'a>, EvalError> {
     let [x, y] = args else { return mismatch() };
-    Ok(Value::Bool(relation(compare(x, y)?)))
+    Ok(Value::Bool(relation(x.compare(y)?)))
 }

@@ -1,0 +1,227 @@
+//! The value of a quantity and its arithmetic. Like Kubernetes' own, an amount is small (an integer and a power of ten)
+//! until an operation overflows, and big from then on; which of the two it is shows, because only small ones convert to
+//! integers.
+
+use std::cmp::Ordering;
+
+use super::digits::Digits;
+use crate::library::Context;
+use crate::value::EvalError;
+
+/// How a quantity is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `12e6`
+    DecimalExponent,
+    /// `12Mi`
+    BinarySi,
+    /// `12M`
+    DecimalSi,
+}
+
+/// An exact number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount<'a> {
+    /// `value · 10^exponent`
+    Small { value: i64, exponent: i32 },
+    /// `±digits · 10^exponent`, the digits in decimal without leading zeros.
+    Big { negative: bool, digits: &'a str, exponent: i32 },
+}
+
+/// A resource quantity.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantity<'a> {
+    pub(super) amount: Amount<'a>,
+    pub(super) format: Format,
+    /// The text it was read from, where that is canonical.
+    pub(super) text: Option<&'a str>,
+    /// Whether it is the result of arithmetic. Kubernetes finds no overload that compares anything to such a value on
+    /// the right of `==`.
+    pub(super) computed: bool,
+}
+
+impl PartialEq for Quantity<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.compare(other).is_eq()
+    }
+}
+
+/// Digits that an aligned sum may have.
+const GREATEST_LENGTH: usize = 100_000;
+
+impl<'a> Quantity<'a> {
+    pub(super) const fn of_integer(value: i64) -> Self {
+        Self {
+            amount: Amount::Small { value, exponent: 0 },
+            format: Format::DecimalExponent,
+            text: None,
+            computed: false,
+        }
+    }
+
+    /// Whether arithmetic made it.
+    #[must_use]
+    pub const fn is_computed(&self) -> bool {
+        self.computed
+    }
+
+    #[must_use]
+    pub fn sign(&self) -> Ordering {
+        match self.amount {
+            Amount::Small { value, .. } => value.cmp(&0),
+            Amount::Big { digits: "", .. } => Ordering::Equal,
+            Amount::Big { negative: true, .. } => Ordering::Less,
+            Amount::Big { negative: false, .. } => Ordering::Greater,
+        }
+    }
+
+    /// Order by value; the format does not count.
+    #[must_use]
+    pub fn compare(&self, other: &Quantity<'_>) -> Ordering {
+        let (sign, other_sign) = (self.sign(), other.sign());
+        if sign != other_sign || sign == Ordering::Equal {
+            return sign.cmp(&other_sign);
+        }
+        let (x, y) = (Magnitude::of(&self.amount), Magnitude::of(&other.amount));
+        let order = x.top().cmp(&y.top()).then_with(|| x.digits.compare_from_top(&y.digits));
+        if sign == Ordering::Less { order.reverse() } else { order }
+    }
+
+    /// The integer, if the amount is small and one.
+    #[must_use]
+    pub fn as_integer(&self) -> Option<i64> {
+        match self.amount {
+            Amount::Small { value, exponent } => scaled_up(value, exponent),
+            Amount::Big { .. } => None,
+        }
+    }
+
+    /// A double near the value: the digits rounded, times the power of ten rounded.
+    #[must_use]
+    pub fn approximate(&self) -> f64 {
+        let (base, exponent) = match self.amount {
+            Amount::Small { value, exponent } => (value as f64, exponent),
+            Amount::Big { negative, digits, exponent } => {
+                let magnitude = digits.parse::<f64>().unwrap_or(0.0);
+                (if negative { -magnitude } else { magnitude }, exponent)
+            }
+        };
+        if exponent == 0 { base } else { base * power_of_ten(exponent) }
+    }
+
+    pub(super) fn plus(&self, other: &Self, context: &Context<'a>) -> Result<Self, EvalError> {
+        self.combined(other, other.amount, context)
+    }
+
+    pub(super) fn minus(&self, other: &Self, context: &Context<'a>) -> Result<Self, EvalError> {
+        let negated = match other.amount {
+            Amount::Small { value, exponent } => Amount::Small { value: value.wrapping_neg(), exponent },
+            Amount::Big { negative, digits, exponent } => {
+                Amount::Big { negative: !negative, digits, exponent }
+            }
+        };
+        self.combined(other, negated, context)
+    }
+
+    /// Zero takes the format of what is added to it.
+    fn combined(&self, other: &Self, amount: Amount<'a>, context: &Context<'a>) -> Result<Self, EvalError> {
+        let format = if self.sign().is_eq() { other.format } else { self.format };
+        let amount = match (self.amount, amount) {
+            (Amount::Small { value, exponent }, Amount::Small { value: v, exponent: e }) => {
+                match add_small((value, exponent), (v, e)) {
+                    Some((value, exponent)) => Amount::Small { value, exponent },
+                    None => add_big(&self.amount, &amount, context)?,
+                }
+            }
+            _ => add_big(&self.amount, &amount, context)?,
+        };
+        Ok(Self { amount, format, text: None, computed: true })
+    }
+}
+
+/// At the smaller of two exponents; none on overflow.
+fn add_small((x, ex): (i64, i32), (y, ey): (i64, i32)) -> Option<(i64, i32)> {
+    if y == 0 {
+        return Some((x, ex));
+    }
+    if x == 0 {
+        return Some((y, ey));
+    }
+    let exponent = ex.min(ey);
+    let x = scaled_up(x, ex.checked_sub(exponent)?)?;
+    let y = scaled_up(y, ey.checked_sub(exponent)?)?;
+    Some((x.checked_add(y)?, exponent))
+}
+
+/// `value · 10^places`; none on overflow or for fewer than zero places.
+pub(super) fn scaled_up(value: i64, places: i32) -> Option<i64> {
+    let places = u32::try_from(places).ok()?;
+    if value == 0 { Some(0) } else { value.checked_mul(10_i64.checked_pow(places)?) }
+}
+
+/// At the smaller of two exponents, whatever that takes, within reason.
+fn add_big<'a>(x: &Amount<'a>, y: &Amount<'a>, context: &Context<'a>) -> Result<Amount<'a>, EvalError> {
+    let (x, y) = (Magnitude::of(x), Magnitude::of(y));
+    let exponent = x.exponent.min(y.exponent);
+    let (x, y) = (x.aligned(exponent)?, y.aligned(exponent)?);
+    let (negative, digits) = if x.negative == y.negative {
+        (x.negative, x.digits.plus(&y.digits))
+    } else if x.digits.compare(&y.digits).is_ge() {
+        (x.negative, x.digits.minus(&y.digits))
+    } else {
+        (y.negative, y.digits.minus(&x.digits))
+    };
+    Ok(Amount::Big { negative, digits: context.str(&digits.text())?, exponent })
+}
+
+/// An amount with its digits at hand.
+pub(super) struct Magnitude {
+    pub(super) negative: bool,
+    pub(super) digits: Digits,
+    pub(super) exponent: i32,
+}
+
+impl Magnitude {
+    pub(super) fn of(amount: &Amount<'_>) -> Self {
+        match amount {
+            Amount::Small { value, exponent } => Self {
+                negative: *value < 0,
+                digits: Digits::parse(&value.unsigned_abs().to_string()),
+                exponent: *exponent,
+            },
+            Amount::Big { negative, digits, exponent } => {
+                Self { negative: *negative, digits: Digits::parse(digits), exponent: *exponent }
+            }
+        }
+    }
+
+    /// The power of ten just above the number.
+    fn top(&self) -> i64 {
+        i64::try_from(self.digits.len()).unwrap_or(i64::MAX).saturating_add(i64::from(self.exponent))
+    }
+
+    /// With a smaller exponent and more digits.
+    fn aligned(mut self, exponent: i32) -> Result<Self, EvalError> {
+        let places = usize::try_from(self.exponent.saturating_sub(exponent)).unwrap_or(0);
+        if places > GREATEST_LENGTH && !self.digits.is_zero() {
+            return Err(EvalError::other("quantities differ too much in size to be added"));
+        }
+        self.digits.append_zeros(places);
+        self.exponent = exponent;
+        Ok(self)
+    }
+}
+
+/// Go's `math.Pow10`: two table entries multiplied or divided, so not always the nearest double.
+fn power_of_ten(exponent: i32) -> f64 {
+    const STEP: u32 = 32;
+    let entry = |n: u32| format!("1e{n}").parse::<f64>().unwrap_or(f64::INFINITY);
+    let magnitude = exponent.unsigned_abs();
+    let (coarse, fine) = (magnitude.wrapping_div(STEP).wrapping_mul(STEP), magnitude.wrapping_rem(STEP));
+    match exponent {
+        0..=308 => entry(coarse) * entry(fine),
+        -323..=-1 => format!("1e-{coarse}").parse::<f64>().unwrap_or(0.0) / entry(fine),
+        309.. => f64::INFINITY,
+        _ => 0.0,
+    }
+}

@@ -1,0 +1,86 @@
+//! Writing quantities in canonical form: no trailing zeros, exponents that are multiples of three, a suffix where the
+//! format has one.
+
+use std::fmt;
+
+use super::amount::{Amount, Format, Magnitude, Quantity};
+use super::digits::Digits;
+
+impl fmt::Display for Quantity<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(text) = self.text {
+            return f.write_str(text);
+        }
+        if self.sign().is_eq() {
+            return f.write_str("0");
+        }
+        let number = Magnitude::of(&self.amount);
+        let sign = if number.negative { "-" } else { "" };
+        let (digits, suffix) = match (self.format, whole(&number)) {
+            (Format::BinarySi, Some(whole)) if !self.is_within_a_kilo() => binary(whole),
+            (Format::BinarySi | Format::DecimalSi, _) => {
+                let (digits, exponent) = in_thousands(number);
+                (digits, decimal_suffix(exponent).to_owned())
+            }
+            (Format::DecimalExponent, _) => {
+                let (digits, exponent) = in_thousands(number);
+                (digits, if exponent == 0 { String::new() } else { format!("e{exponent}") })
+            }
+        };
+        write!(f, "{sign}{}{suffix}", digits.text())
+    }
+}
+
+impl Quantity<'_> {
+    fn is_within_a_kilo(&self) -> bool {
+        let kilo = |value| Quantity { amount: Amount::Small { value, exponent: 0 }, ..*self };
+        self.compare(&kilo(-1_024)).is_gt() && self.compare(&kilo(1_024)).is_lt()
+    }
+}
+
+/// The digits of a number without fraction.
+fn whole(number: &Magnitude) -> Option<Digits> {
+    let places = usize::try_from(number.exponent.unsigned_abs()).unwrap_or(usize::MAX);
+    if number.exponent < 0 {
+        let (digits, exact) = number.digits.drop_last_rounding_up(places);
+        return exact.then_some(digits);
+    }
+    let mut digits = number.digits.clone();
+    digits.append_zeros(places);
+    Some(digits)
+}
+
+fn binary(mut digits: Digits) -> (Digits, String) {
+    let mut exponent = 0_usize;
+    while let Some(quotient) = digits.divided_by_1024().filter(|quotient| !quotient.is_zero()) {
+        digits = quotient;
+        exponent = exponent.saturating_add(1);
+    }
+    // Past the last suffix the reference writes none.
+    let suffix = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].get(exponent).copied().unwrap_or_default();
+    (digits, suffix.to_owned())
+}
+
+fn in_thousands(number: Magnitude) -> (Digits, i64) {
+    let (mut digits, removed) = number.digits.without_trailing_zeros();
+    let exponent = i64::from(number.exponent).saturating_add(i64::try_from(removed).unwrap_or(i64::MAX));
+    let excess = exponent.rem_euclid(3);
+    digits.append_zeros(usize::try_from(excess).unwrap_or(0));
+    (digits, exponent.saturating_sub(excess))
+}
+
+/// Outside its suffixes the reference writes none.
+const fn decimal_suffix(exponent: i64) -> &'static str {
+    match exponent {
+        -9 => "n",
+        -6 => "u",
+        -3 => "m",
+        3 => "k",
+        6 => "M",
+        9 => "G",
+        12 => "T",
+        15 => "P",
+        18 => "E",
+        _ => "",
+    }
+}

@@ -1,5 +1,0 @@
-//! Kubernetes quantities.
-
-/// The value.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Quantity {}
