@@ -161,6 +161,20 @@ impl Refusal {
         Self::detailed(403, "Forbidden", message, Self::about(info, name))
     }
 
+    /// 403 with the cause that clients look for when a namespace is going away.
+    #[must_use]
+    pub fn namespace_terminating(info: &ResourceInfo, name: &str, why: &str, namespace: &str) -> Self {
+        let mut refusal = Self::forbidden(info, name, why);
+        if let Some(details) = &mut refusal.0.details {
+            details.causes.push(Cause {
+                reason: "NamespaceTerminating".to_owned(),
+                message: format!("namespace {namespace} is being terminated"),
+                field: "metadata.namespace".to_owned(),
+            });
+        }
+        refusal
+    }
+
     #[must_use]
     pub fn not_found(info: &ResourceInfo, name: &str) -> Self {
         let message = format!("{} \"{name}\" not found", info.group_resource());
@@ -235,6 +249,24 @@ impl Refusal {
     pub fn too_large(limit: usize) -> Self {
         let message = format!("Request entity too large: limit is {limit}");
         Self::bare(413, "RequestEntityTooLarge", message)
+    }
+
+    #[must_use]
+    pub fn too_large_because(message: impl Into<String>) -> Self {
+        Self::bare(413, "RequestEntityTooLarge", message)
+    }
+
+    /// A revision that this server has not reached yet; clients wait and ask again.
+    #[must_use]
+    pub fn too_large_version(wanted: u64, newest: u64) -> Self {
+        let message = format!("Timeout: Too large resource version: {wanted}, current: {newest}");
+        let cause = Cause {
+            reason: "ResourceVersionTooLarge".to_owned(),
+            field: String::new(),
+            message: "Too large resource version".to_owned(),
+        };
+        let details = Details { causes: vec![cause], retry_after_seconds: 1, ..Details::default() };
+        Self::detailed(504, "Timeout", message, details)
     }
 
     #[must_use]
@@ -321,6 +353,13 @@ impl Refusal {
         Self::detailed(code, reason, message.to_owned(), Details::default())
     }
 
+    /// The same refusal, its message beginning with `prefix`.
+    #[must_use]
+    pub fn prefixed(mut self, prefix: &str) -> Self {
+        self.0.message.insert_str(0, prefix);
+        self
+    }
+
     #[must_use]
     pub fn code(&self) -> u16 {
         self.0.code
@@ -385,7 +424,11 @@ impl Details {
 }
 
 fn cause_value(cause: &Cause) -> Value {
-    if cause.field.is_empty() { json!({"message": cause.message}) } else { cause.to_value() }
+    match (cause.reason.as_str(), cause.field.as_str()) {
+        ("", "") => json!({"message": cause.message}),
+        (reason, "") => json!({"reason": reason, "message": cause.message}),
+        _ => cause.to_value(),
+    }
 }
 
 /// The message names each distinct error once, while the causes keep every one of them.

@@ -1,0 +1,207 @@
+//! Decides whether a body can be handled as an object of the kind that the path names, and which of its fields that
+//! kind does not have. Values are brought into canonical form; defaults and validation are left to the registry.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use super::json::{self, Document};
+use super::yaml;
+use crate::builtin::decode::decode;
+use crate::builtin::{TypeId, tables};
+use crate::object;
+use crate::registry::CustomVersion;
+use crate::resources::ResourceInfo;
+use crate::status::Refusal;
+
+/// How a body is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Json,
+    Yaml,
+}
+
+/// A body as it came.
+#[derive(Clone, Debug)]
+pub struct Body {
+    pub format: Format,
+    pub bytes: bytes::Bytes,
+}
+
+/// An object ready for the registry.
+#[derive(Debug)]
+pub struct Received {
+    pub object: Value,
+    /// What strict decoding objects to: `unknown field "spec.bogus"`, `duplicate field "metadata"`.
+    pub strict: Vec<String>,
+}
+
+/// Parses a body without looking at what it says.
+///
+/// # Errors
+/// The parser's text, with `json parse error: ` before it where Kubernetes has that.
+pub fn parse(body: &Body) -> Result<Document, String> {
+    match body.format {
+        Format::Json => {
+            json::parse(&body.bytes).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
+        }
+        Format::Yaml => yaml::parse(&body.bytes),
+    }
+}
+
+/// Reads a POST or PUT body as an object of `info`'s kind.
+///
+/// # Errors
+/// 400 in Kubernetes' words.
+pub fn receive(info: &ResourceInfo, custom: Option<&CustomVersion>, body: &Body) -> Result<Received, Refusal> {
+    let unrecognized = |error: &str| {
+        let sample = summary(&body.bytes);
+        Refusal::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): {error} ({sample})",
+            info.kind
+        ))
+    };
+    let Document { value, duplicates } = parse(body).map_err(|error| unrecognized(&error))?;
+    let value = match value {
+        Value::Null => Value::Object(Map::new()),
+        Value::Object(_) => value,
+        other => return Err(unrecognized(&not_an_object(&other))),
+    };
+    let api_version = text(&value, "apiVersion").unwrap_or_else(|| info.api_version());
+    let kind = text(&value, "kind").unwrap_or_else(|| info.kind.clone());
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    let unhandled = |error: String| {
+        Refusal::bad_request(format!(
+            "{kind} in version \"{version}\" cannot be handled as a {}: {error}",
+            info.kind
+        ))
+    };
+    if (kind.as_str(), api_version.as_str()) != (info.kind.as_str(), info.api_version().as_str()) {
+        return Err(wrong_kind(info, &kind, &api_version, &unhandled));
+    }
+    let mut received = canonical(info, custom, value).map_err(unhandled)?;
+    let duplicates = duplicates.iter().map(|path| duplicate_text(body.format, path));
+    received.strict.splice(0..0, duplicates);
+    Ok(received)
+}
+
+/// Reads a patched object again: the same as [`receive`] from the value on, without texts about the request's body.
+///
+/// # Errors
+/// What the value cannot be decoded for.
+pub fn recheck(
+    info: &ResourceInfo,
+    custom: Option<&CustomVersion>,
+    value: Value,
+) -> Result<Received, String> {
+    canonical(info, custom, value)
+}
+
+fn canonical(info: &ResourceInfo, custom: Option<&CustomVersion>, mut value: Value) -> Result<Received, String> {
+    object::set_field(&mut value, "kind", Some(info.kind.as_str().into()));
+    object::set_field(&mut value, "apiVersion", Some(info.api_version().into()));
+    match (tables().kind(&info.group, &info.version, &info.kind), custom) {
+        (Some(id), None) if info.builtin => typed(id, &value),
+        (_, Some(custom)) => custom_object(info, custom, value),
+        _ => Ok(Received { object: value, strict: Vec::new() }),
+    }
+}
+
+fn typed(id: TypeId, value: &Value) -> Result<Received, String> {
+    let decoded = decode(tables(), id, value).map_err(|error| error.to_string())?;
+    Ok(Received { object: decoded.value, strict: unknown_texts(&decoded.unknown) })
+}
+
+static OBJECT_META: LazyLock<Option<TypeId>> =
+    LazyLock::new(|| tables().by_openapi_name("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
+
+fn custom_object(info: &ResourceInfo, custom: &CustomVersion, mut value: Value) -> Result<Received, String> {
+    let mut unknown = Vec::new();
+    if let (Some(id), Some(metadata)) = (*OBJECT_META, value.get("metadata").filter(|meta| !meta.is_null())) {
+        let mut wrapped = Map::new();
+        wrapped.insert("metadata".to_owned(), metadata.clone());
+        let decoded = decode(tables(), id, metadata).map_err(|error| {
+            // The decoder saw the metadata alone, and names fields from there.
+            error
+                .to_string()
+                .replace("struct field ObjectMeta.", "struct field ObjectMeta.metadata.")
+                .replace("value of type v1.ObjectMeta", &format!("struct field {}.metadata of type v1.ObjectMeta", info.kind))
+        })?;
+        unknown.extend(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")));
+        object::set_field(&mut value, "metadata", Some(decoded.value));
+    }
+    unknown.extend(custom.prune(&mut value));
+    Ok(Received { object: value, strict: unknown_texts(&unknown) })
+}
+
+fn unknown_texts(paths: &[String]) -> Vec<String> {
+    paths.iter().map(|path| format!("unknown field \"{path}\"")).collect()
+}
+
+fn duplicate_text(format: Format, path: &str) -> String {
+    match format {
+        Format::Json => format!("duplicate field \"{path}\""),
+        // The YAML reader knows lines and says the whole sentence.
+        Format::Yaml => path.to_owned(),
+    }
+}
+
+fn wrong_kind(
+    info: &ResourceInfo,
+    kind: &str,
+    api_version: &str,
+    unhandled: &dyn Fn(String) -> Refusal,
+) -> Refusal {
+    let known = tables().kind(
+        object::group_of(api_version),
+        api_version.rsplit('/').next().unwrap_or_default(),
+        kind,
+    );
+    if known.is_some() && info.builtin {
+        return Refusal::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({})",
+            info.api_version()
+        ));
+    }
+    let scheme = if info.builtin {
+        "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
+    } else {
+        "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:52"
+    };
+    unhandled(format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\""))
+}
+
+fn text(value: &Value, field: &str) -> Option<String> {
+    value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// What Go says when the kind cannot even be looked for.
+fn not_an_object(value: &Value) -> String {
+    let found = match value {
+        Value::Array(_) => "array",
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        Value::Bool(_) => "bool",
+        Value::Null | Value::Object(_) => "object",
+    };
+    format!(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ \
+         APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+    )
+}
+
+/// The beginning of a body: as text where it looks like JSON, in hexadecimal otherwise.
+fn summary(bytes: &[u8]) -> String {
+    const SHOWN: usize = 30;
+    let Some(first) = bytes.first() else { return "<empty>".to_owned() };
+    let head = bytes.get(..SHOWN).unwrap_or(bytes);
+    let mut text = if *first == b'{' {
+        String::from_utf8_lossy(head).into_owned()
+    } else {
+        head.iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    if bytes.len() > SHOWN {
+        text.push_str(" ...");
+    }
+    text
+}

@@ -1,0 +1,355 @@
+//! JSON text to a value, with the error texts of Go's `encoding/json` (clients print them), duplicate members noted
+//! with their paths, and a bound on nesting. Iterative, so that no input can exhaust the stack.
+
+use serde_json::{Map, Number, Value};
+
+/// Deepest nesting that is read: everything behind the parser may then walk values recursively.
+const MAX_DEPTH: usize = 512;
+
+/// A parsed document.
+#[derive(Debug, PartialEq)]
+pub struct Document {
+    pub value: Value,
+    /// Paths of members that stood twice or more in one object, in order of appearance. The last one counts.
+    pub duplicates: Vec<String>,
+}
+
+/// Parses exactly one value with white space around it. Bytes that are no UTF-8 and lone surrogates become U+FFFD.
+///
+/// # Errors
+/// Go's wording of the first syntax error: `invalid character '}' looking for beginning of value`.
+pub fn parse(bytes: &[u8]) -> Result<Document, String> {
+    let mut parser = Parser { bytes, at: 0, open: Vec::new(), duplicates: Vec::new() };
+    let value = parser.document()?;
+    Ok(Document { value, duplicates: parser.duplicates })
+}
+
+struct Parser<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    open: Vec<Container>,
+    duplicates: Vec<String>,
+}
+
+enum Container {
+    Array(Vec<Value>),
+    Object { members: Map<String, Value>, key: String },
+}
+
+const END: &str = "unexpected end of JSON input";
+const VALUE: &str = "looking for beginning of value";
+const KEY: &str = "looking for beginning of object key string";
+
+impl Parser<'_> {
+    fn document(&mut self) -> Result<Value, String> {
+        loop {
+            // One value begins here: a scalar, an empty container, or a container that is entered.
+            let Some(mut value) = self.value()? else { continue };
+            // A finished value goes into the container around it, which may finish that one in turn.
+            loop {
+                let Some(container) = self.open.pop() else {
+                    return match self.peek() {
+                        None => Ok(value),
+                        Some(byte) => Err(unexpected(byte, "after top-level value")),
+                    };
+                };
+                match self.put(container, value)? {
+                    Some(finished) => value = finished,
+                    None => break,
+                }
+            }
+        }
+    }
+
+    /// A whole value, or None when a container was entered whose first value follows.
+    fn value(&mut self) -> Result<Option<Value>, String> {
+        let byte = self.peek().ok_or(END)?;
+        match byte {
+            b'{' => self.enter_object(),
+            b'[' => self.enter_array(),
+            b'"' => self.string().map(|text| Some(Value::String(text))),
+            b'-' | b'0'..=b'9' => self.number().map(Some),
+            b't' => self.literal("true", Value::Bool(true)),
+            b'f' => self.literal("false", Value::Bool(false)),
+            b'n' => self.literal("null", Value::Null),
+            other => Err(unexpected(other, VALUE)),
+        }
+    }
+
+    fn enter_object(&mut self) -> Result<Option<Value>, String> {
+        self.deeper(b'{')?;
+        match self.peek().ok_or(END)? {
+            b'}' => {
+                self.at += 1;
+                Ok(Some(Value::Object(Map::new())))
+            }
+            _ => {
+                let key = self.key()?;
+                self.open.push(Container::Object { members: Map::new(), key });
+                Ok(None)
+            }
+        }
+    }
+
+    fn enter_array(&mut self) -> Result<Option<Value>, String> {
+        self.deeper(b'[')?;
+        if self.peek().ok_or(END)? == b']' {
+            self.at += 1;
+            return Ok(Some(Value::Array(Vec::new())));
+        }
+        self.open.push(Container::Array(Vec::new()));
+        Ok(None)
+    }
+
+    fn deeper(&mut self, byte: u8) -> Result<(), String> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err(unexpected(byte, "exceeded max depth"));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Adds `value` to `container`; answers the container's value once it is closed.
+    fn put(&mut self, container: Container, value: Value) -> Result<Option<Value>, String> {
+        match container {
+            Container::Array(mut items) => {
+                items.push(value);
+                match self.peek().ok_or(END)? {
+                    b',' => {
+                        self.at += 1;
+                        self.open.push(Container::Array(items));
+                        Ok(None)
+                    }
+                    b']' => {
+                        self.at += 1;
+                        Ok(Some(Value::Array(items)))
+                    }
+                    other => Err(unexpected(other, "after array element")),
+                }
+            }
+            Container::Object { mut members, key } => {
+                if members.contains_key(&key) {
+                    self.duplicates.push(self.path(&key));
+                }
+                members.insert(key, value);
+                match self.peek().ok_or(END)? {
+                    b',' => {
+                        self.at += 1;
+                        let key = self.key()?;
+                        self.open.push(Container::Object { members, key });
+                        Ok(None)
+                    }
+                    b'}' => {
+                        self.at += 1;
+                        Ok(Some(Value::Object(members)))
+                    }
+                    other => Err(unexpected(other, "after object key:value pair")),
+                }
+            }
+        }
+    }
+
+    fn key(&mut self) -> Result<String, String> {
+        match self.peek().ok_or(END)? {
+            b'"' => {}
+            other => return Err(unexpected(other, KEY)),
+        }
+        let key = self.string()?;
+        match self.peek().ok_or(END)? {
+            b':' => {
+                self.at += 1;
+                Ok(key)
+            }
+            other => Err(unexpected(other, "after object key")),
+        }
+    }
+
+    /// `metadata.labels.a`, `spec.containers[0].name`.
+    fn path(&self, key: &str) -> String {
+        let mut path = String::new();
+        for container in &self.open {
+            match container {
+                Container::Array(items) => path.push_str(&format!("[{}]", items.len())),
+                Container::Object { key, .. } => join(&mut path, key),
+            }
+        }
+        join(&mut path, key);
+        path
+    }
+
+    fn literal(&mut self, word: &'static str, value: Value) -> Result<Option<Value>, String> {
+        for expected in word.bytes() {
+            match self.bytes.get(self.at) {
+                None => return Err(END.to_owned()),
+                Some(&found) if found == expected => self.at += 1,
+                Some(&found) => {
+                    let expected = char::from(expected);
+                    return Err(unexpected(found, &format!("in literal {word} (expecting '{expected}')")));
+                }
+            }
+        }
+        Ok(Some(value))
+    }
+
+    fn number(&mut self) -> Result<Value, String> {
+        let start = self.at;
+        if self.bytes.get(self.at) == Some(&b'-') {
+            self.at += 1;
+        }
+        match self.bytes.get(self.at).copied().ok_or(END)? {
+            b'0' => self.at += 1,
+            b'1'..=b'9' => self.digits(),
+            other => return Err(unexpected(other, "in numeric literal")),
+        }
+        let mut whole = true;
+        if self.bytes.get(self.at) == Some(&b'.') {
+            whole = false;
+            self.at += 1;
+            self.some_digits("after decimal point in numeric literal")?;
+        }
+        if let Some(b'e' | b'E') = self.bytes.get(self.at) {
+            whole = false;
+            self.at += 1;
+            if let Some(b'+' | b'-') = self.bytes.get(self.at) {
+                self.at += 1;
+            }
+            self.some_digits("in exponent of numeric literal")?;
+        }
+        let text = std::str::from_utf8(self.bytes.get(start..self.at).unwrap_or_default()).unwrap_or_default();
+        parsed_number(text, whole)
+    }
+
+    fn digits(&mut self) {
+        while self.bytes.get(self.at).is_some_and(u8::is_ascii_digit) {
+            self.at += 1;
+        }
+    }
+
+    fn some_digits(&mut self, place: &str) -> Result<(), String> {
+        match self.bytes.get(self.at).copied().ok_or(END)? {
+            b'0'..=b'9' => {
+                self.digits();
+                Ok(())
+            }
+            other => Err(unexpected(other, place)),
+        }
+    }
+
+    fn string(&mut self) -> Result<String, String> {
+        self.at += 1;
+        let mut out = Vec::new();
+        loop {
+            let byte = self.bytes.get(self.at).copied().ok_or(END)?;
+            self.at += 1;
+            match byte {
+                b'"' => return Ok(String::from_utf8_lossy(&out).into_owned()),
+                b'\\' => self.escape(&mut out)?,
+                0..=0x1f => return Err(unexpected(byte, "in string literal")),
+                other => out.push(other),
+            }
+        }
+    }
+
+    fn escape(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
+        let byte = self.bytes.get(self.at).copied().ok_or(END)?;
+        self.at += 1;
+        let plain = match byte {
+            b'"' | b'\\' | b'/' => byte,
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'u' => {
+                let c = self.code_point()?;
+                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                return Ok(());
+            }
+            other => return Err(unexpected(other, "in string escape code")),
+        };
+        out.push(plain);
+        Ok(())
+    }
+
+    fn code_point(&mut self) -> Result<char, String> {
+        let high = self.hex4()?;
+        if let Some(c) = char::from_u32(high) {
+            return Ok(c);
+        }
+        let follows = self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(b"\\u"));
+        if !(0xd800..0xdc00).contains(&high) || !follows {
+            return Ok(char::REPLACEMENT_CHARACTER);
+        }
+        let back = self.at;
+        self.at += 2;
+        let low = self.hex4()?;
+        if (0xdc00..0xe000).contains(&low) {
+            let point = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+            return Ok(char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER));
+        }
+        self.at = back;
+        Ok(char::REPLACEMENT_CHARACTER)
+    }
+
+    fn hex4(&mut self) -> Result<u32, String> {
+        let mut value = 0;
+        for _ in 0..4 {
+            let byte = self.bytes.get(self.at).copied().ok_or(END)?;
+            let digit = char::from(byte)
+                .to_digit(16)
+                .ok_or_else(|| unexpected(byte, "in \\u hexadecimal character escape"))?;
+            value = value * 16 + digit;
+            self.at += 1;
+        }
+        Ok(value)
+    }
+
+    /// The next byte that is no white space.
+    fn peek(&mut self) -> Option<u8> {
+        while let Some(byte) = self.bytes.get(self.at) {
+            match byte {
+                b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
+                other => return Some(*other),
+            }
+        }
+        None
+    }
+}
+
+fn join(path: &mut String, key: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(key);
+}
+
+fn parsed_number(text: &str, whole: bool) -> Result<Value, String> {
+    if whole {
+        if let Ok(number) = text.parse::<i64>() {
+            return Ok(number.into());
+        }
+        if let Ok(number) = text.parse::<u64>() {
+            return Ok(number.into());
+        }
+    }
+    text.parse::<f64>()
+        .ok()
+        .and_then(Number::from_f64)
+        .map(Value::Number)
+        .ok_or_else(|| format!("json: cannot unmarshal number {text} into Go value of type float64"))
+}
+
+fn unexpected(byte: u8, place: &str) -> String {
+    let shown = match byte {
+        b'\'' => "'\\''".to_owned(),
+        b'"' => "'\"'".to_owned(),
+        b'\\' => "'\\\\'".to_owned(),
+        b'\n' => "'\\n'".to_owned(),
+        b'\r' => "'\\r'".to_owned(),
+        b'\t' => "'\\t'".to_owned(),
+        0..=0x1f | 0x7f => format!("'\\x{byte:02x}'"),
+        0x80..=0x9f => format!("'\\u{byte:04x}'"),
+        other => format!("'{}'", char::from(other)),
+    };
+    format!("invalid character {shown} {place}")
+}

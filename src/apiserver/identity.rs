@@ -1,0 +1,76 @@
+//! Who sends a request. The transport finds out (client certificate, bearer token) and puts an [`Identity`] into the
+//! request's extensions; a caller in process does the same, or is taken for the administrator that it is.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+/// Members may do everything.
+pub const MASTERS: &str = "system:masters";
+const AUTHENTICATED: &str = "system:authenticated";
+
+/// A user, as admission webhooks and reviews see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub username: String,
+    pub uid: String,
+    pub groups: Vec<String>,
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl Identity {
+    /// An authenticated user in `groups`, and in `system:authenticated`.
+    #[must_use]
+    pub fn new(username: impl Into<String>, groups: impl IntoIterator<Item = String>) -> Self {
+        let mut groups: Vec<String> = groups.into_iter().collect();
+        if !groups.iter().any(|group| group == AUTHENTICATED) {
+            groups.push(AUTHENTICATED.to_owned());
+        }
+        Self { username: username.into(), uid: String::new(), groups, extra: BTreeMap::new() }
+    }
+
+    /// The administrator: what a caller in process is when it does not say otherwise.
+    #[must_use]
+    pub fn admin() -> Self {
+        Self::new("admin", [MASTERS.to_owned()])
+    }
+
+    #[must_use]
+    pub fn anonymous() -> Self {
+        Self {
+            username: "system:anonymous".to_owned(),
+            uid: String::new(),
+            groups: vec!["system:unauthenticated".to_owned()],
+            extra: BTreeMap::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn is_admin(&self) -> bool {
+        self.groups.iter().any(|group| group == MASTERS)
+    }
+
+    #[must_use]
+    pub fn is_authenticated(&self) -> bool {
+        self.groups.iter().any(|group| group == AUTHENTICATED)
+    }
+
+    /// `authentication.k8s.io/v1 UserInfo`.
+    #[must_use]
+    pub fn user_info(&self) -> Value {
+        let mut info = Map::new();
+        if !self.username.is_empty() {
+            info.insert("username".into(), self.username.as_str().into());
+        }
+        if !self.uid.is_empty() {
+            info.insert("uid".into(), self.uid.as_str().into());
+        }
+        if !self.groups.is_empty() {
+            info.insert("groups".into(), json!(self.groups));
+        }
+        if !self.extra.is_empty() {
+            info.insert("extra".into(), json!(self.extra));
+        }
+        Value::Object(info)
+    }
+}

@@ -1,0 +1,257 @@
+//! The garbage collector: removes what its owners left behind, frees what they let go, and empties namespaces.
+//!
+//! It hears of every removal and of every object that waits for it, and works through them in batches, each with one
+//! walk over the stored objects. At start it looks at everything once, so that nothing is forgotten over a restart.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use super::{Call, DeleteOptions, Registry, Warnings};
+use crate::identity::Identity;
+use crate::object;
+use crate::status::Refusal;
+
+/// What the collector was told since it last looked.
+#[derive(Debug, Default)]
+pub(super) struct Collector {
+    pending: Mutex<bool>,
+    wake: Notify,
+}
+
+impl Collector {
+    pub(super) fn deleted(&self, _removed: &Value) {
+        self.poke();
+    }
+
+    pub(super) fn poke(&self) {
+        *self.pending.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.wake.notify_one();
+    }
+
+    async fn wait(&self) {
+        loop {
+            let due = std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
+            if due {
+                return;
+            }
+            self.wake.notified().await;
+        }
+    }
+}
+
+/// One stored object, as far as collection goes.
+struct Node {
+    call: Call,
+    name: String,
+    uid: String,
+    /// (uid, blocks the owner's deletion)
+    owners: Vec<(String, bool)>,
+    finalizers: Vec<String>,
+    terminating: bool,
+}
+
+impl Registry {
+    /// Collects until the future is dropped.
+    pub async fn collect(&self) {
+        self.collector.poke();
+        loop {
+            self.collector.wait().await;
+            if let Err(error) = self.sweep().await {
+                tracing::warn!(%error, "garbage collection will try again with the next change");
+            }
+        }
+    }
+
+    /// One walk over everything.
+    ///
+    /// # Errors
+    /// The first refusal that is not a race with somebody else.
+    pub async fn sweep(&self) -> Result<(), Refusal> {
+        let nodes = self.nodes();
+        let alive: HashSet<&str> = nodes.iter().map(|node| node.uid.as_str()).collect();
+        let mut dependents: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
+        for node in &nodes {
+            for (owner, _) in &node.owners {
+                dependents.entry(owner.as_str()).or_default().push(node);
+            }
+        }
+        for node in &nodes {
+            let orphaned = !node.owners.is_empty()
+                && node.owners.iter().all(|(owner, _)| !alive.contains(owner.as_str()));
+            if orphaned && !node.terminating {
+                ignore_races(self.delete(&node.call, &node.name, &of_uid(&node.uid)).await)?;
+            }
+            if node.terminating {
+                let own = dependents.get(node.uid.as_str()).map(Vec::as_slice).unwrap_or_default();
+                self.end(node, own).await?;
+            }
+        }
+        self.empty_namespaces().await
+    }
+
+    /// Does what the finalizers of a terminating owner ask for.
+    async fn end(&self, owner: &Node, dependents: &[&Node]) -> Result<(), Refusal> {
+        if owner.finalizers.iter().any(|name| name == "orphan") {
+            for dependent in dependents {
+                ignore_races(self.disown(dependent, &owner.uid).await)?;
+            }
+            return ignore_races(self.release(owner, "orphan").await);
+        }
+        if !owner.finalizers.iter().any(|name| name == "foregroundDeletion") {
+            return Ok(());
+        }
+        let mut blocked = false;
+        for dependent in dependents {
+            blocked |= dependent.owners.iter().any(|(uid, blocks)| *uid == owner.uid && *blocks);
+            if !dependent.terminating {
+                let options = DeleteOptions {
+                    propagation: Some(super::options::Propagation::Foreground),
+                    ..of_uid(&dependent.uid)
+                };
+                ignore_races(self.delete(&dependent.call, &dependent.name, &options).await)?;
+            }
+        }
+        // A dependent's removal pokes the collector again, which then finds the owner free.
+        if blocked { Ok(()) } else { ignore_races(self.release(owner, "foregroundDeletion").await) }
+    }
+
+    async fn disown(&self, dependent: &Node, owner: &str) -> Result<(), Refusal> {
+        self.amend(&dependent.call, &dependent.name, |object| {
+            if let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") {
+                owners.retain(|reference| reference["uid"] != owner);
+                if owners.is_empty() {
+                    object::set_meta(object, "ownerReferences", None);
+                }
+            }
+        })
+        .await
+    }
+
+    async fn release(&self, owner: &Node, finalizer: &str) -> Result<(), Refusal> {
+        self.amend(&owner.call, &owner.name, |object| {
+            let kept: Vec<&str> =
+                object::finalizers(object).into_iter().filter(|name| *name != finalizer).collect();
+            let kept = (!kept.is_empty()).then(|| json!(kept));
+            object::set_meta(object, "finalizers", kept);
+        })
+        .await
+    }
+
+    async fn empty_namespaces(&self) -> Result<(), Refusal> {
+        let served = self.served();
+        let Some(info) = served.table.find("", "v1", "namespaces") else { return Ok(()) };
+        let call = self.own_call(info, "");
+        for namespace in self.list(&call, &super::ListOptions::default())?.items {
+            if object::is_terminating(&namespace) {
+                self.empty_namespace(&call, object::name(&namespace)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn empty_namespace(&self, call: &Call, name: &str) -> Result<(), Refusal> {
+        let mut left = false;
+        for node in self.nodes().iter().filter(|node| node.call.namespace == name) {
+            let options = DeleteOptions {
+                grace_period_seconds: Some(0),
+                propagation: Some(super::options::Propagation::Background),
+                ..of_uid(&node.uid)
+            };
+            ignore_races(self.delete(&node.call, &node.name, &options).await)?;
+            left |= self.store.latest(&node.call.key(&node.name)).is_some();
+        }
+        if left {
+            return Ok(());
+        }
+        ignore_races(self.amend(call, name, |namespace| namespace["spec"]["finalizers"] = json!([])).await)
+    }
+
+    /// A change by the server itself: no admission, no validation.
+    async fn amend(
+        &self,
+        call: &Call,
+        name: &str,
+        change: impl Fn(&mut Value),
+    ) -> Result<(), Refusal> {
+        let key = call.key(name);
+        let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
+        let mut next = (*live.object).clone();
+        change(&mut next);
+        if next == *live.object {
+            return Ok(());
+        }
+        if super::kinds::is_finished(&call.info, &next) {
+            self.store.delete(&key, live.revision, next).await.map_err(|_| Refusal::modified(&call.info, name))?;
+            self.after_delete(call, &live.object).await;
+        } else {
+            let expect = crate::store::Expect::Revision(live.revision);
+            self.store.put(&key, expect, next).await.map_err(|_| Refusal::modified(&call.info, name))?;
+        }
+        Ok(())
+    }
+
+    fn own_call(&self, info: &std::sync::Arc<crate::resources::ResourceInfo>, namespace: &str) -> Call {
+        Call {
+            info: std::sync::Arc::clone(info),
+            custom: self.served().custom_version(info),
+            namespace: namespace.to_owned(),
+            subresource: None,
+            identity: Identity::new("system:serviceaccount:kube-system:generic-garbage-collector", [
+                crate::identity::MASTERS.to_owned(),
+            ]),
+            warnings: Warnings::default(),
+        }
+    }
+
+    fn nodes(&self) -> Vec<Node> {
+        let served = self.served();
+        let mut seen = HashSet::new();
+        let mut nodes = Vec::new();
+        for info in served.table.rows() {
+            if info.storage_key.is_empty() || !seen.insert(info.storage_key.clone()) {
+                continue;
+            }
+            let mut collect = |stored: &crate::store::Stored| {
+                let object = &stored.object;
+                nodes.push(node(self.own_call(info, object::namespace(object)), object));
+                false
+            };
+            let range = crate::store::Range::default();
+            if let Err(error) = self.store.list(&info.storage_key, range, 0, &mut collect) {
+                tracing::warn!(%error, resource = info.plural, "cannot be listed for collection");
+            }
+        }
+        nodes
+    }
+}
+
+fn node(call: Call, object: &Value) -> Node {
+    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
+    let owner = |reference: &Value| {
+        let uid = reference["uid"].as_str().unwrap_or_default().to_owned();
+        (uid, reference["blockOwnerDeletion"] == true)
+    };
+    Node {
+        call,
+        name: object::name(object).to_owned(),
+        uid: object::uid(object).to_owned(),
+        owners: owners.into_iter().flatten().map(owner).collect(),
+        finalizers: object::finalizers(object).into_iter().map(str::to_owned).collect(),
+        terminating: object::is_terminating(object),
+    }
+}
+
+fn of_uid(uid: &str) -> DeleteOptions {
+    DeleteOptions { uid: Some(uid.to_owned()), ..DeleteOptions::default() }
+}
+
+/// Somebody else changed or removed the object meanwhile; that change wakes the collector itself.
+fn ignore_races<T>(outcome: Result<T, Refusal>) -> Result<(), Refusal> {
+    match outcome {
+        Err(refusal) if !matches!(refusal.code(), 404 | 409) => Err(refusal),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,301 @@
+//! CustomResourceDefinitions: from the stored object to served rows, its conditions, and its end.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::custom::{CustomKind, CustomVersion, ScalePaths};
+use super::served::Served;
+use super::{Call, Registry};
+use crate::identity::Identity;
+use crate::object;
+use crate::resources::{PrinterColumn, ResourceInfo, Scope, Subresource};
+use crate::status::Cause;
+use crate::store::{Expect, Range, Stored};
+
+/// Holds a definition until its objects are gone.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+const STORAGE_KEY: &str = "apiextensions.k8s.io/customresourcedefinitions";
+/// Verbs of custom resources, in the order in which discovery lists them.
+const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+
+/// A definition without a status is not served yet.
+pub(super) fn prepare_create(definition: &mut Value) {
+    let stored = storage_version(definition);
+    definition["status"] = json!({
+        "conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": [stored]
+    });
+}
+
+pub(super) fn prepare_update(definition: &mut Value, old: &Value) {
+    let mut stored = old.pointer("/status/storedVersions").and_then(Value::as_array).cloned().unwrap_or_default();
+    let version = Value::from(storage_version(definition));
+    if !stored.contains(&version) {
+        stored.push(version);
+        definition["status"]["storedVersions"] = Value::Array(stored);
+    }
+}
+
+fn storage_version(definition: &Value) -> String {
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
+    let storage = versions.into_iter().flatten().find(|version| version["storage"] == true);
+    storage.and_then(|version| version["name"].as_str()).unwrap_or_default().to_owned()
+}
+
+pub(super) fn mark_deleted(definition: &mut Value) {
+    set_condition(
+        definition,
+        "Terminating",
+        "True",
+        "InstanceDeletionPending",
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    );
+}
+
+/// What is wrong with a definition.
+pub(super) fn validate(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
+    let mut causes = super::custom::definition_causes(definition);
+    let established = old.is_some_and(|old| condition(old, "Established") == Some("True"));
+    if let Some(old) = old.filter(|_| established) {
+        for (path, field) in [
+            ("/spec/group", "spec.group"),
+            ("/spec/scope", "spec.scope"),
+            ("/spec/names/kind", "spec.names.kind"),
+            ("/spec/names/plural", "spec.names.plural"),
+        ] {
+            let value = definition.pointer(path).unwrap_or(&Value::Null);
+            if Some(value) != old.pointer(path) {
+                causes.push(Cause::invalid(field, value, "field is immutable"));
+            }
+        }
+    }
+    causes
+}
+
+fn condition<'v>(definition: &'v Value, kind: &str) -> Option<&'v str> {
+    let conditions = definition.pointer("/status/conditions")?.as_array()?;
+    conditions.iter().find(|condition| condition["type"] == kind)?.get("status")?.as_str()
+}
+
+fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str, message: &str) {
+    if condition(definition, kind) == Some(status) {
+        return;
+    }
+    let entry = json!({
+        "type": kind, "status": status, "lastTransitionTime": object::now(), "reason": reason, "message": message
+    });
+    let conditions = &mut definition["status"]["conditions"];
+    if !conditions.is_array() {
+        *conditions = json!([]);
+    }
+    if let Some(list) = conditions.as_array_mut() {
+        list.retain(|condition| condition["type"] != kind);
+        list.push(entry);
+    }
+}
+
+impl Registry {
+    /// What follows from a write: definitions are established, or ended, and served.
+    pub(super) async fn after_write(&self, call: &Call, name: &str) {
+        if call.info.storage_key != STORAGE_KEY {
+            return;
+        }
+        if let Some(definition) = self.store.latest(&call.key(name)) {
+            if object::is_terminating(&definition.object) {
+                self.serve_definitions();
+                self.end_definition(call, name).await;
+            } else {
+                self.establish(call, name, definition).await;
+            }
+        }
+        self.serve_definitions();
+    }
+
+    /// What follows from a removal: the last object of a terminating definition lets it go.
+    pub(super) async fn after_delete(&self, call: &Call, removed: &Value) {
+        if call.info.storage_key == STORAGE_KEY {
+            self.serve_definitions();
+            return;
+        }
+        self.collector.deleted(removed);
+        let served = self.served();
+        let Some(kind) = served.custom_kind(&call.info.group, &call.info.plural) else { return };
+        if let (true, Some(info)) = (kind.terminating, definitions_row(&served)) {
+            let about = call.about(&info, "");
+            self.finish_definition(&about, &kind.definition, &call.info.storage_key).await;
+        }
+    }
+
+    async fn establish(&self, call: &Call, name: &str, definition: Stored) {
+        let mut next = (*definition.object).clone();
+        set_condition(&mut next, "NamesAccepted", "True", "NoConflicts", "no conflicts found");
+        let established = "the initial names have been accepted";
+        set_condition(&mut next, "Established", "True", "InitialNamesAccepted", established);
+        next["status"]["acceptedNames"] = next["spec"]["names"].clone();
+        if next == *definition.object {
+            return;
+        }
+        let key = call.key(name);
+        if let Err(error) = self.store.put(&key, Expect::Revision(definition.revision), next).await {
+            // Whoever wrote in between establishes it.
+            tracing::debug!(%error, definition = name, "the definition changed while it was established");
+        }
+    }
+
+    /// Deletes the objects of a terminating definition, and it with the last of them.
+    async fn end_definition(&self, call: &Call, name: &str) {
+        let served = self.served();
+        let Some(kind) = served.table.rows().iter().find(|row| !row.builtin && row.group_resource() == name) else {
+            return;
+        };
+        let about = Call {
+            custom: served.custom_version(kind),
+            identity: Identity::admin(),
+            ..call.about(kind, "")
+        };
+        let (list, options) = (super::ListOptions::default(), super::DeleteOptions::default());
+        if let Err(error) = Box::pin(self.delete_collection(&about, &list, &options)).await {
+            tracing::warn!(%error, definition = name, "objects of a deleted definition are left");
+        }
+        self.finish_definition(call, name, &kind.storage_key).await;
+    }
+
+    async fn finish_definition(&self, call: &Call, name: &str, storage_key: &str) {
+        let left = self.store.list(storage_key, Range::default(), 1, &mut |_| true);
+        if left.is_ok_and(|page| !page.items.is_empty()) {
+            return;
+        }
+        let key = call.key(name);
+        let Some(definition) = self.store.latest(&key) else { return };
+        let mut next = (*definition.object).clone();
+        let kept: Vec<&str> =
+            object::finalizers(&definition.object).into_iter().filter(|name| *name != CLEANUP).collect();
+        object::set_meta(&mut next, "finalizers", (!kept.is_empty()).then(|| json!(kept)));
+        let written = if kept.is_empty() {
+            self.store.delete(&key, definition.revision, next).await.map(|_| ())
+        } else {
+            self.store.put(&key, Expect::Revision(definition.revision), next).await.map(|_| ())
+        };
+        if let Err(error) = written {
+            tracing::debug!(%error, definition = name, "the definition changed while it was ended");
+        }
+        self.serve_definitions();
+    }
+
+    /// Serves what the stored definitions say, from now on.
+    pub fn serve_definitions(&self) {
+        let mut kinds = Vec::new();
+        let mut collect = |stored: &Stored| {
+            if condition(&stored.object, "Established") == Some("True") {
+                kinds.push(Arc::new(custom_kind(&stored.object)));
+            }
+            false
+        };
+        if let Err(error) = self.store.list(STORAGE_KEY, Range::default(), 0, &mut collect) {
+            tracing::error!(%error, "the definitions cannot be listed");
+            return;
+        }
+        self.serve(Served::with_custom(kinds, self.store.revision()));
+    }
+}
+
+fn definitions_row(served: &Served) -> Option<Arc<ResourceInfo>> {
+    served.table.find("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned()
+}
+
+fn custom_kind(definition: &Value) -> CustomKind {
+    let text = |path: &str| definition.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let terminating = object::is_terminating(definition);
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
+    let rules = super::custom::rules(definition);
+    let versions = versions.into_iter().flatten().map(|version| {
+        let name = version["name"].as_str().unwrap_or_default();
+        let info = Arc::new(custom_row(definition, version));
+        Arc::new(CustomVersion {
+            served: version["served"] == true,
+            terminating,
+            deprecation: deprecation(&info, version),
+            scale: scale(version),
+            rules: rules.as_ref().and_then(|rules| rules.version(name)).cloned(),
+            info,
+        })
+    });
+    CustomKind {
+        definition: object::name(definition).to_owned(),
+        group: text("/spec/group"),
+        plural: text("/spec/names/plural"),
+        terminating,
+        versions: versions.collect(),
+    }
+}
+
+fn custom_row(definition: &Value, version: &Value) -> ResourceInfo {
+    let spec = &definition["spec"];
+    let name = |field: &str| spec["names"][field].as_str().unwrap_or_default().to_owned();
+    let names = |field: &str| strings(&spec["names"][field]);
+    let group = spec["group"].as_str().unwrap_or_default().to_owned();
+    let mut subresources = Vec::new();
+    if version["subresources"].get("status").is_some() {
+        subresources.push(Subresource::Status);
+    }
+    if version["subresources"].get("scale").is_some() {
+        subresources.push(Subresource::Scale);
+    }
+    let selectable = version["selectableFields"].as_array().into_iter().flatten();
+    ResourceInfo {
+        version: version["name"].as_str().unwrap_or_default().to_owned(),
+        storage_version: storage_version(definition),
+        kind: name("kind"),
+        list_kind: name("listKind"),
+        singular: name("singular"),
+        short_names: names("shortNames"),
+        categories: names("categories"),
+        scope: if spec["scope"] == "Namespaced" { Scope::Namespaced } else { Scope::Cluster },
+        verbs: VERBS.map(str::to_owned).to_vec(),
+        subresources,
+        columns: version["additionalPrinterColumns"].as_array().into_iter().flatten().map(column).collect(),
+        schema: version.pointer("/schema/openAPIV3Schema").cloned().map(Arc::new),
+        storage_key: format!("{group}/{}", name("plural")),
+        selectable_fields: selectable
+            .filter_map(|field| field["jsonPath"].as_str())
+            .map(|path| path.trim_start_matches('.').to_owned())
+            .collect(),
+        builtin: false,
+        plural: name("plural"),
+        group,
+    }
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn column(column: &Value) -> PrinterColumn {
+    let text = |field: &str| column[field].as_str().unwrap_or_default().to_owned();
+    PrinterColumn {
+        name: text("name"),
+        kind: text("type"),
+        format: text("format"),
+        description: text("description"),
+        priority: column["priority"].as_i64().and_then(|priority| i32::try_from(priority).ok()).unwrap_or(0),
+        json_path: text("jsonPath"),
+    }
+}
+
+fn scale(version: &Value) -> Option<ScalePaths> {
+    let scale = version["subresources"].get("scale")?;
+    let text = |field: &str| scale[field].as_str().map(str::to_owned);
+    Some(ScalePaths {
+        spec_replicas: text("specReplicasPath")?,
+        status_replicas: text("statusReplicasPath")?,
+        label_selector: text("labelSelectorPath"),
+    })
+}
+
+fn deprecation(info: &ResourceInfo, version: &Value) -> Option<String> {
+    if version["deprecated"] != true {
+        return None;
+    }
+    let own = version["deprecationWarning"].as_str().map(str::to_owned);
+    Some(own.unwrap_or_else(|| format!("{} {} is deprecated", info.api_version(), info.kind)))
+}

@@ -1,0 +1,186 @@
+//! POST: a new object.
+
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::metadata;
+use super::options::WriteOptions;
+use super::{Answer, Call, Registry, kinds, views};
+use crate::admission::{Operation, Review};
+use crate::object;
+use crate::resources::{ResourceInfo, Scope, Subresource};
+use crate::status::Refusal;
+use crate::store::{Expect, StoreError};
+
+/// A generated name that is taken is replaced this often.
+const NAME_ATTEMPTS: usize = 8;
+
+impl Registry {
+    /// Creates `object`, which was decoded as the call's kind.
+    ///
+    /// # Errors
+    /// 400 for an object that does not belong to the path, 403, 409 when the name is taken, 422.
+    pub async fn create(&self, call: &Call, object: Value, options: &WriteOptions) -> Result<Answer, Refusal> {
+        let generated = object::name(&object).is_empty() && !object::meta_str(&object, "generateName").is_empty();
+        let attempts = if generated { NAME_ATTEMPTS } else { 1 };
+        let mut refusal = None;
+        for _ in 0..attempts {
+            match self.create_once(call, object.clone(), options).await {
+                Err(taken) if generated && taken.reason() == "AlreadyExists" => refusal = Some(taken),
+                other => return other,
+            }
+        }
+        Err(refusal.unwrap_or_else(|| Refusal::internal("no name could be generated")))
+    }
+
+    async fn create_once(
+        &self,
+        call: &Call,
+        mut object: Value,
+        options: &WriteOptions,
+    ) -> Result<Answer, Refusal> {
+        belongs_to_path(call, &mut object)?;
+        self.namespace_accepts(call, &object)?;
+        let given_version = object::resource_version(&object).to_owned();
+        fill_metadata(&mut object);
+        if let Some(warning) = metadata::dedup_owners(&mut object) {
+            call.warnings.add(warning);
+        }
+        if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) {
+            object::set_field(&mut object, "status", None);
+        }
+        if let Some(custom) = &call.custom {
+            custom.default(&mut object);
+        }
+        kinds::prepare_create(&call.info, &mut object, &call.identity);
+        kinds::refuse_create(call, &object)?;
+        let causes = kinds::validate(call, &object, None);
+        let name = object::name(&object).to_owned();
+        if !causes.is_empty() {
+            return Err(Refusal::invalid(&call.info, &name, causes));
+        }
+        kinds::warnings(call, &object);
+        let review = Review::create(call, &name, &object, options.dry_run, options.to_value());
+        self.admit(&review).await?;
+        debug_assert_eq!(review.operation, Operation::Create);
+        self.store_new(call, &name, object, options.dry_run, &given_version).await
+    }
+
+    async fn store_new(
+        &self,
+        call: &Call,
+        name: &str,
+        object: Value,
+        dry_run: bool,
+        given_version: &str,
+    ) -> Result<Answer, Refusal> {
+        if given_version != "" && given_version != "0" && !dry_run {
+            return Err(Refusal::bad_request("resourceVersion should not be set on objects to be created"));
+        }
+        let key = call.key(name);
+        if let Some(existing) = self.store.latest(&key) {
+            return Err(already_exists(call, name, &existing.object));
+        }
+        if dry_run {
+            return Ok(Answer { code: 201, object });
+        }
+        let stored = match self.store.put(&key, Expect::Absent, views::incoming(&call.info, object)).await {
+            Ok(stored) => stored,
+            Err(StoreError::Conflict(_)) => return Err(Refusal::already_exists(&call.info, name)),
+            Err(other) => return Err(super::store_failed(&other)),
+        };
+        self.after_write(call, name).await;
+        Ok(Answer { code: 201, object: views::outgoing(call, &stored.object).into_owned() })
+    }
+
+    /// Namespaced objects need a namespace that is there and not going away.
+    pub(super) fn namespace_accepts(&self, call: &Call, object: &Value) -> Result<(), Refusal> {
+        if call.info.scope != Scope::Namespaced {
+            return Ok(());
+        }
+        let served = self.served();
+        let Some(info) = served.table.find("", "v1", "namespaces") else { return Ok(()) };
+        let about = call.about(info, "");
+        let Some(namespace) = self.store.latest(&about.key(&call.namespace)) else {
+            return Err(Refusal::not_found(info, &call.namespace));
+        };
+        if !object::is_terminating(&namespace.object) {
+            return Ok(());
+        }
+        let why = format!(
+            "unable to create new content in namespace {} because it is being terminated",
+            call.namespace
+        );
+        Err(Refusal::namespace_terminating(&call.info, object::name(object), &why, &call.namespace))
+    }
+}
+
+fn already_exists(call: &Call, name: &str, existing: &Value) -> Refusal {
+    let refusal = Refusal::already_exists(&call.info, name);
+    if object::is_terminating(existing) { refusal.prefixed("object is being deleted: ") } else { refusal }
+}
+
+/// The namespace of the path is the object's; an object that names another does not belong there.
+pub(super) fn belongs_to_path(call: &Call, object: &mut Value) -> Result<(), Refusal> {
+    if call.info.scope == Scope::Cluster {
+        return Ok(());
+    }
+    match object::namespace(object) {
+        "" => object::set_meta(object, "namespace", Some(call.namespace.as_str().into())),
+        own if own == call.namespace => {}
+        _ => {
+            return Err(Refusal::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Fields that the server sets, whatever the client sent.
+fn fill_metadata(object: &mut Value) {
+    if object::name(object).is_empty() {
+        let prefix = object::meta_str(object, "generateName").to_owned();
+        if !prefix.is_empty() {
+            object::set_meta(object, "name", Some(generated_name(&prefix).into()));
+        }
+    }
+    for field in
+        ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "generation"]
+    {
+        object::set_meta(object, field, None);
+    }
+    object::set_meta(object, "uid", Some(Uuid::new_v4().to_string().into()));
+    object::set_meta(object, "creationTimestamp", Some(object::now().into()));
+}
+
+/// A prefix and five random characters, at most 63 bytes in all.
+fn generated_name(prefix: &str) -> String {
+    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    const LONGEST_PREFIX: usize = 58;
+    let mut name: String = prefix.chars().take(LONGEST_PREFIX).collect();
+    for byte in Uuid::new_v4().as_bytes().iter().take(5) {
+        let letter = LETTERS.get(usize::from(*byte) % LETTERS.len()).copied().unwrap_or(b'x');
+        name.push(char::from(letter));
+    }
+    name
+}
+
+/// Whether objects of this kind count the changes of their specification.
+pub(super) fn has_generation(info: &ResourceInfo) -> bool {
+    const COUNTED: [&str; 12] = [
+        "pods",
+        "jobs",
+        "deployments",
+        "poddisruptionbudgets",
+        "customresourcedefinitions",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "validatingwebhookconfigurations",
+        "mutatingwebhookconfigurations",
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        "networkpolicies",
+    ];
+    !info.builtin || COUNTED.contains(&info.plural.as_str())
+}

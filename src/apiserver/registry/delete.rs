@@ -1,0 +1,187 @@
+//! DELETE of one object and of a collection: preconditions, finalizers, grace periods, what happens to dependents.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use super::options::{DeleteOptions, ListOptions, Propagation};
+use super::{Answer, Call, Registry, kinds, views};
+use crate::admission::Review;
+use crate::object;
+use crate::status::{Refusal, deleted};
+use crate::store::{Expect, StoreError, Stored};
+
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+const ATTEMPTS: usize = 32;
+
+impl Registry {
+    /// # Errors
+    /// 404, 403, 409 when a precondition does not hold.
+    pub async fn delete(&self, call: &Call, name: &str, options: &DeleteOptions) -> Result<Answer, Refusal> {
+        let key = call.key(name);
+        self.warn_of_orphans(call, options);
+        for _ in 0..ATTEMPTS {
+            let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
+            preconditions(call, name, &live.object, options)?;
+            let old = views::outgoing(call, &live.object).into_owned();
+            let review = Review::delete(call, name, &old, options);
+            self.admit(&review).await?;
+            match self.delete_once(call, name, &live, options).await {
+                Err(StoreError::Conflict(_)) => {}
+                Err(other) => return Err(super::store_failed(&other)),
+                Ok(answer) => return Ok(answer),
+            }
+        }
+        Err(Refusal::modified(&call.info, name))
+    }
+
+    async fn delete_once(
+        &self,
+        call: &Call,
+        name: &str,
+        live: &Stored,
+        options: &DeleteOptions,
+    ) -> Result<Answer, StoreError> {
+        let key = call.key(name);
+        let mut marked = (*live.object).clone();
+        let grace = mark(call, &mut marked, options);
+        let kept = !object::finalizers(&marked).is_empty() || grace > 0 || kinds::is_held(&call.info, &marked);
+        let answer = |object: &Value| Answer::ok(views::outgoing(call, object).into_owned());
+        if !kept {
+            let mut last = marked.clone();
+            if !options.dry_run {
+                let revision = self.store.delete(&key, live.revision, marked.clone()).await?;
+                object::set_meta(&mut last, "resourceVersion", Some(revision.to_string().into()));
+                self.after_delete(call, &live.object).await;
+            }
+            return Ok(if kinds::answers_deleted_object(&call.info) {
+                answer(&last)
+            } else {
+                Answer::ok(deleted(&call.info, name, object::uid(&live.object)))
+            });
+        }
+        if options.dry_run || marked == *live.object {
+            return Ok(answer(&marked));
+        }
+        let stored = self.store.put(&key, Expect::Revision(live.revision), marked).await?;
+        self.after_write(call, name).await;
+        Ok(answer(&stored.object))
+    }
+
+    fn warn_of_orphans(&self, call: &Call, options: &DeleteOptions) {
+        if kinds::orphans_by_default(&call.info) && options.propagation.is_none() {
+            call.warnings.add(
+                "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove \
+                 them or set propagationPolicy=Orphan to suppress this warning",
+            );
+        }
+    }
+
+    /// Deletes everything that `list` selects; answers the list of what was there.
+    ///
+    /// # Errors
+    /// The first refusal; what was deleted before stays deleted.
+    pub async fn delete_collection(
+        &self,
+        call: &Call,
+        list: &ListOptions,
+        options: &DeleteOptions,
+    ) -> Result<Answer, Refusal> {
+        let listing = self.list(call, list)?;
+        for item in &listing.items {
+            let about = Call { namespace: object::namespace(item).to_owned(), ..call.clone() };
+            match self.delete(&about, object::name(item), options).await {
+                Ok(_) => {}
+                // Somebody else was quicker.
+                Err(gone) if gone.code() == 404 => {}
+                Err(other) => return Err(other),
+            }
+        }
+        Ok(Answer::ok(listing.into_value(&call.info)))
+    }
+}
+
+fn preconditions(call: &Call, name: &str, live: &Value, options: &DeleteOptions) -> Result<(), Refusal> {
+    if let Some(uid) = &options.uid
+        && uid != object::uid(live)
+    {
+        let why = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been \
+             deleted and then recreated",
+            object::uid(live)
+        );
+        return Err(Refusal::precondition_failed(&call.info, name, &why));
+    }
+    if let Some(version) = &options.resource_version
+        && version != object::resource_version(live)
+    {
+        let why = format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). The \
+             object might have been modified",
+            object::resource_version(live)
+        );
+        return Err(Refusal::precondition_failed(&call.info, name, &why));
+    }
+    Ok(())
+}
+
+/// Marks the object as going away; answers the seconds that it still has.
+fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> i64 {
+    let grace = kinds::grace_period(&call.info, object, options.grace_period_seconds);
+    finalizers(call, object, options.propagation);
+    if object::is_terminating(object) {
+        return shortened(object, grace);
+    }
+    let held = grace > 0 || !object::finalizers(object).is_empty() || kinds::is_held(&call.info, object);
+    if held || kinds::answers_deleted_object(&call.info) {
+        let at = Timestamp::now().saturating_add(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MAX);
+        object::set_meta(object, "deletionTimestamp", Some(object::seconds(at).into()));
+        object::set_meta(object, "deletionGracePeriodSeconds", Some(grace.into()));
+        if object::generation(object) > 0 {
+            let generation = object::generation(object) + 1;
+            object::set_meta(object, "generation", Some(generation.into()));
+        }
+        kinds::mark_deleted(&call.info, object);
+    }
+    grace
+}
+
+/// A later DELETE may only shorten the time that is left.
+fn shortened(object: &mut Value, grace: i64) -> i64 {
+    let before = object.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
+    if grace >= before {
+        return before;
+    }
+    if let Ok(at) = object::meta_str(object, "deletionTimestamp").parse::<Timestamp>() {
+        let earlier = at.saturating_sub(SignedDuration::from_secs(before - grace)).unwrap_or(at);
+        object::set_meta(object, "deletionTimestamp", Some(object::seconds(earlier).into()));
+    }
+    object::set_meta(object, "deletionGracePeriodSeconds", Some(grace.into()));
+    grace
+}
+
+/// The finalizers by which the garbage collector is told what to do with dependents.
+fn finalizers(call: &Call, object: &mut Value, propagation: Option<Propagation>) {
+    let current: Vec<String> = object::finalizers(object).into_iter().map(str::to_owned).collect();
+    let has = |name: &str| current.iter().any(|finalizer| finalizer == name);
+    let wanted = match propagation {
+        Some(Propagation::Orphan) => Some(ORPHAN),
+        Some(Propagation::Foreground) => Some(FOREGROUND),
+        Some(Propagation::Background) => None,
+        None if has(ORPHAN) => Some(ORPHAN),
+        None if has(FOREGROUND) => Some(FOREGROUND),
+        None => kinds::orphans_by_default(&call.info).then_some(ORPHAN),
+    };
+    let mut next: Vec<String> = current
+        .iter()
+        .filter(|name| (*name != ORPHAN && *name != FOREGROUND) || wanted == Some(name.as_str()))
+        .cloned()
+        .collect();
+    if let Some(wanted) = wanted.filter(|wanted| !has(wanted)) {
+        next.push(wanted.to_owned());
+    }
+    if next != current {
+        let value = (!next.is_empty()).then(|| json!(next));
+        object::set_meta(object, "finalizers", value);
+    }
+}

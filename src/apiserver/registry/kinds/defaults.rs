@@ -1,0 +1,225 @@
+//! Default values of the built-in kinds, in tables of a path and what stands there when nothing does.
+
+use serde_json::{Value, json};
+
+use crate::object;
+use crate::resources::ResourceInfo;
+
+/// Fills in what upstream's defaulting functions fill in for this kind.
+pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
+    if !info.builtin {
+        return;
+    }
+    match (info.group.as_str(), info.kind.as_str()) {
+        ("", "Pod") => pod_spec(&mut object["spec"], "Always"),
+        ("", "Service") => service(object),
+        ("batch", "Job") => job(object),
+        ("apps", "Deployment") => deployment(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
+        ("admissionregistration.k8s.io", kind) => admission(kind, object),
+        ("storage.k8s.io", "StorageClass") => {
+            set_absent(object, &[("reclaimPolicy", json!("Delete")), ("volumeBindingMode", json!("Immediate"))]);
+        }
+        _ => {}
+    }
+}
+
+fn set_absent(value: &mut Value, defaults: &[(&str, Value)]) {
+    let map = object::map_of(value);
+    for (field, default) in defaults {
+        if map.get(*field).is_none_or(Value::is_null) {
+            map.insert((*field).to_owned(), default.clone());
+        }
+    }
+}
+
+fn each<'v>(value: &'v mut Value, field: &str) -> impl Iterator<Item = &'v mut Value> {
+    value.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+fn pod_spec(spec: &mut Value, restart_policy: &str) {
+    set_absent(
+        spec,
+        &[
+            ("restartPolicy", restart_policy.into()),
+            ("terminationGracePeriodSeconds", json!(30)),
+            ("dnsPolicy", json!("ClusterFirst")),
+            ("securityContext", json!({})),
+            ("schedulerName", json!("default-scheduler")),
+        ],
+    );
+    // The older name of the same field is kept beside the newer one.
+    if let Some(account) = spec.get("serviceAccountName").cloned() {
+        set_absent(spec, &[("serviceAccount", account)]);
+    } else if let Some(account) = spec.get("serviceAccount").cloned() {
+        set_absent(spec, &[("serviceAccountName", account)]);
+    }
+    for list in ["containers", "initContainers"] {
+        each(spec, list).for_each(container);
+    }
+    each(spec, "volumes").for_each(volume);
+}
+
+fn container(container: &mut Value) {
+    let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
+    let tag = image.rsplit('/').next().and_then(|last| last.split_once(':')).map_or("latest", |(_, tag)| tag);
+    let pull = if tag == "latest" && !image.contains('@') { "Always" } else { "IfNotPresent" };
+    set_absent(
+        container,
+        &[
+            ("resources", json!({})),
+            ("terminationMessagePath", json!("/dev/termination-log")),
+            ("terminationMessagePolicy", json!("File")),
+            ("imagePullPolicy", pull.into()),
+        ],
+    );
+    for port in each(container, "ports") {
+        set_absent(port, &[("protocol", json!("TCP"))]);
+    }
+    for variable in each(container, "env") {
+        if let Some(field) = variable.pointer_mut("/valueFrom/fieldRef") {
+            set_absent(field, &[("apiVersion", json!("v1"))]);
+        }
+    }
+    for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        let Some(probe) = container.get_mut(probe) else { continue };
+        set_absent(
+            probe,
+            &[
+                ("timeoutSeconds", json!(1)),
+                ("periodSeconds", json!(10)),
+                ("successThreshold", json!(1)),
+                ("failureThreshold", json!(3)),
+            ],
+        );
+        if let Some(get) = probe.get_mut("httpGet") {
+            set_absent(get, &[("path", json!("/")), ("scheme", json!("HTTP"))]);
+        }
+    }
+}
+
+fn volume(volume: &mut Value) {
+    const MODE: i64 = 0o644;
+    for source in ["secret", "configMap", "downwardAPI", "projected"] {
+        if let Some(source) = volume.get_mut(source) {
+            set_absent(source, &[("defaultMode", json!(MODE))]);
+        }
+    }
+    if let Some(path) = volume.get_mut("hostPath") {
+        set_absent(path, &[("type", json!(""))]);
+    }
+}
+
+fn job(job: &mut Value) {
+    let spec = &mut job["spec"];
+    let absent = |spec: &Value, field: &str| spec.get(field).is_none_or(Value::is_null);
+    if absent(spec, "completions") && absent(spec, "parallelism") {
+        set_absent(spec, &[("completions", json!(1))]);
+    }
+    let per_index = !absent(spec, "backoffLimitPerIndex");
+    let failure_policy = !absent(spec, "podFailurePolicy");
+    set_absent(
+        spec,
+        &[
+            ("parallelism", json!(1)),
+            ("backoffLimit", if per_index { json!(i32::MAX) } else { json!(6) }),
+            ("manualSelector", json!(false)),
+            ("completionMode", json!("NonIndexed")),
+            ("suspend", json!(false)),
+            ("podReplacementPolicy", if failure_policy { json!("Failed") } else { json!("TerminatingOrFailed") }),
+        ],
+    );
+    // Either policy has to be named for a Job: validation refuses the default of pods.
+    pod_spec(&mut spec["template"]["spec"], "Always");
+}
+
+fn deployment(deployment: &mut Value) {
+    let spec = &mut deployment["spec"];
+    set_absent(
+        spec,
+        &[
+            ("replicas", json!(1)),
+            ("strategy", json!({"type": "RollingUpdate"})),
+            ("revisionHistoryLimit", json!(10)),
+            ("progressDeadlineSeconds", json!(600)),
+        ],
+    );
+    if spec["strategy"]["type"] == "RollingUpdate" {
+        let rolling = &mut spec["strategy"]["rollingUpdate"];
+        set_absent(rolling, &[("maxUnavailable", json!("25%")), ("maxSurge", json!("25%"))]);
+    }
+    pod_spec(&mut spec["template"]["spec"], "Always");
+}
+
+fn service(service: &mut Value) {
+    let spec = &mut service["spec"];
+    set_absent(
+        spec,
+        &[("type", json!("ClusterIP")), ("sessionAffinity", json!("None")), ("internalTrafficPolicy", json!("Cluster"))],
+    );
+    for port in each(spec, "ports") {
+        set_absent(port, &[("protocol", json!("TCP"))]);
+        if let Some(number) = port.get("port").cloned() {
+            set_absent(port, &[("targetPort", number)]);
+        }
+    }
+}
+
+fn definition(definition: &mut Value) {
+    let names = &mut definition["spec"]["names"];
+    let kind = names.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+    set_absent(
+        names,
+        &[("singular", kind.to_lowercase().into()), ("listKind", format!("{kind}List").into())],
+    );
+    set_absent(&mut definition["spec"], &[("conversion", json!({"strategy": "None"}))]);
+}
+
+fn admission(kind: &str, object: &mut Value) {
+    match kind {
+        "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
+            for webhook in each(object, "webhooks") {
+                set_absent(
+                    webhook,
+                    &[
+                        ("failurePolicy", json!("Fail")),
+                        ("matchPolicy", json!("Equivalent")),
+                        ("namespaceSelector", json!({})),
+                        ("objectSelector", json!({})),
+                        ("timeoutSeconds", json!(10)),
+                    ],
+                );
+                if kind == "MutatingWebhookConfiguration" {
+                    set_absent(webhook, &[("reinvocationPolicy", json!("Never"))]);
+                }
+                if let Some(service) = webhook.pointer_mut("/clientConfig/service") {
+                    set_absent(service, &[("port", json!(443))]);
+                }
+                rule_scopes(webhook, "rules");
+            }
+        }
+        "ValidatingAdmissionPolicy" => {
+            let spec = &mut object["spec"];
+            set_absent(spec, &[("failurePolicy", json!("Fail"))]);
+            match_resources(spec, "matchConstraints");
+        }
+        "ValidatingAdmissionPolicyBinding" => match_resources(&mut object["spec"], "matchResources"),
+        _ => {}
+    }
+}
+
+fn match_resources(spec: &mut Value, field: &str) {
+    let Some(matching) = spec.get_mut(field) else { return };
+    set_absent(
+        matching,
+        &[("matchPolicy", json!("Equivalent")), ("namespaceSelector", json!({})), ("objectSelector", json!({}))],
+    );
+    rule_scopes(matching, "resourceRules");
+    rule_scopes(matching, "excludeResourceRules");
+}
+
+fn rule_scopes(owner: &mut Value, field: &str) {
+    for rule in each(owner, field) {
+        set_absent(rule, &[("scope", json!("*"))]);
+    }
+}

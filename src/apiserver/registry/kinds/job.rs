@@ -1,0 +1,53 @@
+//! Jobs: the selector and the labels of the template are made from the Job's own uid.
+
+use serde_json::{Value, json};
+
+use crate::object;
+use crate::status::Cause;
+
+const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
+const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+/// Labels that older clients select pods by.
+const LEGACY: [&str; 2] = ["controller-uid", "job-name"];
+
+pub(super) fn prepare_create(job: &mut Value) {
+    job["status"] = json!({});
+    if job.pointer("/spec/manualSelector") == Some(&Value::Bool(true)) {
+        return;
+    }
+    let (uid, name) = (object::uid(job).to_owned(), object::name(job).to_owned());
+    let template = &mut job["spec"]["template"];
+    let labels = object::member_mut(object::meta_mut(template), "labels");
+    for (key, value) in [(CONTROLLER_UID, &uid), (JOB_NAME, &name), (LEGACY[0], &uid), (LEGACY[1], &name)] {
+        labels.insert(key.to_owned(), value.as_str().into());
+    }
+    let labels = labels.clone();
+    if job.pointer("/metadata/labels").is_none() {
+        object::set_meta(job, "labels", Some(Value::Object(labels)));
+    }
+    if job.pointer("/spec/selector").is_none() {
+        job["spec"]["selector"] = json!({"matchLabels": {CONTROLLER_UID: uid}});
+    }
+}
+
+/// What of a Job's specification may not change.
+pub(super) fn changes(job: &Value, old: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let suspended = old.pointer("/spec/suspend") == Some(&Value::Bool(true));
+    for field in ["completions", "selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"] {
+        let at = format!("/spec/{field}");
+        let (value, before) = (job.pointer(&at).unwrap_or(&Value::Null), old.pointer(&at).unwrap_or(&Value::Null));
+        let elastic = field == "completions" && is_elastic(job, value);
+        let scheduling = field == "template" && suspended;
+        if value != before && !elastic && !scheduling {
+            causes.push(Cause::invalid(format!("spec.{field}"), value, "field is immutable"));
+        }
+    }
+    causes
+}
+
+/// An indexed Job may be resized when parallelism follows completions.
+fn is_elastic(job: &Value, completions: &Value) -> bool {
+    job.pointer("/spec/completionMode").and_then(Value::as_str) == Some("Indexed")
+        && job.pointer("/spec/parallelism") == Some(completions)
+}

@@ -1,0 +1,166 @@
+//! What single kinds do differently: defaults, what the server fills in at creation, what may not change, deletion.
+
+mod defaults;
+mod job;
+mod namespace;
+mod pod;
+mod secret;
+
+use serde_json::{Value, json};
+
+use super::create::has_generation;
+use super::{Call, metadata};
+use crate::identity::Identity;
+use crate::object;
+use crate::resources::{ResourceInfo, Subresource};
+use crate::status::{Cause, Refusal};
+
+/// (group, kind), the way rules are looked up.
+fn id(info: &ResourceInfo) -> (&str, &str) {
+    if info.builtin { (info.group.as_str(), info.kind.as_str()) } else { ("", "") }
+}
+
+/// Whether a client may give the status together with the rest.
+pub(super) fn status_is_kept(info: &ResourceInfo) -> bool {
+    matches!(id(info), ("", "Node"))
+}
+
+/// Whether PUT of an object that is not there creates it.
+pub(super) fn created_by_update(info: &ResourceInfo) -> bool {
+    matches!(
+        id(info),
+        ("coordination.k8s.io", "Lease")
+            | ("" | "events.k8s.io", "Event")
+            | ("", "Service")
+            | ("rbac.authorization.k8s.io", _)
+            | ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding")
+    )
+}
+
+/// Whether PUT has to name the resourceVersion that it replaces.
+pub(super) fn needs_resource_version(info: &ResourceInfo) -> bool {
+    !info.builtin || info.group == "apiextensions.k8s.io"
+}
+
+/// Whether a DELETE answers the object that it removed, and not a Status.
+pub(super) fn answers_deleted_object(info: &ResourceInfo) -> bool {
+    matches!(id(info), ("", "Pod" | "ServiceAccount" | "Service" | "Namespace"))
+}
+
+/// Fills in a new object, after the metadata.
+pub(super) fn prepare_create(info: &ResourceInfo, object: &mut Value, identity: &Identity) {
+    if has_generation(info) {
+        object::set_meta(object, "generation", Some(1.into()));
+    }
+    defaults::fill(info, object);
+    match id(info) {
+        ("", "Namespace") => namespace::prepare_create(object),
+        ("", "Pod") => pod::prepare_create(object),
+        ("", "Secret") => secret::prepare(object),
+        ("batch", "Job") => job::prepare_create(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => super::crds::prepare_create(object),
+        ("certificates.k8s.io", "CertificateSigningRequest") => requested_by(object, identity),
+        _ => {}
+    }
+}
+
+/// Brings a changed object into the form that is stored.
+pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
+    defaults::fill(&call.info, object);
+    match id(&call.info) {
+        ("", "Namespace") => namespace::prepare_update(call, object, old),
+        ("", "Secret") => secret::prepare(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") if call.subresource.is_none() => {
+            super::crds::prepare_update(object, old);
+        }
+        _ => {}
+    }
+}
+
+/// Reasons why nothing may be created now, whatever the object says.
+pub(super) fn refuse_create(call: &Call, object: &Value) -> Result<(), Refusal> {
+    if call.custom.as_ref().is_some_and(|custom| custom.terminating) {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(Refusal::forbidden(&call.info, object::name(object), why));
+    }
+    Ok(())
+}
+
+/// What is wrong with the object, and with the change where there is an old one.
+pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    if let Some(old) = old {
+        causes.extend(metadata::validate_update(object, old));
+    }
+    causes.extend(metadata::validate(&call.info, object));
+    if old.is_some() {
+        // Upstream checks the change once with the metadata and once with the kind: both say it.
+        let again = causes.iter().filter(|cause| cause.message.ends_with("field is immutable")).cloned();
+        let again: Vec<Cause> = again.collect();
+        causes.extend(again);
+    }
+    if let Some(custom) = &call.custom {
+        let broken = !causes.is_empty();
+        causes.extend(custom.validate(object, old, call.subresource == Some(Subresource::Status), broken));
+        return causes;
+    }
+    match (id(&call.info), old) {
+        (("batch", "Job"), Some(old)) if call.subresource.is_none() => causes.extend(job::changes(object, old)),
+        (("", "Secret"), Some(old)) => causes.extend(secret::changes(object, old)),
+        (("apiextensions.k8s.io", "CustomResourceDefinition"), old) if call.subresource.is_none() => {
+            causes.extend(super::crds::validate(object, old));
+        }
+        _ => {}
+    }
+    causes
+}
+
+/// Warnings that the object deserves although it is accepted.
+pub(super) fn warnings(call: &Call, object: &Value) {
+    for warning in metadata::finalizer_warnings(&call.info, object) {
+        call.warnings.add(warning);
+    }
+}
+
+/// Whether a terminating object has nothing left to wait for.
+pub(super) fn is_finished(info: &ResourceInfo, object: &Value) -> bool {
+    let grace = object.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(0);
+    object::is_terminating(object)
+        && object::finalizers(object).is_empty()
+        && grace == 0
+        && (id(info) != ("", "Namespace") || namespace::is_empty_of_finalizers(object))
+}
+
+/// How long a deletion waits, in seconds; None: at once, without asking.
+pub(super) fn grace_period(info: &ResourceInfo, object: &Value, asked: Option<i64>) -> i64 {
+    if id(info) == ("", "Pod") { pod::grace_period(object, asked) } else { 0 }
+}
+
+/// What DELETE marks beside the metadata.
+pub(super) fn mark_deleted(info: &ResourceInfo, object: &mut Value) {
+    match id(info) {
+        ("", "Namespace") => namespace::mark_deleted(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => super::crds::mark_deleted(object),
+        _ => {}
+    }
+}
+
+/// Whether something beside `metadata.finalizers` holds the object.
+pub(super) fn is_held(info: &ResourceInfo, object: &Value) -> bool {
+    match id(info) {
+        ("", "Namespace") => !namespace::is_empty_of_finalizers(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => true,
+        _ => false,
+    }
+}
+
+/// The policy for dependents when a DELETE names none: Jobs keep their pods.
+pub(super) fn orphans_by_default(info: &ResourceInfo) -> bool {
+    id(info) == ("batch", "Job")
+}
+
+fn requested_by(object: &mut Value, identity: &Identity) {
+    let spec = &mut object["spec"];
+    spec["username"] = identity.username.as_str().into();
+    spec["groups"] = json!(identity.groups);
+}

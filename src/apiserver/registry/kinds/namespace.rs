@@ -1,0 +1,36 @@
+//! Namespaces: a name label, a phase, and a finalizer list of their own.
+
+use serde_json::{Value, json};
+
+use crate::object;
+use crate::registry::Call;
+use crate::resources::Subresource;
+
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
+pub(super) fn prepare_create(namespace: &mut Value) {
+    name_label(namespace);
+    namespace["spec"]["finalizers"] = json!(["kubernetes"]);
+    namespace["status"] = json!({"phase": "Active"});
+}
+
+/// Only `/finalize` changes the finalizers of the specification.
+pub(super) fn prepare_update(call: &Call, namespace: &mut Value, old: &Value) {
+    name_label(namespace);
+    if call.subresource != Some(Subresource::Finalize) {
+        object::set_field(namespace, "spec", old.get("spec").cloned());
+    }
+}
+
+pub(super) fn mark_deleted(namespace: &mut Value) {
+    namespace["status"]["phase"] = "Terminating".into();
+}
+
+pub(super) fn is_empty_of_finalizers(namespace: &Value) -> bool {
+    namespace.pointer("/spec/finalizers").and_then(Value::as_array).is_none_or(Vec::is_empty)
+}
+
+fn name_label(namespace: &mut Value) {
+    let name = object::name(namespace).to_owned();
+    object::member_mut(object::meta_mut(namespace), "labels").insert(NAME_LABEL.to_owned(), name.into());
+}

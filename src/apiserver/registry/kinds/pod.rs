@@ -1,0 +1,62 @@
+//! Pods without a scheduler or a kubelet: pending until someone says otherwise.
+
+use serde_json::{Value, json};
+
+use crate::object;
+
+/// The tolerations that the admission plug-in for taints gives every pod, in seconds.
+const TOLERATION_SECONDS: i64 = 300;
+
+pub(super) fn prepare_create(pod: &mut Value) {
+    let qos = qos_class(pod);
+    pod["status"] = json!({"phase": "Pending", "qosClass": qos});
+    let spec = object::member_mut(object::map_of(pod), "spec");
+    spec.entry("enableServiceLinks").or_insert(true.into());
+    spec.entry("preemptionPolicy").or_insert("PreemptLowerPriority".into());
+    spec.entry("priority").or_insert(0.into());
+    let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
+    for taint in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+        let Some(list) = tolerations.as_array_mut() else { return };
+        let tolerated = list.iter().any(|toleration| toleration["key"] == taint || toleration.get("key").is_none());
+        if !tolerated {
+            list.push(json!({
+                "key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATION_SECONDS
+            }));
+        }
+    }
+}
+
+/// A pod that no node has, or that has ended, has nothing to wait for.
+pub(super) fn grace_period(pod: &Value, asked: Option<i64>) -> i64 {
+    let phase = pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
+    let unscheduled = pod.pointer("/spec/nodeName").and_then(Value::as_str).is_none_or(str::is_empty);
+    if unscheduled || phase == "Succeeded" || phase == "Failed" {
+        return 0;
+    }
+    let own = pod.pointer("/spec/terminationGracePeriodSeconds").and_then(Value::as_i64).unwrap_or(30);
+    let asked = asked.unwrap_or(own);
+    // A negative period means the shortest one that still lets the containers stop.
+    if asked < 0 { 1 } else { asked }
+}
+
+fn qos_class(pod: &Value) -> &'static str {
+    let empty = Vec::new();
+    let containers = pod.pointer("/spec/containers").and_then(Value::as_array).unwrap_or(&empty);
+    let part = |container: &Value, side: &str, name: &str| {
+        container.pointer(&format!("/resources/{side}/{name}")).cloned()
+    };
+    let mut any = false;
+    let mut all = !containers.is_empty();
+    for container in containers {
+        for name in ["cpu", "memory"] {
+            let (request, limit) = (part(container, "requests", name), part(container, "limits", name));
+            any |= request.is_some() || limit.is_some();
+            all &= limit.is_some() && (request.is_none() || request == limit);
+        }
+    }
+    match (any, all) {
+        (_, true) => "Guaranteed",
+        (true, false) => "Burstable",
+        (false, false) => "BestEffort",
+    }
+}

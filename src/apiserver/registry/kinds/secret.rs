@@ -1,0 +1,39 @@
+//! Secrets: `stringData` becomes `data`, and the type is fixed at creation.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use crate::object;
+use crate::status::Cause;
+
+pub(super) fn prepare(secret: &mut Value) {
+    if let Some(Value::Object(plain)) = object::map_of(secret).shift_remove("stringData") {
+        let data = object::member_mut(object::map_of(secret), "data");
+        for (key, value) in plain {
+            data.insert(key, STANDARD.encode(value.as_str().unwrap_or_default()).into());
+        }
+    }
+    let map = object::map_of(secret);
+    if map.get("type").and_then(Value::as_str).is_none_or(str::is_empty) {
+        map.insert("type".to_owned(), "Opaque".into());
+    }
+}
+
+pub(super) fn changes(secret: &Value, old: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let text = |secret: &Value| secret.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if text(secret) != text(old) {
+        causes.push(Cause::invalid("type", &text(secret).into(), "field is immutable"));
+    }
+    if old.get("immutable") == Some(&Value::Bool(true)) {
+        let why = "field is immutable when `immutable` is set";
+        if secret.get("immutable") != Some(&Value::Bool(true)) {
+            causes.push(Cause::forbidden("immutable", why));
+        }
+        if secret.get("data") != old.get("data") {
+            causes.push(Cause::forbidden("data", why));
+        }
+    }
+    causes
+}

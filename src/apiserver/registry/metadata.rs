@@ -1,0 +1,222 @@
+//! Validation of `metadata`, the same for every kind.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::names::{self, NameRule};
+use crate::object;
+use crate::resources::{ResourceInfo, Scope};
+use crate::status::Cause;
+
+/// All annotations of an object together, in bytes.
+const ANNOTATIONS_LIMIT: usize = 256 << 10;
+
+/// Finalizers that Kubernetes itself sets, which need no domain.
+const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+
+/// What is wrong with the metadata of an object that is to be created, or replaced.
+pub(super) fn validate(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
+    let mut causes = names(info, object);
+    match (info.scope, object::namespace(object)) {
+        (Scope::Namespaced, "") => causes.push(Cause::required("metadata.namespace", "")),
+        (Scope::Cluster, namespace) if !namespace.is_empty() => {
+            causes.push(Cause::forbidden("metadata.namespace", "not allowed on this type"));
+        }
+        _ => {}
+    }
+    causes.extend(labels(object));
+    causes.extend(annotations(object));
+    causes.extend(owner_references(object));
+    causes.extend(finalizers(object));
+    causes
+}
+
+fn names(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
+    let rule = rule_for(info);
+    let mut causes = Vec::new();
+    let generate_name = object::meta_str(object, "generateName");
+    if !generate_name.is_empty() {
+        for problem in rule.problems(generate_name, true) {
+            causes.push(Cause::invalid("metadata.generateName", &generate_name.into(), &problem));
+        }
+    }
+    let name = object::name(object);
+    if name.is_empty() {
+        causes.push(Cause::required("metadata.name", "name or generateName is required"));
+    } else {
+        for problem in rule.problems(name, false) {
+            causes.push(Cause::invalid("metadata.name", &name.into(), &problem));
+        }
+    }
+    causes
+}
+
+fn rule_for(info: &ResourceInfo) -> NameRule {
+    match (info.group.as_str(), info.kind.as_str()) {
+        ("", "Namespace") => NameRule::Label,
+        ("", "Service") => NameRule::Label1035,
+        ("rbac.authorization.k8s.io", _) => NameRule::PathSegment,
+        _ => NameRule::Subdomain,
+    }
+}
+
+fn labels(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for (key, value) in sorted(object, "labels") {
+        for problem in names::qualified_name_problems(key) {
+            causes.push(Cause::invalid("metadata.labels", &key.into(), &problem));
+        }
+        if let Some(problem) = names::label_value_problem(value) {
+            causes.push(Cause::invalid("metadata.labels", &value.into(), &problem));
+        }
+    }
+    causes
+}
+
+fn annotations(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let mut size = 0;
+    for (key, value) in sorted(object, "annotations") {
+        size += key.len() + value.len();
+        for problem in names::qualified_name_problems(&key.to_lowercase()) {
+            causes.push(Cause::invalid("metadata.annotations", &key.into(), &problem));
+        }
+    }
+    if size > ANNOTATIONS_LIMIT {
+        causes.push(Cause::too_long("metadata.annotations", ANNOTATIONS_LIMIT));
+    }
+    causes
+}
+
+fn sorted<'v>(object: &'v Value, field: &str) -> Vec<(&'v str, &'v str)> {
+    let mut pairs: Vec<_> = object::meta_map(object, field).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+fn owner_references(object: &Value) -> Vec<Cause> {
+    let Some(Value::Array(owners)) = object.pointer("/metadata/ownerReferences") else { return Vec::new() };
+    let mut causes: Vec<Cause> = owners.iter().flat_map(owner_reference).collect();
+    let text = |owner: &Value, field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let mut controllers = owners.iter().filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
+    if let (Some(one), Some(other)) = (controllers.next(), controllers.next()) {
+        let why = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references for {}/{} and {}/{}",
+            text(one, "kind"),
+            text(one, "name"),
+            text(other, "kind"),
+            text(other, "name")
+        );
+        causes.push(Cause::invalid("metadata.ownerReferences", &Value::Array(owners.clone()), &why));
+    }
+    causes
+}
+
+fn owner_reference(owner: &Value) -> Vec<Cause> {
+    let at = |field: &str| format!("metadata.ownerReferences.{field}");
+    let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
+    let mut causes = Vec::new();
+    let api_version = text("apiVersion");
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    if version.is_empty() || version.contains('/') {
+        causes.push(Cause::invalid(at("apiVersion"), &api_version.into(), "version must not be empty"));
+    }
+    for field in ["kind", "name", "uid"] {
+        if text(field).is_empty() {
+            let why = if field == "uid" || field == "kind" || field == "name" { "must not be empty" } else { "" };
+            causes.push(Cause::invalid(at(field), &"".into(), why));
+        }
+    }
+    if text("kind") == "Event" && version == "v1" && (group.is_empty() || group == "events.k8s.io") {
+        let why = format!("{group}/{version}, Kind=Event is disallowed from being an owner");
+        causes.push(Cause::invalid("metadata.ownerReferences", owner, &why));
+    }
+    causes
+}
+
+fn finalizers(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let finalizers = object::finalizers(object);
+    for finalizer in &finalizers {
+        for problem in names::qualified_name_problems(finalizer) {
+            causes.push(Cause::invalid("metadata.finalizers", &(*finalizer).into(), &problem));
+        }
+    }
+    if finalizers.contains(&"orphan") && finalizers.contains(&"foregroundDeletion") {
+        let value = Value::from(finalizers);
+        let why = "finalizer orphan and foregroundDeletion cannot be both set";
+        causes.push(Cause::invalid("metadata.finalizers", &value, why));
+    }
+    causes
+}
+
+/// What an update may not change.
+pub(super) fn validate_update(object: &Value, old: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for field in ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp"] {
+        let value = object::meta_str(object, field);
+        if value != object::meta_str(old, field) {
+            causes.push(Cause::invalid(format!("metadata.{field}"), &value.into(), "field is immutable"));
+        }
+    }
+    if object::is_terminating(old) {
+        let before: BTreeSet<&str> = object::finalizers(old).into_iter().collect();
+        let added: Vec<String> = object::finalizers(object)
+            .into_iter()
+            .filter(|finalizer| !before.contains(finalizer))
+            .map(|finalizer| format!("{finalizer:?}"))
+            .collect();
+        if !added.is_empty() {
+            let why = format!(
+                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+                added.join(", ")
+            );
+            causes.push(Cause::forbidden("metadata.finalizers", &why));
+        }
+    }
+    causes
+}
+
+/// Warnings about a custom resource's finalizers; built-in kinds have none.
+pub(super) fn finalizer_warnings(info: &ResourceInfo, object: &Value) -> Vec<String> {
+    if info.builtin {
+        return Vec::new();
+    }
+    object::finalizers(object)
+        .into_iter()
+        .enumerate()
+        .filter(|(_, finalizer)| !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(finalizer))
+        .map(|(_, finalizer)| {
+            format!(
+                "metadata.finalizers: {finalizer:?}: prefer a domain-qualified finalizer name to avoid accidental \
+                 conflicts with other finalizer writers"
+            )
+        })
+        .collect()
+}
+
+/// Drops repeated owner references; answers the warning about them.
+pub(super) fn dedup_owners(object: &mut Value) -> Option<String> {
+    let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") else { return None };
+    let mut seen: Vec<Value> = Vec::with_capacity(owners.len());
+    let mut repeated: Vec<String> = Vec::new();
+    for owner in owners.drain(..) {
+        if seen.contains(&owner) {
+            let uid = owner.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
+            if !repeated.contains(&uid) {
+                repeated.push(uid);
+            }
+        } else {
+            seen.push(owner);
+        }
+    }
+    *owners = seen;
+    (!repeated.is_empty()).then(|| {
+        format!(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may \
+             reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            repeated.join(",")
+        )
+    })
+}

@@ -1,0 +1,148 @@
+//! What a verb does to a resource: naming, defaults, validation, admission, preconditions, deletion rules, selection.
+//! Works on decoded objects; HTTP, encoding and Tables are left to the layer above, durability to the store.
+
+mod create;
+mod crds;
+mod custom;
+mod delete;
+mod kinds;
+mod list;
+mod metadata;
+pub mod names;
+pub mod options;
+mod patching;
+mod reads;
+mod selector;
+mod served;
+mod update;
+mod views;
+mod watching;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use serde_json::Value;
+
+pub use custom::{CustomKind, CustomVersion};
+pub use list::Listing;
+pub use options::{DeleteOptions, ListOptions, Query, WriteOptions};
+pub use patching::PatchFormat;
+pub use served::Served;
+pub use watching::{WatchEvent, Watching};
+
+use crate::admission::Admission;
+use crate::identity::Identity;
+use crate::resources::{ResourceInfo, Subresource};
+use crate::status::Refusal;
+use crate::store::{Key, Store, StoreError};
+
+/// One request, as far as the registry needs to know it.
+#[derive(Clone, Debug)]
+pub struct Call {
+    pub info: Arc<ResourceInfo>,
+    /// The CRD's version that serves this, for custom resources.
+    pub custom: Option<Arc<CustomVersion>>,
+    /// Empty for cluster scope, and for lists across namespaces.
+    pub namespace: String,
+    pub subresource: Option<Subresource>,
+    pub identity: Identity,
+    pub warnings: Warnings,
+}
+
+impl Call {
+    pub(crate) fn key(&self, name: &str) -> Key {
+        Key {
+            resource: self.info.storage_key.as_str().into(),
+            namespace: self.namespace.clone(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// The same caller, about another resource.
+    pub(crate) fn about(&self, info: &Arc<ResourceInfo>, namespace: &str) -> Self {
+        Self {
+            info: Arc::clone(info),
+            custom: None,
+            namespace: namespace.to_owned(),
+            subresource: None,
+            identity: self.identity.clone(),
+            warnings: Warnings::default(),
+        }
+    }
+}
+
+/// Texts for `Warning` headers, gathered while a request runs.
+#[derive(Clone, Debug, Default)]
+pub struct Warnings(Arc<Mutex<Vec<String>>>);
+
+impl Warnings {
+    /// A text that is there already is not repeated.
+    pub fn add(&self, text: impl Into<String>) {
+        let text = text.into();
+        let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+
+    #[must_use]
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A verb's answer: the object, or a Status, and the HTTP code.
+#[derive(Debug)]
+pub struct Answer {
+    pub code: u16,
+    pub object: Value,
+}
+
+impl Answer {
+    fn ok(object: Value) -> Self {
+        Self { code: 200, object }
+    }
+}
+
+/// The registry of all resources over one store.
+#[derive(Debug)]
+pub struct Registry {
+    pub store: Store,
+    served: RwLock<Arc<Served>>,
+    pub(crate) admission: Admission,
+    logs: RwLock<HashMap<(String, String), String>>,
+}
+
+impl Registry {
+    #[must_use]
+    pub fn new(store: Store, admission: Admission) -> Self {
+        let served = RwLock::new(Arc::new(Served::builtin()));
+        Self { store, served, admission, logs: RwLock::default() }
+    }
+
+    /// What is served now.
+    #[must_use]
+    pub fn served(&self) -> Arc<Served> {
+        Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn serve(&self, served: Served) {
+        *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(served);
+    }
+
+    /// The text that `pods/log` answers; empty until someone sets it.
+    #[must_use]
+    pub fn log(&self, namespace: &str, pod: &str) -> String {
+        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
+        logs.get(&(namespace.to_owned(), pod.to_owned())).cloned().unwrap_or_default()
+    }
+
+    pub fn set_log(&self, namespace: &str, pod: &str, text: String) {
+        let mut logs = self.logs.write().unwrap_or_else(PoisonError::into_inner);
+        logs.insert((namespace.to_owned(), pod.to_owned()), text);
+    }
+}
+
+fn store_failed(error: &StoreError) -> Refusal {
+    Refusal::internal(error.to_string())
+}

@@ -1,0 +1,364 @@
+//! Query parameters, decoded and checked as `meta/v1` option objects, with Kubernetes' refusals.
+
+use serde_json::{Value, json};
+
+use crate::status::{Cause, Refusal};
+
+/// The decoded pairs of a query; the first of several equal names counts.
+#[derive(Clone, Debug, Default)]
+pub struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Tolerates what clients send: empty pairs, a second `?`, broken escapes (left out, as Go's parser does).
+    #[must_use]
+    pub fn parse(raw: &str) -> Self {
+        let pairs = raw.trim_start_matches('?').split('&').filter(|pair| !pair.is_empty());
+        Self(pairs.filter_map(pair).collect())
+    }
+
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.get(name).unwrap_or_default().to_owned()
+    }
+
+    fn all(&self, name: &str) -> Vec<&str> {
+        self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str()).collect()
+    }
+
+    /// Absent, empty, `0` and `false` are false; anything else is true.
+    fn flag(&self, name: &str) -> Option<bool> {
+        self.get(name).map(|text| !matches!(text, "0" | "false" | "False" | "FALSE" | "f" | "F"))
+    }
+
+    fn integer(&self, name: &str) -> Result<Option<i64>, Refusal> {
+        match self.get(name) {
+            None | Some("") => Ok(None),
+            Some(text) => text.parse().map(Some).map_err(|_| {
+                Refusal::bad_request(format!("strconv.ParseInt: parsing \"{text}\": invalid syntax"))
+            }),
+        }
+    }
+}
+
+fn pair(text: &str) -> Option<(String, String)> {
+    let (key, value) = text.split_once('=').unwrap_or((text, ""));
+    Some((unescape(key)?, unescape(value)?))
+}
+
+/// Undoes percent-encoding, and `+` for a blank; None for a broken escape.
+#[must_use]
+pub fn unescape(text: &str) -> Option<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'+' => out.push(b' '),
+            b'%' => {
+                let high = char::from(bytes.next()?).to_digit(16)?;
+                let low = char::from(bytes.next()?).to_digit(16)?;
+                out.push(u8::try_from(high * 16 + low).ok()?);
+            }
+            other => out.push(other),
+        }
+    }
+    Some(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// How unknown and duplicate fields of a body are treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldValidation {
+    Ignore,
+    Warn,
+    Strict,
+}
+
+/// `CreateOptions`, `UpdateOptions` and `PatchOptions`.
+#[derive(Clone, Debug)]
+pub struct WriteOptions {
+    /// `CreateOptions`…: what refusals and admission reviews call them.
+    pub kind: &'static str,
+    pub dry_run: bool,
+    pub field_manager: String,
+    pub field_validation: FieldValidation,
+    /// As sent; empty when it was not.
+    pub field_validation_text: String,
+}
+
+impl WriteOptions {
+    /// # Errors
+    /// 422 for values that are none of the supported ones.
+    pub fn parse(kind: &'static str, query: &Query) -> Result<Self, Refusal> {
+        let mut causes = Vec::new();
+        let dry_run = query.all("dryRun");
+        causes.extend(dry_run_cause(&dry_run));
+        let field_manager = query.text("fieldManager");
+        if field_manager.len() > 128 {
+            causes.push(Cause::too_long("fieldManager", 128));
+        }
+        let text = query.text("fieldValidation");
+        let field_validation = match text.as_str() {
+            "" | "Warn" => FieldValidation::Warn,
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
+            other => {
+                let supported = ["", "Ignore", "Strict", "Warn"];
+                causes.push(Cause::unsupported("fieldValidation", &other.into(), &supported));
+                FieldValidation::Warn
+            }
+        };
+        if causes.is_empty() {
+            let dry_run = !dry_run.is_empty();
+            Ok(Self { kind, dry_run, field_manager, field_validation, field_validation_text: text })
+        } else {
+            Err(invalid_options(kind, causes))
+        }
+    }
+
+    /// The options as an admission review carries them.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let mut options = json!({"kind": self.kind, "apiVersion": "meta.k8s.io/v1"});
+        if self.dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        if !self.field_manager.is_empty() {
+            options["fieldManager"] = self.field_manager.as_str().into();
+        }
+        if !self.field_validation_text.is_empty() {
+            options["fieldValidation"] = self.field_validation_text.as_str().into();
+        }
+        options
+    }
+}
+
+fn dry_run_cause(values: &[&str]) -> Option<Cause> {
+    let ok = values.iter().all(|value| *value == "All");
+    (!ok).then(|| Cause::unsupported("dryRun", &json!(values), &["All"]))
+}
+
+fn invalid_options(kind: &str, causes: Vec<Cause>) -> Refusal {
+    Refusal::invalid_kind("meta.k8s.io", kind, "", causes)
+}
+
+/// What happens to dependents of a deleted object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    Foreground,
+    Background,
+    Orphan,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct DeleteOptions {
+    pub dry_run: bool,
+    pub grace_period_seconds: Option<i64>,
+    pub propagation: Option<Propagation>,
+    pub uid: Option<String>,
+    pub resource_version: Option<String>,
+    /// The document, for admission reviews.
+    pub raw: Value,
+}
+
+impl DeleteOptions {
+    /// From the body when there is one, otherwise from the query.
+    ///
+    /// # Errors
+    /// 400 for a body of another kind, 422 for values that are none of the supported ones.
+    pub fn parse(query: &Query, body: Option<Value>) -> Result<Self, Refusal> {
+        let raw = match body {
+            Some(body) => body,
+            None => Self::from_query(query)?,
+        };
+        let kind = raw.get("kind").and_then(Value::as_str).unwrap_or("DeleteOptions");
+        let api_version = raw.get("apiVersion").and_then(Value::as_str).unwrap_or("v1");
+        if kind != "DeleteOptions" {
+            return Err(Refusal::bad_request(format!(
+                "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \
+                 \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
+            )));
+        }
+        let mut causes = Vec::new();
+        let dry_run = raw.get("dryRun").and_then(Value::as_array).cloned().unwrap_or_default();
+        let dry_run: Vec<&str> = dry_run.iter().map(|value| value.as_str().unwrap_or_default()).collect();
+        let propagation = propagation(&raw, &mut causes);
+        causes.extend(dry_run_cause(&dry_run));
+        if !causes.is_empty() {
+            return Err(invalid_options("DeleteOptions", causes));
+        }
+        let precondition = |field: &str| {
+            let value = raw.get("preconditions").and_then(|all| all.get(field)).and_then(Value::as_str);
+            value.map(str::to_owned)
+        };
+        Ok(Self {
+            dry_run: !dry_run.is_empty(),
+            grace_period_seconds: raw.get("gracePeriodSeconds").and_then(Value::as_i64),
+            propagation,
+            uid: precondition("uid"),
+            resource_version: precondition("resourceVersion"),
+            raw: reviewed_delete_options(&raw),
+        })
+    }
+
+    fn from_query(query: &Query) -> Result<Value, Refusal> {
+        let mut options = json!({});
+        if let Some(seconds) = query.integer("gracePeriodSeconds")? {
+            options["gracePeriodSeconds"] = seconds.into();
+        }
+        if let Some(policy) = query.get("propagationPolicy") {
+            options["propagationPolicy"] = policy.into();
+        }
+        if let Some(orphan) = query.flag("orphanDependents") {
+            options["orphanDependents"] = orphan.into();
+        }
+        let dry_run = query.all("dryRun");
+        if !dry_run.is_empty() {
+            options["dryRun"] = json!(dry_run);
+        }
+        Ok(options)
+    }
+}
+
+fn reviewed_delete_options(raw: &Value) -> Value {
+    let mut options = raw.clone();
+    let map = crate::object::map_of(&mut options);
+    map.insert("kind".to_owned(), "DeleteOptions".into());
+    map.insert("apiVersion".to_owned(), "meta.k8s.io/v1".into());
+    options
+}
+
+fn propagation(raw: &Value, causes: &mut Vec<Cause>) -> Option<Propagation> {
+    let policy = raw.get("propagationPolicy").filter(|policy| !policy.is_null());
+    let orphan = raw.get("orphanDependents").and_then(Value::as_bool);
+    if let (Some(policy), Some(_)) = (policy, orphan) {
+        let why = "orphanDependents and deletionPropagation cannot be both set";
+        causes.push(Cause::invalid("propagationPolicy", policy, why));
+        return None;
+    }
+    match (policy.and_then(Value::as_str), orphan) {
+        (Some("Foreground"), _) => Some(Propagation::Foreground),
+        (Some("Background"), _) => Some(Propagation::Background),
+        (Some("Orphan"), _) | (None, Some(true)) => Some(Propagation::Orphan),
+        (None, Some(false)) => Some(Propagation::Background),
+        (None, None) => None,
+        (Some(other), None) => {
+            let supported = ["Foreground", "Background", "Orphan", "nil"];
+            causes.push(Cause::unsupported("propagationPolicy", &other.into(), &supported));
+            None
+        }
+        (Some(_), Some(_)) => None,
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VersionMatch {
+    Exact,
+    NotOlderThan,
+}
+
+/// `ListOptions`, for lists, watches and deletions of collections.
+#[derive(Clone, Debug, Default)]
+pub struct ListOptions {
+    pub label_selector: String,
+    pub field_selector: String,
+    /// Empty when none was given.
+    pub resource_version: String,
+    pub version_match: Option<VersionMatch>,
+    /// 0: no limit.
+    pub limit: usize,
+    pub continue_token: String,
+    pub watch: bool,
+    pub timeout_seconds: Option<u64>,
+    pub allow_bookmarks: bool,
+    pub send_initial_events: Option<bool>,
+}
+
+impl ListOptions {
+    /// # Errors
+    /// 400 for numbers that are none, 422 for members that exclude one another.
+    pub fn parse(query: &Query, watch: bool) -> Result<Self, Refusal> {
+        let limit = query.integer("limit")?.unwrap_or(0);
+        let timeout = query.integer("timeoutSeconds")?;
+        let options = Self {
+            label_selector: query.text("labelSelector"),
+            field_selector: query.text("fieldSelector"),
+            resource_version: query.text("resourceVersion"),
+            version_match: match query.get("resourceVersionMatch") {
+                Some("Exact") => Some(VersionMatch::Exact),
+                Some("NotOlderThan") => Some(VersionMatch::NotOlderThan),
+                _ => None,
+            },
+            limit: usize::try_from(limit).unwrap_or(0),
+            continue_token: query.text("continue"),
+            watch,
+            timeout_seconds: timeout.and_then(|seconds| u64::try_from(seconds).ok()),
+            allow_bookmarks: query.flag("allowWatchBookmarks").unwrap_or(false),
+            send_initial_events: query.flag("sendInitialEvents"),
+        };
+        let text = query.text("resourceVersionMatch");
+        let causes = if watch { options.watch_causes(&text) } else { options.list_causes(&text) };
+        if causes.is_empty() { Ok(options) } else { Err(invalid_options("ListOptions", causes)) }
+    }
+
+    /// Whether the request asks for a watch.
+    #[must_use]
+    pub fn wants_watch(query: &Query) -> bool {
+        query.flag("watch").unwrap_or(false)
+    }
+
+    fn watch_causes(&self, match_text: &str) -> Vec<Cause> {
+        let field = "resourceVersionMatch";
+        let mut causes = Vec::new();
+        if self.send_initial_events.is_none() {
+            if !match_text.is_empty() {
+                let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+                causes.push(Cause::forbidden(field, why));
+            }
+            return causes;
+        }
+        if match_text != "NotOlderThan" {
+            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            causes.push(Cause::forbidden(field, why));
+        }
+        if !match_text.is_empty() && match_text != "NotOlderThan" {
+            causes.push(Cause::unsupported(field, &match_text.into(), &["NotOlderThan"]));
+        }
+        if !self.continue_token.is_empty() {
+            let why = "sendInitialEvents and continue are mutually exclusive for watch";
+            causes.push(Cause::forbidden("sendInitialEvents", why));
+        }
+        causes
+    }
+
+    fn list_causes(&self, match_text: &str) -> Vec<Cause> {
+        let field = "resourceVersionMatch";
+        let mut causes = Vec::new();
+        if self.send_initial_events.is_some() {
+            causes.push(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+        }
+        if match_text.is_empty() {
+            return causes;
+        }
+        if !self.continue_token.is_empty() {
+            causes.push(Cause::forbidden(field, "resourceVersionMatch is forbidden for continue"));
+        }
+        if self.resource_version.is_empty() {
+            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            causes.push(Cause::forbidden(field, why));
+        }
+        match (match_text, self.resource_version.as_str()) {
+            ("Exact", "0") => {
+                let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+                causes.push(Cause::forbidden(field, why));
+            }
+            ("Exact" | "NotOlderThan", _) => {}
+            (other, _) => {
+                causes.push(Cause::unsupported(field, &other.into(), &["Exact", "NotOlderThan", ""]));
+            }
+        }
+        causes
+    }
+}

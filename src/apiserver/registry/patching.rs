@@ -1,0 +1,215 @@
+//! PATCH: JSON patch, JSON merge patch, strategic merge patch; each makes a new object out of the live one.
+
+use json_patch::PatchOperation;
+use serde_json::{Map, Value};
+
+use super::create::belongs_to_path;
+use super::options::{FieldValidation, WriteOptions};
+use super::update::Change;
+use super::{Answer, Call, Registry};
+use crate::builtin::tables;
+use crate::codec::{json, recheck};
+use crate::object;
+use crate::patch::strategic;
+use crate::resources::Subresource;
+use crate::status::{Cause, Refusal, shown};
+
+/// More operations in one JSON patch are refused.
+const MAX_OPERATIONS: usize = 10_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchFormat {
+    Json,
+    Merge,
+    Strategic,
+}
+
+/// A patch document that was read.
+struct Patch {
+    kind: Parsed,
+    /// What strict validation objects to in the document itself.
+    strict: Vec<String>,
+}
+
+enum Parsed {
+    Json(Vec<PatchOperation>),
+    Merge(Value),
+    Strategic(Map<String, Value>),
+    /// Operations that no target can take.
+    Impossible,
+}
+
+impl Registry {
+    /// # Errors
+    /// 400 for a document that is no patch, 404, 409, 422 for one that cannot be applied.
+    pub async fn patch(
+        &self,
+        call: &Call,
+        name: &str,
+        format: PatchFormat,
+        body: &[u8],
+        options: &WriteOptions,
+    ) -> Result<Answer, Refusal> {
+        let patch = read(format, body)?;
+        let make = |live: &Value| {
+            let target = match (call.subresource, &call.custom) {
+                (Some(Subresource::Scale), Some(custom)) => custom.scale_of(live),
+                _ => live.clone(),
+            };
+            let patched = patch.apply(call, target)?;
+            if let (Some(Subresource::Scale), Some(custom)) = (call.subresource, &call.custom) {
+                return Ok(custom.with_scale(live, &patched));
+            }
+            accepted(call, name, patched, &patch.strict, options)
+        };
+        self.change(call, name, &Change { make: &make, uid_is_precondition: false }, options).await
+    }
+}
+
+fn read(format: PatchFormat, body: &[u8]) -> Result<Patch, Refusal> {
+    let undecodable = |why: &str| Refusal::bad_request(format!("error decoding patch: {why}"));
+    let document = json::parse(body).map_err(|why| undecodable(&why))?;
+    let mut strict: Vec<String> =
+        document.duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+    let go_type = |value: &Value| match value {
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+        Value::String(_) => "string",
+        Value::Number(_) => "number",
+        Value::Bool(_) | Value::Null => "bool",
+    };
+    let kind = match (format, document.value) {
+        (PatchFormat::Json, Value::Array(operations)) => {
+            strict = operations.iter().enumerate().flat_map(unknown_members).collect();
+            operations_of(operations)?
+        }
+        (PatchFormat::Json, Value::Null) => Parsed::Json(Vec::new()),
+        (PatchFormat::Json, other) => {
+            let found = go_type(&other);
+            let why = format!("json: cannot unmarshal {found} into Go value of type []handlers.jsonPatchOp");
+            return Err(undecodable(&why));
+        }
+        (PatchFormat::Merge, Value::Null) => return Err(Refusal::bad_request("Invalid JSON Patch")),
+        (PatchFormat::Merge, patch @ Value::Object(_)) => Parsed::Merge(patch),
+        (PatchFormat::Strategic, Value::Object(patch)) => Parsed::Strategic(patch),
+        (PatchFormat::Strategic, Value::Null) => Parsed::Strategic(Map::new()),
+        (PatchFormat::Merge | PatchFormat::Strategic, other) => {
+            let found = go_type(&other);
+            return Err(undecodable(&format!(
+                "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+            )));
+        }
+    };
+    Ok(Patch { kind, strict })
+}
+
+fn operations_of(operations: Vec<Value>) -> Result<Parsed, Refusal> {
+    if operations.len() > MAX_OPERATIONS {
+        let count = operations.len();
+        return Err(Refusal::too_large_because(format!(
+            "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {count}"
+        )));
+    }
+    // An operation that cannot be read is found out only when it is applied.
+    let read: Result<Vec<PatchOperation>, _> = operations.into_iter().map(serde_json::from_value).collect();
+    Ok(read.map_or(Parsed::Impossible, Parsed::Json))
+}
+
+fn unknown_members((index, operation): (usize, &Value)) -> Vec<String> {
+    let members = operation.as_object().into_iter().flatten();
+    members
+        .filter(|(name, _)| !["op", "path", "from", "value"].contains(&name.as_str()))
+        .map(|(name, _)| format!("json patch unknown field \"[{index}].{name}\""))
+        .collect()
+}
+
+impl Patch {
+    fn apply(&self, call: &Call, mut target: Value) -> Result<Value, Refusal> {
+        match &self.kind {
+            Parsed::Json(operations) => {
+                json_patch::patch(&mut target, operations).map_err(|_| Refusal::unprocessable())?;
+                Ok(target)
+            }
+            Parsed::Merge(patch) => {
+                json_patch::merge(&mut target, patch);
+                Ok(target)
+            }
+            Parsed::Strategic(patch) => {
+                let info = &call.info;
+                let kind = tables()
+                    .kind(&info.group, &info.version, &info.kind)
+                    .ok_or_else(|| Refusal::internal(format!("{} has no field table", info.kind)))?;
+                strategic::apply(tables(), kind, object::map_of(&mut target), patch)
+                    .map(Value::Object)
+                    .map_err(|error| Refusal::bad_request(error.to_string()))
+            }
+            Parsed::Impossible => Err(Refusal::unprocessable()),
+        }
+    }
+}
+
+/// The patched object in canonical form, when it is still the object that the path names.
+fn accepted(
+    call: &Call,
+    name: &str,
+    patched: Value,
+    strict: &[String],
+    options: &WriteOptions,
+) -> Result<Value, Refusal> {
+    let refused = |value: &Value, why: &str| {
+        let text = shown(&Value::String(value.to_string()));
+        let cause = Cause {
+            reason: "FieldValueInvalid".to_owned(),
+            field: "patch".to_owned(),
+            message: format!("Invalid value: {text}: {why}"),
+        };
+        Refusal::invalid_kind("", "", "", vec![cause])
+    };
+    same_kind(call, name, &patched, &refused)?;
+    let received =
+        recheck(&call.info, call.custom.as_deref(), patched.clone()).map_err(|why| refused(&patched, &why))?;
+    let objections: Vec<String> = strict.iter().cloned().chain(received.strict).collect();
+    match options.field_validation {
+        FieldValidation::Strict if !objections.is_empty() => {
+            return Err(refused(&patched, &format!("strict decoding error: {}", objections.join(", "))));
+        }
+        FieldValidation::Warn => objections.into_iter().for_each(|text| call.warnings.add(text)),
+        FieldValidation::Strict | FieldValidation::Ignore => {}
+    }
+    let mut object = received.object;
+    let own = object::name(&object);
+    if own != name {
+        return Err(Refusal::bad_request(format!(
+            "the name of the object ({own}) does not match the name on the URL ({name})"
+        )));
+    }
+    belongs_to_path(call, &mut object)?;
+    Ok(object)
+}
+
+fn same_kind(
+    call: &Call,
+    name: &str,
+    patched: &Value,
+    refused: &dyn Fn(&Value, &str) -> Refusal,
+) -> Result<(), Refusal> {
+    let text = |field: &str| patched.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    let expected = call.info.api_version();
+    if kind == call.info.kind && api_version == expected {
+        return Ok(());
+    }
+    if call.info.builtin {
+        let scheme = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30";
+        let why = format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\"");
+        return Err(refused(patched, &why));
+    }
+    let mut causes = Vec::new();
+    if kind != call.info.kind {
+        causes.push(Cause::invalid("kind", &kind.into(), &format!("must be {}", call.info.kind)));
+    }
+    if api_version != expected {
+        causes.push(Cause::invalid("apiVersion", &api_version.into(), &format!("must be {expected}")));
+    }
+    Err(Refusal::invalid_kind(object::group_of(api_version), kind, name, causes))
+}

@@ -1,0 +1,20 @@
+//! GET of one object.
+
+use serde_json::Value;
+
+use super::{Call, Registry, views};
+use crate::resources::Subresource;
+use crate::status::Refusal;
+
+impl Registry {
+    /// # Errors
+    /// 404 when there is none.
+    pub fn get(&self, call: &Call, name: &str) -> Result<Value, Refusal> {
+        let stored = self.store.get(&call.key(name)).ok_or_else(|| Refusal::not_found(&call.info, name))?;
+        let view = views::outgoing(call, &stored.object).into_owned();
+        match (call.subresource, &call.custom) {
+            (Some(Subresource::Scale), Some(custom)) => Ok(custom.scale_of(&view)),
+            _ => Ok(view),
+        }
+    }
+}

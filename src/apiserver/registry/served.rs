@@ -1,0 +1,42 @@
+//! Everything that is served at one moment: the resource table, and what stands behind its custom resources.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::custom::{CustomKind, CustomVersion};
+use crate::resources::{ResourceInfo, ResourceTable, builtin_rows};
+
+#[derive(Debug)]
+pub struct Served {
+    pub table: ResourceTable,
+    /// By (group, plural).
+    custom: HashMap<(String, String), Arc<CustomKind>>,
+}
+
+impl Served {
+    pub(super) fn builtin() -> Self {
+        Self { table: ResourceTable::new(builtin_rows(), 0), custom: HashMap::new() }
+    }
+
+    pub(super) fn with_custom(kinds: Vec<Arc<CustomKind>>, generation: u64) -> Self {
+        let mut rows = builtin_rows();
+        let mut custom = HashMap::with_capacity(kinds.len());
+        for kind in kinds {
+            rows.extend(kind.versions.iter().filter(|version| version.served).map(|version| Arc::clone(&version.info)));
+            custom.insert((kind.group.clone(), kind.plural.clone()), kind);
+        }
+        Self { table: ResourceTable::new(rows, generation), custom }
+    }
+
+    #[must_use]
+    pub fn custom_kind(&self, group: &str, plural: &str) -> Option<&Arc<CustomKind>> {
+        self.custom.get(&(group.to_owned(), plural.to_owned()))
+    }
+
+    /// What serves `info`, when it is a custom resource.
+    #[must_use]
+    pub fn custom_version(&self, info: &ResourceInfo) -> Option<Arc<CustomVersion>> {
+        let kind = self.custom_kind(&info.group, &info.plural)?;
+        kind.versions.iter().find(|version| version.info.version == info.version).cloned()
+    }
+}

@@ -1,0 +1,238 @@
+//! PUT, and the shared way of every change to an existing object: read, change, check, admit, write where nothing else
+//! was written in between, and otherwise once more.
+
+use serde_json::Value;
+
+use super::create::{belongs_to_path, has_generation};
+use super::options::WriteOptions;
+use super::{Answer, Call, Registry, kinds, metadata, views};
+use crate::admission::Review;
+use crate::object;
+use crate::resources::Subresource;
+use crate::status::{Cause, Refusal};
+use crate::store::{Expect, StoreError, Stored};
+
+/// A change that always finds the object changed under it is given up after this many tries.
+const ATTEMPTS: usize = 32;
+
+/// A change of an existing object.
+pub(super) struct Change<'c> {
+    /// Makes the wanted object from the live one, as the caller sees it.
+    pub(super) make: &'c (dyn Fn(&Value) -> Result<Value, Refusal> + Send + Sync),
+    /// Another uid means another object. Otherwise it is a change of an immutable field.
+    pub(super) uid_is_precondition: bool,
+}
+
+impl Registry {
+    /// Replaces the object `name` with `object`, which was decoded as the call's kind.
+    ///
+    /// # Errors
+    /// 400 for an object that does not belong to the path, 404, 409 for a stale resourceVersion, 422.
+    pub async fn update(
+        &self,
+        call: &Call,
+        name: &str,
+        mut object: Value,
+        options: &WriteOptions,
+    ) -> Result<Answer, Refusal> {
+        belongs_to_path(call, &mut object)?;
+        match object::name(&object) {
+            "" => {
+                return Err(Refusal::bad_request(format!(
+                    "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+                )));
+            }
+            own if own == name => {}
+            own => {
+                return Err(Refusal::bad_request(format!(
+                    "the name of the object ({own}) does not match the name on the URL ({name})"
+                )));
+            }
+        }
+        if self.store.latest(&call.key(name)).is_none() && kinds::created_by_update(&call.info) {
+            return self.create(call, object, options).await;
+        }
+        let make = |live: &Value| match (call.subresource, &call.custom) {
+            (Some(Subresource::Scale), Some(custom)) => Ok(custom.with_scale(live, &object)),
+            _ => Ok(object.clone()),
+        };
+        self.change(call, name, &Change { make: &make, uid_is_precondition: true }, options).await
+    }
+
+    pub(super) async fn change(
+        &self,
+        call: &Call,
+        name: &str,
+        change: &Change<'_>,
+        options: &WriteOptions,
+    ) -> Result<Answer, Refusal> {
+        let key = call.key(name);
+        for _ in 0..ATTEMPTS {
+            let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
+            let old = views::outgoing(call, &live.object).into_owned();
+            let wanted = (change.make)(&old)?;
+            if change.uid_is_precondition {
+                same_object(call, name, &wanted, &old)?;
+            }
+            let stale_matters = names_version(call, name, &wanted, &old)?;
+            let new = self.checked(call, name, wanted, &old, options).await?;
+            if options.dry_run || new == old {
+                return Ok(Answer::ok(answered(call, new)));
+            }
+            match self.write(call, name, &live, new).await {
+                Ok(object) => {
+                    self.after_write(call, name).await;
+                    return Ok(Answer::ok(answered(call, object)));
+                }
+                Err(StoreError::Conflict(_)) if stale_matters => {
+                    return Err(Refusal::modified(&call.info, name));
+                }
+                Err(StoreError::Conflict(_)) => {}
+                Err(other) => return Err(super::store_failed(&other)),
+            }
+        }
+        Err(Refusal::modified(&call.info, name))
+    }
+
+    async fn checked(
+        &self,
+        call: &Call,
+        name: &str,
+        wanted: Value,
+        old: &Value,
+        options: &WriteOptions,
+    ) -> Result<Value, Refusal> {
+        let mut new = wanted;
+        carry_over(&mut new, old);
+        if let Some(warning) = metadata::dedup_owners(&mut new) {
+            call.warnings.add(warning);
+        }
+        split_halves(call, &mut new, old);
+        if let Some(custom) = &call.custom {
+            custom.default(&mut new);
+        }
+        kinds::prepare_update(call, &mut new, old);
+        count_generation(call, &mut new, old);
+        let causes = kinds::validate(call, &new, Some(old));
+        if !causes.is_empty() {
+            return Err(Refusal::invalid(&call.info, name, causes));
+        }
+        kinds::warnings(call, &new);
+        let review = Review::update(call, name, &new, old, options.dry_run, options.to_value());
+        self.admit(&review).await?;
+        Ok(new)
+    }
+
+    /// Writes the change; an object that only waited for its last finalizer goes instead.
+    async fn write(&self, call: &Call, name: &str, live: &Stored, new: Value) -> Result<Value, StoreError> {
+        let key = call.key(name);
+        let stored_form = views::incoming(&call.info, new.clone());
+        if kinds::is_finished(&call.info, &new) {
+            self.store.delete(&key, live.revision, stored_form).await?;
+            self.after_delete(call, &live.object).await;
+            return Ok(new);
+        }
+        let stored = self.store.put(&key, Expect::Revision(live.revision), stored_form).await?;
+        Ok(views::outgoing(call, &stored.object).into_owned())
+    }
+}
+
+fn same_object(call: &Call, name: &str, wanted: &Value, old: &Value) -> Result<(), Refusal> {
+    let uid = object::uid(wanted);
+    if uid.is_empty() || uid == object::uid(old) {
+        return Ok(());
+    }
+    let at = if call.namespace.is_empty() { name.to_owned() } else { format!("{}/{name}", call.namespace) };
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: /registry/{}/{at}, ResourceVersion: 0, AdditionalErrorMsg: \
+         Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+        call.info.storage_key,
+        object::uid(old)
+    );
+    Err(Refusal::conflict(&call.info, name, &why))
+}
+
+/// Whether the client named the resourceVersion that it changes; a stale one is refused.
+fn names_version(call: &Call, name: &str, wanted: &Value, old: &Value) -> Result<bool, Refusal> {
+    match object::resource_version(wanted) {
+        "" | "0" if kinds::needs_resource_version(&call.info) => {
+            let field = "metadata.resourceVersion";
+            let cause = Cause::invalid(field, &0.into(), "must be specified for an update");
+            Err(Refusal::invalid(&call.info, name, vec![cause]))
+        }
+        "" | "0" => Ok(false),
+        version if version == object::resource_version(old) => Ok(true),
+        _ => Err(Refusal::modified(&call.info, name)),
+    }
+}
+
+fn answered(call: &Call, object: Value) -> Value {
+    match (call.subresource, &call.custom) {
+        (Some(Subresource::Scale), Some(custom)) => custom.scale_of(&object),
+        _ => object,
+    }
+}
+
+/// What an update cannot say: the server's own fields stay as they were.
+fn carry_over(new: &mut Value, old: &Value) {
+    object::set_meta(new, "managedFields", None);
+    object::set_meta(new, "selfLink", None);
+    for field in [
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "resourceVersion",
+    ] {
+        object::copy_meta(old, new, field);
+    }
+    if object::uid(new).is_empty() {
+        object::copy_meta(old, new, "uid");
+    }
+}
+
+/// The main path leaves the status alone, and the status path everything else.
+fn split_halves(call: &Call, new: &mut Value, old: &Value) {
+    match call.subresource {
+        Some(Subresource::Status) => {
+            let status = new.get("status").cloned();
+            let mut merged = old.clone();
+            object::set_field(&mut merged, "status", status);
+            if call.info.builtin {
+                // Built-in kinds let the status path change metadata as well.
+                for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
+                    object::copy_meta(new, &mut merged, field);
+                }
+            }
+            *new = merged;
+        }
+        Some(Subresource::Finalize) => {
+            let finalizers = new.pointer("/spec/finalizers").cloned();
+            let mut merged = old.clone();
+            object::set_field(&mut merged["spec"], "finalizers", finalizers);
+            *new = merged;
+        }
+        _ if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) => {
+            object::set_field(new, "status", old.get("status").cloned());
+        }
+        _ => {}
+    }
+}
+
+fn count_generation(call: &Call, new: &mut Value, old: &Value) {
+    if !has_generation(&call.info) || call.subresource == Some(Subresource::Status) {
+        return;
+    }
+    let counted = |object: &Value| {
+        let mut object = object.clone();
+        object::set_field(&mut object, "metadata", None);
+        if call.info.serves(Subresource::Status) {
+            object::set_field(&mut object, "status", None);
+        }
+        object
+    };
+    if counted(new) != counted(old) {
+        let generation = object::generation(old) + 1;
+        object::set_meta(new, "generation", Some(generation.into()));
+    }
+}

@@ -1,0 +1,75 @@
+//! A stored object as a request sees it: in the version of its path, and Events in either of their two shapes.
+//!
+//! Objects are stored in the version that `ResourceInfo::storage_version` names; Events as core/v1.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::Call;
+use crate::object;
+use crate::resources::ResourceInfo;
+
+/// The stored object for the caller.
+pub(super) fn outgoing<'v>(call: &Call, stored: &'v Value) -> Cow<'v, Value> {
+    let version_differs = stored.get("apiVersion").and_then(Value::as_str) != Some(&call.info.api_version());
+    if !version_differs && call.custom.is_none() {
+        return Cow::Borrowed(stored);
+    }
+    let mut view = stored.clone();
+    if is_regarding(&call.info) {
+        view = regarding_event(&view);
+    }
+    object::set_field(&mut view, "apiVersion", Some(call.info.api_version().into()));
+    if let Some(custom) = &call.custom {
+        custom.prune(&mut view);
+        custom.default(&mut view);
+    }
+    Cow::Owned(view)
+}
+
+/// The caller's object in its stored form.
+pub(super) fn incoming(info: &ResourceInfo, mut object: Value) -> Value {
+    if is_regarding(info) {
+        object = core_event(&object);
+    }
+    let api_version = if info.group.is_empty() || is_regarding(info) {
+        info.storage_version.clone()
+    } else {
+        format!("{}/{}", info.group, info.storage_version)
+    };
+    object::set_field(&mut object, "apiVersion", Some(api_version.into()));
+    object
+}
+
+pub(super) fn is_regarding(info: &ResourceInfo) -> bool {
+    info.builtin && info.group == "events.k8s.io"
+}
+
+/// (core/v1, events.k8s.io/v1) names of the same field.
+const EVENT_FIELDS: [(&str, &str); 7] = [
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("reportingComponent", "reportingController"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+];
+
+fn regarding_event(core: &Value) -> Value {
+    renamed(core, |name| EVENT_FIELDS.iter().find(|pair| pair.0 == name).map(|pair| pair.1))
+}
+
+fn core_event(regarding: &Value) -> Value {
+    renamed(regarding, |name| EVENT_FIELDS.iter().find(|pair| pair.1 == name).map(|pair| pair.0))
+}
+
+fn renamed(event: &Value, other_name: impl Fn(&str) -> Option<&'static str>) -> Value {
+    let Value::Object(members) = event else { return event.clone() };
+    let mut out = Map::with_capacity(members.len());
+    for (name, value) in members {
+        out.insert(other_name(name).map_or_else(|| name.clone(), str::to_owned), value.clone());
+    }
+    Value::Object(out)
+}

@@ -1,0 +1,157 @@
+//! WATCH: the changes of a selection, from a revision on, with bookmarks.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::list::{everything, parse_version};
+use super::options::ListOptions;
+use super::selector::Selector;
+use super::{Call, Registry, views};
+use crate::object;
+use crate::status::Refusal;
+use crate::store::{Event, EventKind, Revision, StoreError, Subscription};
+
+/// One event of a watch, as the caller sees the object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WatchEvent {
+    /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`.
+    pub kind: &'static str,
+    pub object: Value,
+}
+
+/// An open watch.
+#[derive(Debug)]
+pub struct Watching {
+    call: Call,
+    selector: Selector,
+    subscription: Option<Subscription>,
+    initial: Vec<WatchEvent>,
+    store_revision: Revision,
+}
+
+impl Registry {
+    /// # Errors
+    /// 400 for selectors that cannot be read, 500 for a resourceVersion that is no number (as upstream answers).
+    pub fn watch(&self, call: &Call, options: &ListOptions) -> Result<Watching, Refusal> {
+        let selector = Selector::parse(&call.info, &options.label_selector, &options.field_selector)?;
+        let asked = parse_version(&options.resource_version).map_err(Refusal::unclassified)?;
+        let wants_state = match options.send_initial_events {
+            Some(wanted) => wanted,
+            None => asked == 0,
+        };
+        let mut watching = Watching {
+            call: call.clone(),
+            selector,
+            subscription: None,
+            initial: Vec::new(),
+            store_revision: self.store.revision(),
+        };
+        let mut from = if asked == 0 { self.store.revision() } else { asked };
+        if wants_state {
+            let (revision, objects) = everything(self, call)?;
+            from = revision;
+            watching.initial = objects.iter().filter_map(|object| watching.added(object)).collect();
+            if options.send_initial_events == Some(true) && options.allow_bookmarks {
+                watching.initial.push(watching.bookmark_at(revision, true));
+            }
+        }
+        match self.store.watch(&call.info.storage_key, from) {
+            Ok(subscription) => watching.subscription = Some(subscription),
+            Err(error) => watching.initial.push(gone(from, &error)),
+        }
+        Ok(watching)
+    }
+}
+
+impl Watching {
+    /// What stands before the first change.
+    pub fn initial(&mut self) -> Vec<WatchEvent> {
+        std::mem::take(&mut self.initial)
+    }
+
+    /// The next changes; None when the watch is at its end (the last event said why).
+    pub async fn next(&mut self) -> Option<Vec<WatchEvent>> {
+        loop {
+            let subscription = self.subscription.as_mut()?;
+            match subscription.drain() {
+                Ok(events) => {
+                    let seen: Vec<WatchEvent> =
+                        events.iter().filter_map(|event| self.seen(event)).collect();
+                    if !seen.is_empty() {
+                        return Some(seen);
+                    }
+                }
+                Err(error) => {
+                    let from = subscription.seen();
+                    self.subscription = None;
+                    return Some(vec![gone(from, &error)]);
+                }
+            }
+            self.subscription.as_mut()?.changed().await;
+        }
+    }
+
+    /// Everything up to the bookmark's resourceVersion was sent.
+    #[must_use]
+    pub fn bookmark(&self) -> WatchEvent {
+        let revision = self.subscription.as_ref().map_or(self.store_revision, Subscription::seen);
+        self.bookmark_at(revision, false)
+    }
+
+    fn bookmark_at(&self, revision: Revision, initial_end: bool) -> WatchEvent {
+        let info = &self.call.info;
+        let mut meta = json!({"resourceVersion": revision.to_string()});
+        if info.builtin {
+            // The zero value of a typed object shows no more than this.
+        }
+        if initial_end {
+            meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let object = json!({"kind": info.kind, "apiVersion": info.api_version(), "metadata": meta});
+        WatchEvent { kind: "BOOKMARK", object }
+    }
+
+    fn added(&self, object: &Arc<Value>) -> Option<WatchEvent> {
+        let view = views::outgoing(&self.call, object);
+        self.selector.matches(&view).then(|| WatchEvent { kind: "ADDED", object: view.into_owned() })
+    }
+
+    /// An object that enters the selection is added, one that leaves it deleted.
+    fn seen(&self, event: &Event) -> Option<WatchEvent> {
+        if !self.call.namespace.is_empty() && event.namespace != self.call.namespace {
+            return None;
+        }
+        let view = views::outgoing(&self.call, &event.object);
+        let matches_now = event.kind != EventKind::Deleted && self.selector.matches(&view);
+        let matched = event.previous.as_ref().is_some_and(|previous| {
+            self.selector.matches(&views::outgoing(&self.call, previous))
+        });
+        let kind = match (matched, matches_now) {
+            (false, true) => "ADDED",
+            (true, true) => "MODIFIED",
+            (true, false) => "DELETED",
+            (false, false) => return None,
+        };
+        let mut object = view.into_owned();
+        if kind == "DELETED"
+            && let Some(previous) = &event.previous
+            && event.kind == EventKind::Modified
+        {
+            // What left the selection is shown as it was, at the revision of the change.
+            object = views::outgoing(&self.call, previous).into_owned();
+            object::set_meta(&mut object, "resourceVersion", Some(event.revision.to_string().into()));
+        }
+        Some(WatchEvent { kind, object })
+    }
+}
+
+fn gone(from: Revision, error: &StoreError) -> WatchEvent {
+    let refusal = match error {
+        StoreError::Compacted { compacted } => {
+            Refusal::expired(format!("too old resource version: {from} ({compacted})"))
+        }
+        other => super::store_failed(other),
+    };
+    WatchEvent { kind: "ERROR", object: refusal.to_value() }
+}
