@@ -16,3 +16,9 @@ pub(crate) fn short_base64(text: &str) -> String {
     let sum = digest(&SHA256, text.as_bytes());
     STANDARD.encode(sum.as_ref().get(..8).unwrap_or_default())
 }
+
+/// SHA-256 of `bytes` as lower-case hexadecimal digits, by which certificates are known.
+#[must_use]
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+    digest(&SHA256, bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}

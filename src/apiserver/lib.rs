@@ -1,11 +1,29 @@
 //! An embedded Kubernetes API server: a tower service over a versioned store.
+//!
+//! ```text
+//! router / TLS ──► http ──► codec ──► registry ──► admission ──► store ──► redb
+//!                   │                  │  ▲                        │
+//!                   │                  │  └──────── watches ◄──────┘
+//!                   └── discovery, OpenAPI, Tables read resources::ResourceTable
+//! ```
 
+pub mod admission;
 pub mod builtin;
+mod certificate;
+mod codec;
 mod digest;
 pub mod discovery;
+mod http;
+pub mod identity;
+mod object;
 pub mod openapi;
 pub mod patch;
+pub mod registry;
 pub mod resources;
+mod server;
 pub mod status;
 pub mod store;
 pub mod table;
+
+pub use identity::Identity;
+pub use server::{Server, ServerBuilder};

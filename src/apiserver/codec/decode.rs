@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::json::{self, Document};
 use super::yaml;
 use crate::builtin::decode::decode;
-use crate::builtin::{TypeId, tables};
+use crate::builtin::{TypeId, protobuf, tables};
 use crate::object;
 use crate::registry::CustomVersion;
 use crate::resources::ResourceInfo;
@@ -19,6 +19,7 @@ use crate::status::Refusal;
 pub enum Format {
     Json,
     Yaml,
+    Protobuf,
 }
 
 /// A body as it came.
@@ -46,7 +47,38 @@ pub fn parse(body: &Body) -> Result<Document, String> {
             json::parse(&body.bytes).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
         }
         Format::Yaml => yaml::parse(&body.bytes),
+        Format::Protobuf => {
+            let value = protobuf::decode(tables(), &body.bytes).map_err(|error| error.to_string())?;
+            Ok(Document { value, duplicates: Vec::new() })
+        }
     }
+}
+
+/// Reads a body as an `autoscaling/v1 Scale`.
+///
+/// # Errors
+/// 400 in Kubernetes' words.
+pub fn receive_scale(body: &Body) -> Result<Received, Refusal> {
+    let document = parse(body).map_err(Refusal::bad_request)?;
+    let Some(id) = tables().kind("autoscaling", "v1", "Scale") else {
+        return Ok(Received { object: document.value, strict: Vec::new() });
+    };
+    typed(id, &document.value).map_err(|error| {
+        Refusal::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {error}"))
+    })
+}
+
+/// The refusal of a body that strict validation objects to.
+#[must_use]
+pub fn strict_refusal(info: &ResourceInfo, body: &Body, received: &Received) -> Refusal {
+    let objections = match body.format {
+        Format::Yaml => yaml::strict_text(&received.strict),
+        Format::Json | Format::Protobuf => received.strict.join(", "),
+    };
+    Refusal::bad_request(format!(
+        "{} in version \"{}\" cannot be handled as a {}: strict decoding error: {objections}",
+        info.kind, info.version, info.kind
+    ))
 }
 
 /// Reads a POST or PUT body as an object of `info`'s kind.
@@ -140,7 +172,7 @@ fn unknown_texts(paths: &[String]) -> Vec<String> {
 
 fn duplicate_text(format: Format, path: &str) -> String {
     match format {
-        Format::Json => format!("duplicate field \"{path}\""),
+        Format::Json | Format::Protobuf => format!("duplicate field \"{path}\""),
         // The YAML reader knows lines and says the whole sentence.
         Format::Yaml => path.to_owned(),
     }

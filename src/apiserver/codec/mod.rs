@@ -4,4 +4,5 @@ mod decode;
 pub mod json;
 mod yaml;
 
-pub use decode::{Body, Format, Received, parse, receive, recheck};
+pub use decode::{Body, Format, Received, parse, receive, receive_scale, recheck, strict_refusal};
+pub use yaml::to_yaml;

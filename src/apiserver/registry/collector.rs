@@ -22,10 +22,6 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn deleted(&self, _removed: &Value) {
-        self.poke();
-    }
-
     pub(super) fn poke(&self) {
         *self.pending.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.wake.notify_one();

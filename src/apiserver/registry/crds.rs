@@ -97,6 +97,7 @@ fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str,
 impl Registry {
     /// What follows from a write: definitions are established, or ended, and served.
     pub(super) async fn after_write(&self, call: &Call, name: &str) {
+        self.collector.poke();
         if call.info.storage_key != STORAGE_KEY {
             return;
         }
@@ -112,12 +113,12 @@ impl Registry {
     }
 
     /// What follows from a removal: the last object of a terminating definition lets it go.
-    pub(super) async fn after_delete(&self, call: &Call, removed: &Value) {
+    pub(super) async fn after_delete(&self, call: &Call, _removed: &Value) {
         if call.info.storage_key == STORAGE_KEY {
             self.serve_definitions();
             return;
         }
-        self.collector.deleted(removed);
+        self.collector.poke();
         let served = self.served();
         let Some(kind) = served.custom_kind(&call.info.group, &call.info.plural) else { return };
         if let (true, Some(info)) = (kind.terminating, definitions_row(&served)) {

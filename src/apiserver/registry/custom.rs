@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use admit_policy::crd::{CompiledCrd, CrdVersion, ValidateOptions};
+use admit_policy::error::FieldError;
 use serde_json::{Value, json};
 
 use crate::object;
@@ -29,6 +31,8 @@ pub struct CustomVersion {
     /// The warning that every request to this version answers.
     pub deprecation: Option<String>,
     pub scale: Option<ScalePaths>,
+    /// The compiled schema and rules; None for a stored definition that no longer compiles.
+    pub rules: Option<Arc<CrdVersion>>,
 }
 
 /// Where the scale subresource reads and writes, as dotted paths with a leading dot.
@@ -40,17 +44,26 @@ pub struct ScalePaths {
 }
 
 impl CustomVersion {
-    /// Removes what the schema does not know; answers the paths.
-    pub fn prune(&self, _object: &mut Value) -> Vec<String> {
-        Vec::new()
+    /// Removes what the schema does not know; answers the paths, sorted.
+    pub fn prune(&self, object: &mut Value) -> Vec<String> {
+        self.rules.as_ref().map(|rules| rules.prune(object)).unwrap_or_default()
     }
 
-    /// Fills in defaults.
-    pub fn default(&self, _object: &mut Value) {}
+    /// Fills in defaults; nulls that the schema does not allow count as absent.
+    pub fn default(&self, object: &mut Value) {
+        if let Some(rules) = &self.rules {
+            rules.default(object);
+        }
+    }
 
-    /// What is wrong with the object, metadata apart; `earlier` says whether the metadata was.
-    pub(super) fn validate(&self, _new: &Value, _old: Option<&Value>, _status: bool) -> Vec<Cause> {
-        Vec::new()
+    /// What is wrong with the object, its metadata apart.
+    pub(super) fn validate(&self, new: &Value, old: Option<&Value>, status: bool) -> Vec<Cause> {
+        let Some(rules) = &self.rules else {
+            let why = "the definition of this resource does not compile";
+            return vec![Cause::forbidden("<nil>", why)];
+        };
+        let options = ValidateOptions { status, ..ValidateOptions::default() };
+        causes(&rules.validate(new, old, &options).errors)
     }
 
     /// The `autoscaling/v1 Scale` of an object.
@@ -89,6 +102,32 @@ impl CustomVersion {
         }
         scaled
     }
+}
+
+/// What is wrong with a definition.
+pub(super) fn definition_causes(definition: &Value) -> Vec<Cause> {
+    CompiledCrd::compile(definition).err().map(|errors| causes(&errors)).unwrap_or_default()
+}
+
+/// The compiled definition. A stored one that does not compile was accepted by other rules than today's.
+pub(super) fn rules(definition: &Value) -> Option<CompiledCrd> {
+    match CompiledCrd::compile(definition) {
+        Ok(compiled) => Some(compiled),
+        Err(errors) => {
+            let name = object::name(definition);
+            tracing::error!(definition = name, errors = errors.len(), "a stored definition does not compile");
+            None
+        }
+    }
+}
+
+fn causes(errors: &[FieldError]) -> Vec<Cause> {
+    let cause = |error: &FieldError| Cause {
+        reason: error.kind.reason().to_owned(),
+        field: error.field.clone(),
+        message: error.body(),
+    };
+    errors.iter().map(cause).collect()
 }
 
 fn at_path<'v>(object: &'v Value, path: &str) -> Option<&'v Value> {

@@ -1,6 +1,7 @@
 //! What a verb does to a resource: naming, defaults, validation, admission, preconditions, deletion rules, selection.
 //! Works on decoded objects; HTTP, encoding and Tables are left to the layer above, durability to the store.
 
+mod collector;
 mod create;
 mod crds;
 mod custom;
@@ -30,6 +31,7 @@ pub use patching::PatchFormat;
 pub use served::Served;
 pub use watching::{WatchEvent, Watching};
 
+use self::collector::Collector;
 use crate::admission::Admission;
 use crate::identity::Identity;
 use crate::resources::{ResourceInfo, Subresource};
@@ -110,6 +112,7 @@ pub struct Registry {
     pub store: Store,
     served: RwLock<Arc<Served>>,
     pub(crate) admission: Admission,
+    collector: Collector,
     logs: RwLock<HashMap<(String, String), String>>,
 }
 
@@ -117,7 +120,7 @@ impl Registry {
     #[must_use]
     pub fn new(store: Store, admission: Admission) -> Self {
         let served = RwLock::new(Arc::new(Served::builtin()));
-        Self { store, served, admission, logs: RwLock::default() }
+        Self { store, served, admission, collector: Collector::default(), logs: RwLock::default() }
     }
 
     /// What is served now.

@@ -118,7 +118,7 @@ impl Registry {
             return Err(Refusal::invalid(&call.info, name, causes));
         }
         kinds::warnings(call, &new);
-        let review = Review::update(call, name, &new, old, options.dry_run, options.to_value());
+        let review = Review::update(call, name, (&new, old), options.dry_run, options.to_value());
         self.admit(&review).await?;
         Ok(new)
     }

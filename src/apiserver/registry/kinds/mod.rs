@@ -100,8 +100,7 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
         causes.extend(again);
     }
     if let Some(custom) = &call.custom {
-        let broken = !causes.is_empty();
-        causes.extend(custom.validate(object, old, call.subresource == Some(Subresource::Status), broken));
+        causes.extend(custom.validate(object, old, call.subresource == Some(Subresource::Status)));
         return causes;
     }
     match (id(&call.info), old) {

@@ -1,0 +1,118 @@
+//! The question that admission is asked, as `admission.k8s.io/v1 AdmissionRequest`.
+
+use serde_json::{Map, Value, json};
+
+use crate::registry::{Call, DeleteOptions};
+use crate::resources::Subresource;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    Create,
+    Update,
+    Delete,
+    Connect,
+}
+
+impl Operation {
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
+        }
+    }
+}
+
+/// A write that is about to happen.
+#[derive(Debug)]
+pub struct Review<'a> {
+    pub call: &'a Call,
+    pub operation: Operation,
+    pub name: &'a str,
+    pub object: Option<&'a Value>,
+    pub old_object: Option<&'a Value>,
+    pub dry_run: bool,
+    pub options: Value,
+}
+
+impl<'a> Review<'a> {
+    pub(crate) fn create(call: &'a Call, name: &'a str, object: &'a Value, dry_run: bool, options: Value) -> Self {
+        let operation = Operation::Create;
+        Self { call, operation, name, object: Some(object), old_object: None, dry_run, options }
+    }
+
+    pub(crate) fn update(
+        call: &'a Call,
+        name: &'a str,
+        (object, old): (&'a Value, &'a Value),
+        dry_run: bool,
+        options: Value,
+    ) -> Self {
+        let operation = Operation::Update;
+        Self { call, operation, name, object: Some(object), old_object: Some(old), dry_run, options }
+    }
+
+    pub(crate) fn delete(call: &'a Call, name: &'a str, old: &'a Value, options: &DeleteOptions) -> Self {
+        Self {
+            call,
+            operation: Operation::Delete,
+            name,
+            object: None,
+            old_object: Some(old),
+            dry_run: options.dry_run,
+            options: options.raw.clone(),
+        }
+    }
+
+    #[must_use]
+    pub fn subresource(&self) -> &'static str {
+        match self.call.subresource {
+            None => "",
+            Some(Subresource::Status) => "status",
+            Some(Subresource::Scale) => "scale",
+            Some(Subresource::Log) => "log",
+            Some(Subresource::Finalize) => "finalize",
+        }
+    }
+
+    /// The `request` of an AdmissionReview, as it was sent; `uid` names this question.
+    #[must_use]
+    pub fn to_value(&self, uid: &str) -> Value {
+        let info = &self.call.info;
+        let kind = json!({"group": info.group, "version": info.version, "kind": info.kind});
+        let resource = json!({"group": info.group, "version": info.version, "resource": info.plural});
+        let mut request = Map::new();
+        let mut set = |field: &str, value: Value| {
+            request.insert(field.to_owned(), value);
+        };
+        set("uid", uid.into());
+        set("kind", kind.clone());
+        set("resource", resource.clone());
+        if !self.subresource().is_empty() {
+            set("subResource", self.subresource().into());
+        }
+        set("requestKind", kind);
+        set("requestResource", resource);
+        if !self.subresource().is_empty() {
+            set("requestSubResource", self.subresource().into());
+        }
+        if !self.name.is_empty() {
+            set("name", self.name.into());
+        }
+        if !self.call.namespace.is_empty() {
+            set("namespace", self.call.namespace.as_str().into());
+        } else if info.builtin && info.group.is_empty() && info.kind == "Namespace" {
+            // A namespace counts as lying in itself.
+            set("namespace", self.name.into());
+        }
+        set("operation", self.operation.as_str().into());
+        set("userInfo", self.call.identity.user_info());
+        set("object", self.object.cloned().unwrap_or(Value::Null));
+        set("oldObject", self.old_object.cloned().unwrap_or(Value::Null));
+        set("dryRun", self.dry_run.into());
+        set("options", self.options.clone());
+        Value::Object(request)
+    }
+}

@@ -1,0 +1,108 @@
+//! What the client wants back: the media type, and the form of the object.
+
+use http::{HeaderMap, header};
+
+use crate::status::Refusal;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Form {
+    #[default]
+    Whole,
+    /// With the version of `meta.k8s.io`.
+    Table(&'static str),
+    Metadata(&'static str),
+}
+
+/// What was understood of an `Accept` header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Accepted {
+    Json(Form),
+    Yaml(Form),
+    /// None of its clauses can be served.
+    Nothing,
+}
+
+impl Default for Accepted {
+    fn default() -> Self {
+        Self::Json(Form::Whole)
+    }
+}
+
+const TYPES: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+
+impl Accepted {
+    /// Without a header, JSON.
+    pub(super) fn parse(headers: &HeaderMap) -> Self {
+        let text = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if text.trim().is_empty() {
+            return Self::default();
+        }
+        let mut clauses: Vec<(f32, Clause)> = text.split(',').map(clause).collect();
+        clauses.sort_by(|one, other| other.0.total_cmp(&one.0));
+        clauses.into_iter().find_map(|(_, clause)| clause.accepted()).unwrap_or(Self::Nothing)
+    }
+
+    pub(super) fn form(&self) -> Form {
+        match self {
+            Self::Json(form) | Self::Yaml(form) => *form,
+            Self::Nothing => Form::Whole,
+        }
+    }
+
+    /// # Errors
+    /// 406 when nothing that is served is wanted.
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        if *self == Self::Nothing { Err(Refusal::not_acceptable(&TYPES)) } else { Ok(()) }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Clause {
+    media_type: String,
+    as_kind: String,
+    version: String,
+    group: String,
+}
+
+fn clause(text: &str) -> (f32, Clause) {
+    let mut parts = text.split(';').map(str::trim);
+    let mut quality = 1.0;
+    let mut clause = Clause { media_type: parts.next().unwrap_or_default().to_lowercase(), ..Clause::default() };
+    for parameter in parts {
+        match parameter.split_once('=') {
+            Some(("q", value)) => quality = value.parse().unwrap_or(1.0),
+            Some(("as", value)) => value.clone_into(&mut clause.as_kind),
+            Some(("v", value)) => value.clone_into(&mut clause.version),
+            Some(("g", value)) => value.clone_into(&mut clause.group),
+            _ => {}
+        }
+    }
+    (quality, clause)
+}
+
+impl Clause {
+    fn accepted(&self) -> Option<Accepted> {
+        let form = self.form()?;
+        match self.media_type.as_str() {
+            "application/json" | "*/*" | "application/*" => Some(Accepted::Json(form)),
+            "application/yaml" => Some(Accepted::Yaml(form)),
+            _ => None,
+        }
+    }
+
+    fn form(&self) -> Option<Form> {
+        let version = match self.version.as_str() {
+            "v1" => Some("v1"),
+            "v1beta1" => Some("v1beta1"),
+            _ => None,
+        };
+        match (self.as_kind.as_str(), self.group.as_str(), version) {
+            ("", _, _) => Some(Form::Whole),
+            ("Table", "meta.k8s.io", Some(version)) => Some(Form::Table(version)),
+            ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", Some(version)) => {
+                Some(Form::Metadata(version))
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Reading request bodies: bounded, and in one of the formats that are understood.
+
+use axum::body::Body as HttpBody;
+use bytes::Bytes;
+use http::{HeaderMap, header};
+use http_body_util::{BodyExt as _, Limited};
+
+use crate::codec::{Body, Format};
+use crate::registry::PatchFormat;
+use crate::resources::ResourceInfo;
+use crate::status::Refusal;
+
+/// As upstream: what etcd would take, twice over.
+const LIMIT: usize = 3 << 20;
+
+/// # Errors
+/// 413 for more than the limit, 400 when the client gives up.
+pub(super) async fn read(body: HttpBody) -> Result<Bytes, Refusal> {
+    match Limited::new(body, LIMIT).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::too_large(LIMIT)),
+        Err(error) => Err(Refusal::bad_request(format!("the body cannot be read: {error}"))),
+    }
+}
+
+/// # Errors
+/// 415 for a media type that objects of `info` are not read from.
+pub(super) fn format(info: &ResourceInfo, headers: &HeaderMap) -> Result<Format, Refusal> {
+    match media_type(headers).as_deref() {
+        None | Some("application/json" | "*/*") => Ok(Format::Json),
+        Some("application/yaml") => Ok(Format::Yaml),
+        Some("application/vnd.kubernetes.protobuf") if info.builtin => Ok(Format::Protobuf),
+        Some(_) => {
+            let all = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+            Err(Refusal::unsupported_media_type(&all))
+        }
+    }
+}
+
+pub(super) async fn object(info: &ResourceInfo, headers: &HeaderMap, body: HttpBody) -> Result<Body, Refusal> {
+    let format = format(info, headers)?;
+    Ok(Body { format, bytes: read(body).await? })
+}
+
+/// # Errors
+/// 415 for a media type that is no patch, or none for this resource.
+pub(super) fn patch_format(info: &ResourceInfo, headers: &HeaderMap) -> Result<PatchFormat, Refusal> {
+    match (media_type(headers).as_deref(), info.builtin) {
+        (Some("application/json-patch+json"), _) => Ok(PatchFormat::Json),
+        (Some("application/merge-patch+json"), _) => Ok(PatchFormat::Merge),
+        (Some("application/strategic-merge-patch+json"), true) => Ok(PatchFormat::Strategic),
+        (Some("application/apply-patch+yaml"), _) => Err(Refusal::unsupported_because(
+            "server-side apply (application/apply-patch+yaml) is not supported by this server yet; use a merge patch",
+        )),
+        (_, true) => Err(Refusal::unmatched_media_type()),
+        (_, false) => Err(Refusal::unsupported_media_type(&[
+            "application/json-patch+json",
+            "application/merge-patch+json",
+            "application/apply-patch+yaml",
+        ])),
+    }
+}
+
+/// The media type without parameters; None when there is no header.
+fn media_type(headers: &HeaderMap) -> Option<String> {
+    let text = headers.get(header::CONTENT_TYPE)?.to_str().ok()?;
+    let media_type = text.split(';').next().unwrap_or_default().trim().to_lowercase();
+    (!media_type.is_empty()).then_some(media_type)
+}

@@ -1,0 +1,323 @@
+//! Requests to resources: which verb, which row, which form of the answer.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderValue, Method, header};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::accept::{Accepted, Form};
+use super::path::Place;
+use super::{Failure, Incoming, body, respond, reviews, stream};
+use crate::codec;
+use crate::registry::options::{FieldValidation, WriteOptions};
+use crate::registry::{Answer, Call, DeleteOptions, ListOptions, Query, Warnings, names};
+use crate::resources::{ResourceInfo, Scope, Subresource};
+use crate::server::Server;
+use crate::status::Refusal;
+use crate::table;
+
+/// A request to a resource that is served.
+struct Asked<'a> {
+    server: &'a Server,
+    call: Call,
+    name: Option<String>,
+    query: Query,
+    accepted: &'a Accepted,
+    incoming: Incoming,
+    legacy_watch: bool,
+}
+
+pub(super) async fn answer(
+    server: &Server,
+    place: Place,
+    incoming: Incoming,
+    accepted: &Accepted,
+) -> Result<Response, Failure> {
+    let served = server.registry().served();
+    let Some(info) = served.table.find(&place.group, &place.version, &place.plural) else {
+        let known = served.table.rows().iter().any(|row| {
+            row.builtin && row.group == place.group && row.version == place.version
+        });
+        return Err(if known || place.group.is_empty() { Refusal::unknown_path().into() } else { Failure::NoSuchPage });
+    };
+    let custom = served.custom_version(info);
+    if custom.is_none() && !info.builtin {
+        return Err(Failure::NoSuchPage);
+    }
+    let subresource = scope_and_subresource(info, &place)?;
+    let query = Query::parse(&incoming.query);
+    let warnings = Warnings::default();
+    if let Some(text) = custom.as_ref().and_then(|custom| custom.deprecation.as_ref()) {
+        warnings.add(text.as_str());
+    }
+    let call = Call {
+        info: Arc::clone(info),
+        custom,
+        namespace: place.namespace.unwrap_or_default(),
+        subresource,
+        identity: incoming.identity.clone(),
+        warnings: warnings.clone(),
+    };
+    let asked =
+        Asked { server, call, name: place.name, query, accepted, incoming, legacy_watch: place.watch };
+    let outcome = asked.answer().await;
+    let mut response = match outcome {
+        Ok(response) => response,
+        Err(Failure::Refused(refusal)) => respond::refusal(&refusal, accepted),
+        Err(Failure::NoSuchPage) => respond::page_not_found(),
+    };
+    respond::warn(&mut response, &warnings.take());
+    Ok(response)
+}
+
+/// Whether the path has the shape that the row's scope asks for; the subresource that it names.
+fn scope_and_subresource(info: &ResourceInfo, place: &Place) -> Result<Option<Subresource>, Failure> {
+    let missing = || if info.builtin { Refusal::unknown_path().into() } else { Failure::NoSuchPage };
+    let across = place.namespace.is_none() && place.name.is_none();
+    match info.scope {
+        Scope::Cluster if place.namespace.is_some() => return Err(missing()),
+        Scope::Namespaced if place.namespace.is_none() && !across => return Err(missing()),
+        Scope::Cluster | Scope::Namespaced => {}
+    }
+    let Some(subresource) = &place.subresource else { return Ok(None) };
+    let found = match subresource.as_str() {
+        "status" => Some(Subresource::Status),
+        "scale" => Some(Subresource::Scale),
+        "log" => Some(Subresource::Log),
+        "finalize" => Some(Subresource::Finalize),
+        _ => None,
+    };
+    match found.filter(|subresource| info.serves(*subresource)) {
+        Some(_) if place.deeper && info.builtin => Err(Refusal::unknown_path().into()),
+        Some(subresource) => Ok(Some(subresource)),
+        None if info.builtin => Err(Refusal::unknown_path().into()),
+        None => Err(Refusal::not_found(info, place.name.as_deref().unwrap_or_default()).into()),
+    }
+}
+
+impl Asked<'_> {
+    async fn answer(self) -> Result<Response, Failure> {
+        let info = &self.call.info;
+        if info.storage_key.is_empty() {
+            return reviews::answer(self.server, &self.call, self.incoming, self.accepted).await;
+        }
+        if let Some(name) = &self.name
+            && let [problem, ..] = names::path_segment_problems(name).as_slice()
+        {
+            let why = format!("Name parameter invalid: \"{name}\": {problem}");
+            return Err(Refusal::bad_request(why).into());
+        }
+        let across = info.scope == Scope::Namespaced && self.call.namespace.is_empty();
+        match (self.incoming.method.clone(), self.name.is_some()) {
+            (Method::GET, _) => self.read().await,
+            (Method::HEAD, _) if !info.builtin => self.read().await,
+            (Method::POST, false) if !across => self.create().await,
+            (Method::POST, true) if !info.builtin && self.call.subresource.is_none() => self.create().await,
+            (Method::PUT, true) => self.update().await,
+            (Method::PATCH, true) => self.patch().await,
+            (Method::DELETE, true) if self.call.subresource.is_none() => self.delete().await,
+            (Method::DELETE, false) if !across && self.collection_deletable() => self.delete().await,
+            (Method::PUT | Method::PATCH, false) if !info.builtin && !across => {
+                Err(Refusal::bad_request("name must be provided").into())
+            }
+            _ => Err(self.not_allowed(across)),
+        }
+    }
+
+    fn collection_deletable(&self) -> bool {
+        self.call.info.verbs.iter().any(|verb| verb == "deletecollection")
+    }
+
+    fn not_allowed(&self, across: bool) -> Failure {
+        let info = &self.call.info;
+        if info.builtin {
+            return Refusal::method_not_allowed().into();
+        }
+        if across && matches!(self.incoming.method, Method::POST | Method::DELETE | Method::PUT | Method::PATCH) {
+            return Failure::NoSuchPage;
+        }
+        let verb = match self.incoming.method {
+            Method::POST => "create",
+            Method::DELETE => "delete",
+            Method::PUT => "update",
+            Method::PATCH => "patch",
+            _ => "",
+        };
+        Refusal::verb_not_supported(info, verb).into()
+    }
+
+    async fn read(self) -> Result<Response, Failure> {
+        let registry = self.server.registry();
+        match (&self.name, self.call.subresource) {
+            (Some(name), Some(Subresource::Log)) => {
+                registry.get(&self.call, name)?;
+                let log = registry.log(&self.call.namespace, name);
+                let mut response = Response::new(Body::from(log));
+                response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+                Ok(response)
+            }
+            (Some(name), _) if !self.legacy_watch => {
+                self.accepted.check()?;
+                let object = registry.get(&self.call, name)?;
+                Ok(self.show(200, &object))
+            }
+            _ if self.legacy_watch || ListOptions::wants_watch(&self.query) => self.watch(),
+            _ => {
+                self.accepted.check()?;
+                let options = ListOptions::parse(&self.query, false)?;
+                let list = registry.list(&self.call, &options)?.into_value(&self.call.info);
+                Ok(self.show(200, &list))
+            }
+        }
+    }
+
+    fn watch(self) -> Result<Response, Failure> {
+        self.accepted.check()?;
+        if let Accepted::Yaml(_) = self.accepted {
+            let types = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+            return Err(Refusal::not_acceptable(&types).into());
+        }
+        let mut options = ListOptions::parse(&self.query, true)?;
+        if let Some(name) = &self.name {
+            options.field_selector = format!("metadata.name={name}");
+        }
+        let watching = self.server.registry().watch(&self.call, &options)?;
+        let presentation = stream::Presentation {
+            info: Arc::clone(&self.call.info),
+            form: self.accepted.form(),
+            include: include(&self.query),
+        };
+        Ok(stream::respond(watching, &options, presentation))
+    }
+
+    async fn create(self) -> Result<Response, Failure> {
+        self.accepted.check()?;
+        let options = self.write_options("CreateOptions")?;
+        let Self { server, call, query, accepted, incoming, .. } = self;
+        let object = received(&call, &options, &incoming.headers, incoming.body).await?;
+        let answer = server.registry().create(&call, object, &options).await?;
+        Ok(shown(&call, &query, accepted, &answer))
+    }
+
+    async fn update(self) -> Result<Response, Failure> {
+        self.accepted.check()?;
+        let options = self.write_options("UpdateOptions")?;
+        let Self { server, call, query, accepted, incoming, name, .. } = self;
+        let name = name.unwrap_or_default();
+        let object = received(&call, &options, &incoming.headers, incoming.body).await?;
+        let answer = server.registry().update(&call, &name, object, &options).await?;
+        Ok(shown(&call, &query, accepted, &answer))
+    }
+
+    async fn patch(self) -> Result<Response, Failure> {
+        self.accepted.check()?;
+        let format = body::patch_format(&self.call.info, &self.incoming.headers)?;
+        let options = self.write_options("PatchOptions")?;
+        let Self { server, call, query, accepted, incoming, name, .. } = self;
+        let bytes = body::read(incoming.body).await?;
+        let name = name.unwrap_or_default();
+        let answer = server.registry().patch(&call, &name, format, &bytes, &options).await?;
+        Ok(shown(&call, &query, accepted, &answer))
+    }
+
+    async fn delete(self) -> Result<Response, Failure> {
+        self.accepted.check()?;
+        let Self { server, call, query, accepted, incoming, name, .. } = self;
+        let body = body::object(&call.info, &incoming.headers, incoming.body).await?;
+        let document = if body.bytes.is_empty() {
+            None
+        } else {
+            Some(codec::parse(&body).map_err(Refusal::bad_request)?.value)
+        };
+        let options = DeleteOptions::parse(&query, document)?;
+        let registry = server.registry();
+        let answer = match name {
+            Some(name) => registry.delete(&call, &name, &options).await?,
+            None => {
+                let list = ListOptions::parse(&query, false)?;
+                registry.delete_collection(&call, &list, &options).await?
+            }
+        };
+        Ok(shown(&call, &query, accepted, &answer))
+    }
+
+    fn write_options(&self, kind: &'static str) -> Result<WriteOptions, Refusal> {
+        WriteOptions::parse(kind, &self.query)
+    }
+
+    fn show(&self, code: u16, object: &Value) -> Response {
+        let form = presented(&self.call.info, &self.query, self.accepted, object);
+        respond::document(code, form.as_ref().unwrap_or(object), self.accepted)
+    }
+}
+
+/// Reads the body as an object, and objects to what the schema does not know as the client wishes.
+async fn received(
+    call: &Call,
+    options: &WriteOptions,
+    headers: &http::HeaderMap,
+    body: Body,
+) -> Result<Value, Refusal> {
+    let body = body::object(&call.info, headers, body).await?;
+    let received = match (call.subresource, &call.custom) {
+        (Some(Subresource::Scale), Some(_)) => codec::receive_scale(&body)?,
+        _ => codec::receive(&call.info, call.custom.as_deref(), &body)?,
+    };
+    match options.field_validation {
+        FieldValidation::Strict if !received.strict.is_empty() => Err(codec::strict_refusal(&call.info, &body, &received)),
+        FieldValidation::Warn => {
+            received.strict.into_iter().for_each(|text| call.warnings.add(text));
+            Ok(received.object)
+        }
+        FieldValidation::Strict | FieldValidation::Ignore => Ok(received.object),
+    }
+}
+
+fn shown(call: &Call, query: &Query, accepted: &Accepted, answer: &Answer) -> Response {
+    let form = presented(&call.info, query, accepted, &answer.object);
+    respond::document(answer.code, form.as_ref().unwrap_or(&answer.object), accepted)
+}
+
+/// The object or list as a Table or as metadata, when that was asked for. A Status is always shown whole.
+fn presented(info: &ResourceInfo, query: &Query, accepted: &Accepted, object: &Value) -> Option<Value> {
+    if object.get("kind").and_then(Value::as_str) == Some("Status") && object.get("apiVersion") == Some(&"v1".into()) {
+        return None;
+    }
+    match accepted.form() {
+        Form::Whole => None,
+        Form::Metadata(version) => Some(metadata_only(object, version)),
+        Form::Table(version) => {
+            let options =
+                table::Options { include: include(query), version, headers: true, now: Timestamp::now() };
+            Some(table::render(info, object, &options))
+        }
+    }
+}
+
+fn metadata_only(object: &Value, version: &str) -> Value {
+    let Some(items) = object.get("items").and_then(Value::as_array) else {
+        return table::partial_metadata(object, version);
+    };
+    let mut meta = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
+    if meta.get("continue").and_then(Value::as_str) == Some("") {
+        crate::object::set_field(&mut meta, "continue", None);
+    }
+    let items: Vec<Value> = items.iter().map(|item| table::partial_metadata(item, version)).collect();
+    // Upstream never allocates the list that has nothing to hold.
+    let items = if items.is_empty() { Value::Null } else { Value::Array(items) };
+    json!({
+        "kind": "PartialObjectMetadataList", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": meta,
+        "items": items
+    })
+}
+
+fn include(query: &Query) -> table::Include {
+    match query.get("includeObject") {
+        Some("Object") => table::Include::Object,
+        Some("None") => table::Include::None,
+        _ => table::Include::Metadata,
+    }
+}

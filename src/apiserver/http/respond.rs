@@ -1,0 +1,83 @@
+//! Answers: JSON documents with their headers, Status refusals, plain pages.
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use serde_json::Value;
+
+use super::accept::Accepted;
+use crate::status::Refusal;
+
+const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, private");
+const NO_SNIFF: (HeaderName, HeaderValue) = (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+
+pub(super) fn json(code: u16, document: &Value) -> Response {
+    let mut response = Response::new(Body::from(document.to_string()));
+    *response.status_mut() = status(code);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, NO_CACHE);
+    response
+}
+
+/// In the media type that the client asked for.
+pub(super) fn document(code: u16, document: &Value, accepted: &Accepted) -> Response {
+    match accepted {
+        Accepted::Json(_) | Accepted::Nothing => json(code, document),
+        Accepted::Yaml(_) => {
+            let mut response = json(code, document);
+            *response.body_mut() = Body::from(crate::codec::to_yaml(document));
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/yaml"));
+            response
+        }
+    }
+}
+
+pub(super) fn refusal(refusal: &Refusal, accepted: &Accepted) -> Response {
+    let mut response = document(refusal.code(), &refusal.to_value(), accepted);
+    if refusal.code() == 429 {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+/// Go's page for a path that nothing serves.
+pub(super) fn page_not_found() -> Response {
+    text(404, "404 page not found\n")
+}
+
+pub(super) fn text(code: u16, body: impl Into<String>) -> Response {
+    let mut response = Response::new(Body::from(body.into()));
+    *response.status_mut() = status(code);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, NO_CACHE);
+    headers.insert(NO_SNIFF.0, NO_SNIFF.1);
+    response
+}
+
+pub(super) fn finished(response: http::Response<Bytes>) -> Response {
+    response.map(Body::from)
+}
+
+/// Adds a `Warning` header for each text.
+pub(super) fn warn(response: &mut Response, texts: &[String]) {
+    for text in texts {
+        let quoted: String = text
+            .chars()
+            .flat_map(|c| match c {
+                '"' | '\\' => vec!['\\', c],
+                c if c.is_control() => Vec::new(),
+                c => vec![c],
+            })
+            .collect();
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+}
+
+fn status(code: u16) -> StatusCode {
+    StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}

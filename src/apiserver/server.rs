@@ -1,0 +1,196 @@
+//! The server as a value: a registry over a store, and the ways to reach it.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use crate::admission::{Admission, Resolver};
+use crate::http as face;
+use crate::identity::Identity;
+use crate::object;
+use crate::openapi::OpenApi;
+use crate::registry::{Call, Registry, Warnings, WriteOptions};
+use crate::registry::options::FieldValidation;
+use crate::status::Refusal;
+use crate::store::Store;
+
+/// Namespaces that every cluster has.
+const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/// An API server. Clones share everything.
+#[derive(Clone, Debug)]
+pub struct Server {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    registry: Registry,
+    openapi: OpenApi,
+    tokens: HashMap<String, Identity>,
+    /// Parts of the process that report their own readiness, by name.
+    parts: RwLock<Vec<(String, bool)>>,
+}
+
+/// What a server is built from.
+#[derive(Debug, Default)]
+pub struct ServerBuilder {
+    store: Option<Store>,
+    tokens: HashMap<String, Identity>,
+    resolver: Option<Arc<dyn Resolver>>,
+}
+
+impl ServerBuilder {
+    /// Where objects are kept; in memory by default.
+    #[must_use]
+    pub fn store(mut self, store: Store) -> Self {
+        self.store = Some(store);
+        self
+    }
+
+    /// Lets requests with this bearer token act as `identity`.
+    #[must_use]
+    pub fn token(mut self, token: impl Into<String>, identity: Identity) -> Self {
+        self.tokens.insert(token.into(), identity);
+        self
+    }
+
+    /// How webhooks are reached that name a Service instead of a URL.
+    #[must_use]
+    pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
+        self.resolver = Some(resolver);
+        self
+    }
+
+    /// Makes the server, and the namespaces that every cluster has.
+    ///
+    /// # Errors
+    /// When the store does not take the namespaces.
+    pub async fn build(self) -> Result<Server, Refusal> {
+        let store = self.store.unwrap_or_else(Store::in_memory);
+        let registry = Registry::new(store, Admission::new(self.resolver));
+        registry.serve_definitions();
+        let inner = Inner { registry, openapi: OpenApi::default(), tokens: self.tokens, parts: RwLock::default() };
+        let server = Server { inner: Arc::new(inner) };
+        server.create_namespaces().await?;
+        // History begins here: nobody can have seen anything before.
+        let store = &server.inner.registry.store;
+        store.compact(store.revision());
+        Ok(server)
+    }
+}
+
+impl Server {
+    #[must_use]
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::default()
+    }
+
+    /// The server as a service, to be called in process or behind any transport. Requests act as the [`Identity`] in
+    /// their extensions, as that of their bearer token, and without either as an administrator.
+    #[must_use]
+    pub fn router(&self) -> axum::Router {
+        face::router(self.clone())
+    }
+
+    /// Serves HTTPS until `shutdown` is ready. Client certificates are asked for and verified as `tls` says; a client
+    /// without one is anonymous.
+    ///
+    /// # Errors
+    /// When the listener breaks.
+    pub async fn serve(
+        &self,
+        listener: TcpListener,
+        tls: rustls::ServerConfig,
+        shutdown: impl Future<Output = ()> + Send,
+    ) -> std::io::Result<()> {
+        face::serve::serve(self.router(), listener, tls, shutdown).await
+    }
+
+    /// The garbage collector and the end of namespaces: to be run beside the server for as long as it serves. Never
+    /// returns.
+    pub async fn housekeeping(&self) {
+        self.inner.registry.collect().await;
+    }
+
+    /// Lets a part of the process speak in `/readyz` under its name.
+    pub fn set_ready(&self, part: &str, ready: bool) {
+        let mut parts = self.inner.parts.write().unwrap_or_else(PoisonError::into_inner);
+        match parts.iter_mut().find(|(name, _)| name == part) {
+            Some((_, state)) => *state = ready,
+            None => parts.push((part.to_owned(), ready)),
+        }
+    }
+
+    /// What `kubectl logs` shows of a pod.
+    pub fn set_pod_log(&self, namespace: &str, pod: &str, text: String) {
+        self.inner.registry.set_log(namespace, pod, text);
+    }
+
+    #[must_use]
+    pub fn registry(&self) -> &Registry {
+        &self.inner.registry
+    }
+
+    pub(crate) fn openapi(&self) -> &OpenApi {
+        &self.inner.openapi
+    }
+
+    pub(crate) fn identity_of(&self, token: &str) -> Option<Identity> {
+        self.inner.tokens.get(token).cloned()
+    }
+
+    /// Parts of a health probe, and whether each is well.
+    pub(crate) fn health(&self, with_parts: bool) -> Vec<(String, bool)> {
+        let mut all = vec![("ping".to_owned(), true), ("log".to_owned(), true), ("etcd".to_owned(), true)];
+        if with_parts {
+            all.extend(self.inner.parts.read().unwrap_or_else(PoisonError::into_inner).iter().cloned());
+        }
+        all
+    }
+
+    /// The `/version` document.
+    #[expect(clippy::unused_self, reason = "what a server answers is asked of the server")]
+    pub(crate) fn version(&self) -> Value {
+        json!({
+            "major": "1", "minor": "36", "emulationMajor": "1", "emulationMinor": "36",
+            "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
+            "gitVersion": "v1.36.2+admit", "gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z",
+            "goVersion": "", "compiler": "rustc",
+            "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH)
+        })
+    }
+
+    async fn create_namespaces(&self) -> Result<(), Refusal> {
+        let registry = &self.inner.registry;
+        let served = registry.served();
+        let Some(info) = served.table.find("", "v1", "namespaces") else { return Ok(()) };
+        let call = Call {
+            info: Arc::clone(info),
+            custom: None,
+            namespace: String::new(),
+            subresource: None,
+            identity: Identity::admin(),
+            warnings: Warnings::default(),
+        };
+        let options = WriteOptions {
+            kind: "CreateOptions",
+            dry_run: false,
+            field_manager: String::new(),
+            field_validation: FieldValidation::Ignore,
+            field_validation_text: String::new(),
+        };
+        for name in NAMESPACES {
+            let mut namespace = json!({"apiVersion": "v1", "kind": "Namespace"});
+            object::set_meta(&mut namespace, "name", Some(name.into()));
+            match registry.create(&call, namespace, &options).await {
+                Err(refusal) if refusal.reason() != "AlreadyExists" => return Err(refusal),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
