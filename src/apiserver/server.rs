@@ -12,8 +12,8 @@ use crate::http as face;
 use crate::identity::Identity;
 use crate::object;
 use crate::openapi::OpenApi;
-use crate::registry::{Call, Registry, Warnings, WriteOptions};
 use crate::registry::options::FieldValidation;
+use crate::registry::{Call, Registry, Warnings, WriteOptions};
 use crate::status::Refusal;
 use crate::store::Store;
 
@@ -73,7 +73,8 @@ impl ServerBuilder {
         let store = self.store.unwrap_or_else(Store::in_memory);
         let registry = Registry::new(store, Admission::new(self.resolver));
         registry.serve_definitions();
-        let inner = Inner { registry, openapi: OpenApi::default(), tokens: self.tokens, parts: RwLock::default() };
+        let inner =
+            Inner { registry, openapi: OpenApi::default(), tokens: self.tokens, parts: RwLock::default() };
         let server = Server { inner: Arc::new(inner) };
         server.create_namespaces().await?;
         // History begins here: nobody can have seen anything before.

@@ -1,5 +1,6 @@
 //! Tests of the admit-apiserver package; one program, a module per subject.
 
 mod corpus;
+mod http_corpus;
 mod openapi;
 mod protobuf;

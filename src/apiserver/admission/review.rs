@@ -38,7 +38,13 @@ pub struct Review<'a> {
 }
 
 impl<'a> Review<'a> {
-    pub(crate) fn create(call: &'a Call, name: &'a str, object: &'a Value, dry_run: bool, options: Value) -> Self {
+    pub(crate) fn create(
+        call: &'a Call,
+        name: &'a str,
+        object: &'a Value,
+        dry_run: bool,
+        options: Value,
+    ) -> Self {
         let operation = Operation::Create;
         Self { call, operation, name, object: Some(object), old_object: None, dry_run, options }
     }

@@ -43,9 +43,8 @@ pub struct Received {
 /// The parser's text, with `json parse error: ` before it where Kubernetes has that.
 pub fn parse(body: &Body) -> Result<Document, String> {
     match body.format {
-        Format::Json => {
-            json::parse(&body.bytes).map_err(|error| format!("couldn't get version/kind; json parse error: {error}"))
-        }
+        Format::Json => json::parse(&body.bytes)
+            .map_err(|error| format!("couldn't get version/kind; json parse error: {error}")),
         Format::Yaml => yaml::parse(&body.bytes),
         Format::Protobuf => {
             let value = protobuf::decode(tables(), &body.bytes).map_err(|error| error.to_string())?;
@@ -85,7 +84,11 @@ pub fn strict_refusal(info: &ResourceInfo, body: &Body, received: &Received) -> 
 ///
 /// # Errors
 /// 400 in Kubernetes' words.
-pub fn receive(info: &ResourceInfo, custom: Option<&CustomVersion>, body: &Body) -> Result<Received, Refusal> {
+pub fn receive(
+    info: &ResourceInfo,
+    custom: Option<&CustomVersion>,
+    body: &Body,
+) -> Result<Received, Refusal> {
     let unrecognized = |error: &str| {
         let sample = summary(&body.bytes);
         Refusal::bad_request(format!(
@@ -129,7 +132,11 @@ pub fn recheck(
     canonical(info, custom, value)
 }
 
-fn canonical(info: &ResourceInfo, custom: Option<&CustomVersion>, mut value: Value) -> Result<Received, String> {
+fn canonical(
+    info: &ResourceInfo,
+    custom: Option<&CustomVersion>,
+    mut value: Value,
+) -> Result<Received, String> {
     object::set_field(&mut value, "kind", Some(info.kind.as_str().into()));
     object::set_field(&mut value, "apiVersion", Some(info.api_version().into()));
     match (tables().kind(&info.group, &info.version, &info.kind), custom) {
@@ -157,7 +164,10 @@ fn custom_object(info: &ResourceInfo, custom: &CustomVersion, mut value: Value) 
             error
                 .to_string()
                 .replace("struct field ObjectMeta.", "struct field ObjectMeta.metadata.")
-                .replace("value of type v1.ObjectMeta", &format!("struct field {}.metadata of type v1.ObjectMeta", info.kind))
+                .replace(
+                    "value of type v1.ObjectMeta",
+                    &format!("struct field {}.metadata of type v1.ObjectMeta", info.kind),
+                )
         })?;
         unknown.extend(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")));
         object::set_field(&mut value, "metadata", Some(decoded.value));
@@ -200,7 +210,9 @@ fn wrong_kind(
     } else {
         "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:52"
     };
-    unhandled(format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\""))
+    unhandled(format!(
+        "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\""
+    ))
 }
 
 fn text(value: &Value, field: &str) -> Option<String> {

@@ -215,7 +215,8 @@ impl Parser<'_> {
             }
             self.some_digits("in exponent of numeric literal")?;
         }
-        let text = std::str::from_utf8(self.bytes.get(start..self.at).unwrap_or_default()).unwrap_or_default();
+        let text =
+            std::str::from_utf8(self.bytes.get(start..self.at).unwrap_or_default()).unwrap_or_default();
         parsed_number(text, whole)
     }
 

@@ -67,7 +67,8 @@ struct Clause {
 fn clause(text: &str) -> (f32, Clause) {
     let mut parts = text.split(';').map(str::trim);
     let mut quality = 1.0;
-    let mut clause = Clause { media_type: parts.next().unwrap_or_default().to_lowercase(), ..Clause::default() };
+    let mut clause =
+        Clause { media_type: parts.next().unwrap_or_default().to_lowercase(), ..Clause::default() };
     for parameter in parts {
         match parameter.split_once('=') {
             Some(("q", value)) => quality = value.parse().unwrap_or(1.0),

@@ -37,7 +37,11 @@ pub(super) fn format(info: &ResourceInfo, headers: &HeaderMap) -> Result<Format,
     }
 }
 
-pub(super) async fn object(info: &ResourceInfo, headers: &HeaderMap, body: HttpBody) -> Result<Body, Refusal> {
+pub(super) async fn object(
+    info: &ResourceInfo,
+    headers: &HeaderMap,
+    body: HttpBody,
+) -> Result<Body, Refusal> {
     let format = format(info, headers)?;
     Ok(Body { format, bytes: read(body).await? })
 }

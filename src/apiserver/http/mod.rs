@@ -120,5 +120,9 @@ fn authorize(incoming: &Incoming) -> Result<(), Refusal> {
     }
     let user = &incoming.identity.username;
     let verb = incoming.method.as_str().to_lowercase();
-    Err(Refusal::denied(403, "Forbidden", format!("forbidden: User \"{user}\" cannot {verb} path \"{path}\"")))
+    Err(Refusal::denied(
+        403,
+        "Forbidden",
+        format!("forbidden: User \"{user}\" cannot {verb} path \"{path}\""),
+    ))
 }

@@ -54,9 +54,10 @@ fn discovered(found: Option<http::Response<bytes::Bytes>>, accepted: &Accepted) 
 
 fn index(server: &Server) -> Response {
     let served = server.registry().served();
-    let mut paths: Vec<String> = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut paths: Vec<String> =
+        ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
+            .map(str::to_owned)
+            .to_vec();
     for row in served.table.rows().iter().filter(|row| !row.group.is_empty()) {
         paths.push(format!("/apis/{}", row.group));
         paths.push(format!("/apis/{}/{}", row.group, row.version));
@@ -78,7 +79,11 @@ fn health(server: &Server, path: &str, query: &Query) -> Option<Response> {
     let parts = server.health(probe == "readyz");
     if let Some(part) = part {
         let (_, ok) = parts.iter().find(|(name, _)| name == part)?;
-        return Some(if *ok { respond::text(200, "ok") } else { respond::text(500, "internal server error: not ready\n") });
+        return Some(if *ok {
+            respond::text(200, "ok")
+        } else {
+            respond::text(500, "internal server error: not ready\n")
+        });
     }
     let excluded = query.get("exclude").unwrap_or_default();
     let failed = parts.iter().any(|(name, ok)| !ok && name != excluded);

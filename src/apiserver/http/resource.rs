@@ -38,10 +38,16 @@ pub(super) async fn answer(
 ) -> Result<Response, Failure> {
     let served = server.registry().served();
     let Some(info) = served.table.find(&place.group, &place.version, &place.plural) else {
-        let known = served.table.rows().iter().any(|row| {
-            row.builtin && row.group == place.group && row.version == place.version
+        let known = served
+            .table
+            .rows()
+            .iter()
+            .any(|row| row.builtin && row.group == place.group && row.version == place.version);
+        return Err(if known || place.group.is_empty() {
+            Refusal::unknown_path().into()
+        } else {
+            Failure::NoSuchPage
         });
-        return Err(if known || place.group.is_empty() { Refusal::unknown_path().into() } else { Failure::NoSuchPage });
     };
     let custom = served.custom_version(info);
     if custom.is_none() && !info.builtin {
@@ -136,7 +142,9 @@ impl Asked<'_> {
         if info.builtin {
             return Refusal::method_not_allowed().into();
         }
-        if across && matches!(self.incoming.method, Method::POST | Method::DELETE | Method::PUT | Method::PATCH) {
+        if across
+            && matches!(self.incoming.method, Method::POST | Method::DELETE | Method::PUT | Method::PATCH)
+        {
             return Failure::NoSuchPage;
         }
         let verb = match self.incoming.method {
@@ -267,7 +275,9 @@ async fn received(
         _ => codec::receive(&call.info, call.custom.as_deref(), &body)?,
     };
     match options.field_validation {
-        FieldValidation::Strict if !received.strict.is_empty() => Err(codec::strict_refusal(&call.info, &body, &received)),
+        FieldValidation::Strict if !received.strict.is_empty() => {
+            Err(codec::strict_refusal(&call.info, &body, &received))
+        }
         FieldValidation::Warn => {
             received.strict.into_iter().for_each(|text| call.warnings.add(text));
             Ok(received.object)
@@ -283,7 +293,9 @@ fn shown(call: &Call, query: &Query, accepted: &Accepted, answer: &Answer) -> Re
 
 /// The object or list as a Table or as metadata, when that was asked for. A Status is always shown whole.
 fn presented(info: &ResourceInfo, query: &Query, accepted: &Accepted, object: &Value) -> Option<Value> {
-    if object.get("kind").and_then(Value::as_str) == Some("Status") && object.get("apiVersion") == Some(&"v1".into()) {
+    if object.get("kind").and_then(Value::as_str) == Some("Status")
+        && object.get("apiVersion") == Some(&"v1".into())
+    {
         return None;
     }
     match accepted.form() {

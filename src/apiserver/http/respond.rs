@@ -10,7 +10,8 @@ use super::accept::Accepted;
 use crate::status::Refusal;
 
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, private");
-const NO_SNIFF: (HeaderName, HeaderValue) = (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+const NO_SNIFF: (HeaderName, HeaderValue) =
+    (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 
 pub(super) fn json(code: u16, document: &Value) -> Response {
     let mut response = Response::new(Body::from(document.to_string()));

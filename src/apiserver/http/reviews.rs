@@ -105,8 +105,13 @@ fn access_review(user: &Identity, review: &Value) -> Result<Value, Refusal> {
 fn subject(call: &Call, review: &Value) -> Result<Identity, Refusal> {
     let spec = &review["spec"];
     let user = spec["user"].as_str().unwrap_or_default();
-    let groups: Vec<String> =
-        spec["groups"].as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    let groups: Vec<String> = spec["groups"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect();
     if user.is_empty() && groups.is_empty() {
         return Err(invalid("spec.user", "\"\"", "at least one of user or group must be specified"));
     }

@@ -42,7 +42,8 @@ struct State {
 
 pub(super) fn respond(watching: Watching, options: &ListOptions, presentation: Presentation) -> Response {
     let now = Instant::now();
-    let life = options.timeout_seconds.filter(|seconds| *seconds > 0).map_or_else(default_life, Duration::from_secs);
+    let life =
+        options.timeout_seconds.filter(|seconds| *seconds > 0).map_or_else(default_life, Duration::from_secs);
     let state = State {
         watching,
         presentation,

@@ -166,12 +166,7 @@ impl Registry {
     }
 
     /// A change by the server itself: no admission, no validation.
-    async fn amend(
-        &self,
-        call: &Call,
-        name: &str,
-        change: impl Fn(&mut Value),
-    ) -> Result<(), Refusal> {
+    async fn amend(&self, call: &Call, name: &str, change: impl Fn(&mut Value)) -> Result<(), Refusal> {
         let key = call.key(name);
         let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
         let mut next = (*live.object).clone();
@@ -180,7 +175,10 @@ impl Registry {
             return Ok(());
         }
         if super::kinds::is_finished(&call.info, &next) {
-            self.store.delete(&key, live.revision, next).await.map_err(|_| Refusal::modified(&call.info, name))?;
+            self.store
+                .delete(&key, live.revision, next)
+                .await
+                .map_err(|_| Refusal::modified(&call.info, name))?;
             self.after_delete(call, &live.object).await;
         } else {
             let expect = crate::store::Expect::Revision(live.revision);
@@ -195,9 +193,10 @@ impl Registry {
             custom: self.served().custom_version(info),
             namespace: namespace.to_owned(),
             subresource: None,
-            identity: Identity::new("system:serviceaccount:kube-system:generic-garbage-collector", [
-                crate::identity::MASTERS.to_owned(),
-            ]),
+            identity: Identity::new(
+                "system:serviceaccount:kube-system:generic-garbage-collector",
+                [crate::identity::MASTERS.to_owned()],
+            ),
             warnings: Warnings::default(),
         }
     }

@@ -28,7 +28,8 @@ pub(super) fn prepare_create(definition: &mut Value) {
 }
 
 pub(super) fn prepare_update(definition: &mut Value, old: &Value) {
-    let mut stored = old.pointer("/status/storedVersions").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut stored =
+        old.pointer("/status/storedVersions").and_then(Value::as_array).cloned().unwrap_or_default();
     let version = Value::from(storage_version(definition));
     if !stored.contains(&version) {
         stored.push(version);
@@ -146,14 +147,12 @@ impl Registry {
     /// Deletes the objects of a terminating definition, and it with the last of them.
     async fn end_definition(&self, call: &Call, name: &str) {
         let served = self.served();
-        let Some(kind) = served.table.rows().iter().find(|row| !row.builtin && row.group_resource() == name) else {
+        let Some(kind) = served.table.rows().iter().find(|row| !row.builtin && row.group_resource() == name)
+        else {
             return;
         };
-        let about = Call {
-            custom: served.custom_version(kind),
-            identity: Identity::admin(),
-            ..call.about(kind, "")
-        };
+        let about =
+            Call { custom: served.custom_version(kind), identity: Identity::admin(), ..call.about(kind, "") };
         let (list, options) = (super::ListOptions::default(), super::DeleteOptions::default());
         if let Err(error) = Box::pin(self.delete_collection(&about, &list, &options)).await {
             tracing::warn!(%error, definition = name, "objects of a deleted definition are left");

@@ -20,8 +20,14 @@ impl Registry {
     ///
     /// # Errors
     /// 400 for an object that does not belong to the path, 403, 409 when the name is taken, 422.
-    pub async fn create(&self, call: &Call, object: Value, options: &WriteOptions) -> Result<Answer, Refusal> {
-        let generated = object::name(&object).is_empty() && !object::meta_str(&object, "generateName").is_empty();
+    pub async fn create(
+        &self,
+        call: &Call,
+        object: Value,
+        options: &WriteOptions,
+    ) -> Result<Answer, Refusal> {
+        let generated =
+            object::name(&object).is_empty() && !object::meta_str(&object, "generateName").is_empty();
         let attempts = if generated { NAME_ATTEMPTS } else { 1 };
         let mut refusal = None;
         for _ in 0..attempts {

@@ -45,7 +45,8 @@ impl Registry {
         let key = call.key(name);
         let mut marked = (*live.object).clone();
         let grace = mark(call, &mut marked, options);
-        let kept = !object::finalizers(&marked).is_empty() || grace > 0 || kinds::is_held(&call.info, &marked);
+        let kept =
+            !object::finalizers(&marked).is_empty() || grace > 0 || kinds::is_held(&call.info, &marked);
         let answer = |object: &Value| Answer::ok(views::outgoing(call, object).into_owned());
         if !kept {
             let mut last = marked.clone();

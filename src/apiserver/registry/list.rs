@@ -39,7 +39,10 @@ impl Listing {
         list.insert("kind".to_owned(), info.list_kind.as_str().into());
         list.insert("apiVersion".to_owned(), info.api_version().into());
         let always = !info.builtin;
-        list.insert("metadata".to_owned(), list_meta(self.revision, &self.continue_token, self.remaining, always));
+        list.insert(
+            "metadata".to_owned(),
+            list_meta(self.revision, &self.continue_token, self.remaining, always),
+        );
         list.insert("items".to_owned(), Value::Array(items));
         Value::Object(list)
     }
@@ -99,9 +102,8 @@ impl Registry {
     }
 
     fn listed_revision(&self, options: &ListOptions) -> Result<Option<Revision>, Refusal> {
-        let asked = parse_version(&options.resource_version).map_err(|why| {
-            Refusal::bad_request(format!("invalid resource version: {why}"))
-        })?;
+        let asked = parse_version(&options.resource_version)
+            .map_err(|why| Refusal::bad_request(format!("invalid resource version: {why}")))?;
         let exact = options.version_match == Some(VersionMatch::Exact)
             || (options.version_match.is_none() && options.limit > 0 && asked > 0);
         if exact {
@@ -170,10 +172,7 @@ fn resume(options: &ListOptions) -> Result<Option<Place>, Refusal> {
 }
 
 /// The state of a watch that begins without a revision.
-pub(super) fn everything(
-    registry: &Registry,
-    call: &Call,
-) -> Result<(Revision, Vec<Arc<Value>>), Refusal> {
+pub(super) fn everything(registry: &Registry, call: &Call) -> Result<(Revision, Vec<Arc<Value>>), Refusal> {
     let namespace = Some(call.namespace.as_str()).filter(|namespace| !namespace.is_empty());
     let range = Range { namespace, ..Range::default() };
     let page = registry

@@ -98,7 +98,8 @@ fn sorted<'v>(object: &'v Value, field: &str) -> Vec<(&'v str, &'v str)> {
 fn owner_references(object: &Value) -> Vec<Cause> {
     let Some(Value::Array(owners)) = object.pointer("/metadata/ownerReferences") else { return Vec::new() };
     let mut causes: Vec<Cause> = owners.iter().flat_map(owner_reference).collect();
-    let text = |owner: &Value, field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text =
+        |owner: &Value, field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut controllers = owners.iter().filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
     if let (Some(one), Some(other)) = (controllers.next(), controllers.next()) {
         let why = format!(
@@ -124,7 +125,8 @@ fn owner_reference(owner: &Value) -> Vec<Cause> {
     }
     for field in ["kind", "name", "uid"] {
         if text(field).is_empty() {
-            let why = if field == "uid" || field == "kind" || field == "name" { "must not be empty" } else { "" };
+            let why =
+                if field == "uid" || field == "kind" || field == "name" { "must not be empty" } else { "" };
             causes.push(Cause::invalid(at(field), &"".into(), why));
         }
     }

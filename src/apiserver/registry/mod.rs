@@ -2,8 +2,8 @@
 //! Works on decoded objects; HTTP, encoding and Tables are left to the layer above, durability to the store.
 
 mod collector;
-mod create;
 mod crds;
+mod create;
 mod custom;
 mod delete;
 mod kinds;

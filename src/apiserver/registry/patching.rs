@@ -166,8 +166,8 @@ fn accepted(
         Refusal::invalid_kind("", "", "", vec![cause])
     };
     same_kind(call, name, &patched, &refused)?;
-    let received =
-        recheck(&call.info, call.custom.as_deref(), patched.clone()).map_err(|why| refused(&patched, &why))?;
+    let received = recheck(&call.info, call.custom.as_deref(), patched.clone())
+        .map_err(|why| refused(&patched, &why))?;
     let objections: Vec<String> = strict.iter().cloned().chain(received.strict).collect();
     match options.field_validation {
         FieldValidation::Strict if !objections.is_empty() => {
@@ -201,7 +201,8 @@ fn same_kind(
     }
     if call.info.builtin {
         let scheme = "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30";
-        let why = format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\"");
+        let why =
+            format!("no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\"");
         return Err(refused(patched, &why));
     }
     let mut causes = Vec::new();

@@ -109,9 +109,7 @@ fn field_terms(text: &str) -> Result<Vec<FieldTerm>, String> {
         }
         let split = [("!=", false), ("==", true), ("=", true)]
             .into_iter()
-            .filter_map(|(operator, equal)| {
-                part.find(operator).map(|at| (at, operator, equal))
-            })
+            .filter_map(|(operator, equal)| part.find(operator).map(|at| (at, operator, equal)))
             .min_by_key(|(at, operator, _)| (*at, std::cmp::Reverse(operator.len())));
         let Some((at, operator, equal)) = split else {
             return Err(format!("invalid selector: '{text}'; can't understand '{part}'"));
@@ -149,7 +147,9 @@ fn unescaped(text: &str) -> Result<String, String> {
         match c {
             '\\' => match chars.next() {
                 Some(next @ ('\\' | ',' | '=')) => out.push(next),
-                Some(other) => return Err(format!("invalid field selector: invalid escape sequence: \\{other}")),
+                Some(other) => {
+                    return Err(format!("invalid field selector: invalid escape sequence: \\{other}"));
+                }
                 None => return Err("invalid field selector: invalid escape sequence: \\".to_owned()),
             },
             ',' | '=' => {
@@ -298,17 +298,26 @@ impl LabelParser {
                         Token::Symbol(",") => match self.peek() {
                             Token::Word(_) | Token::Symbol("!") => {}
                             other => {
-                                return Err(format!("found '{}', expected: identifier after ','", other.text()));
+                                return Err(format!(
+                                    "found '{}', expected: identifier after ','",
+                                    other.text()
+                                ));
                             }
                         },
                         other => {
-                            return Err(format!("found '{}', expected: ',' or 'end of string'", other.text()));
+                            return Err(format!(
+                                "found '{}', expected: ',' or 'end of string'",
+                                other.text()
+                            ));
                         }
                     }
                 }
                 Token::End => return Ok(sorted(requirements)),
                 other => {
-                    return Err(format!("found '{}', expected: !, identifier, or 'end of string'", other.text()));
+                    return Err(format!(
+                        "found '{}', expected: !, identifier, or 'end of string'",
+                        other.text()
+                    ));
                 }
             }
         }

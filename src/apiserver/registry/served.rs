@@ -22,7 +22,12 @@ impl Served {
         let mut rows = builtin_rows();
         let mut custom = HashMap::with_capacity(kinds.len());
         for kind in kinds {
-            rows.extend(kind.versions.iter().filter(|version| version.served).map(|version| Arc::clone(&version.info)));
+            rows.extend(
+                kind.versions
+                    .iter()
+                    .filter(|version| version.served)
+                    .map(|version| Arc::clone(&version.info)),
+            );
             custom.insert((kind.group.clone(), kind.plural.clone()), kind);
         }
         Self { table: ResourceTable::new(rows, generation), custom }

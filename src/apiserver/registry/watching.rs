@@ -76,8 +76,7 @@ impl Watching {
             let subscription = self.subscription.as_mut()?;
             match subscription.drain() {
                 Ok(events) => {
-                    let seen: Vec<WatchEvent> =
-                        events.iter().filter_map(|event| self.seen(event)).collect();
+                    let seen: Vec<WatchEvent> = events.iter().filter_map(|event| self.seen(event)).collect();
                     if !seen.is_empty() {
                         return Some(seen);
                     }
@@ -124,9 +123,10 @@ impl Watching {
         }
         let view = views::outgoing(&self.call, &event.object);
         let matches_now = event.kind != EventKind::Deleted && self.selector.matches(&view);
-        let matched = event.previous.as_ref().is_some_and(|previous| {
-            self.selector.matches(&views::outgoing(&self.call, previous))
-        });
+        let matched = event
+            .previous
+            .as_ref()
+            .is_some_and(|previous| self.selector.matches(&views::outgoing(&self.call, previous)));
         let kind = match (matched, matches_now) {
             (false, true) => "ADDED",
             (true, true) => "MODIFIED",

@@ -18,7 +18,10 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
         ("admissionregistration.k8s.io", kind) => admission(kind, object),
         ("storage.k8s.io", "StorageClass") => {
-            set_absent(object, &[("reclaimPolicy", json!("Delete")), ("volumeBindingMode", json!("Immediate"))]);
+            set_absent(
+                object,
+                &[("reclaimPolicy", json!("Delete")), ("volumeBindingMode", json!("Immediate"))],
+            );
         }
         _ => {}
     }
@@ -126,7 +129,10 @@ fn job(job: &mut Value) {
             ("manualSelector", json!(false)),
             ("completionMode", json!("NonIndexed")),
             ("suspend", json!(false)),
-            ("podReplacementPolicy", if failure_policy { json!("Failed") } else { json!("TerminatingOrFailed") }),
+            (
+                "podReplacementPolicy",
+                if failure_policy { json!("Failed") } else { json!("TerminatingOrFailed") },
+            ),
         ],
     );
     // Either policy has to be named for a Job: validation refuses the default of pods.
@@ -155,7 +161,11 @@ fn service(service: &mut Value) {
     let spec = &mut service["spec"];
     set_absent(
         spec,
-        &[("type", json!("ClusterIP")), ("sessionAffinity", json!("None")), ("internalTrafficPolicy", json!("Cluster"))],
+        &[
+            ("type", json!("ClusterIP")),
+            ("sessionAffinity", json!("None")),
+            ("internalTrafficPolicy", json!("Cluster")),
+        ],
     );
     for port in each(spec, "ports") {
         set_absent(port, &[("protocol", json!("TCP"))]);
@@ -212,7 +222,11 @@ fn match_resources(spec: &mut Value, field: &str) {
     let Some(matching) = spec.get_mut(field) else { return };
     set_absent(
         matching,
-        &[("matchPolicy", json!("Equivalent")), ("namespaceSelector", json!({})), ("objectSelector", json!({}))],
+        &[
+            ("matchPolicy", json!("Equivalent")),
+            ("namespaceSelector", json!({})),
+            ("objectSelector", json!({})),
+        ],
     );
     rule_scopes(matching, "resourceRules");
     rule_scopes(matching, "excludeResourceRules");

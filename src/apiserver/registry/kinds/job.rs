@@ -34,9 +34,12 @@ pub(super) fn prepare_create(job: &mut Value) {
 pub(super) fn changes(job: &Value, old: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let suspended = old.pointer("/spec/suspend") == Some(&Value::Bool(true));
-    for field in ["completions", "selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"] {
+    for field in
+        ["completions", "selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"]
+    {
         let at = format!("/spec/{field}");
-        let (value, before) = (job.pointer(&at).unwrap_or(&Value::Null), old.pointer(&at).unwrap_or(&Value::Null));
+        let (value, before) =
+            (job.pointer(&at).unwrap_or(&Value::Null), old.pointer(&at).unwrap_or(&Value::Null));
         let elastic = field == "completions" && is_elastic(job, value);
         let scheduling = field == "template" && suspended;
         if value != before && !elastic && !scheduling {

@@ -104,7 +104,9 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
         return causes;
     }
     match (id(&call.info), old) {
-        (("batch", "Job"), Some(old)) if call.subresource.is_none() => causes.extend(job::changes(object, old)),
+        (("batch", "Job"), Some(old)) if call.subresource.is_none() => {
+            causes.extend(job::changes(object, old))
+        }
         (("", "Secret"), Some(old)) => causes.extend(secret::changes(object, old)),
         (("apiextensions.k8s.io", "CustomResourceDefinition"), old) if call.subresource.is_none() => {
             causes.extend(super::crds::validate(object, old));

@@ -17,7 +17,8 @@ pub(super) fn prepare_create(pod: &mut Value) {
     let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
     for taint in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
         let Some(list) = tolerations.as_array_mut() else { return };
-        let tolerated = list.iter().any(|toleration| toleration["key"] == taint || toleration.get("key").is_none());
+        let tolerated =
+            list.iter().any(|toleration| toleration["key"] == taint || toleration.get("key").is_none());
         if !tolerated {
             list.push(json!({
                 "key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATION_SECONDS

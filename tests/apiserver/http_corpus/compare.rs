@@ -1,0 +1,151 @@
+//! Compares an answer with a recorded one: placeholders stand for values that are learnt at first sight, and
+//! everywhere else in the sequence have to be the same.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+/// Values behind placeholders, as they were met in this sequence.
+#[derive(Debug, Default)]
+pub struct Bindings {
+    values: BTreeMap<String, String>,
+}
+
+/// Placeholders that stand for one value, but not for one that has to return: times may be equal by chance.
+const LOOSE: [&str; 6] = ["<time:", "<microtime:", "<age>", "<date>", "<audit-id>", "<hash:"];
+
+impl Bindings {
+    /// The text with every placeholder that is known put in.
+    pub fn fill(&self, text: &str) -> String {
+        let mut out = text.to_owned();
+        for (placeholder, value) in &self.values {
+            out = out.replace(placeholder.as_str(), value);
+        }
+        out
+    }
+
+    pub fn fill_value(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.fill(text)),
+            Value::Array(items) => items.iter().map(|item| self.fill_value(item)).collect(),
+            Value::Object(members) => {
+                members.iter().map(|(key, value)| (self.fill(key), self.fill_value(value))).collect()
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// # Errors
+    /// Where the first difference is.
+    pub fn same(&mut self, expected: &Value, found: &Value, at: &str) -> Result<(), String> {
+        match (expected, found) {
+            (Value::Object(expected), Value::Object(found)) => {
+                for (key, value) in expected {
+                    if key == "managedFields" {
+                        continue;
+                    }
+                    let key = self.fill(key);
+                    let other = found.get(&key).ok_or_else(|| format!("{at}.{key} is missing"))?;
+                    self.same(value, other, &format!("{at}.{key}"))?;
+                }
+                let expected: Vec<String> = expected.keys().map(|key| self.fill(key)).collect();
+                match found.keys().find(|key| !expected.contains(*key) && *key != "managedFields") {
+                    Some(extra) => Err(format!("{at}.{extra} is too much: {}", found[extra])),
+                    None => Ok(()),
+                }
+            }
+            (Value::Array(expected), Value::Array(found)) => {
+                if expected.len() != found.len() {
+                    return Err(format!("{at} has {} items, not {}", found.len(), expected.len()));
+                }
+                for (index, (expected, found)) in expected.iter().zip(found).enumerate() {
+                    self.same(expected, found, &format!("{at}[{index}]"))?;
+                }
+                Ok(())
+            }
+            (Value::String(expected), Value::String(found)) => self.same_text(expected, found, at),
+            (expected, found) if expected == found => Ok(()),
+            (expected, found) => Err(format!("{at}: expected {expected}, found {found}")),
+        }
+    }
+
+    /// # Errors
+    /// Where the first difference is.
+    pub fn same_text(&mut self, expected: &str, found: &str, at: &str) -> Result<(), String> {
+        let mut rest = found;
+        let mut pattern = expected;
+        let differs = || Err(format!("{at}: expected {expected:?}, found {found:?}"));
+        while let Some((before, placeholder, after)) = next_placeholder(pattern) {
+            let Some(tail) = rest.strip_prefix(before) else { return differs() };
+            let known = self.values.get(placeholder).cloned();
+            let length = match &known {
+                Some(value) if tail.starts_with(value.as_str()) => value.len(),
+                Some(_) if !is_loose(placeholder) => return differs(),
+                _ => value_length(placeholder, tail, after),
+            };
+            let (value, tail) = tail.split_at(length);
+            if value.is_empty() {
+                return differs();
+            }
+            if known.is_none() {
+                self.values.insert(placeholder.to_owned(), value.to_owned());
+            }
+            rest = tail;
+            pattern = after;
+        }
+        if rest == pattern { Ok(()) } else { differs() }
+    }
+
+    pub fn learn(&mut self, placeholder: &str, value: &str) {
+        self.values.entry(placeholder.to_owned()).or_insert_with(|| value.to_owned());
+    }
+}
+
+fn is_loose(placeholder: &str) -> bool {
+    LOOSE.iter().any(|prefix| placeholder.starts_with(prefix))
+}
+
+/// Up to what follows in the pattern, and no further than such a value can be.
+fn value_length(placeholder: &str, tail: &str, after: &str) -> usize {
+    let end = |fits: fn(char) -> bool| tail.find(|c: char| !fits(c)).unwrap_or(tail.len());
+    if placeholder.starts_with("<rv:") {
+        return end(|c| c.is_ascii_digit());
+    }
+    if placeholder.starts_with("<uid:") {
+        return end(|c| c.is_ascii_hexdigit() || c == '-');
+    }
+    if placeholder.starts_with("<gen:") {
+        return end(char::is_alphanumeric).min(5);
+    }
+    let stop: String = after.chars().take_while(|c| *c != '<').collect();
+    if stop.is_empty() { tail.len() } else { tail.find(&stop).unwrap_or(0) }
+}
+
+fn next_placeholder(pattern: &str) -> Option<(&str, &str, &str)> {
+    let mut from = 0;
+    loop {
+        let start = from + pattern[from..].find('<')?;
+        let end = start + pattern[start..].find('>')? + 1;
+        let inner = &pattern[start + 1..end - 1];
+        let name = inner.split(':').next().unwrap_or_default();
+        let known = [
+            "rv",
+            "uid",
+            "time",
+            "microtime",
+            "gen",
+            "continue",
+            "token",
+            "hash",
+            "age",
+            "server",
+            "ip",
+            "date",
+            "audit-id",
+        ];
+        if known.contains(&name) {
+            return Some((&pattern[..start], &pattern[start..end], &pattern[end..]));
+        }
+        from = start + 1;
+    }
+}
