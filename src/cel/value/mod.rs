@@ -30,6 +30,7 @@ pub(crate) use map::object_field;
 pub use map::{HostMap, Map};
 pub(crate) use members::Identity;
 pub use order::{compare_int_double, compare_uint_double};
+pub use text::TimestampError;
 
 pub use crate::document::{MapNode, Node};
 use crate::types::Type;

@@ -1,32 +1,47 @@
-//! How Go prints a value inside an error text (`%v`).
+//! Values as text: how Go prints them inside error texts (`%v`), and instants in RFC 3339.
 
-use super::{List, Map, Value};
-use crate::library::go::float;
-use crate::library::runtime_type;
+use std::fmt;
+use std::str::FromStr;
+
+use super::{List, Map, Timestamp, Value};
+use crate::library::go::{print, timestamp};
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&timestamp::format(*self))
+    }
+}
+
+/// A text that is no RFC 3339 instant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimestampError;
+
+impl fmt::Display for TimestampError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("not an RFC 3339 instant")
+    }
+}
+
+impl std::error::Error for TimestampError {}
+
+impl FromStr for Timestamp {
+    type Err = TimestampError;
+
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        timestamp::parse(text).ok_or(TimestampError)
+    }
+}
 
 impl Value<'_> {
     /// The value as Go's `%v` prints it.
     #[must_use]
     pub(crate) fn go_text(&self) -> String {
         match self {
-            Self::Null => "null".to_owned(),
-            Self::Bool(b) => b.to_string(),
-            Self::Int(i) => i.to_string(),
-            Self::Uint(u) => u.to_string(),
-            Self::Double(d) => float::general(*d),
-            Self::String(s) => (*s).to_owned(),
             Self::List(list) => list_text(list),
             Self::Map(map) => map_text(map),
-            Self::Type(ty) => runtime_type::name(ty).to_owned(),
             Self::Optional(None) => "optional.none()".to_owned(),
             Self::Optional(Some(inner)) => format!("optional({})", inner.go_text()),
-            Self::Bytes(bytes) => {
-                let numbers: Vec<_> = bytes.iter().map(u8::to_string).collect();
-                format!("[{}]", numbers.join(" "))
-            }
-            Self::Duration(_) | Self::Timestamp(_) | Self::Opaque(_) => {
-                runtime_type::name_of(self).to_owned()
-            }
+            _ => print::plain(self),
         }
     }
 }

@@ -112,11 +112,7 @@ fn read(path: &Path) -> Result<RowFile, CorpusError> {
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty())
         .map(|(index, line)| {
-            serde_json::from_str(line).map_err(|error| CorpusError::Row {
-                path: path.to_owned(),
-                line: index + 1,
-                error,
-            })
+            parse(line).map_err(|error| CorpusError::Row { path: path.to_owned(), line: index + 1, error })
         })
         .collect::<Result<_, _>>()?;
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();

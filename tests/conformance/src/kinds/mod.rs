@@ -1,5 +1,7 @@
 //! The kinds of corpora: how each is recognised, and what its cases ask.
 
+mod cel_expressions;
+mod cel_values;
 mod crd_matrix;
 mod crd_registration;
 
@@ -20,7 +22,7 @@ pub(crate) struct Kind {
 }
 
 /// In order of precedence: the first that recognises a folder runs it.
-const KINDS: &[Kind] = &[crd_matrix::KIND, crd_registration::KIND];
+const KINDS: &[Kind] = &[cel_expressions::KIND, crd_matrix::KIND, crd_registration::KIND];
 
 pub(crate) fn of(folder: &Folder) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| (kind.recognises)(folder))
