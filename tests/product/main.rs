@@ -3,6 +3,7 @@
 
 mod architecture;
 mod datagather;
+mod kit;
 mod licences;
 mod repository;
 mod support;

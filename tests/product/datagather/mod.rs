@@ -1,6 +1,7 @@
 //! Data gathering: the plan as data, archives on disk, the upload protocol, whole runs.
 
 mod archive;
+mod collect;
 mod plan;
 mod runs;
 mod store;

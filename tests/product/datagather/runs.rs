@@ -43,7 +43,7 @@ impl Bench {
         Running { shutdown, task }
     }
 
-    fn ask(&self, name: &str, spec: Value) {
+    fn ask(&self, name: &str, spec: &Value) {
         self.cluster.put(
             DATAGATHERS,
             json!({
@@ -124,7 +124,7 @@ async fn a_gathering_from_request_to_archive() {
     let settings = json!({"metadata": {"name": "settings", "namespace": "kube-system"}, "data": {"a": "b"}});
     bench.cluster.put("/api/v1/namespaces/kube-system/configmaps", settings);
     let controller = bench.start();
-    bench.ask("first", json!({"gatherersConfig": [{"name": "clusterconfig/crds", "state": "Disabled"}]}));
+    bench.ask("first", &json!({"gatherersConfig": [{"name": "clusterconfig/crds", "state": "Disabled"}]}));
     let status = bench.until_state("first", "Completed").await;
 
     assert_eq!(condition(&status, "DataRecorded"), "True/AsExpected");
@@ -152,12 +152,12 @@ async fn a_gathering_from_request_to_archive() {
 async fn a_finished_gathering_is_not_run_again_by_the_next_process() {
     let bench = Bench::new();
     let controller = bench.start();
-    bench.ask("first", json!({}));
+    bench.ask("first", &json!({}));
     let before = bench.until_state("first", "Completed").await;
     controller.stop().await;
 
     let next = bench.start();
-    bench.ask("second", json!({}));
+    bench.ask("second", &json!({}));
     bench.until_state("second", "Completed").await;
     assert_eq!(bench.cluster.get(DATAGATHERS, "first")["status"], before);
     assert_eq!(bench.archives().len(), 2);
@@ -169,7 +169,7 @@ async fn a_gathering_killed_half_way_ends_failed_and_has_no_archive() {
     let bench = Bench::new();
     bench.cluster.hold(PODS);
     let controller = bench.start();
-    bench.ask("first", json!({}));
+    bench.ask("first", &json!({}));
     bench.until_state("first", "Running").await;
     controller.kill().await;
     bench.cluster.release(PODS);
@@ -186,7 +186,7 @@ async fn a_gathering_killed_half_way_ends_failed_and_has_no_archive() {
 #[tokio::test]
 async fn a_gathering_found_pending_is_run() {
     let bench = Bench::new();
-    bench.ask("first", json!({}));
+    bench.ask("first", &json!({}));
     // As a process leaves it that was killed between two writes.
     let mut object = bench.cluster.get(DATAGATHERS, "first");
     object["status"] = json!({"dataGatherState": "Pending", "conditions": []});
@@ -207,7 +207,7 @@ async fn refused_writes_and_cut_watches_neither_stop_nor_repeat_a_run() {
     bench.cluster.refuse_once(Method::GET, DATAGATHERS, 410);
     bench.cluster.hold(PODS);
     let controller = bench.start();
-    bench.ask("first", json!({}));
+    bench.ask("first", &json!({}));
     bench.until_state("first", "Running").await;
     bench.cluster.cut_watches();
     bench.cluster.release(PODS);
@@ -220,8 +220,8 @@ async fn refused_writes_and_cut_watches_neither_stop_nor_repeat_a_run() {
 #[tokio::test]
 async fn an_object_that_does_not_decode_disturbs_no_other() {
     let bench = Bench::new();
-    bench.ask("broken", json!({"dataPolicy": "NoSuchPolicy"}));
-    bench.ask("good", json!({}));
+    bench.ask("broken", &json!({"dataPolicy": "NoSuchPolicy"}));
+    bench.ask("good", &json!({}));
     let controller = bench.start();
     bench.until_state("good", "Completed").await;
     assert_eq!(bench.cluster.get(DATAGATHERS, "broken")["status"], Value::Null);
@@ -233,13 +233,13 @@ async fn a_deleted_gathering_stops_and_leaves_no_archive() {
     let bench = Bench::new();
     bench.cluster.hold(PODS);
     let controller = bench.start();
-    bench.ask("first", json!({}));
+    bench.ask("first", &json!({}));
     bench.until_state("first", "Running").await;
     bench.cluster.delete(DATAGATHERS, "first");
     // The next gathering has gone through the same watch, so the deletion has been seen by then.
     bench.ask(
         "second",
-        json!({"gatherersConfig": [{"name": "clusterconfig/container_images", "state": "Disabled"}]}),
+        &json!({"gatherersConfig": [{"name": "clusterconfig/container_images", "state": "Disabled"}]}),
     );
     bench.until_state("second", "Completed").await;
     bench.cluster.release(PODS);
@@ -255,7 +255,7 @@ async fn obfuscation_keeps_its_table_in_a_secret() {
     let mut settings = bench.settings();
     settings.obfuscation.networks = vec!["10.0.0.0/8".parse().unwrap()];
     let controller = bench.start_with(settings);
-    bench.ask("first", json!({"dataPolicy": "ObfuscateNetworking"}));
+    bench.ask("first", &json!({"dataPolicy": "ObfuscateNetworking"}));
     let status = bench.until_state("first", "Completed").await;
     assert_eq!(
         status["relatedObjects"],
@@ -279,7 +279,7 @@ async fn an_uploaded_gathering_gets_its_report() {
     answers.report = (200, body.to_owned());
     let service = FakeIngress::start(answers).await;
     let controller = bench.start_with(uploading(&bench, &service));
-    bench.ask("first", json!({}));
+    bench.ask("first", &json!({}));
     bench.until_state("first", "Completed").await;
     let seen = |object: &Value| object["status"]["insightsReport"].is_object();
     let object = bench.cluster.until(DATAGATHERS, "first", seen).await;
@@ -298,7 +298,7 @@ async fn a_refused_upload_fails_the_gathering_and_keeps_the_archive() {
     let bench = Bench::new();
     let service = FakeIngress::start(Answers::refuse(401)).await;
     let controller = bench.start_with(uploading(&bench, &service));
-    bench.ask("first", json!({}));
+    bench.ask("first", &json!({}));
     let status = bench.until_state("first", "Failed").await;
     assert_eq!(condition(&status, "DataUploaded"), "False/HttpStatus401");
     assert_eq!(status["insightsRequestID"], Value::Null);
