@@ -21,6 +21,7 @@ pub fn size(value: &Value<'_>) -> u64 {
         Value::List(list) => length(list.len()),
         Value::Map(map) => length(map.len()),
         Value::Optional(Some(inner)) => size(inner),
+        // Addresses count their bytes, networks those of the prefix.
         Value::Opaque(Opaque::Ip(address)) => {
             if address.is_ipv4() {
                 4
@@ -28,13 +29,7 @@ pub fn size(value: &Value<'_>) -> u64 {
                 16
             }
         }
-        Value::Opaque(Opaque::Cidr(address, _)) => {
-            if address.is_ipv4() {
-                4
-            } else {
-                16
-            }
-        }
+        Value::Opaque(Opaque::Cidr(_, prefix)) => u64::from(prefix.div_ceil(8)),
         Value::Null
         | Value::Bool(_)
         | Value::Int(_)

@@ -109,6 +109,12 @@ impl Overload {
         self
     }
 
+    /// The cost where the checker left more than one overload and the meter tells overloads of this name apart.
+    pub(crate) const fn costs_ambiguous(mut self, cost: Cost) -> Self {
+        self.dynamic_cost = cost;
+        self
+    }
+
     pub(crate) const fn since(mut self, version: Version) -> Self {
         self.since = version;
         self

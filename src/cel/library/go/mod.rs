@@ -4,6 +4,7 @@
 pub(crate) mod duration;
 pub(crate) mod float;
 pub(crate) mod integer;
+pub(crate) mod netip;
 pub(crate) mod print;
 pub(crate) mod quote;
 pub(crate) mod timestamp;

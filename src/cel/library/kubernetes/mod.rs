@@ -1,6 +1,7 @@
 //! Kubernetes' own libraries.
 
 mod lists;
+mod network;
 pub mod quantity;
 mod regex;
 
