@@ -1,0 +1,128 @@
+//! Character classes in brackets.
+
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, Hir};
+
+use super::escape::{self, class_escape};
+use super::parse::{Error, next_char, up_to};
+
+/// Reads `[…]` at the start of `text`.
+pub(super) fn parse(text: &str, fold_case: bool) -> Result<(ClassUnicode, &str), Error<'_>> {
+    let inner = text.strip_prefix('[').unwrap_or(text);
+    let (negated, inner) = match inner.strip_prefix('^') {
+        Some(inner) => (true, inner),
+        None => (false, inner),
+    };
+    let mut class = ClassUnicode::empty();
+    let mut rest = inner;
+    // A closing bracket in the first place is a member.
+    while rest.len() == inner.len() || !rest.starts_with(']') {
+        if let Some((members, after)) = named(rest, fold_case)? {
+            class.union(&members);
+            rest = after;
+        } else {
+            let (members, after) = range(rest, text, fold_case)?;
+            class.union(&members);
+            rest = after;
+        }
+    }
+    if negated {
+        class.negate();
+    }
+    Ok((class, rest.strip_prefix(']').unwrap_or(rest)))
+}
+
+/// `[:alpha:]`, `\d`, `\p{Greek}`.
+fn named(text: &str, fold_case: bool) -> Result<Option<(ClassUnicode, &str)>, Error<'_>> {
+    if let Some((name, after)) = text.strip_prefix("[:").and_then(|rest| rest.split_once(":]")) {
+        let (bare, negated) = match name.strip_prefix('^') {
+            Some(bare) => (bare, true),
+            None => (name, false),
+        };
+        let class = named_class(bare, negated, fold_case)
+            .filter(|_| !bare.contains(' '))
+            .ok_or_else(|| Error::new("invalid character class range", up_to(text, after)))?;
+        return Ok(Some((class, after)));
+    }
+    class_escape(text, fold_case)
+}
+
+/// One member, or all from one to another. `whole` is the class from its bracket on.
+fn range<'t>(text: &'t str, whole: &'t str, fold_case: bool) -> Result<(ClassUnicode, &'t str), Error<'t>> {
+    let (low, after) = member(text, whole)?;
+    let bounded = after.strip_prefix('-').filter(|rest| !rest.is_empty() && !rest.starts_with(']'));
+    let (high, after) = match bounded {
+        Some(rest) => member(rest, whole)?,
+        None => (low, after),
+    };
+    if high < low {
+        return Err(Error::new("invalid character class range", up_to(text, after)));
+    }
+    let mut class = between(low, high);
+    if fold_case {
+        fold(&mut class);
+    }
+    Ok((class, after))
+}
+
+fn member<'t>(text: &'t str, whole: &'t str) -> Result<(u32, &'t str), Error<'t>> {
+    match next_char(text) {
+        _ if text.is_empty() => Err(Error::new("missing closing ]", whole)),
+        ('\\', _) => escape::parse(text),
+        (c, after) => Ok((u32::from(c), after)),
+    }
+}
+
+/// The code points between two, surrogates left out, which no text has.
+fn between(low: u32, high: u32) -> ClassUnicode {
+    let low = char::from_u32(low).unwrap_or('\u{e000}');
+    let high = char::from_u32(high).unwrap_or('\u{d7ff}');
+    if low > high { ClassUnicode::empty() } else { ClassUnicode::new([ClassUnicodeRange::new(low, high)]) }
+}
+
+/// The members of a class of ASCII characters, by its POSIX name.
+pub(super) fn named_class(name: &str, negated: bool, fold_case: bool) -> Option<ClassUnicode> {
+    let ranges: &[(char, char)] = match name {
+        "alnum" => &[('0', '9'), ('A', 'Z'), ('a', 'z')],
+        "alpha" => &[('A', 'Z'), ('a', 'z')],
+        "ascii" => &[('\0', '\u{7f}')],
+        "blank" => &[('\t', '\t'), (' ', ' ')],
+        "cntrl" => &[('\0', '\u{1f}'), ('\u{7f}', '\u{7f}')],
+        "digit" => &[('0', '9')],
+        "graph" => &[('!', '~')],
+        "lower" => &[('a', 'z')],
+        "print" => &[(' ', '~')],
+        "punct" => &[('!', '/'), (':', '@'), ('[', '`'), ('{', '~')],
+        "space" => &[('\t', '\r'), (' ', ' ')],
+        // What `\s` means leaves the vertical tab out.
+        "perl space" => &[('\t', '\n'), ('\u{c}', '\r'), (' ', ' ')],
+        "upper" => &[('A', 'Z')],
+        "word" => &[('0', '9'), ('A', 'Z'), ('_', '_'), ('a', 'z')],
+        "xdigit" => &[('0', '9'), ('A', 'F'), ('a', 'f')],
+        _ => return None,
+    };
+    let mut class = ClassUnicode::new(ranges.iter().map(|(low, high)| ClassUnicodeRange::new(*low, *high)));
+    if fold_case {
+        fold(&mut class);
+    }
+    if negated {
+        class.negate();
+    }
+    Some(class)
+}
+
+/// A character with those that differ from it in case only.
+pub(super) fn folded(c: char) -> ClassUnicode {
+    let mut class = ClassUnicode::new([ClassUnicodeRange::new(c, c)]);
+    fold(&mut class);
+    class
+}
+
+/// Adds to a class what differs from its members in case only.
+pub(super) fn fold(class: &mut ClassUnicode) {
+    // Fails only in a build of the crate without Unicode tables, which the manifest rules out.
+    let _ = class.try_case_fold_simple();
+}
+
+pub(super) fn hir(class: ClassUnicode) -> Hir {
+    Hir::class(Class::Unicode(class))
+}

@@ -1,0 +1,136 @@
+//! Regular expressions in Go's syntax: [`parse`] reads a pattern as `regexp/syntax` does, with its errors, and yields the
+//! form that `regex-automata` compiles. Matching takes time linear in the text.
+
+mod class;
+mod escape;
+mod parse;
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use regex_automata::meta::{Config, Regex};
+
+use crate::value::EvalError;
+
+/// Bytes that one compiled pattern may take.
+const SIZE_LIMIT: usize = 16 << 20;
+
+/// Patterns a thread keeps. Expressions come with few, constant patterns; a data-driven flood must not fill the memory.
+const CACHE_SIZE: usize = 128;
+
+thread_local! {
+    static CACHE: RefCell<HashMap<Box<str>, Regex>> = RefCell::new(HashMap::new());
+}
+
+/// The compiled form of a pattern.
+///
+/// # Errors
+///
+/// Go's text: `` error parsing regexp: missing closing ): `(` ``.
+pub(crate) fn compile(pattern: &str) -> Result<Regex, EvalError> {
+    CACHE.with_borrow_mut(|cache| {
+        if let Some(regex) = cache.get(pattern) {
+            return Ok(regex.clone());
+        }
+        let regex = build(pattern)?;
+        if cache.len() >= CACHE_SIZE {
+            cache.clear();
+        }
+        cache.insert(pattern.into(), regex.clone());
+        Ok(regex)
+    })
+}
+
+fn build(pattern: &str) -> Result<Regex, EvalError> {
+    let fail = |error: parse::Error<'_>| EvalError::other(format!("error parsing regexp: {error}"));
+    let hir = parse::parse(pattern).map_err(fail)?;
+    let config = Config::new().nfa_size_limit(Some(SIZE_LIMIT)).onepass_size_limit(Some(SIZE_LIMIT >> 4_u32));
+    Regex::builder()
+        .configure(config)
+        .build_from_hir(&hir)
+        .map_err(|_| fail(parse::Error::too_large(pattern)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compile;
+
+    #[test]
+    fn matches_as_go_does() {
+        for (pattern, text, found) in [
+            (r"\d", "٣", None),
+            (r"\w+", "é_a1", Some("_a1")),
+            (r"\Q.\E+", "a..b", Some("..")),
+            (r"(?P<x>a)(?<x>b)", "ab", Some("ab")),
+            (r"a$", "a\n", None),
+            (r"(?m)a$", "a\nb", Some("a")),
+            (r"a.b", "a\nb", None),
+            (r"(?s)a.b", "a\nb", Some("a\nb")),
+            (r"(?i)straße", "STRAßE", Some("STRAßE")),
+            (r"(?i)k", "\u{212a}", Some("\u{212a}")),
+            (r"(?U)a+", "aaa", Some("a")),
+            (r"(?U)a+?", "aaa", Some("aaa")),
+            (r"[[:alpha:]]+", "1ab2", Some("ab")),
+            (r"[^[:^alpha:]]+", "1ab2", Some("ab")),
+            (r"[]a]+", "x]a", Some("]a")),
+            (r"[a\-z]+", "b-z", Some("-z")),
+            (r"\p{Greek}+", "aαβ", Some("αβ")),
+            (r"\pL", "1é", Some("é")),
+            (r"\P{^Greek}", "aα", Some("α")),
+            (r"a{,2}", "a{,2}", Some("a{,2}")),
+            (r"a{2}", "aaa", Some("aa")),
+            (r"x*", "baaac", Some("")),
+            (r"\x41\x{42}\103", "ABC", Some("ABC")),
+            (r"\bfoo\b", "a foo b", Some("foo")),
+            (r"(a|)(b|c)?\z", "ab", Some("ab")),
+            (r"^(?:[a-z0-9]+|x)$", "abc9", Some("abc9")),
+        ] {
+            let regex = compile(pattern).unwrap();
+            assert_eq!(regex.find(text).map(|found| &text[found.range()]), found, "{pattern} on {text}");
+        }
+    }
+
+    #[test]
+    fn errors_are_worded_as_go_words_them() {
+        for (pattern, error) in [
+            ("(", "missing closing ): `(`"),
+            (")", "unexpected ): `)`"),
+            ("a|(b", "missing closing ): `a|(b`"),
+            ("[", "missing closing ]: `[`"),
+            ("x[a", "missing closing ]: `[a`"),
+            ("*", "missing argument to repetition operator: `*`"),
+            ("a|*", "missing argument to repetition operator: `*`"),
+            ("(*a)", "missing argument to repetition operator: `*`"),
+            ("a**", "invalid nested repetition operator: `**`"),
+            ("a*+", "invalid nested repetition operator: `*+`"),
+            ("a{2}{3}", "invalid nested repetition operator: `{2}{3}`"),
+            ("a{1001}", "invalid repeat count: `{1001}`"),
+            ("a{2,1}", "invalid repeat count: `{2,1}`"),
+            ("(a{100}){100}", "invalid repeat count: `{100}`"),
+            (r"\", "trailing backslash at end of expression: ``"),
+            (r"\y", r"invalid escape sequence: `\y`"),
+            (r"\8", r"invalid escape sequence: `\8`"),
+            (r"\1", r"invalid escape sequence: `\1`"),
+            (r"\C", r"invalid escape sequence: `\C`"),
+            (r"[\Q]", r"invalid escape sequence: `\Q`"),
+            (r"\p{Foo}", r"invalid character class range: `\p{Foo}`"),
+            (r"\pX", r"invalid character class range: `\pX`"),
+            ("[b-a]", "invalid character class range: `b-a`"),
+            ("[[:foo:]]", "invalid character class range: `[:foo:]`"),
+            ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
+            ("(?i", "invalid or unsupported Perl syntax: `(?i`"),
+            ("(?P=x)", "invalid or unsupported Perl syntax: `(?P`"),
+            ("(?P<n", "invalid named capture: `(?P<n`"),
+            ("(?P<n->a)", "invalid named capture: `(?P<n->`"),
+        ] {
+            assert_eq!(compile(pattern).unwrap_err().to_string(), format!("error parsing regexp: {error}"));
+        }
+        let deep = format!("{}a{}", "(".repeat(5_000), ")".repeat(5_000));
+        assert!(
+            compile(&deep)
+                .unwrap_err()
+                .to_string()
+                .starts_with("error parsing regexp: expression nests too deeply")
+        );
+    }
+}
