@@ -1,4 +1,5 @@
-//! A Suite document to typed cases. A case inherits what it leaves out from the suite's `defaults`.
+//! A Suite document to typed cases. A case inherits what it leaves out from the suite's `defaults`; its objects are
+//! merge patches on those of the defaults.
 
 use std::sync::Arc;
 
@@ -84,8 +85,8 @@ impl Layered<'_> {
         if name.is_empty() {
             return Err(wrong(self.case.path_of("name"), "must be specified"));
         }
-        let object = self.shared("object");
-        let old_object = self.shared("oldObject");
+        let object = self.merged("object");
+        let old_object = self.merged("oldObject");
         if object.is_none() && old_object.is_none() {
             return Err(wrong(self.case.path(), "must have `object`, `oldObject` or both"));
         }
@@ -98,7 +99,7 @@ impl Layered<'_> {
             namespace: self.of("namespace").optional_string("namespace")?,
             object,
             old_object,
-            options: self.shared("options"),
+            options: self.of("options").get("options").cloned().map(Arc::new),
             dry_run: self.of("dryRun").bool("dryRun")?,
             user: self.user()?,
             existing: self.existing()?,
@@ -111,8 +112,14 @@ impl Layered<'_> {
         if self.case.get(key).is_some() { self.case } else { self.defaults }
     }
 
-    fn shared(&self, key: &str) -> Option<Arc<Value>> {
-        self.of(key).get(key).map(|value| Arc::new(value.clone()))
+    /// The default object, patched with the case's own.
+    fn merged(&self, key: &str) -> Option<Arc<Value>> {
+        let (default, own) = (self.defaults.get(key), self.case.get(key));
+        let mut object = default.or(own)?.clone();
+        if let (Some(_), Some(patch)) = (default, own) {
+            merge(&mut object, patch);
+        }
+        Some(Arc::new(object))
     }
 
     /// What the objects imply, unless it is said.
@@ -147,6 +154,22 @@ impl Layered<'_> {
             }
         }
         Ok(existing)
+    }
+}
+
+/// A JSON merge patch (RFC 7386): maps are merged, null removes, anything else replaces.
+fn merge(target: &mut Value, patch: &Value) {
+    match (target, patch) {
+        (Value::Object(target), Value::Object(patch)) => {
+            for (key, value) in patch {
+                if value.is_null() {
+                    target.remove(key);
+                } else {
+                    merge(target.entry(key.clone()).or_insert(Value::Null), value);
+                }
+            }
+        }
+        (target, patch) => *target = patch.clone(),
     }
 }
 

@@ -55,21 +55,21 @@ impl Expectation {
         if actual != self.outcome && !also_audited {
             found.push(Mismatch::new("outcome", self.outcome.as_str(), actual.as_str()));
         }
-        if let Some(text) = &self.message {
-            if !answer.messages.iter().any(|message| text.holds(message)) {
-                found.push(Mismatch::new("message", &text.describe(), &answer.messages.join("\n")));
-            }
+        if let Some(text) = &self.message
+            && !answer.messages.iter().any(|message| text.holds(message))
+        {
+            found.push(Mismatch::new("message", &text.describe(), &answer.messages.join("\n")));
         }
-        if let Some(reason) = self.reason {
-            if answer.reason != Some(reason) {
-                let actual = answer.reason.map(Reason::as_str).unwrap_or_default();
-                found.push(Mismatch::new("reason", reason.as_str(), actual));
-            }
+        if let Some(reason) = self.reason
+            && answer.reason != Some(reason)
+        {
+            let actual = answer.reason.map(Reason::as_str).unwrap_or_default();
+            found.push(Mismatch::new("reason", reason.as_str(), actual));
         }
-        if let Some(field) = &self.field {
-            if !answer.fields.contains(field) {
-                found.push(Mismatch::new("field", field, &answer.fields.join(", ")));
-            }
+        if let Some(field) = &self.field
+            && !answer.fields.contains(field)
+        {
+            found.push(Mismatch::new("field", field, &answer.fields.join(", ")));
         }
         for (key, value) in &self.annotations {
             let actual = answer.annotations.iter().find(|(name, _)| name == key).map(|(_, value)| value);

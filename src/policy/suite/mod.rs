@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use self::decode::SuiteError;
 pub use self::expect::{Expectation, Mismatch, Text};
 pub use self::run::{CaseResult, run};
 use crate::request::{Operation, UserInfo};

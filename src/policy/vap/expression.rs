@@ -146,6 +146,6 @@ impl Returns {
         if allowed.contains(output) {
             return Ok(());
         }
-        Err(CompileError::Invalid(format!("must evaluate to {expected} but got {}", types::shown(output))))
+        Err(CompileError::Invalid(format!("must evaluate to {expected} but got {output}")))
     }
 }

@@ -71,35 +71,6 @@ pub(super) fn variables(declared: &[(String, Type)]) -> Type {
     Type::Object(Arc::new(object("kubernetes.variables", fields)))
 }
 
-/// A type in cel-go's notation.
-pub(super) fn shown(ty: &Type) -> String {
-    match ty {
-        Type::Null => "null_type".to_owned(),
-        Type::Bool => "bool".to_owned(),
-        Type::Int => "int".to_owned(),
-        Type::Uint => "uint".to_owned(),
-        Type::Double => "double".to_owned(),
-        Type::String => "string".to_owned(),
-        Type::Bytes => "bytes".to_owned(),
-        Type::Duration => "google.protobuf.Duration".to_owned(),
-        Type::Timestamp => "google.protobuf.Timestamp".to_owned(),
-        Type::Dyn | Type::Var(_) => "dyn".to_owned(),
-        Type::Error => "*error*".to_owned(),
-        Type::List(items) => format!("list({})", shown(items)),
-        Type::Map(key, value) => format!("map({}, {})", shown(key), shown(value)),
-        Type::Type(None) => "type".to_owned(),
-        Type::Type(Some(inner)) => format!("type({})", shown(inner)),
-        Type::Optional(inner) => format!("optional_type({})", shown(inner)),
-        Type::Wrapper(inner) => format!("wrapper({})", shown(inner)),
-        Type::Opaque(name) | Type::Param(name) => name.to_string(),
-        Type::Var(_) => ty.to_string(),
-        Type::Object(decl) => match &decl.kind {
-            DeclKind::Object { name, .. } => name.to_string(),
-            DeclKind::Scalar(_) | DeclKind::List { .. } | DeclKind::Map { .. } => "dyn".to_owned(),
-        },
-    }
-}
-
 /// How a variable of the type `ty` is declared: scalars, lists and maps keep their types, all else is dynamic.
 fn declared_as(ty: &Type) -> DeclType {
     match ty {

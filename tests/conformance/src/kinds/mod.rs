@@ -1,9 +1,15 @@
 //! The kinds of corpora: how each is recognised, and what its cases ask.
 
+mod admission;
 mod cel_expressions;
 mod cel_values;
 mod crd_matrix;
 mod crd_registration;
+mod policy_create;
+mod policy_library;
+mod rbac;
+mod seed_policies;
+mod vap_matrix;
 
 use crate::corpus::{CorpusError, Folder};
 use crate::report::Check;
@@ -22,7 +28,14 @@ pub(crate) struct Kind {
 }
 
 /// In order of precedence: the first that recognises a folder runs it.
-const KINDS: &[Kind] = &[cel_expressions::KIND, crd_matrix::KIND, crd_registration::KIND];
+const KINDS: &[Kind] = &[
+    cel_expressions::KIND,
+    crd_matrix::KIND,
+    crd_registration::KIND,
+    policy_library::KIND,
+    seed_policies::KIND,
+    vap_matrix::KIND,
+];
 
 pub(crate) fn of(folder: &Folder) -> Option<&'static Kind> {
     KINDS.iter().find(|kind| (kind.recognises)(folder))

@@ -1,0 +1,207 @@
+//! What the corpora of admission decisions share: scenarios of documents, requests, and the comparison of answers.
+
+use std::sync::{Arc, OnceLock};
+
+use admit_policy::PolicySet;
+use admit_policy::decision::Decision;
+use admit_policy::documents::Documents;
+use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
+use admit_policy::manifest;
+use admit_policy::request::{GroupVersionKind, GroupVersionResource, Request, UserInfo};
+use serde_json::{Value, json};
+
+use crate::corpus::{CorpusError, Folder};
+use crate::report::{Aspect, Check};
+
+/// Documents in force together, compiled when the first case asks.
+pub(crate) struct Scenario {
+    documents: Vec<Value>,
+    set: OnceLock<Result<PolicySet, String>>,
+}
+
+impl Scenario {
+    /// The documents of `files` of a corpus.
+    pub(crate) fn read(folder: &Folder, files: &[&str]) -> Result<Self, CorpusError> {
+        let mut documents = Vec::new();
+        for file in files {
+            documents.extend(folder.manifests(file)?);
+        }
+        Ok(Self::of(documents))
+    }
+
+    pub(crate) fn of(documents: Vec<Value>) -> Self {
+        Self { documents, set: OnceLock::new() }
+    }
+
+    pub(crate) fn documents(&self) -> &[Value] {
+        &self.documents
+    }
+
+    /// What this scenario decides about `request`, with objects that exist beside its own.
+    pub(crate) fn decide(&self, request: &Request, beside: &[Value]) -> Result<Decision, String> {
+        let set = self.set.get_or_init(|| compile(&self.documents)).as_ref().map_err(Clone::clone)?;
+        let mut known = set.documents().clone();
+        for object in beside {
+            known.insert(Arc::new(object.clone()));
+        }
+        ensure_namespace(&mut known, request);
+        let host = Cluster { known, documents: &self.documents };
+        set.decide(request, &host).map_err(|error| error.to_string())
+    }
+}
+
+fn compile(documents: &[Value]) -> Result<PolicySet, String> {
+    let mut builder = PolicySet::builder();
+    for document in documents {
+        builder
+            .add(document)
+            .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
+    }
+    Ok(builder.finish())
+}
+
+/// The namespace of a request always exists where answers were recorded.
+fn ensure_namespace(known: &mut Documents, request: &Request) {
+    if !request.namespace.is_empty() && matches!(known.namespace(&request.namespace), Ok(None)) {
+        known.insert(Arc::new(json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": request.namespace, "labels": {"kubernetes.io/metadata.name": request.namespace}},
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": "Active"},
+        })));
+    }
+}
+
+/// The surroundings of a recorded request.
+#[derive(Debug)]
+struct Cluster<'a> {
+    known: Documents,
+    /// For the access rules among them.
+    documents: &'a [Value],
+}
+
+impl Host for Cluster<'_> {
+    fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, HostError> {
+        self.known.namespace(name)
+    }
+
+    fn param_scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
+        self.known.param_scope(kind)
+    }
+
+    fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
+        self.known.params(kind, namespace)
+    }
+
+    fn equivalents(
+        &self,
+        resource: &GroupVersionResource,
+        subresource: &str,
+    ) -> Vec<(GroupVersionResource, GroupVersionKind)> {
+        self.known.equivalents(resource, subresource)
+    }
+
+    fn convert(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
+        self.known.convert(object, kind)
+    }
+
+    fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
+        super::rbac::authorize(self.documents, user, attributes)
+    }
+}
+
+/// Compares a decision with a recorded answer.
+pub(crate) fn compare(recorded: &Value, decision: &Result<Decision, String>) -> Vec<Check> {
+    let expected = match recorded.get("verdict").and_then(Value::as_str).unwrap_or_default() {
+        "denied" => "denied",
+        // Admission let them through; what failed came later.
+        _ => "allowed",
+    };
+    let decision = match decision {
+        Ok(decision) => decision,
+        Err(error) => return vec![Check::new(Aspect::Verdict, expected, format!("error: {error}"))],
+    };
+    let verdict = if decision.allowed() { "allowed" } else { "denied" };
+    let mut checks = vec![Check::new(Aspect::Verdict, expected, verdict)];
+    let status = recorded.get("status").filter(|_| expected == "denied");
+    checks.push(Check::new(Aspect::Text, status_of(status), actual_status(decision)));
+    checks.push(Check::new(Aspect::Text, sorted(warnings(recorded)), sorted(actual_warnings(decision))));
+    let annotations = recorded.get("auditAnnotations").cloned().unwrap_or_else(|| json!({}));
+    checks.push(Check::new(Aspect::Text, annotations, json!(decision.audit_annotations)));
+    checks
+}
+
+/// The parts of a recorded Status that a decision answers for.
+fn status_of(status: Option<&Value>) -> Value {
+    status.map_or(Value::Null, |status| {
+        let details = status.get("details").cloned().unwrap_or_default();
+        json!({
+            "code": status.get("code"),
+            "reason": status.get("reason"),
+            "message": status.get("message"),
+            "name": details.get("name").cloned().unwrap_or_else(|| json!("")),
+            "group": details.get("group").cloned().unwrap_or_else(|| json!("")),
+            "kind": details.get("kind").cloned().unwrap_or_else(|| json!("")),
+            "causes": details.get("causes").cloned().unwrap_or_else(|| json!([])),
+        })
+    })
+}
+
+fn actual_status(decision: &Decision) -> Value {
+    decision.denial.as_ref().map_or(Value::Null, |denial| {
+        let status = &denial.status;
+        let causes: Vec<Value> =
+            status.details.causes.iter().map(|cause| json!({"message": cause.message})).collect();
+        json!({
+            "code": status.code,
+            "reason": status.reason,
+            "message": status.message,
+            "name": status.details.name,
+            "group": status.details.group,
+            "kind": status.details.kind,
+            "causes": causes,
+        })
+    })
+}
+
+fn warnings(recorded: &Value) -> Vec<String> {
+    let warnings = recorded.get("warnings").and_then(Value::as_array).into_iter().flatten();
+    // Other warnings are the API server's own business.
+    let of_policies = |text: &&str| text.contains("ValidatingAdmissionPolicy");
+    warnings.filter_map(Value::as_str).filter(of_policies).map(ToOwned::to_owned).collect()
+}
+
+/// In the form of a Warning header.
+fn actual_warnings(decision: &Decision) -> Vec<String> {
+    let framed = |text: &String| format!("299 - \"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
+    decision.warnings.iter().map(framed).collect()
+}
+
+fn sorted(mut texts: Vec<String>) -> Value {
+    texts.sort();
+    json!(texts)
+}
+
+impl Folder {
+    /// The documents of a manifest file of the corpus.
+    pub(crate) fn manifests(&self, file: &str) -> Result<Vec<Value>, CorpusError> {
+        let documents = manifest::read(file, &quote_letters(&self.text(file)?)).map_err(|errors| {
+            let problem = errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+            CorpusError::Content { path: self.path.join(file), problem }
+        })?;
+        Ok(documents.into_iter().map(|document| document.value).collect())
+    }
+}
+
+/// The writer of the recordings left the letters `y` and `n` unquoted and meant text. Kubernetes' reader, and so ours,
+/// takes them for booleans.
+fn quote_letters(text: &str) -> String {
+    let quote = |line: &str| match line.rsplit_once(' ') {
+        Some((front, letter @ ("y" | "Y" | "n" | "N"))) if front.ends_with([':', '-']) => {
+            format!("{front} '{letter}'\n")
+        }
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(quote).collect()
+}
