@@ -127,8 +127,7 @@ pub(crate) fn compare(recorded: &Value, decision: &Result<Decision, String>) -> 
     let status = recorded.get("status").filter(|_| expected == "denied");
     checks.push(Check::new(Aspect::Text, status_of(status), actual_status(decision)));
     checks.push(Check::new(Aspect::Text, sorted(warnings(recorded)), sorted(actual_warnings(decision))));
-    let annotations = recorded.get("auditAnnotations").cloned().unwrap_or_else(|| json!({}));
-    checks.push(Check::new(Aspect::Text, annotations, json!(decision.audit_annotations)));
+    checks.push(Check::new(Aspect::Text, annotations(recorded), json!(decision.audit_annotations)));
     checks
 }
 
@@ -170,6 +169,14 @@ fn warnings(recorded: &Value) -> Vec<String> {
     // Other warnings are the API server's own business.
     let of_policies = |text: &&str| text.contains("ValidatingAdmissionPolicy");
     warnings.filter_map(Value::as_str).filter(of_policies).map(ToOwned::to_owned).collect()
+}
+
+/// Without the API server's own, such as how long it took.
+fn annotations(recorded: &Value) -> Value {
+    let all = recorded.get("auditAnnotations").and_then(Value::as_object).into_iter().flatten();
+    let of_policies =
+        |(key, _): &(&String, &Value)| !key.contains(".k8s.io/") || key.starts_with("validation.policy.");
+    Value::Object(all.filter(of_policies).map(|(key, value)| (key.clone(), value.clone())).collect())
 }
 
 /// In the form of a Warning header.
