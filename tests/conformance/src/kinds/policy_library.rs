@@ -40,7 +40,6 @@ fn cases(folder: &Folder) -> Result<Vec<Box<dyn Case>>, CorpusError> {
             id: text("id").to_owned(),
             review: review.clone(),
             recorded: row.get("recorded").cloned().unwrap_or_default(),
-            unordered: false,
             scenario,
         }));
     }

@@ -35,7 +35,7 @@ impl Case for Write {
 
     fn run(&self) -> Vec<Check> {
         match Request::from_value(&self.request) {
-            Ok(request) => compare(&self.recorded, &self.scenario.decide(&request, &self.beside)),
+            Ok(request) => compare(&request, &self.recorded, &self.scenario.decide(&request, &self.beside)),
             Err(error) => vec![Check::new(Aspect::Verdict, "a request", error.to_string())],
         }
     }
