@@ -80,6 +80,12 @@ pub(super) fn answer(env: &Env, text: &str, variables: &[(&str, Type, Option<&Js
     answer
 }
 
+/// A type in one spelling: messages name the types of times differently.
+pub(super) fn type_text(text: &str) -> String {
+    let times = [("google.protobuf.Duration", "duration"), ("google.protobuf.Timestamp", "timestamp"), (" ", "")];
+    times.iter().fold(text.to_owned(), |text, (long, short)| text.replace(long, short))
+}
+
 /// Compares outcomes: the stage of an error is the verdict, its words are text.
 pub(super) fn compare(row: &Json, value_key: &str, answer: &Answer, checks: &mut Vec<Check>) {
     let stage = row.get("stage").cloned().unwrap_or_else(|| json!("value"));
@@ -127,9 +133,11 @@ impl Case for Expression {
         let mut checks = Vec::new();
         compare(&self.row, "result", &answer, &mut checks);
         if let Some(ty) = self.row.get("type") {
-            let spaceless = |text: &str| text.replace(' ', "");
-            let expected = spaceless(ty.as_str().unwrap_or_default());
-            checks.push(Check::new(Aspect::Verdict, expected, answer.ty.as_deref().map(spaceless)));
+            checks.push(Check::new(
+                Aspect::Verdict,
+                type_text(ty.as_str().unwrap_or_default()),
+                answer.ty.as_deref().map(type_text),
+            ));
         }
         if let Some(estimate) = self.row.get("estimate") {
             checks.push(Check::new(Aspect::Cost, estimate.clone(), answer.estimate));
