@@ -41,6 +41,10 @@ struct Inner {
     /// What [`syntax::parse`] accepts here.
     syntax: Arc<syntax::Options>,
     functions: Arc<Functions>,
+    /// List and map literals may hold several types.
+    mixed_literals: bool,
+    /// The namespace that short names are looked up in.
+    container: Arc<str>,
     /// In the order of their declaration, which numbers the slots of every program of this environment.
     variables: Arc<[(Box<str>, Type)]>,
 }
@@ -81,7 +85,20 @@ impl Env {
         };
         let functions = Arc::new(Functions::kubernetes(offered));
         let syntax = Arc::new(syntax_options(offered));
-        Self { inner: Arc::new(Inner { version, mode, syntax, functions, variables: Arc::new([]) }) }
+        Self { inner: Arc::new(Inner { version, mode, syntax, functions, mixed_literals: false, container: "".into(), variables: Arc::new([]) }) }
+    }
+
+    /// The same with names looked up in a namespace first: `y` may then stand for `com.example.y`.
+    #[must_use]
+    pub fn with_container(&self, name: &str) -> Self {
+        Self { inner: Arc::new(Inner { container: name.into(), ..(*self.inner).clone() }) }
+    }
+
+    /// The same with list and map literals of several types, which Kubernetes refuses; constant patterns, times and
+    /// durations are then not looked at before the program is planned.
+    #[must_use]
+    pub fn with_mixed_literals(&self) -> Self {
+        Self { inner: Arc::new(Inner { mixed_literals: true, ..(*self.inner).clone() }) }
     }
 
     /// The same with one more variable; a variable of that name is replaced.
@@ -126,9 +143,9 @@ impl Env {
         let environment = check::Environment {
             functions: &self.inner.functions,
             variables: &self.inner.variables,
-            container: "",
-            homogeneous_literals: true,
-            checked_literals: self.inner.version >= LITERALS_CHECKED,
+            container: &self.inner.container,
+            homogeneous_literals: !self.inner.mixed_literals,
+            checked_literals: self.inner.version >= LITERALS_CHECKED && !self.inner.mixed_literals,
             version: self.inner.version,
         };
         let ast = check::check(&source, ast, &environment)?;

@@ -152,8 +152,7 @@ impl<'a> Machine<'a, '_> {
             key,
             Value::String(_) | Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_)
         ) {
-            let ty = crate::library::runtime_type::name_of(key);
-            return Err(EvalError::Other(format!("invalid qualifier type: {ty}").into()));
+            return Err(EvalError::Other(format!("invalid qualifier type: {}", key.go_type()).into()));
         }
         present(self.member(value, key)?, may_be_absent, || *key).map_err(|error| match (value, error, key) {
             (Value::List(_), EvalError::NoSuchKey(_), Value::Int(index)) => {

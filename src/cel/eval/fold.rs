@@ -341,20 +341,7 @@ impl<'a> Entries<'a> {
 }
 
 fn not_iterable(value: &Value<'_>, has_two_variables: bool) -> EvalError {
-    let ty = match value {
-        Value::Null => "types.Null",
-        Value::Bool(_) => "types.Bool",
-        Value::Int(_) => "types.Int",
-        Value::Uint(_) => "types.Uint",
-        Value::Double(_) => "types.Double",
-        Value::String(_) => "types.String",
-        Value::Bytes(_) => "types.Bytes",
-        Value::Duration(_) => "types.Duration",
-        Value::Timestamp(_) => "types.Timestamp",
-        Value::Type(_) => "*types.Type",
-        Value::Optional(_) => "*types.Optional",
-        Value::List(_) | Value::Map(_) | Value::Opaque(_) => "ref.Val",
-    };
+    let ty = value.go_type();
     let text = if has_two_variables {
         format!("unsupported comprehension range type: {ty}")
     } else {

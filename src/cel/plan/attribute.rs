@@ -43,7 +43,10 @@ impl Planner<'_> {
         let key = match index.op {
             Op::Constant(Constant::String(name)) => QualifierKey::Field(self.field(*operand, &name)),
             Op::Constant(constant) if is_key(&constant) => QualifierKey::Constant(constant),
-            Op::Constant(_) => return Err(ProgramError::Invalid("invalid qualifier type".into())),
+            Op::Constant(constant) => {
+                let text = format!("invalid qualifier type: {}", constant.value().go_type());
+                return Err(ProgramError::Invalid(text.into()));
+            }
             Op::Attribute(attribute) => QualifierKey::Attribute(*attribute),
             op => QualifierKey::Step(Step { op, at: index.at }),
         };

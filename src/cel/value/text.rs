@@ -46,6 +46,29 @@ impl Value<'_> {
     }
 }
 
+impl Value<'_> {
+    /// The Go type that cel-go holds the value in (`%T`).
+    #[must_use]
+    pub(crate) const fn go_type(&self) -> &'static str {
+        match self {
+            Self::Null => "types.Null",
+            Self::Bool(_) => "types.Bool",
+            Self::Int(_) => "types.Int",
+            Self::Uint(_) => "types.Uint",
+            Self::Double(_) => "types.Double",
+            Self::String(_) => "types.String",
+            Self::Bytes(_) => "types.Bytes",
+            Self::Duration(_) => "types.Duration",
+            Self::Timestamp(_) => "types.Timestamp",
+            Self::List(_) => "*types.baseList",
+            Self::Map(_) => "*types.baseMap",
+            Self::Type(_) => "*types.Type",
+            Self::Optional(_) => "*types.Optional",
+            Self::Opaque(_) => "ref.Val",
+        }
+    }
+}
+
 fn list_text(list: &List<'_>) -> String {
     let items: Vec<_> = list.iter().map(|item| item.go_text()).collect();
     format!("[{}]", items.join(", "))

@@ -80,10 +80,15 @@ pub(super) fn answer(env: &Env, text: &str, variables: &[(&str, Type, Option<&Js
     answer
 }
 
-/// A type in one spelling: messages name the types of times differently.
+/// A type in one spelling: the engine's messages have short names for some.
 pub(super) fn type_text(text: &str) -> String {
-    let times = [("google.protobuf.Duration", "duration"), ("google.protobuf.Timestamp", "timestamp"), (" ", "")];
-    times.iter().fold(text.to_owned(), |text, (long, short)| text.replace(long, short))
+    let spellings = [
+        ("google.protobuf.Duration", "duration"),
+        ("google.protobuf.Timestamp", "timestamp"),
+        ("null_type", "null"),
+        (" ", ""),
+    ];
+    spellings.iter().fold(text.to_owned(), |text, (long, short)| text.replace(long, short))
 }
 
 /// Compares outcomes: the stage of an error is the verdict, its words are text.
@@ -98,7 +103,8 @@ pub(super) fn compare(row: &Json, value_key: &str, answer: &Answer, checks: &mut
             checks.push(Check::new(Aspect::Verdict, form(&normal(value)), form(actual)));
         }
         (_, Some(text), Err((_, actual))) => {
-            checks.push(Check::new(Aspect::Text, text.clone(), actual.clone()))
+            let text = text.as_str().map(|text| text.strip_prefix("compilation failed: ").unwrap_or(text));
+            checks.push(Check::new(Aspect::Text, text, actual.clone()));
         }
         (_, _, Ok(actual)) => checks.push(Check::new(Aspect::Verdict, Json::Null, actual.clone())),
         (Some(_), _, Err((_, actual))) => checks.push(Check::new(Aspect::Text, Json::Null, actual.clone())),

@@ -146,7 +146,7 @@ fn write_opaque(opaque: &Opaque<'_>) -> Json {
     match opaque {
         Opaque::Ip(ip) => json!({"ip": ip.to_string()}),
         Opaque::Cidr(ip, bits) => json!({"cidr": format!("{ip}/{bits}")}),
-        Opaque::Quantity(quantity) => json!({"quantity": format!("{quantity:?}")}),
+        Opaque::Quantity(quantity) => json!({"quantity": quantity.to_string()}),
         Opaque::Url(url) => json!({"url": format!("{url:?}")}),
         Opaque::Semver(semver) => json!({"semver": format!("{semver:?}")}),
         Opaque::Format(format) => json!({"format": format!("{format:?}")}),

@@ -2,6 +2,7 @@
 
 mod admission;
 mod cel_expressions;
+mod cel_spec;
 mod cel_values;
 mod crd_matrix;
 mod crd_registration;
@@ -30,6 +31,7 @@ pub(crate) struct Kind {
 /// In order of precedence: the first that recognises a folder runs it.
 const KINDS: &[Kind] = &[
     cel_expressions::KIND,
+    cel_spec::KIND,
     crd_matrix::KIND,
     crd_registration::KIND,
     policy_library::KIND,
