@@ -85,7 +85,17 @@ impl Env {
         };
         let functions = Arc::new(Functions::kubernetes(offered));
         let syntax = Arc::new(syntax_options(offered));
-        Self { inner: Arc::new(Inner { version, mode, syntax, functions, mixed_literals: false, container: "".into(), variables: Arc::new([]) }) }
+        Self {
+            inner: Arc::new(Inner {
+                version,
+                mode,
+                syntax,
+                functions,
+                mixed_literals: false,
+                container: "".into(),
+                variables: Arc::new([]),
+            }),
+        }
     }
 
     /// The same with names looked up in a namespace first: `y` may then stand for `com.example.y`.
@@ -125,6 +135,12 @@ impl Env {
     #[must_use]
     pub fn version(&self) -> Version {
         self.inner.version
+    }
+
+    /// Which set of the release's libraries is offered.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.inner.mode
     }
 
     /// The names of the variables, in the order of their declaration.

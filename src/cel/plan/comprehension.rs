@@ -7,6 +7,7 @@ use super::planner::Planner;
 use super::{Fold, FoldKind, General, Local, Op, ProgramError};
 
 /// A macro's shape, with the expressions that its user wrote.
+#[derive(Clone, Copy)]
 enum Shape {
     All(ExprId),
     Exists(ExprId),
@@ -33,7 +34,7 @@ impl<'p> Planner<'p> {
     }
 
     fn shaped(&mut self, shape: Shape) -> Result<FoldKind, ProgramError> {
-        let mut optional = |planner: &mut Self, id: Option<ExprId>| id.map(|id| planner.step(id)).transpose();
+        let optional = |planner: &mut Self, id: Option<ExprId>| id.map(|id| planner.step(id)).transpose();
         Ok(match shape {
             Shape::All(predicate) => FoldKind::All(self.step(predicate)?),
             Shape::Exists(predicate) => FoldKind::Exists(self.step(predicate)?),

@@ -76,7 +76,8 @@ impl Case for Row {
         if let Some(recorded) = recorded {
             compare(recorded, "value", &answer, &mut checks);
         }
-        let ty = recorded.and_then(|recorded| recorded.get("type")).or_else(|| self.row.pointer("/expect/type"));
+        let ty =
+            recorded.and_then(|recorded| recorded.get("type")).or_else(|| self.row.pointer("/expect/type"));
         if let Some(ty) = ty.and_then(Json::as_str) {
             checks.push(Check::new(Aspect::Verdict, type_text(ty), answer.ty.as_deref().map(type_text)));
         }
