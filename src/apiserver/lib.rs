@@ -24,6 +24,8 @@ mod server;
 pub mod status;
 pub mod store;
 pub mod table;
+mod validation;
 
+pub use http::serve::serve as serve_router;
 pub use identity::Identity;
 pub use server::{Server, ServerBuilder};

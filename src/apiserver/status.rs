@@ -49,6 +49,11 @@ impl Cause {
     }
 
     #[must_use]
+    pub fn not_found(field: impl Into<String>, value: &Value) -> Self {
+        Self::new("FieldValueNotFound", field, format!("Not found: {}", shown(value)))
+    }
+
+    #[must_use]
     pub fn too_long(field: impl Into<String>, limit: usize) -> Self {
         Self::new("FieldValueTooLong", field, format!("Too long: may not be more than {limit} bytes"))
     }

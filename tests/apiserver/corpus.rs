@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 /// The folder of one corpus, or `None` (said loudly) where it is not beside the project.
-pub fn folder(name: &str) -> Option<PathBuf> {
+pub(crate) fn folder(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
     let shared = std::env::var_os("ADMIT_SHARED").map_or(beside, PathBuf::from);
     let folder = shared.join("corpora").join(name);
@@ -17,7 +17,7 @@ pub fn folder(name: &str) -> Option<PathBuf> {
 }
 
 /// The records of a file with one JSON value per line.
-pub fn lines(path: &Path) -> Vec<Value> {
+pub(crate) fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
 }

@@ -2,5 +2,6 @@
 
 mod corpus;
 mod http_corpus;
+mod kubectl;
 mod openapi;
 mod protobuf;

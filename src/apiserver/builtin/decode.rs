@@ -102,7 +102,7 @@ impl Decoder<'_> {
         match kind {
             TypeRef::Pointer(inner) => self.value(inner, value),
             TypeRef::Message(id) => self.message(*id, value),
-            TypeRef::Raw => Ok(value.clone()),
+            TypeRef::Raw(_) => Ok(value.clone()),
             TypeRef::List(inner) => self.list(inner, value, kind),
             TypeRef::Map(inner) => self.map(inner, value, kind),
             TypeRef::SchemaOrArray(id) | TypeRef::SchemaOrBool(id) | TypeRef::SchemaOrStrings(id) => {
@@ -236,7 +236,7 @@ impl Decoder<'_> {
             TypeRef::MicroTime => "v1.MicroTime".to_owned(),
             TypeRef::Quantity => "resource.Quantity".to_owned(),
             TypeRef::IntOrString => "intstr.IntOrString".to_owned(),
-            TypeRef::Raw => "runtime.RawExtension".to_owned(),
+            TypeRef::Raw(_) => "runtime.RawExtension".to_owned(),
             TypeRef::SchemaOrArray(_) => "v1.JSONSchemaPropsOrArray".to_owned(),
             TypeRef::SchemaOrBool(_) => "v1.JSONSchemaPropsOrBool".to_owned(),
             TypeRef::SchemaOrStrings(_) => "v1.JSONSchemaPropsOrStringArray".to_owned(),
@@ -262,7 +262,7 @@ fn go_kind(value: &Value) -> &'static str {
 /// What the encoder writes for a field, if anything.
 fn written_form(tables: &Tables, field: &Field, value: Option<Value>) -> Option<Value> {
     match (&field.kind, value) {
-        (TypeRef::Pointer(_) | TypeRef::Raw, Some(value)) => Some(value),
+        (TypeRef::Pointer(_) | TypeRef::Raw(_), Some(value)) => Some(value),
         (
             TypeRef::Message(_)
             | TypeRef::Time

@@ -12,7 +12,9 @@ mod scalar;
 
 use std::sync::LazyLock;
 
-pub use model::{EnumDef, EnumId, Field, ListType, Package, PatchStrategy, Tables, TypeDef, TypeId, TypeRef};
+pub use model::{
+    EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
+};
 
 static TEXTS: [&str; 16] = [
     include_str!("tables/meta.txt"),

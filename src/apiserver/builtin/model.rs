@@ -88,6 +88,17 @@ pub struct PatchStrategy {
     pub text: &'static str,
 }
 
+/// The names under which arbitrary JSON is published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawKind {
+    /// An object of any kind.
+    Extension,
+    /// A set of owned fields.
+    Fields,
+    /// Any value.
+    Json,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeRef {
     String,
@@ -102,8 +113,8 @@ pub enum TypeRef {
     MicroTime,
     Quantity,
     IntOrString,
-    /// Any JSON: RawExtension, FieldsV1, JSON.
-    Raw,
+    /// Any JSON.
+    Raw(RawKind),
     /// A schema, or a list of them: `items` of a CRD's schema.
     SchemaOrArray(TypeId),
     /// A schema or a boolean: `additionalProperties`.

@@ -16,7 +16,7 @@
 use std::collections::HashMap;
 
 use super::model::{
-    EnumDef, EnumId, Field, ListType, Package, PatchStrategy, Tables, TypeDef, TypeId, TypeRef,
+    EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
 };
 
 #[derive(Clone, Copy)]
@@ -169,7 +169,9 @@ fn type_ref(text: &'static str, alias: &'static str, names: &Names) -> Option<Ty
         "MicroTime" => TypeRef::MicroTime,
         "Quantity" => TypeRef::Quantity,
         "IntOrString" => TypeRef::IntOrString,
-        "RawExtension" | "FieldsV1" | "JSON" => TypeRef::Raw,
+        "RawExtension" => TypeRef::Raw(RawKind::Extension),
+        "FieldsV1" => TypeRef::Raw(RawKind::Fields),
+        "JSON" => TypeRef::Raw(RawKind::Json),
         "JSONSchemaPropsOrArray" => TypeRef::SchemaOrArray(schema()?),
         "JSONSchemaPropsOrBool" => TypeRef::SchemaOrBool(schema()?),
         "JSONSchemaPropsOrStringArray" => TypeRef::SchemaOrStrings(schema()?),

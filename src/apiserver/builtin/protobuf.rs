@@ -168,7 +168,7 @@ impl Context<'_> {
                 let members = Members::of(self.bytes(wire)?)?;
                 if members.number(1) == 0 { members.number(2).into() } else { members.text(3)?.into() }
             }
-            TypeRef::Raw => Members::of(self.bytes(wire)?)?.json(1),
+            TypeRef::Raw(_) => Members::of(self.bytes(wire)?)?.json(1),
             TypeRef::Message(id) => {
                 let mut object = Map::new();
                 message(self.tables, *id, self.bytes(wire)?, self.depth + 1, &mut object)?;

@@ -22,8 +22,12 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Connections that are still busy after this are cut.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// Accepts until `shutdown` is ready, then lets requests end.
-pub(crate) async fn serve(
+/// Serves a server's router, with whatever layers were put around it, over TLS: accepts until `shutdown` is ready, then
+/// lets requests end.
+///
+/// # Errors
+/// When the listener breaks.
+pub async fn serve(
     router: axum::Router,
     listener: TcpListener,
     tls: rustls::ServerConfig,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::builtin::{Field, ListType, TypeId, TypeRef, tables};
+use crate::builtin::{Field, ListType, RawKind, TypeId, TypeRef, tables};
 use crate::resources::ResourceInfo;
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
@@ -258,9 +258,16 @@ impl Schemas {
                     json!({"description": "A schema, or a list of property names."}),
                 )
             }
+            TypeRef::Raw(RawKind::Fields) => (
+                format!("{META}.FieldsV1"),
+                json!({"description": "A set of fields, as a tree of `f:NAME`, `k:KEYS`, `v:VALUE` and `i:INDEX`.", "type": "object"}),
+            ),
+            TypeRef::Raw(RawKind::Json) => {
+                (format!("{EXTENSIONS}.JSON"), json!({"description": "Any JSON value."}))
+            }
             _ => (
                 "io.k8s.apimachinery.pkg.runtime.RawExtension".to_owned(),
-                json!({"description": "Any JSON value.", "type": "object"}),
+                json!({"description": "An object of any kind.", "type": "object"}),
             ),
         };
         self.written.insert(name.clone(), schema);

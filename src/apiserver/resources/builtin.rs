@@ -126,6 +126,12 @@ const ROWS: &[Row] = &[
         selectable_fields: POD_FIELDS,
         ..core("Pod", "pods", Namespaced)
     },
+    Row {
+        short_names: &["quota"],
+        subresources: &[Status],
+        ..core("ResourceQuota", "resourcequotas", Namespaced)
+    },
+    Row { short_names: &["limits"], ..core("LimitRange", "limitranges", Namespaced) },
     Row { selectable_fields: &["type"], ..core("Secret", "secrets", Namespaced) },
     Row { short_names: &["sa"], ..core("ServiceAccount", "serviceaccounts", Namespaced) },
     Row {

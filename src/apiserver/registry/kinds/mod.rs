@@ -14,6 +14,7 @@ use crate::identity::Identity;
 use crate::object;
 use crate::resources::{ResourceInfo, Subresource};
 use crate::status::{Cause, Refusal};
+use crate::validation;
 
 /// (group, kind), the way rules are looked up.
 fn id(info: &ResourceInfo) -> (&str, &str) {
@@ -102,6 +103,9 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
     if let Some(custom) = &call.custom {
         causes.extend(custom.validate(object, old, call.subresource == Some(Subresource::Status)));
         return causes;
+    }
+    if call.subresource.is_none() {
+        causes.extend(validation::content(&call.info, object));
     }
     match (id(&call.info), old) {
         (("batch", "Job"), Some(old)) if call.subresource.is_none() => {

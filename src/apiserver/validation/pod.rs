@@ -1,0 +1,113 @@
+//! What a pod's specification has to satisfy, in a pod or in a template.
+
+use serde_json::Value;
+
+use super::{items, not_negative, one_of, text, workload};
+use crate::registry::names::NameRule;
+use crate::status::Cause;
+
+const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
+const DNS_POLICIES: [&str; 4] = ["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"];
+const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
+const MESSAGE_POLICIES: [&str; 2] = ["FallbackToLogsOnError", "File"];
+const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
+
+pub(super) fn spec(spec: &Value, path: &str) -> Vec<Cause> {
+    let mut causes = volumes(spec, path);
+    let containers = format!("{path}.containers");
+    if items(spec, "containers").is_empty() {
+        causes.push(Cause::required(containers.as_str(), ""));
+    }
+    for (list, list_path) in
+        [("containers", containers), ("initContainers", format!("{path}.initContainers"))]
+    {
+        for (index, container) in items(spec, list).iter().enumerate() {
+            causes.extend(self::container(spec, container, &format!("{list_path}[{index}]")));
+        }
+        for (index, name) in workload::repeated(spec, list) {
+            causes.push(Cause::duplicate(format!("{list_path}[{index}].name"), &name.into()));
+        }
+    }
+    causes.extend(one_of(spec, path, "restartPolicy", &RESTART_POLICIES));
+    causes.extend(one_of(spec, path, "dnsPolicy", &DNS_POLICIES));
+    causes.extend(not_negative(spec, path, "terminationGracePeriodSeconds"));
+    causes
+}
+
+fn volumes(spec: &Value, path: &str) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for (index, volume) in items(spec, "volumes").iter().enumerate() {
+        let path = format!("{path}.volumes[{index}]");
+        causes.extend(name(volume, &path));
+        let sources =
+            volume.as_object().map_or(0, |members| members.keys().filter(|key| *key != "name").count());
+        match sources {
+            0 => causes.push(Cause::required(path, "must specify a volume type")),
+            1 => {}
+            _ => causes.push(Cause::forbidden(path, "may not specify more than 1 volume type")),
+        }
+    }
+    for (index, name) in workload::repeated(spec, "volumes") {
+        causes.push(Cause::duplicate(format!("{path}.volumes[{index}].name"), &name.into()));
+    }
+    causes
+}
+
+fn container(spec: &Value, container: &Value, path: &str) -> Vec<Cause> {
+    let mut causes = name(container, path);
+    if text(container, "image").is_empty() {
+        causes.push(Cause::required(format!("{path}.image"), ""));
+    }
+    for (index, port) in items(container, "ports").iter().enumerate() {
+        let path = format!("{path}.ports[{index}]");
+        match port.get("containerPort").and_then(Value::as_i64) {
+            None | Some(0) => causes.push(Cause::required(format!("{path}.containerPort"), "")),
+            Some(1..=65535) => {}
+            Some(number) => causes.push(Cause::invalid(
+                format!("{path}.containerPort"),
+                &number.into(),
+                "must be between 1 and 65535, inclusive",
+            )),
+        }
+        causes.extend(one_of(port, &path, "protocol", &PROTOCOLS));
+    }
+    for (index, variable) in items(container, "env").iter().enumerate() {
+        if text(variable, "name").is_empty() {
+            causes.push(Cause::required(format!("{path}.env[{index}].name"), ""));
+        }
+    }
+    causes.extend(mounts(spec, container, path));
+    causes.extend(one_of(container, path, "terminationMessagePolicy", &MESSAGE_POLICIES));
+    causes.extend(one_of(container, path, "imagePullPolicy", &PULL_POLICIES));
+    causes
+}
+
+fn mounts(spec: &Value, container: &Value, path: &str) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let known = |name: &str| items(spec, "volumes").iter().any(|volume| text(volume, "name") == name);
+    for (index, mount) in items(container, "volumeMounts").iter().enumerate() {
+        let path = format!("{path}.volumeMounts[{index}]");
+        let volume = text(mount, "name");
+        if volume.is_empty() {
+            causes.push(Cause::required(format!("{path}.name"), ""));
+        } else if !known(volume) {
+            causes.push(Cause::not_found(format!("{path}.name"), &volume.into()));
+        }
+        if text(mount, "mountPath").is_empty() {
+            causes.push(Cause::required(format!("{path}.mountPath"), ""));
+        }
+    }
+    causes
+}
+
+/// Names of containers and volumes are DNS labels.
+fn name(named: &Value, path: &str) -> Vec<Cause> {
+    let field = format!("{path}.name");
+    match text(named, "name") {
+        "" => vec![Cause::required(field, "")],
+        name => {
+            let problems = NameRule::Label.problems(name, false);
+            problems.iter().map(|problem| Cause::invalid(field.as_str(), &name.into(), problem)).collect()
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Jobs and leases.
+
+use serde_json::Value;
+
+use super::{items, not_negative, one_of, pod, text};
+use crate::registry::names::{label_key_problem, label_value_problem};
+use crate::status::Cause;
+
+const RESTART_POLICIES: [&str; 2] = ["OnFailure", "Never"];
+
+pub(super) fn job(object: &Value) -> Vec<Cause> {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let counts =
+        ["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"];
+    let mut causes: Vec<Cause> = counts.iter().filter_map(|name| not_negative(spec, "spec", name)).collect();
+    causes.extend(one_of(spec, "spec", "completionMode", &["NonIndexed", "Indexed"]));
+    if text(spec, "completionMode") == "Indexed" {
+        if spec.get("completions").is_none() {
+            causes.push(Cause::required("spec.completions", "when completion mode is Indexed"));
+        }
+    } else {
+        for name in ["backoffLimitPerIndex", "maxFailedIndexes"] {
+            if let Some(value) = spec.get(name) {
+                causes.push(Cause::invalid(
+                    format!("spec.{name}"),
+                    value,
+                    "requires indexed completion mode",
+                ));
+            }
+        }
+    }
+    let template = spec.get("template").unwrap_or(&Value::Null);
+    causes.extend(template_labels(template));
+    let pod_spec = template.get("spec").unwrap_or(&Value::Null);
+    causes.extend(pod::spec(pod_spec, "spec.template.spec"));
+    match text(pod_spec, "restartPolicy") {
+        "" => causes.push(Cause::required(
+            "spec.template.spec.restartPolicy",
+            "valid values: \"OnFailure\", \"Never\"",
+        )),
+        policy if !RESTART_POLICIES.contains(&policy) => {
+            causes.push(Cause::unsupported(
+                "spec.template.spec.restartPolicy",
+                &policy.into(),
+                &RESTART_POLICIES,
+            ));
+        }
+        _ => {}
+    }
+    causes
+}
+
+fn template_labels(template: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for (key, value) in template.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten()
+    {
+        if let Some(problem) = label_key_problem(key) {
+            causes.push(Cause::invalid("spec.template.labels", &key.as_str().into(), &problem));
+        }
+        if let Some(problem) = value.as_str().and_then(label_value_problem) {
+            causes.push(Cause::invalid("spec.template.labels", value, &problem));
+        }
+    }
+    causes
+}
+
+pub(super) fn lease(object: &Value) -> Vec<Cause> {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let mut causes = Vec::new();
+    if let Some(seconds) =
+        spec.get("leaseDurationSeconds").filter(|seconds| seconds.as_i64().is_some_and(|s| s <= 0))
+    {
+        causes.push(Cause::invalid("spec.leaseDurationSeconds", seconds, "must be greater than 0"));
+    }
+    causes.extend(not_negative(spec, "spec", "leaseTransitions"));
+    if spec.get("strategy").is_none() && !text(spec, "preferredHolder").is_empty() {
+        causes.push(Cause::forbidden(
+            "spec.preferredHolder",
+            "may only be specified when `strategy` is defined",
+        ));
+    }
+    causes
+}
+
+/// Whether any of the named items repeats an earlier name.
+pub(super) fn repeated<'v>(list: &'v Value, name: &str) -> Vec<(usize, &'v str)> {
+    let all: Vec<&str> = items(list, name).iter().map(|item| text(item, "name")).collect();
+    all.iter()
+        .enumerate()
+        .filter(|(at, name)| all.iter().take(*at).any(|other| other == *name))
+        .map(|(at, name)| (at, *name))
+        .collect()
+}
