@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::document::Key;
 use crate::syntax::{Expr, ExprId};
-use crate::types::{DeclKind, Type};
+use crate::types::{DeclKind, Type, field_position};
 use crate::value::Constant;
 
 use super::planner::{Planner, attribute};
@@ -62,8 +62,7 @@ impl Planner<'_> {
         let declared = match ty {
             Type::Object(decl) => match &decl.kind {
                 DeclKind::Object { fields, .. } => {
-                    let at = fields.binary_search_by(|field| (*field.cel_name).cmp(name)).ok();
-                    at.map(|at| (Arc::clone(decl), at))
+                    field_position(fields, name).map(|at| (Arc::clone(decl), at))
                 }
                 DeclKind::Scalar(_) | DeclKind::List { .. } | DeclKind::Map { .. } => None,
             },

@@ -80,8 +80,7 @@ impl DeclType {
     #[must_use]
     pub fn field(&self, cel_name: &str) -> Option<&DeclField> {
         let DeclKind::Object { fields, .. } = &self.kind else { return None };
-        let index = fields.binary_search_by(|field| (*field.cel_name).cmp(cel_name)).ok()?;
-        fields.get(index)
+        fields.get(field_position(fields, cel_name)?)
     }
 
     /// The limit of elements that cost estimates assume: of what has no elements, zero; of what has no limit, the
@@ -106,4 +105,36 @@ impl DeclType {
             DeclKind::Object { .. } => Type::Object(Arc::clone(self)),
         }
     }
+}
+
+/// Words that no identifier may be; a property of such a name is escaped, yet may be selected as it is.
+const RESERVED: [&str; 21] = [
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// Where the field of this name stands. INVARIANT: `fields` is sorted by the names in expressions.
+pub(crate) fn field_position(fields: &[DeclField], cel_name: &str) -> Option<usize> {
+    let position = |name: &str| fields.binary_search_by(|field| (*field.cel_name).cmp(name)).ok();
+    position(cel_name)
+        .or_else(|| RESERVED.contains(&cel_name).then(|| position(&format!("__{cel_name}__"))).flatten())
 }

@@ -6,6 +6,7 @@ mod parse;
 
 use std::sync::Arc;
 
+pub(crate) use decl::field_position;
 pub use decl::{DeclField, DeclKind, DeclType, ListType};
 pub use parse::parse_type;
 

@@ -6,7 +6,7 @@ use bumpalo::Bump;
 
 use super::{ConstantEntries, EvalError, MapNode, Node, Value};
 use crate::document::Key;
-use crate::types::{DeclField, DeclKind, DeclType};
+use crate::types::{DeclField, DeclKind, DeclType, field_position};
 
 /// A map or object: computed, a constant of the program, a view of a document's object through its declared type, or
 /// the caller's own.
@@ -134,8 +134,7 @@ impl<'a> Map<'a> {
 
 /// The field with this escaped name. INVARIANT: `fields` is sorted by it.
 pub(crate) fn field_named<'d>(fields: &'d [DeclField], cel_name: &str) -> Option<&'d DeclField> {
-    let at = fields.binary_search_by(|field| (*field.cel_name).cmp(cel_name)).ok()?;
-    fields.get(at)
+    fields.get(field_position(fields, cel_name)?)
 }
 
 /// A declared field of an object: a null is an absent field, as for kube-apiserver.
