@@ -124,6 +124,10 @@ pub struct Definition {
     /// The annotation `api-approved.kubernetes.io`, which groups of the project itself need.
     pub api_approved: Option<String>,
     pub versions: Vec<Version>,
+    /// `status.storedVersions`: versions that objects in the store may be in.
+    pub stored_versions: Vec<String>,
+    /// The condition `Established` is true: objects may exist.
+    pub established: bool,
 }
 
 impl Definition {
@@ -139,6 +143,8 @@ impl Definition {
         let spec_path = Path::Root("spec");
         let name = At { map: child(root.map, "metadata").unwrap_or(&empty), path: &metadata };
         let spec = At { map: child(root.map, "spec").unwrap_or(&empty), path: &spec_path };
+        let status_path = Path::Root("status");
+        let status = At { map: child(root.map, "status").unwrap_or(&empty), path: &status_path };
         if !manifest.get("spec").is_some_and(Value::is_object) {
             reader.errors.push(FieldError::required(spec_path, ""));
         }
@@ -158,6 +164,15 @@ impl Definition {
                 .and_then(|annotations| annotations.get(API_APPROVED)?.as_str())
                 .map(ToOwned::to_owned),
             versions: reader.versions(spec),
+            stored_versions: reader.texts(status, "storedVersions"),
+            established: manifest.pointer("/status/conditions").and_then(Value::as_array).is_some_and(
+                |conditions| {
+                    conditions.iter().any(|condition| {
+                        condition.get("type").is_some_and(|kind| kind == "Established")
+                            && condition.get("status").is_some_and(|status| status == "True")
+                    })
+                },
+            ),
         };
         if reader.errors.is_empty() { Ok(definition) } else { Err(reader.errors) }
     }

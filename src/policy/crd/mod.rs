@@ -12,6 +12,7 @@ mod definition;
 pub mod field_path;
 mod registration;
 mod resource;
+pub mod rules;
 
 use std::sync::Arc;
 
@@ -38,8 +39,21 @@ impl CompiledCrd {
     /// # Errors
     /// Everything for which the API server would refuse to store it.
     pub fn compile(manifest: &Value) -> Result<Self, Vec<FieldError>> {
+        Self::compiled(manifest, None)
+    }
+
+    /// Compiles a definition that replaces a stored one: what objects depend on is fixed, and rules that are in place
+    /// already are not refused anew.
+    ///
+    /// # Errors
+    /// Everything for which the API server would refuse the update.
+    pub fn compile_update(manifest: &Value, stored: &Value) -> Result<Self, Vec<FieldError>> {
+        Self::compiled(manifest, Some(&Definition::read(stored)?))
+    }
+
+    fn compiled(manifest: &Value, replaced: Option<&Definition>) -> Result<Self, Vec<FieldError>> {
         let definition = Definition::read(manifest)?;
-        let errors = registration::validate(&definition);
+        let errors = registration::validate(&definition, replaced);
         if !errors.is_empty() {
             return Err(errors);
         }
@@ -47,15 +61,6 @@ impl CompiledCrd {
             definition.versions.iter().map(|version| Arc::new(CrdVersion::new(&definition, version)));
         let versions = versions.collect();
         Ok(Self { definition, versions })
-    }
-
-    /// Compiles a definition that replaces a stored one: names are fixed, and what was stored is not refused anew.
-    ///
-    /// # Errors
-    /// Everything for which the API server would refuse the update.
-    pub fn compile_update(manifest: &Value, stored: &Value) -> Result<Self, Vec<FieldError>> {
-        let _ = stored;
-        Self::compile(manifest)
     }
 
     /// The definition as read: group, names, scope, versions with their columns and subresources.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::definition::{Definition, ScalePaths, Version};
+use super::rules::{Limits, RuleTree};
 use crate::error::{BadValue, FieldError};
 use crate::path::Path;
 use crate::schema::correlate::Correlated;
@@ -23,6 +24,7 @@ pub struct CrdVersion {
     preserve_unknown_fields: bool,
     scale: Option<ScalePaths>,
     schema: Arc<Schema>,
+    rules: RuleTree,
 }
 
 /// What is asked of a validation.
@@ -45,13 +47,15 @@ pub struct Validation {
 
 impl CrdVersion {
     pub(super) fn new(definition: &Definition, version: &Version) -> Self {
+        let schema = version.schema.clone().unwrap_or_default();
         Self {
             name: version.name.clone(),
             api_version: format!("{}/{}", definition.group, version.name),
             kind: definition.names.kind.clone(),
             preserve_unknown_fields: definition.preserve_unknown_fields,
             scale: version.scale.clone(),
-            schema: version.schema.clone().unwrap_or_default(),
+            rules: RuleTree::compile(&schema, true),
+            schema,
         }
     }
 
@@ -119,7 +123,9 @@ impl CrdVersion {
             errors.push(FieldError::invalid(Path::Nil, Value::Null, RULES_NOT_CHECKED));
             return Validation { errors, warnings: Vec::new() };
         }
-        Validation { errors, warnings: Vec::new() }
+        let found = self.rules.evaluate(&self.schema, &Path::Nil, new, old, true, &Limits::default());
+        errors.extend(found.errors);
+        Validation { errors, warnings: found.forgiven.iter().map(ToString::to_string).collect() }
     }
 
     fn type_meta(&self, object: &Value) -> Vec<FieldError> {

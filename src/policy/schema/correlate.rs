@@ -88,7 +88,8 @@ impl<'a> Items<'a> {
 #[derive(Debug)]
 pub struct MapListIndex<'a> {
     keys: &'a [Box<str>],
-    items: HashMap<String, &'a Value>,
+    items: &'a [Value],
+    positions: HashMap<String, usize>,
 }
 
 impl<'a> MapListIndex<'a> {
@@ -100,19 +101,25 @@ impl<'a> MapListIndex<'a> {
             return None;
         }
         let keys = schema.list_map_keys.as_slice();
-        let mut index = HashMap::with_capacity(items.len());
-        for item in items {
+        let mut positions = HashMap::with_capacity(items.len());
+        for (i, item) in items.iter().enumerate() {
             if let Some(key) = item.as_object().and_then(|item| composite_key(item, keys)) {
-                index.entry(key).or_insert(item);
+                positions.entry(key).or_insert(i);
             }
         }
-        Some(Self { keys, items: index })
+        Some(Self { keys, items, positions })
     }
 
     /// The item with the same keys; none where one of them is missing or no scalar.
     #[must_use]
     pub fn find(&self, item: &Value) -> Option<&'a Value> {
-        self.items.get(&composite_key(item.as_object()?, self.keys)?).copied()
+        self.items.get(self.position(item)?)
+    }
+
+    /// Where the item with the same keys stands.
+    #[must_use]
+    pub fn position(&self, item: &Value) -> Option<usize> {
+        self.positions.get(&composite_key(item.as_object()?, self.keys)?).copied()
     }
 }
 

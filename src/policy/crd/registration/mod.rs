@@ -17,10 +17,13 @@ use crate::error::{BadValue, FieldError};
 use crate::names;
 use crate::path::Path;
 
-/// Everything for which a new definition would be refused.
-pub(super) fn validate(definition: &Definition) -> Vec<FieldError> {
+/// Everything for which a definition would be refused: a new one, or one that replaces another.
+pub(super) fn validate(definition: &Definition, replaced: Option<&Definition>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    name(definition, &mut errors);
+    match replaced {
+        None => name(definition, &mut errors),
+        Some(replaced) => immutable(definition, replaced, &mut errors),
+    }
     group(definition, &mut errors);
     let spec = Path::Root("spec");
     match &definition.scope {
@@ -30,14 +33,16 @@ pub(super) fn validate(definition: &Definition) -> Vec<FieldError> {
             errors.push(FieldError::not_supported("spec.scope", text.as_str(), ["Cluster", "Namespaced"]));
         }
     }
-    versions::validate(definition, &spec, &mut errors);
+    versions::validate(definition, replaced, &spec, &mut errors);
     names_given(&definition.names, &mut errors);
     names_valid(&definition.names, &mut errors);
     if let Some(conversion) = &definition.conversion {
         conversion::validate(conversion, &spec.child("conversion"), &mut errors);
     }
-    stored_versions(definition, &mut errors);
-    api_approval(definition, &mut errors);
+    stored_versions(definition, replaced, &mut errors);
+    if replaced.is_none_or(|replaced| replaced.api_approved != definition.api_approved) {
+        api_approval(definition, &mut errors);
+    }
     if definition.preserve_unknown_fields {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
                       spec.versions[*].schema instead";
@@ -116,19 +121,45 @@ fn label(name: &str, at: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// A new definition is stored with its first storage version as the one that objects are stored in.
-fn stored_versions(definition: &Definition, errors: &mut Vec<FieldError>) {
+/// What objects in the store depend on.
+fn immutable(definition: &Definition, replaced: &Definition, errors: &mut Vec<FieldError>) {
+    let (new, old) = (definition, replaced);
+    let fields = [
+        ("spec.scope", new.scope.as_str(), old.scope.as_str(), old.established),
+        ("spec.names.kind", new.names.kind.as_str(), old.names.kind.as_str(), old.established),
+        ("spec.group", new.group.as_str(), old.group.as_str(), true),
+        ("spec.names.plural", new.names.plural.as_str(), old.names.plural.as_str(), true),
+    ];
+    for (at, new, _, _) in fields.into_iter().filter(|(_, new, old, fixed)| *fixed && new != old) {
+        errors.push(FieldError::invalid(at, new, "field is immutable"));
+    }
+}
+
+/// Every version that objects may be stored in is still there. The server adds the first storage version itself.
+fn stored_versions(definition: &Definition, replaced: Option<&Definition>, errors: &mut Vec<FieldError>) {
     let at = "status.storedVersions";
-    let mut storage = definition.versions.iter().filter(|version| version.storage);
-    let Some(stored) = storage.next() else {
+    let mut storage =
+        definition.versions.iter().filter(|version| version.storage).map(|version| &version.name);
+    let mut stored = replaced.map_or_else(Vec::new, |replaced| replaced.stored_versions.clone());
+    if let Some(first) = storage.next().filter(|first| !stored.contains(first)) {
+        stored.push(first.clone());
+    }
+    if stored.is_empty() {
         let null = BadValue::Json(serde_json::Value::Null);
         errors.push(FieldError::invalid(at, null, "must have at least one stored version"));
         return;
-    };
-    for version in storage.filter(|version| version.name != stored.name) {
-        let shown = BadValue::Json(serde_json::json!([stored.name]));
-        let detail = format!("must have the storage version {}", version.name);
-        errors.push(FieldError::invalid(at, shown, detail));
+    }
+    for version in storage.filter(|version| !stored.contains(version)) {
+        let shown = BadValue::Json(serde_json::json!(stored));
+        errors.push(FieldError::invalid(at, shown, format!("must have the storage version {version}")));
+    }
+    for (i, gone) in stored.iter().enumerate().filter(|(_, name)| definition.version(name).is_none()) {
+        let detail = format!(
+            "missing from spec.versions; {gone} was previously a storage version, and must remain in spec.versions \
+             until a storage migration ensures no data remains persisted in {gone} and removes {gone} from \
+             status.storedVersions"
+        );
+        errors.push(FieldError::invalid(format!("{at}[{i}]"), gone.as_str(), detail));
     }
 }
 

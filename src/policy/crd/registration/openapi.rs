@@ -22,6 +22,12 @@ pub(super) struct Node<'a> {
     pub(super) scope: Option<rules::Scope>,
 }
 
+/// What the nodes of one schema share.
+pub(super) struct Context<'c> {
+    pub(super) stored: &'c rules::StoredExpressions,
+    pub(super) costs: rules::TotalCost,
+}
+
 /// Mistakes of the schema and mistakes of its rules: while there are some of the first below a node, its rules are not
 /// compiled.
 #[derive(Default)]
@@ -63,13 +69,13 @@ impl<'a> Node<'a> {
         Node { schema, path, root: false, scope, ..*self }
     }
 
-    pub(super) fn validate(&self, costs: &mut rules::TotalCost) -> Found {
+    pub(super) fn validate(&self, cx: &mut Context<'_>) -> Found {
         let mut found = Found::default();
         self.keywords(&mut found.schema);
-        self.additional_properties(&mut found, costs);
-        self.properties(&mut found, costs);
-        self.logical(&mut found, costs);
-        self.items(&mut found, costs);
+        self.additional_properties(&mut found, cx);
+        self.properties(&mut found, cx);
+        self.logical(&mut found, cx);
+        self.items(&mut found, cx);
         if self.schema.preserve_unknown_fields == Some(false) {
             let at = self.path.child("x-kubernetes-preserve-unknown-fields");
             found.schema.push(FieldError::invalid(at, false, "must be true or undefined"));
@@ -77,7 +83,7 @@ impl<'a> Node<'a> {
         lists::validate(self, &mut found.schema);
         rules::texts(self, &mut found.schema);
         if found.schema.is_empty() {
-            found.rules.extend(rules::compile(self, costs));
+            found.rules.extend(rules::compile(self, cx.stored, &mut cx.costs));
         }
         found
     }
@@ -118,7 +124,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    fn additional_properties(&self, found: &mut Found, costs: &mut rules::TotalCost) {
+    fn additional_properties(&self, found: &mut Found, cx: &mut Context<'_>) {
         let Some(additional) = &self.schema.additional_properties else { return };
         let at = self.path.child("additionalProperties");
         if !self.schema.properties.is_empty() && *additional != AdditionalProperties::Allowed(true) {
@@ -131,11 +137,11 @@ impl<'a> Node<'a> {
             if self.inside_metadata {
                 child.no_default = Some("inside additionalProperties applying to object metadata");
             }
-            found.append(child.validate(costs));
+            found.append(child.validate(cx));
         }
     }
 
-    fn properties(&self, found: &mut Found, costs: &mut rules::TotalCost) {
+    fn properties(&self, found: &mut Found, cx: &mut Context<'_>) {
         let at = self.path.child("properties");
         for (name, property) in &self.schema.properties {
             let path = at.key(name);
@@ -150,16 +156,16 @@ impl<'a> Node<'a> {
                     child.no_default = Some(&reason);
                 }
             }
-            found.append(child.validate(costs));
+            found.append(child.validate(cx));
         }
     }
 
     /// Rules under logical keywords are refused elsewhere; nothing is compiled there.
-    fn logical(&self, found: &mut Found, costs: &mut rules::TotalCost) {
+    fn logical(&self, found: &mut Found, cx: &mut Context<'_>) {
         let checks = &self.schema.checks;
         if let Some(not) = &checks.not {
             let path = self.path.child("not");
-            found.append(Node { scope: None, ..self.below(not, &path) }.validate(costs));
+            found.append(Node { scope: None, ..self.below(not, &path) }.validate(cx));
         }
         for (keyword, parts) in
             [("allOf", &checks.all_of), ("oneOf", &checks.one_of), ("anyOf", &checks.any_of)]
@@ -167,12 +173,12 @@ impl<'a> Node<'a> {
             let at = self.path.child(keyword);
             for (i, part) in parts.iter().enumerate() {
                 let path = at.index(i);
-                found.append(Node { scope: None, ..self.below(part, &path) }.validate(costs));
+                found.append(Node { scope: None, ..self.below(part, &path) }.validate(cx));
             }
         }
     }
 
-    fn items(&self, found: &mut Found, costs: &mut rules::TotalCost) {
+    fn items(&self, found: &mut Found, cx: &mut Context<'_>) {
         let Some(items) = &self.schema.items else { return };
         let path = self.path.child("items");
         let mut child = self.below(items, &path);
@@ -180,6 +186,6 @@ impl<'a> Node<'a> {
         if self.schema.list_type != Some(ListType::Map) {
             child.uncorrelatable = self.uncorrelatable.or(Some(self.path));
         }
-        found.append(child.validate(costs));
+        found.append(child.validate(cx));
     }
 }

@@ -1,8 +1,15 @@
 //! `x-kubernetes-validations` at registration: their texts, whether they compile, what they may cost.
 
+use std::collections::HashSet;
+
+use admit_cel::Mode;
+
 use super::openapi::Node;
 use crate::crd::field_path;
-use crate::error::FieldError;
+use crate::crd::rules::compile::{CompiledRule, RuleEnv};
+use crate::crd::rules::decl;
+use crate::error::{BadValue, FieldError};
+use crate::go_text;
 use crate::path::Path;
 use crate::schema::{Reason, Rule, Schema, SchemaType};
 
@@ -32,11 +39,59 @@ impl Scope {
 
 /// The cost of all rules of a schema together.
 #[derive(Debug, Default)]
-pub(super) struct TotalCost {}
+pub(super) struct TotalCost {
+    total: u64,
+    /// The most expensive expressions, dearest first.
+    dearest: Vec<(u64, String)>,
+}
+
+/// Static estimate that one expression may reach.
+const EXPRESSION_LIMIT: u64 = 10_000_000;
+/// Static estimate that all expressions of a schema may reach together.
+const TOTAL_LIMIT: u64 = 100_000_000;
+/// Expressions named when the total is too high; each has at least a hundredth of the limit.
+const NAMED: usize = 4;
 
 impl TotalCost {
+    fn observe(&mut self, path: &Path<'_>, cost: u64) {
+        self.total = self.total.saturating_add(cost);
+        if cost < TOTAL_LIMIT / 100 {
+            return;
+        }
+        self.dearest.push((cost, path.to_string()));
+        self.dearest.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
+        self.dearest.truncate(NAMED);
+    }
+
     /// Tells that the rules cost too much together, and which of them most.
-    pub(super) fn report(&self, _path: &Path<'_>, _errors: &mut Vec<FieldError>) {}
+    pub(super) fn report(&self, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+        if self.total <= TOTAL_LIMIT {
+            return;
+        }
+        for (_, at) in &self.dearest {
+            let detail =
+                "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+            errors.push(FieldError::forbidden(at, detail));
+        }
+        let what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+        errors.push(FieldError::forbidden(path, over_budget(what, self.total, TOTAL_LIMIT)));
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the factor is shown with one digit after the point")]
+fn over_budget(what: &str, cost: u64, limit: u64) -> String {
+    let factor = cost as f64 / limit as f64;
+    let factor = if factor > 100.0 {
+        "more than 100x".to_owned()
+    } else if factor < 1.5 {
+        format!("{factor:.6}x")
+    } else {
+        format!("{factor:.1}x")
+    };
+    format!(
+        "{what} exceeds budget by factor of {factor} (try simplifying the rule, or adding maxItems, maxProperties, and \
+         maxLength where arrays, maps, and strings are declared)"
+    )
 }
 
 /// What is wrong with the texts of the node's rules.
@@ -90,7 +145,133 @@ fn has_line_break(text: &str) -> bool {
     text.contains(['\n', '\r'])
 }
 
-/// Compiles the node's rules.
-pub(super) fn compile(_node: &Node<'_>, _costs: &mut TotalCost) -> Vec<FieldError> {
-    Vec::new()
+/// Compiles the node's rules; `stored` knows the expressions that an update found in place.
+pub(super) fn compile(node: &Node<'_>, stored: &StoredExpressions, costs: &mut TotalCost) -> Vec<FieldError> {
+    let Some(scope) = node.scope.filter(|_| !node.schema.rules.is_empty()) else { return Vec::new() };
+    let at = node.path.child("x-kubernetes-validations");
+    let Some(decl) = decl::decl_type(node.schema, node.is_resource_root()) else {
+        let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable \
+                      to convert structural schema to CEL declarations";
+        return vec![FieldError::internal(at, detail)];
+    };
+    let env = RuleEnv::new(&decl);
+    let repeated = scope.cardinality.unwrap_or_else(|| env.max_cardinality());
+    let mut errors = Vec::new();
+    for (i, rule) in node.schema.rules.iter().enumerate() {
+        let compiled = env.compile(rule, node.schema, |text| stored.mode(text));
+        let path = at.index(i);
+        let mut check = RuleCheck { rule, path: &path, stored, errors: &mut errors };
+        check.expression(&compiled, repeated, costs);
+        check.message(&compiled, costs);
+        check.old_self(&compiled, node.uncorrelatable);
+    }
+    errors
+}
+
+/// What an update found in place: its expressions are compiled as stored ones, its schemas are not refused for cost.
+#[derive(Debug, Default)]
+pub(super) struct StoredExpressions {
+    pub(super) texts: HashSet<String>,
+    /// The schema is the one that was stored.
+    pub(super) unchanged: bool,
+}
+
+impl StoredExpressions {
+    fn mode(&self, text: &str) -> Mode {
+        if self.texts.contains(text) { Mode::Stored } else { Mode::New }
+    }
+
+    /// Adds the expressions of a stored schema.
+    pub(super) fn collect(&mut self, schema: &Schema) {
+        for rule in &schema.rules {
+            self.texts.extend([rule.rule.clone(), rule.message_expression.clone()]);
+        }
+        let checks = &schema.checks;
+        let nested = [&checks.all_of, &checks.any_of, &checks.one_of].into_iter().flatten();
+        let below =
+            schema.properties.values().chain(schema.items.as_deref()).chain(schema.additional_schema());
+        for child in below.chain(nested).chain(checks.not.as_deref()) {
+            self.collect(child);
+        }
+    }
+}
+
+struct RuleCheck<'a> {
+    rule: &'a Rule,
+    path: &'a Path<'a>,
+    stored: &'a StoredExpressions,
+    errors: &'a mut Vec<FieldError>,
+}
+
+impl RuleCheck<'_> {
+    fn expression(&mut self, compiled: &CompiledRule, repeated: u64, costs: &mut TotalCost) {
+        let at = self.path.child("rule");
+        match &compiled.program {
+            None => {}
+            Some(Ok(program)) => self.cost(&at, "rule", program.max_cost.saturating_mul(repeated), costs),
+            Some(Err(error)) => {
+                self.errors.push(FieldError::invalid(at, internal_form(self.rule), error.as_str()))
+            }
+        }
+    }
+
+    fn message(&mut self, compiled: &CompiledRule, costs: &mut TotalCost) {
+        let at = self.path.child("messageExpression");
+        match &compiled.message {
+            None => {}
+            Some(Ok(program)) => self.cost(&at, "messageExpression", program.max_cost, costs),
+            Some(Err(error)) => {
+                self.errors.push(FieldError::invalid(at, internal_form(self.rule), error.as_str()))
+            }
+        }
+    }
+
+    fn cost(&mut self, at: &Path<'_>, what: &str, cost: u64, costs: &mut TotalCost) {
+        if !self.stored.unchanged && cost > EXPRESSION_LIMIT {
+            let detail = over_budget(&format!("estimated {what} cost"), cost, EXPRESSION_LIMIT);
+            self.errors.push(FieldError::forbidden(at, detail));
+        }
+        costs.observe(at, cost);
+    }
+
+    fn old_self(&mut self, compiled: &CompiledRule, uncorrelatable: Option<&Path<'_>>) {
+        if compiled.uses_old_self {
+            if let Some(within) = uncorrelatable {
+                let detail = format!(
+                    "oldSelf cannot be used on the uncorrelatable portion of the schema within {within}"
+                );
+                self.errors.push(FieldError::invalid(
+                    self.path.child("rule"),
+                    self.rule.rule.as_str(),
+                    detail,
+                ));
+            }
+        } else if let Some(optional) = self.rule.optional_old_self {
+            let detail = "may not be set if oldSelf is not used in rule";
+            self.errors.push(FieldError::invalid(self.path.child("optionalOldSelf"), optional, detail));
+        }
+    }
+}
+
+/// A rule as the API server prints it: the fields of its internal form.
+fn internal_form(rule: &Rule) -> BadValue {
+    let text = |text: &str| go_text::json(&serde_json::Value::from(text));
+    let reason = rule.reason.as_ref().map_or("null".to_owned(), |reason| {
+        text(match reason {
+            Reason::Invalid => "FieldValueInvalid",
+            Reason::Forbidden => "FieldValueForbidden",
+            Reason::Required => "FieldValueRequired",
+            Reason::Duplicate => "FieldValueDuplicate",
+            Reason::Other(other) => other,
+        })
+    });
+    let optional = rule.optional_old_self.map_or("null".to_owned(), |optional| optional.to_string());
+    BadValue::Verbatim(format!(
+        "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{reason},\"FieldPath\":{},\
+         \"OptionalOldSelf\":{optional}}}",
+        text(&rule.rule),
+        text(&rule.message),
+        text(&rule.message_expression),
+        text(&rule.field_path),
+    ))
 }

@@ -31,7 +31,13 @@ impl Shared {
     }
 }
 
-pub(super) fn validate(definition: &Definition, spec: &Path<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(
+    definition: &Definition,
+    replaced: Option<&Definition>,
+    spec: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
+    let expressions = Expressions::of(replaced);
     let shared = Shared::of(&definition.versions);
     let versions_at = spec.child("versions");
     for (i, version) in definition.versions.iter().enumerate() {
@@ -46,7 +52,8 @@ pub(super) fn validate(definition: &Definition, spec: &Path<'_>, errors: &mut Ve
         deprecation(version, &at.child("deprecationWarning"), errors);
         let status = version.status_subresource;
         if let Some(version_schema) = version.schema.as_deref().filter(|_| !shared.schema) {
-            schema(version_schema, status, &at.child("schema").child("openAPIV3Schema"), errors);
+            let stored = expressions.for_version(version);
+            schema(version_schema, status, &stored, &at.child("schema").child("openAPIV3Schema"), errors);
         }
         if !shared.subresources {
             scale(version.scale.as_ref(), &at.child("subresources"), errors);
@@ -73,7 +80,28 @@ pub(super) fn validate(definition: &Definition, spec: &Path<'_>, errors: &mut Ve
         errors.push(FieldError::invalid(versions_at, internal(), detail));
     }
     if let Some(first) = definition.versions.first() {
-        first_version(definition, first, &shared, spec, errors);
+        first_version(definition, first, &shared, &expressions, spec, errors);
+    }
+}
+
+/// What an update finds in place.
+struct Expressions<'d> {
+    replaced: Option<&'d Definition>,
+    stored: rules::StoredExpressions,
+}
+
+impl<'d> Expressions<'d> {
+    fn of(replaced: Option<&'d Definition>) -> Self {
+        let mut stored = rules::StoredExpressions::default();
+        let versions = replaced.into_iter().flat_map(|replaced| &replaced.versions);
+        versions.filter_map(|version| version.schema.as_deref()).for_each(|schema| stored.collect(schema));
+        Self { replaced, stored }
+    }
+
+    fn for_version(&self, version: &Version) -> rules::StoredExpressions {
+        let old = self.replaced.and_then(|replaced| replaced.version(&version.name));
+        let unchanged = old.is_some_and(|old| old.schema == version.schema);
+        rules::StoredExpressions { texts: self.stored.texts.clone(), unchanged }
     }
 }
 
@@ -82,6 +110,7 @@ fn first_version(
     definition: &Definition,
     first: &Version,
     shared: &Shared,
+    expressions: &Expressions<'_>,
     spec: &Path<'_>,
     errors: &mut Vec<FieldError>,
 ) {
@@ -92,7 +121,8 @@ fn first_version(
     let shared_schema = first.schema.as_deref().filter(|_| shared.schema);
     if let Some(shared_schema) = shared_schema {
         let status = definition.versions.iter().any(|version| version.status_subresource);
-        schema(shared_schema, status, &spec.child("validation").child("openAPIV3Schema"), errors);
+        let stored = expressions.for_version(first);
+        schema(shared_schema, status, &stored, &spec.child("validation").child("openAPIV3Schema"), errors);
     }
     if shared.subresources {
         scale(first.scale.as_ref(), &spec.child("subresources"), errors);
@@ -125,7 +155,13 @@ fn deprecation(version: &Version, path: &Path<'_>, errors: &mut Vec<FieldError>)
 }
 
 /// The schema of one version, or of all.
-fn schema(schema: &Schema, status: bool, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn schema(
+    schema: &Schema,
+    status: bool,
+    stored: &rules::StoredExpressions,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
     let before = errors.len();
     if status {
         root_with_status(schema, path, errors);
@@ -140,8 +176,8 @@ fn schema(schema: &Schema, status: bool, path: &Path<'_>, errors: &mut Vec<Field
         scope = found.is_empty().then_some(rules::Scope::ROOT);
         errors.extend(found);
     }
-    let mut costs = rules::TotalCost::default();
-    let found = openapi::Node::root(schema, path, scope).validate(&mut costs);
+    let mut cx = openapi::Context { stored, costs: rules::TotalCost::default() };
+    let found = openapi::Node::root(schema, path, scope).validate(&mut cx);
     errors.extend(found.schema);
     errors.extend(found.rules);
     // A schema that cannot even be read as structural and has no other mistake is told so.
@@ -149,7 +185,7 @@ fn schema(schema: &Schema, status: bool, path: &Path<'_>, errors: &mut Vec<Field
         let detail = "OpenAPIV3Schema 'schema' is not supported";
         errors.push(FieldError::invalid(path, "", detail));
     }
-    costs.report(path, errors);
+    cx.costs.report(path, errors);
 }
 
 /// The status of an object is checked on its own then, so that nothing at the root may say something about both.

@@ -4,6 +4,7 @@ mod admission;
 mod cel_expressions;
 mod cel_spec;
 mod cel_values;
+mod crd_cel;
 mod crd_matrix;
 mod crd_registration;
 mod policy_create;
@@ -32,6 +33,7 @@ pub(crate) struct Kind {
 const KINDS: &[Kind] = &[
     cel_expressions::KIND,
     cel_spec::KIND,
+    crd_cel::KIND,
     crd_matrix::KIND,
     crd_registration::KIND,
     policy_library::KIND,

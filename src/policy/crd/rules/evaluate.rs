@@ -1,0 +1,423 @@
+//! The walk over a new object, beside its old one, that evaluates every rule whose node has data.
+
+use admit_cel::{EvalError, Evaluation, Node, Slot, Value, Variables};
+use bumpalo::Bump;
+use serde_json::Value as Json;
+
+use super::compile::CompiledRule;
+use super::message::{result_text, rule_text, static_message};
+use super::tree::{RuleNode, RuleTree};
+use crate::error::{BadValue, FieldError};
+use crate::path::Path;
+use crate::schema::correlate::{Correlated, Items, MapListIndex};
+use crate::schema::{Reason, Rule, Schema, SchemaType};
+
+/// What an evaluation may cost.
+#[derive(Clone, Copy)]
+pub struct Limits<'a> {
+    /// All rules of an object together.
+    pub budget: i64,
+    /// One evaluation of one expression.
+    pub per_call: u64,
+    /// Asked now and then whether to stop.
+    pub expired: Option<&'a dyn Fn() -> bool>,
+}
+
+impl std::fmt::Debug for Limits<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { budget, per_call, expired: _ } = self;
+        f.debug_struct("Limits").field("budget", budget).field("per_call", per_call).finish_non_exhaustive()
+    }
+}
+
+impl Default for Limits<'_> {
+    /// Kubernetes' limits (apiserver `pkg/apis/cel/config.go`), without a deadline.
+    fn default() -> Self {
+        Self { budget: 10_000_000, per_call: admit_cel::limits::PER_CALL_LIMIT, expired: None }
+    }
+}
+
+/// What the rules found.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Findings {
+    pub errors: Vec<FieldError>,
+    /// Failures that were let pass because nothing they speak of has changed.
+    pub forgiven: Vec<FieldError>,
+    /// What is left of the budget; negative when evaluation was stopped.
+    pub remaining: i64,
+}
+
+impl RuleTree {
+    /// Evaluates the rules over `new`, found at `path`; with `old`, transition rules too, and with `ratchet`, failures
+    /// of what did not change are let pass. `schema` is the one the rules were compiled for.
+    #[must_use]
+    pub fn evaluate(
+        &self,
+        schema: &Schema,
+        path: &Path<'_>,
+        new: &Json,
+        old: Option<&Json>,
+        ratchet: bool,
+        limits: &Limits<'_>,
+    ) -> Findings {
+        let Some(root) = &self.root else {
+            return Findings { remaining: limits.budget, ..Findings::default() };
+        };
+        let arena = Bump::new();
+        let old = old.filter(|old| !old.is_null());
+        let correlated = old.filter(|_| ratchet).map(|old| Correlated { new, old, schema });
+        let mut cx = Evaluation::new(&arena).per_call_limit(limits.per_call);
+        if let Some(expired) = &limits.expired {
+            cx = cx.deadline(*expired);
+        }
+        let findings = Findings { remaining: limits.budget, ..Findings::default() };
+        let mut walk = Walk { arena: &arena, cx, findings };
+        let place = Place {
+            rules: root,
+            schema,
+            new: Data { json: new, node: arena.alloc(Node::from_json(&arena, new)) },
+            old: old.map(|old| Data { json: old, node: arena.alloc(Node::from_json(&arena, old)) }),
+            ratchet: Ratchet { current: correlated, parent: None },
+        };
+        // A stop has left its error behind.
+        let _ = walk.node(&place, path);
+        walk.findings
+    }
+}
+
+/// The same part of a document in both forms: as it was handed in, and as programs see it.
+#[derive(Clone, Copy)]
+struct Data<'a> {
+    json: &'a Json,
+    node: &'a Node<'a>,
+}
+
+impl<'a> Data<'a> {
+    fn key(self, key: &str) -> Option<Self> {
+        let Node::Map(map) = self.node else { return None };
+        Some(Self { json: self.json.as_object()?.get(key)?, node: map.get(key)? })
+    }
+
+    fn index(self, index: usize) -> Option<Self> {
+        let Node::List(items) = self.node else { return None };
+        Some(Self { json: self.json.as_array()?.get(index)?, node: items.get(index)? })
+    }
+}
+
+/// What the walk looks at.
+struct Place<'a> {
+    rules: &'a RuleNode,
+    schema: &'a Schema,
+    new: Data<'a>,
+    old: Option<Data<'a>>,
+    ratchet: Ratchet<'a>,
+}
+
+/// The node's own correlation, and the nearest one above it.
+#[derive(Clone, Copy)]
+struct Ratchet<'a> {
+    current: Option<Correlated<'a>>,
+    parent: Option<Correlated<'a>>,
+}
+
+impl<'a> Ratchet<'a> {
+    fn forgives(&self) -> bool {
+        self.current.or(self.parent).is_some_and(|correlated| correlated.is_unchanged())
+    }
+
+    fn key(self, key: &str) -> Self {
+        match self.current {
+            None => self,
+            // Both documents were converted to the same version, which hides a change of these.
+            Some(_) if self.parent.is_none() && matches!(key, "apiVersion" | "kind") => {
+                Self { current: None, parent: None }
+            }
+            Some(current) => Self { current: current.key(key), parent: Some(current) },
+        }
+    }
+
+    fn index(self, items: &Items<'a>, index: usize) -> Self {
+        match self.current {
+            None => self,
+            Some(_) => Self { current: items.get(index), parent: self.current },
+        }
+    }
+}
+
+/// Evaluation ends here: the budget is spent.
+struct Stopped;
+
+struct Walk<'a> {
+    arena: &'a Bump,
+    cx: Evaluation<'a>,
+    findings: Findings,
+}
+
+impl<'a> Walk<'a> {
+    fn node(&mut self, place: &Place<'a>, path: &Path<'_>) -> Result<(), Stopped> {
+        if place.new.json.is_null() {
+            return Ok(());
+        }
+        self.own_rules(place, path)?;
+        for part in &place.rules.all_of {
+            let ratchet = Ratchet { current: None, parent: place.ratchet.parent };
+            self.node(&Place { rules: part, ratchet, ..*place }, path)?;
+        }
+        match place.new.json {
+            Json::Array(items) => self.items(place, items.len(), path),
+            Json::Object(map) => map.keys().try_for_each(|key| self.entry(place, key, path)),
+            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => Ok(()),
+        }
+    }
+
+    fn items(&mut self, place: &Place<'a>, count: usize, path: &Path<'_>) -> Result<(), Stopped> {
+        let (Some(rules), Some(schema)) = (place.rules.items.as_deref(), place.schema.items.as_deref())
+        else {
+            return Ok(());
+        };
+        let old_items = place.old.and_then(|old| OldItems::new(place.schema, old));
+        let correlated = place.ratchet.current.map_or_else(Items::none, |current| current.items());
+        for i in 0..count {
+            let Some(new) = place.new.index(i) else { continue };
+            let old = old_items.as_ref().and_then(|items| items.find(new.json));
+            let ratchet = place.ratchet.index(&correlated, i);
+            self.node(&Place { rules, schema, new, old, ratchet }, &path.index(i))?;
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, place: &Place<'a>, key: &'a str, path: &Path<'_>) -> Result<(), Stopped> {
+        let Some(new) = place.new.key(key) else { return Ok(()) };
+        let old = place.old.filter(|_| place.schema.map_is_correlatable()).and_then(|old| old.key(key));
+        let ratchet = place.ratchet.key(key);
+        if let (Some(rules), Some(schema)) =
+            (place.rules.additional.as_deref(), place.schema.additional_schema())
+        {
+            self.node(&Place { rules, schema, new, old, ratchet }, &path.key(key))?;
+        }
+        if let (Some(rules), Some(schema)) =
+            (place.rules.properties.get(key), place.schema.properties.get(key))
+        {
+            self.node(&Place { rules, schema, new, old, ratchet }, &path.child(key))?;
+        }
+        Ok(())
+    }
+
+    fn own_rules(&mut self, place: &Place<'a>, path: &Path<'_>) -> Result<(), Stopped> {
+        if let Some(error) = place.rules.error {
+            let detail = format!("rule compiler initialization error: {error}");
+            self.fail(FieldError::invalid(path, place.schema.type_text(), detail));
+            return Ok(());
+        }
+        if place.rules.rules.is_empty() {
+            return Ok(());
+        }
+        if self.findings.remaining <= 0 {
+            return self.out_of_budget(place, path);
+        }
+        let variables = NodeVariables::new(self.arena, place);
+        for (rule, compiled) in &place.rules.rules {
+            let Some(program) = &compiled.program else { continue };
+            let program = match program {
+                Ok(program) => program,
+                Err(error) => {
+                    let detail = format!("rule compile error: {error}");
+                    self.fail(FieldError::invalid(path, place.schema.type_text(), detail));
+                    continue;
+                }
+            };
+            let optional = rule.optional_old_self == Some(true);
+            // A transition rule needs something to come from, unless it asks whether there is.
+            if compiled.uses_old_self && place.old.is_none() && !optional {
+                continue;
+            }
+            let variables = RuleVariables { node: &variables, optional };
+            let result = program.program.eval(&variables, &mut self.cx);
+            self.pay(place, path)?;
+            match result {
+                Err(error) => self.runtime_error(&error, rule, place, path)?,
+                Ok(Value::Bool(true)) => {}
+                Ok(_) => self.broken(rule, compiled, &variables, place, path)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, error: FieldError) {
+        self.findings.errors.push(error);
+    }
+
+    /// Takes the cost of the last evaluation from the budget.
+    fn pay(&mut self, place: &Place<'_>, path: &Path<'_>) -> Result<(), Stopped> {
+        match i64::try_from(self.cx.cost()) {
+            Ok(cost) if cost <= self.findings.remaining => {
+                self.findings.remaining = self.findings.remaining.saturating_sub(cost);
+                Ok(())
+            }
+            _ => self.out_of_budget(place, path),
+        }
+    }
+
+    fn out_of_budget(&mut self, place: &Place<'_>, path: &Path<'_>) -> Result<(), Stopped> {
+        let detail =
+            "validation failed due to running out of cost budget, no further validation rules will be run";
+        self.fail(FieldError::invalid(path, place.schema.type_text(), detail));
+        self.stop()
+    }
+
+    fn stop(&mut self) -> Result<(), Stopped> {
+        self.findings.remaining = -1;
+        Err(Stopped)
+    }
+
+    fn runtime_error(
+        &mut self,
+        error: &EvalError,
+        rule: &Rule,
+        place: &Place<'_>,
+        path: &Path<'_>,
+    ) -> Result<(), Stopped> {
+        let text = error.to_string();
+        let rule = rule_text(rule);
+        let over_limit = *error == EvalError::CostLimitExceeded;
+        let detail = if text.starts_with("no such overload") {
+            format!(
+                "'{text}': call arguments did not match a supported operator, function or macro signature for rule: \
+                 {rule}"
+            )
+        } else if over_limit {
+            format!(
+                "'{text}': no further validation rules will be run due to call cost exceeds limit for rule: {rule}"
+            )
+        } else {
+            format!("{text} evaluating rule: {rule}")
+        };
+        self.fail(FieldError::invalid(path, place.schema.type_text(), detail));
+        if over_limit { self.stop() } else { Ok(()) }
+    }
+
+    /// The rule gave false.
+    fn broken(
+        &mut self,
+        rule: &'a Rule,
+        compiled: &'a CompiledRule,
+        variables: &RuleVariables<'a, '_>,
+        place: &Place<'a>,
+        path: &Path<'_>,
+    ) -> Result<(), Stopped> {
+        let at = match &compiled.field_path {
+            Some(below) => path.child(below).to_string(),
+            None => path.to_string(),
+        };
+        // What did not change is let pass, unless the rule is about change.
+        let forgiven = !compiled.uses_old_self && place.ratchet.forgives();
+        let message = match &compiled.message {
+            Some(Ok(expression)) => {
+                let result = expression.program.eval(variables, &mut self.cx);
+                if let Some(detail) = self.message_over_limit(rule, &result) {
+                    self.tell(FieldError::invalid(at, place.schema.type_text(), detail), forgiven);
+                    return self.stop();
+                }
+                result_text(&result)
+            }
+            Some(Err(_)) | None => None,
+        };
+        let detail = message.unwrap_or_else(|| static_message(rule));
+        let value = match place.schema.schema_type {
+            Some(SchemaType::Object | SchemaType::Array) => BadValue::Omitted,
+            _ => BadValue::from(place.new.json),
+        };
+        self.tell(error_for(rule, at, value, detail), forgiven);
+        Ok(())
+    }
+
+    /// Pays for a message expression; the text of the error that ends everything when it cost too much.
+    fn message_over_limit(&mut self, rule: &Rule, result: &Result<Value<'_>, EvalError>) -> Option<String> {
+        match i64::try_from(self.cx.cost()) {
+            Ok(cost) if cost <= self.findings.remaining => {
+                self.findings.remaining = self.findings.remaining.saturating_sub(cost);
+            }
+            _ => {
+                return Some(
+                    "messageExpression evaluation failed due to running out of cost budget, no further validation \
+                     rules will be run"
+                        .to_owned(),
+                );
+            }
+        }
+        (*result.as_ref().err()? == EvalError::CostLimitExceeded).then(|| {
+            format!(
+                "no further validation rules will be run due to call cost exceeds limit for messageExpression: {}",
+                crate::go_text::quote(&rule.message_expression)
+            )
+        })
+    }
+
+    fn tell(&mut self, error: FieldError, forgiven: bool) {
+        let list = if forgiven { &mut self.findings.forgiven } else { &mut self.findings.errors };
+        list.push(error);
+    }
+}
+
+fn error_for(rule: &Rule, at: String, value: BadValue, detail: String) -> FieldError {
+    match rule.reason {
+        Some(Reason::Forbidden) => FieldError::forbidden(at, detail),
+        Some(Reason::Required) => FieldError::required(at, detail),
+        Some(Reason::Duplicate) => FieldError::duplicate(at, value),
+        Some(Reason::Invalid | Reason::Other(_)) | None => FieldError::invalid(at, value, detail),
+    }
+}
+
+/// The items of an old map list, in both forms.
+struct OldItems<'a> {
+    list: Data<'a>,
+    by_key: MapListIndex<'a>,
+}
+
+impl<'a> OldItems<'a> {
+    fn new(schema: &'a Schema, list: Data<'a>) -> Option<Self> {
+        Some(Self { list, by_key: MapListIndex::new(schema, list.json.as_array()?)? })
+    }
+
+    fn find(&self, item: &Json) -> Option<Data<'a>> {
+        self.list.index(self.by_key.position(item)?)
+    }
+}
+
+/// `self` and `oldSelf` of one node; data that is not of its declared type is an error wherever it is named.
+struct NodeVariables<'a> {
+    new: Result<Value<'a>, EvalError>,
+    old: Option<Result<Value<'a>, EvalError>>,
+    old_optional: Result<Value<'a>, EvalError>,
+}
+
+impl<'a> NodeVariables<'a> {
+    fn new(arena: &'a Bump, place: &Place<'a>) -> Self {
+        let decl = place.rules.decl.as_deref();
+        let value = |data: Data<'a>| Value::from_node(arena, data.node, decl);
+        let old = place.old.map(value);
+        let old_optional = match &old {
+            None => Ok(Value::Optional(None)),
+            Some(Ok(old)) => Ok(Value::Optional(Some(arena.alloc(*old)))),
+            Some(Err(error)) => Err(error.clone()),
+        };
+        Self { new: value(place.new), old, old_optional }
+    }
+}
+
+/// The variables of one rule, in the order of their declaration.
+struct RuleVariables<'a, 'n> {
+    node: &'n NodeVariables<'a>,
+    optional: bool,
+}
+
+impl<'a> Variables<'a> for RuleVariables<'a, '_> {
+    fn get(&self, slot: Slot) -> Option<Result<Value<'a>, EvalError>> {
+        match slot {
+            Slot(0) => Some(self.node.new.clone()),
+            Slot(1) if self.optional => Some(self.node.old_optional.clone()),
+            Slot(1) => self.node.old.clone(),
+            Slot(_) => None,
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! `x-kubernetes-validations`: compiled once for a schema, evaluated over a new and an old object.
+//!
+//! ```text
+//! Schema ──decl──► DeclType ──compile──► CompiledRule ─┐
+//!        ──tree──► RuleNode (rules, items, properties, allOf) ──evaluate──► Findings (errors, warnings, budget)
+//! ```
+//!
+//! The counterpart of apiextensions `pkg/apiserver/schema/cel/{compilation,validation}.go`. Whether rules may be
+//! registered is told by [`super::registration`].
+
+pub mod compile;
+pub mod decl;
+mod escape;
+mod evaluate;
+mod message;
+mod tree;
+
+pub use evaluate::{Findings, Limits};
+pub use tree::RuleTree;
