@@ -20,3 +20,7 @@ pub const MAX_RECOVERY_ATTEMPTS: usize = 30;
 
 /// Tokens one recovery may skip (same file).
 pub const MAX_RECOVERY_LOOKAHEAD: usize = 256;
+
+/// Expressions of one tree, macros expanded. The limit of code points keeps every text without nested copying macros
+/// well below it; cel-go has no such limit and would not answer.
+pub const MAX_EXPRESSIONS: usize = 1_000_000;

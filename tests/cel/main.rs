@@ -1,1 +1,4 @@
 //! Tests of the admit-cel package; one program, a module per subject.
+
+mod corpora;
+mod syntax;

@@ -36,8 +36,10 @@ pub(super) enum FoundKind {
     Type(Type),
 }
 
-/// Type names with what they name.
-const TYPES: [(&str, Version, fn() -> Type); 15] = [
+/// A type's name, the release that brought it, and what it names.
+type Named = (&'static str, Version, fn() -> Type);
+
+const TYPES: [Named; 15] = [
     ("bool", Version(1, 0), || Type::Bool),
     ("bytes", Version(1, 0), || Type::Bytes),
     ("double", Version(1, 0), || Type::Double),

@@ -1,5 +1,7 @@
 //! The expression tree: one arena, ids for edges, a span beside every node.
 
+use std::collections::HashMap;
+
 use crate::source::Span;
 
 /// Index of an expression in its [`Ast`].
@@ -72,6 +74,14 @@ pub struct Comprehension {
     pub result: ExprId,
 }
 
+/// A call that a macro replaced.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MacroCall {
+    pub(crate) function: Box<str>,
+    pub(crate) target: Option<ExprId>,
+    pub(crate) args: Box<[ExprId]>,
+}
+
 /// A parsed expression. Built by the parser only, so every id in it is valid, and an expression's id is greater than
 /// those of its parts.
 #[derive(Clone, Debug, PartialEq)]
@@ -86,6 +96,8 @@ pub struct Ast {
     ///
     /// INVARIANT: as long as `exprs`.
     pub(crate) anchors: Vec<u32>,
+    /// What stands in the text where a macro's expansion stands in the tree.
+    pub(crate) macro_calls: HashMap<ExprId, MacroCall>,
     pub(crate) root: ExprId,
 }
 

@@ -1,8 +1,11 @@
 //! Makes the tree while the parser reads, and collects what is wrong with expressions whose syntax is right.
 
+use std::collections::HashMap;
+
 use crate::source::Span;
 
-use super::ast::{Ast, Comprehension, Entry, Expr, ExprId, Literal};
+use super::ast::{Ast, Comprehension, Entry, Expr, ExprId, Literal, MacroCall};
+use crate::limits::MAX_EXPRESSIONS;
 
 /// A mistake that the grammar does not know, and the offset of its place.
 #[derive(Debug)]
@@ -17,7 +20,10 @@ pub(crate) struct Builder {
     exprs: Vec<Expr>,
     spans: Vec<Span>,
     anchors: Vec<u32>,
+    pub(crate) macro_calls: HashMap<ExprId, MacroCall>,
     pub(crate) mistakes: Vec<Mistake>,
+    /// Macros that use an argument twice, one within the other, double the tree each time; this one grew too large.
+    pub(crate) oversized: bool,
 }
 
 impl Builder {
@@ -51,11 +57,21 @@ impl Builder {
     }
 
     pub(crate) fn finish(self, root: ExprId) -> Ast {
-        Ast { exprs: self.exprs, spans: self.spans, anchors: self.anchors, root }
+        Ast {
+            exprs: self.exprs,
+            spans: self.spans,
+            anchors: self.anchors,
+            macro_calls: self.macro_calls,
+            root,
+        }
     }
 
     /// A copy of an expression and everything in it, for macros that use an argument twice.
     pub(crate) fn copy(&mut self, id: ExprId) -> ExprId {
+        if self.exprs.len() > MAX_EXPRESSIONS {
+            self.oversized = true;
+            return id;
+        }
         let Some(expr) = self.expr(id).cloned() else { return id };
         let expr = match expr {
             Expr::Literal(_) | Expr::Ident(_) => expr,

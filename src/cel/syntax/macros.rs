@@ -233,6 +233,7 @@ fn has(e: &mut Expander<'_>, site: &Site<'_>) -> Expansion {
     }
 }
 
+#[derive(Clone, Copy, Debug)]
 enum Quantifier {
     All,
     Exists,

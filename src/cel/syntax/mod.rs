@@ -11,6 +11,7 @@ mod literal;
 pub mod macros;
 mod parser;
 mod primary;
+mod printer;
 mod recovery;
 mod token;
 
@@ -70,6 +71,11 @@ pub fn parse(source: &Source<'_>, options: &Options) -> Result<Ast, CompileError
             );
             if parsed.height > MAX_RECURSION_DEPTH {
                 found.push(whole("max recursion depth exceeded".to_owned()));
+            }
+            if parser.build.oversized {
+                found.push(whole(
+                    "expression is too large: its macros expand to too many expressions".to_owned(),
+                ));
             }
             if found.is_empty() {
                 return Ok(parser.build.finish(parsed.id));

@@ -8,7 +8,7 @@
 use crate::source::{Source, Span};
 
 use super::Options;
-use super::ast::{Expr, ExprId, Literal};
+use super::ast::{Expr, ExprId, Literal, MacroCall};
 use super::builder::Builder;
 use super::grammar::{FIRST_OF_EXPR, FIRST_OF_MEMBER, PRODUCTS, Place, RELATIONS, Rule, SUMS};
 use super::macros::{Expander, Site};
@@ -304,6 +304,7 @@ impl<'s, 'o> Parser<'s, 'o> {
         let target = target.map(|target| target.id);
         let args: Box<[ExprId]> = args.iter().map(|arg| arg.id).collect();
         if let Some(id) = self.expand(function, span, paren.start, &Site { target, args: &args }, height) {
+            self.build.macro_calls.insert(id, MacroCall { function: function.into(), target, args });
             return Parsed { id, start, height };
         }
         let id = self.build.add(Expr::Call { function: function.into(), target, args }, span, paren.start);
