@@ -27,7 +27,12 @@ pub enum IdError {
 pub async fn id(client: &Client) -> Result<String, IdError> {
     let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "ClusterVersion");
     let versions: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
-    let version = versions.get_opt("version").await.map_err(Box::new)?;
+    let version = match versions.get("version").await {
+        Ok(version) => Some(version),
+        // Also the answer of a server that does not know the kind.
+        Err(kube::Error::Api(status)) if status.code == 404 => None,
+        Err(error) => return Err(Box::new(error).into()),
+    };
     let cluster_id = version.as_ref().and_then(|version| version.data.pointer("/spec/clusterID"));
     if let Some(id) = cluster_id.and_then(|id| id.as_str()) {
         return Ok(id.to_owned());

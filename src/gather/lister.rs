@@ -76,7 +76,7 @@ pub(super) async fn list_in(
 /// One cluster-scoped object, `None` where there is none of that name.
 ///
 /// # Errors
-/// [`Failure::Api`] for every answer but 200 and 404.
+/// As [`list`].
 pub(super) async fn get(context: &Context, resource: Resource, name: &str) -> Result<Option<Value>, Failure> {
     let api: Api<DynamicObject> = Api::all_with(context.client.clone(), &resource.api_resource());
     let found = api.get_opt(name).await.map_err(|error| resource.failure(error))?;

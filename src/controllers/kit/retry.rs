@@ -23,9 +23,9 @@ pub enum Remedy {
 pub fn remedy(error: &kube::Error) -> Remedy {
     let kube::Error::Api(status) = error else { return Remedy::Wait };
     match status.code {
-        404 | 410 => Remedy::Change,
         409 => Remedy::Reread,
-        // Refused by validation or admission. Policies and rights change without the object changing.
+        // A missing object leaves the controller's store as well, and is then not looked at again. A refusal by
+        // validation or admission may pass: policies and rights change without the object changing.
         _ => Remedy::Wait,
     }
 }

@@ -24,9 +24,10 @@ const CLUSTER_VERSION: Resource = Resource {
 };
 
 async fn gather(context: Context) -> Result<Yield, Failure> {
-    let version = match lister::get(&context, CLUSTER_VERSION, "version").await? {
-        Some(version) => version,
-        None => api_server_version(&context).await?,
+    let version = match lister::get(&context, CLUSTER_VERSION, "version").await {
+        Ok(Some(version)) => version,
+        Ok(None) | Err(Failure::MissingApi(_)) => api_server_version(&context).await?,
+        Err(failure) => return Err(failure),
     };
     let mut found = Yield::from(vec![Record::json("config/version", version, context.now)]);
     match cluster::id(&context.client).await {

@@ -2,6 +2,7 @@
 
 mod archive;
 mod collect;
+mod embedded;
 mod plan;
 mod runs;
 mod store;

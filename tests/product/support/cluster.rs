@@ -219,6 +219,10 @@ impl FakeCluster {
         let path = path.strip_suffix("/status").unwrap_or(path);
         let (collection, name) = path.rsplit_once('/').unwrap();
         let mut state = self.lock();
+        if !state.collections.contains(collection) {
+            let page = Full::from("404 page not found\n").boxed_unsync();
+            return respond(StatusCode::NOT_FOUND, page);
+        }
         let Some(old) = state.objects.get(path).cloned() else { return failure(404, "NotFound") };
         let wanted = match *method {
             Method::GET => return ok(&old),
