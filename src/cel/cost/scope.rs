@@ -33,7 +33,10 @@ impl<'d> Path<'d> {
     pub(super) fn step(self, root: Option<&'d DeclType>, step: Step<'_>) -> Self {
         let Self::At(place) = self else { return Self::At(root) };
         Self::At(place.and_then(|place| match (step, &place.kind) {
-            (Step::Field(name), _) => place.field(name).map(|field| &*field.decl),
+            // A property that is selected by its unescaped name is not found here, though it is by the checker.
+            (Step::Field(name), _) => {
+                place.field(name).filter(|field| *field.cel_name == *name).map(|field| &*field.decl)
+            }
             (Step::Items | Step::Values, DeclKind::List { items, .. }) => Some(&**items),
             (Step::Items | Step::Values, DeclKind::Map { value, .. }) => Some(&**value),
             (Step::Keys, DeclKind::Map { key, .. }) => Some(&**key),

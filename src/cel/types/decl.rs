@@ -83,14 +83,12 @@ impl DeclType {
         fields.get(field_position(fields, cel_name)?)
     }
 
-    /// The limit of elements that cost estimates assume: of what has no elements, zero; of what has no limit, the
-    /// greatest signed number, as in Kubernetes.
+    /// The limit of elements that cost estimates assume. Where none is set, a list or map has the greatest signed number
+    /// and everything else zero, as in Kubernetes, whose map keys have none.
     #[must_use]
     pub fn max_elements_or_unbounded(&self) -> u64 {
         self.max_elements.unwrap_or(match &self.kind {
-            DeclKind::List { .. }
-            | DeclKind::Map { .. }
-            | DeclKind::Scalar(Type::String | Type::Bytes | Type::Dyn) => i64::MAX.unsigned_abs(),
+            DeclKind::List { .. } | DeclKind::Map { .. } => i64::MAX.unsigned_abs(),
             DeclKind::Scalar(_) | DeclKind::Object { .. } => 0,
         })
     }

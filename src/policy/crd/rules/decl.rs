@@ -86,10 +86,11 @@ fn map(schema: &Schema, entry: &Schema, name: &str) -> Option<DeclType> {
     // Two quotes, a colon and a comma at least, and a key.
     let max =
         schema.checks.max_properties.map_or_else(|| fitting(value.min_serialized_size, 6), |max| max.max(0));
+    // Kubernetes sets no limit for keys, which its estimates take for none at all.
     let key = DeclType {
         kind: DeclKind::Scalar(Type::String),
         nullable: false,
-        max_elements: u64::try_from(LONGEST_STRING).ok(),
+        max_elements: None,
         min_serialized_size: 2,
     };
     Some(sized(schema, DeclKind::Map { key: Arc::new(key), value: Arc::new(value) }, max, 2))
