@@ -1,6 +1,7 @@
 //! Refusals, in the form every Kubernetes client understands: a `meta/v1` Status with code, reason, message, details.
 //! The wording is kube-apiserver's; constructors are named after the condition, not after the HTTP code.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::{Map, Value, json};
@@ -117,9 +118,11 @@ pub struct Refusal(Box<Body>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Body {
     code: u16,
-    reason: &'static str,
+    reason: Cow<'static, str>,
     message: String,
     details: Option<Details>,
+    /// Details in the form that somebody else gave them; they stand in place of `details`.
+    given_details: Option<Value>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -133,12 +136,16 @@ struct Details {
 }
 
 impl Refusal {
+    fn of(code: u16, reason: Cow<'static, str>, message: String, details: Option<Details>) -> Self {
+        Self(Box::new(Body { code, reason, message, details, given_details: None }))
+    }
+
     fn bare(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self(Box::new(Body { code, reason, message: message.into(), details: None }))
+        Self::of(code, reason.into(), message.into(), None)
     }
 
     fn detailed(code: u16, reason: &'static str, message: String, details: Details) -> Self {
-        Self(Box::new(Body { code, reason, message, details: Some(details) }))
+        Self::of(code, reason.into(), message, Some(details))
     }
 
     fn about(info: &ResourceInfo, name: &str) -> Details {
@@ -354,6 +361,42 @@ impl Refusal {
         Self::detailed(code, reason, message, Details::default())
     }
 
+    /// The refusal of an admission webhook, with the Status that it gave: never below 400, and never without words.
+    #[must_use]
+    pub fn denied_by_webhook(webhook: &str, status: Option<&Value>) -> Self {
+        let text = |field: &str| {
+            let value = status.and_then(|status| status.get(field)).and_then(Value::as_str);
+            value.unwrap_or_default().to_owned()
+        };
+        let code = status.and_then(|status| status.get("code")).and_then(Value::as_u64).unwrap_or(0);
+        let code = u16::try_from(code).unwrap_or(500).max(400);
+        let (message, reason) = (text("message"), text("reason"));
+        let denied_by = format!("admission webhook {} denied the request", go_quoted(webhook));
+        let message = match (message.as_str(), reason.as_str()) {
+            ("", "") => format!("{denied_by} without explanation"),
+            ("", reason) => format!("{denied_by}: {reason}"),
+            (message, _) => format!("{denied_by}: {message}"),
+        };
+        let mut refusal = Self::of(code, reason.into(), message, None);
+        refusal.0.given_details =
+            status.and_then(|status| status.get("details")).filter(|it| it.is_object()).cloned();
+        refusal
+    }
+
+    /// The refusal of an admission policy.
+    #[must_use]
+    pub fn from_status(status: admit_policy::decision::Status) -> Self {
+        let admit_policy::decision::StatusDetails { name, group, kind, causes } = status.details;
+        let cause = |cause: admit_policy::error::StatusCause| Cause {
+            reason: cause.reason.to_owned(),
+            field: cause.field,
+            message: cause.message,
+        };
+        let causes = causes.into_iter().map(cause).collect();
+        let details = Details { name, group, kind, causes, ..Details::default() };
+        Self::of(status.code, status.reason.into(), status.message, Some(details))
+    }
+
     fn generic(code: u16, reason: &'static str, message: &str) -> Self {
         Self::detailed(code, reason, message.to_owned(), Details::default())
     }
@@ -371,8 +414,8 @@ impl Refusal {
     }
 
     #[must_use]
-    pub fn reason(&self) -> &'static str {
-        self.0.reason
+    pub fn reason(&self) -> &str {
+        &self.0.reason
     }
 
     #[must_use]
@@ -383,7 +426,7 @@ impl Refusal {
     /// The Status document.
     #[must_use]
     pub fn to_value(&self) -> Value {
-        let Body { code, reason, message, details } = &*self.0;
+        let Body { code, reason, message, details, given_details } = &*self.0;
         let mut status = Map::new();
         status.insert("kind".into(), "Status".into());
         status.insert("apiVersion".into(), "v1".into());
@@ -391,9 +434,11 @@ impl Refusal {
         status.insert("status".into(), "Failure".into());
         status.insert("message".into(), message.as_str().into());
         if !reason.is_empty() {
-            status.insert("reason".into(), (*reason).into());
+            status.insert("reason".into(), reason.as_ref().into());
         }
-        if let Some(details) = details {
+        if let Some(given) = given_details {
+            status.insert("details".into(), given.clone());
+        } else if let Some(details) = details {
             status.insert("details".into(), details.to_value());
         }
         status.insert("code".into(), (*code).into());

@@ -1,15 +1,24 @@
 //! Validating admission: stored policies and webhooks that may refuse a write after it was found valid.
+//!
+//! Policies are asked first and webhooks only about what the policies admit, as in kube-apiserver. Stored mutating
+//! configurations are kept and shown, and have no effect.
 
+mod host;
+mod policies;
 mod review;
+mod webhook;
 
 use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+pub(crate) use policies::validate as validate_policy;
 pub use review::{Operation, Review};
 
 use crate::registry::Registry;
 use crate::status::Refusal;
+
+use self::policies::Policies;
 
 /// Where the webhooks' services are.
 pub trait Resolver: Debug + Send + Sync {
@@ -20,22 +29,34 @@ pub trait Resolver: Debug + Send + Sync {
 /// What the admission of a server needs beside the registry.
 #[derive(Debug)]
 pub struct Admission {
-    #[expect(dead_code, reason = "webhooks ask it")]
     resolver: Option<Arc<dyn Resolver>>,
+    policies: Policies,
 }
 
 impl Admission {
     #[must_use]
     pub fn new(resolver: Option<Arc<dyn Resolver>>) -> Self {
-        Self { resolver }
+        Self { resolver, policies: Policies::default() }
+    }
+
+    /// Something at this storage key changed.
+    pub(crate) fn written(&self, storage_key: &str) {
+        if Policies::concerns(storage_key) {
+            self.policies.forget();
+        }
     }
 }
 
 impl Registry {
+    /// Asks everyone who has a say. Warnings go to the call.
+    ///
     /// # Errors
     /// The refusal of whoever refuses first.
     pub(crate) async fn admit(&self, review: &Review<'_>) -> Result<(), Refusal> {
-        let _ = review;
-        Ok(())
+        if review.is_exempt() {
+            return Ok(());
+        }
+        self.admission.policies.admit(self, review)?;
+        webhook::admit(self, self.admission.resolver.as_deref(), review).await
     }
 }

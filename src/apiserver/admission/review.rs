@@ -72,6 +72,12 @@ impl<'a> Review<'a> {
         }
     }
 
+    /// Whoever may stop requests could otherwise stop its own correction.
+    pub(crate) fn is_exempt(&self) -> bool {
+        let info = &self.call.info;
+        self.call.custom.is_none() && info.group == "admissionregistration.k8s.io"
+    }
+
     #[must_use]
     pub fn subresource(&self) -> &'static str {
         match self.call.subresource {

@@ -1,22 +1,191 @@
 //! YAML text to a value, read as Kubernetes reads manifests: one document, JSON's types; and values as YAML.
 
+use std::fmt::Write as _;
+
+use admit_policy::manifest;
 use serde_json::Value;
 
 use super::json::Document;
 
+/// Reads the first document. A member that stands twice is noted as a whole sentence, and the last one counts.
+///
 /// # Errors
-/// What is wrong with the text.
-pub(super) fn parse(_bytes: &[u8]) -> Result<Document, String> {
-    Err("yaml: bodies in YAML are not supported yet".to_owned())
+/// What is wrong with the text, with `yaml: ` before it.
+pub(super) fn parse(bytes: &[u8]) -> Result<Document, String> {
+    let text = String::from_utf8_lossy(bytes);
+    let trees = manifest::parse(&text).map_err(|error| format!("yaml: {}", error.message))?;
+    let Some(tree) = trees.into_iter().next() else {
+        return Ok(Document { value: Value::Null, duplicates: Vec::new() });
+    };
+    let sentence = |duplicate: manifest::Duplicate| {
+        format!("line {}: key {:?} already set in map", duplicate.position.line, duplicate.key)
+    };
+    Ok(Document { value: tree.value, duplicates: tree.duplicates.into_iter().map(sentence).collect() })
 }
 
 /// Objections of strict validation, as the YAML reader words them together.
 pub(super) fn strict_text(objections: &[String]) -> String {
-    objections.join(", ")
+    let (duplicates, others): (Vec<&String>, Vec<&String>) =
+        objections.iter().partition(|text| text.starts_with("line "));
+    let mut parts: Vec<String> = Vec::new();
+    if !duplicates.is_empty() {
+        let lines: String = duplicates.iter().map(|text| format!("\n  {text}")).collect();
+        parts.push(format!("yaml: unmarshal errors:{lines}"));
+    }
+    parts.extend(others.into_iter().cloned());
+    parts.join(", ")
 }
 
-/// The document as YAML.
+/// The document as YAML: block style, members in order of name, as the API server writes it.
 #[must_use]
 pub fn to_yaml(document: &Value) -> String {
-    document.to_string()
+    let mut out = String::new();
+    match document {
+        Value::Object(_) | Value::Array(_) => block(document, 0, &mut out),
+        scalar => {
+            out.push_str(&scalar_text(scalar, 0));
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn block(value: &Value, depth: usize, out: &mut String) {
+    match value {
+        Value::Object(members) if members.is_empty() => out.push_str("{}\n"),
+        Value::Object(members) => {
+            let mut names: Vec<&String> = members.keys().collect();
+            names.sort_unstable();
+            for name in names {
+                let _ = write!(out, "{:depth$}{}:", "", key_text(name));
+                member(&members[name], depth, out);
+            }
+        }
+        Value::Array(items) if items.is_empty() => out.push_str("[]\n"),
+        Value::Array(items) => items.iter().for_each(|item| entry(item, depth, out)),
+        scalar => {
+            let _ = writeln!(out, "{}", scalar_text(scalar, depth));
+        }
+    }
+}
+
+/// What stands behind `name:`. Lists are not indented below their name.
+fn member(value: &Value, depth: usize, out: &mut String) {
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            out.push('\n');
+            block(value, depth + 2, out);
+        }
+        Value::Array(items) if !items.is_empty() => {
+            out.push('\n');
+            block(value, depth, out);
+        }
+        other => {
+            out.push(' ');
+            block(other, depth, out);
+        }
+    }
+}
+
+fn entry(item: &Value, depth: usize, out: &mut String) {
+    let nested = match item {
+        Value::Object(members) => !members.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        _ => false,
+    };
+    let _ = write!(out, "{:depth$}- ", "");
+    if !nested {
+        block(item, depth, out);
+        return;
+    }
+    // The first line of the item stands beside the dash.
+    let mut inner = String::new();
+    block(item, depth + 2, &mut inner);
+    out.push_str(inner.trim_start_matches(' '));
+}
+
+fn key_text(name: &str) -> String {
+    scalar_text(&Value::String(name.to_owned()), 0)
+}
+
+/// Longer plain texts are folded by the API server's writer at this column.
+const WIDTH: usize = 80;
+
+fn scalar_text(value: &Value, depth: usize) -> String {
+    match value {
+        Value::String(text) if text.contains('\n') && printable(text) => literal(text, depth),
+        Value::String(text) if is_plain(text) => folded(text, depth, ""),
+        Value::String(text) if printable(text) => {
+            folded(&format!("'{}'", text.replace('\'', "''")), depth, "")
+        }
+        // JSON's quoted form is one of YAML's.
+        other => other.to_string(),
+    }
+}
+
+fn literal(text: &str, depth: usize) -> String {
+    let (chomp, body) = match text.strip_suffix('\n') {
+        Some(rest) if rest.ends_with('\n') => ("+", rest),
+        Some(rest) => ("", rest),
+        None => ("-", text),
+    };
+    let indent = depth + 2;
+    let lines = body
+        .split('\n')
+        .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("\n{:indent$}{line}", "") });
+    format!("|{chomp}{}", lines.collect::<String>())
+}
+
+fn folded(text: &str, depth: usize, start: &str) -> String {
+    let mut out = start.to_owned();
+    let mut column = depth;
+    let indent = depth + 2;
+    for (index, word) in text.split(' ').enumerate() {
+        if index > 0 {
+            if column > WIDTH && !word.is_empty() {
+                let _ = write!(out, "\n{:indent$}", "");
+                column = indent;
+            } else {
+                out.push(' ');
+                column += 1;
+            }
+        }
+        out.push_str(word);
+        column += word.chars().count();
+    }
+    out
+}
+
+fn printable(text: &str) -> bool {
+    text.chars().all(|c| c == '\n' || !c.is_control())
+}
+
+/// Whether a text can stand without quotes and still be read as a text.
+fn is_plain(text: &str) -> bool {
+    const RESERVED: [&str; 22] = [
+        "", "~", "null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE", "y", "Y", "yes",
+        "Yes", "n", "N", "no", "No", "on", "off", "=",
+    ];
+    let first = text.chars().next().unwrap_or(' ');
+    let looks_like_number = first.is_ascii_digit() || matches!(first, '+' | '-' | '.');
+    let indicator = "!&*|>'\"%@`#,[]{}?:-".contains(first);
+    let numeric = looks_like_number && (text.parse::<f64>().is_ok() || is_time(text));
+    !RESERVED.contains(&text)
+        && !numeric
+        && !(indicator && !(first == '-' && text.len() > 1 && !text.starts_with("- ")))
+        && !text.starts_with(' ')
+        && !text.ends_with(' ')
+        && !text.ends_with(':')
+        && !text.contains(": ")
+        && !text.contains(" #")
+        && !text.contains('\n')
+        && printable(text)
+}
+
+/// Dates and times are types of their own in YAML 1.1.
+fn is_time(text: &str) -> bool {
+    let digits = |range: std::ops::Range<usize>| {
+        text.get(range).is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    digits(0..4) && text.as_bytes().get(4) == Some(&b'-') && digits(5..7)
 }

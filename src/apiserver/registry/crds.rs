@@ -99,6 +99,7 @@ impl Registry {
     /// What follows from a write: definitions are established, or ended, and served.
     pub(super) async fn after_write(&self, call: &Call, name: &str) {
         self.collector.poke();
+        self.admission.written(&call.info.storage_key);
         if call.info.storage_key != STORAGE_KEY {
             return;
         }
@@ -120,6 +121,7 @@ impl Registry {
             return;
         }
         self.collector.poke();
+        self.admission.written(&call.info.storage_key);
         let served = self.served();
         let Some(kind) = served.custom_kind(&call.info.group, &call.info.plural) else { return };
         if let (true, Some(info)) = (kind.terminating, definitions_row(&served)) {

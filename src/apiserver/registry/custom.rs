@@ -121,7 +121,7 @@ pub(super) fn rules(definition: &Value) -> Option<CompiledCrd> {
     }
 }
 
-fn causes(errors: &[FieldError]) -> Vec<Cause> {
+pub(crate) fn causes(errors: &[FieldError]) -> Vec<Cause> {
     let cause = |error: &FieldError| Cause {
         reason: error.kind.reason().to_owned(),
         field: error.field.clone(),

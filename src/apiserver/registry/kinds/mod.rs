@@ -112,6 +112,9 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
             causes.extend(job::changes(object, old))
         }
         (("", "Secret"), Some(old)) => causes.extend(secret::changes(object, old)),
+        (("admissionregistration.k8s.io", kind), _) if call.subresource.is_none() => {
+            causes.extend(crate::admission::validate_policy(kind, object));
+        }
         (("apiextensions.k8s.io", "CustomResourceDefinition"), old) if call.subresource.is_none() => {
             causes.extend(super::crds::validate(object, old));
         }

@@ -1,0 +1,99 @@
+//! Stored ValidatingAdmissionPolicies and their bindings, compiled when they change and asked about every write.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use admit_policy::vap::{Binding, Policy};
+use admit_policy::{PolicySet, Request};
+use serde_json::Value;
+
+use super::host::StoreHost;
+use super::review::Review;
+use crate::object;
+use crate::registry::Registry;
+use crate::status::{Cause, Refusal};
+use crate::store::Range;
+
+/// Where policies and bindings lie in the store.
+const POLICIES: &str = "validatingadmissionpolicies";
+const BINDINGS: &str = "validatingadmissionpolicybindings";
+
+#[derive(Debug, Default)]
+pub(crate) struct Policies {
+    compiled: RwLock<Option<Arc<PolicySet>>>,
+}
+
+impl Policies {
+    /// Whether objects at this storage key are policies or bindings.
+    pub(crate) fn concerns(storage_key: &str) -> bool {
+        storage_key == POLICIES || storage_key == BINDINGS
+    }
+
+    /// Something stored changed: the next write is asked by what is stored then.
+    pub(crate) fn forget(&self) {
+        *self.compiled.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    pub(super) fn admit(&self, registry: &Registry, review: &Review<'_>) -> Result<(), Refusal> {
+        let set = self.current(registry);
+        if set.policies().next().is_none() {
+            return Ok(());
+        }
+        let request = Request::from_value(&review.to_value(""))
+            .map_err(|error| Refusal::internal(format!("the request cannot be put to policies: {error}")))?;
+        let decision = set
+            .decide(&request, &StoreHost(registry))
+            .map_err(|error| Refusal::internal(error.to_string()))?;
+        for warning in decision.warnings {
+            review.call.warnings.add(warning);
+        }
+        match decision.denial {
+            None => Ok(()),
+            Some(denial) => Err(Refusal::from_status(denial.status)),
+        }
+    }
+
+    fn current(&self, registry: &Registry) -> Arc<PolicySet> {
+        if let Some(set) = &*self.compiled.read().unwrap_or_else(PoisonError::into_inner) {
+            return Arc::clone(set);
+        }
+        // Held while compiling, so that a change in between is not overwritten by what it replaced.
+        let mut compiled = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
+        let set = Arc::new(compile(registry));
+        *compiled = Some(Arc::clone(&set));
+        set
+    }
+}
+
+fn compile(registry: &Registry) -> PolicySet {
+    let policies = stored(registry, POLICIES);
+    let bindings = stored(registry, BINDINGS);
+    PolicySet::new(
+        policies.iter().filter_map(|policy| known(policy, Policy::compile(policy))).collect(),
+        bindings.iter().filter_map(|binding| known(binding, Binding::compile(binding))).collect(),
+    )
+}
+
+/// A stored document that does not compile was written by other rules than today's.
+fn known<T, E>(document: &Value, compiled: Result<T, Vec<E>>) -> Option<T> {
+    compiled
+        .map_err(|errors| {
+            let name = object::name(document);
+            tracing::error!(policy = name, errors = errors.len(), "a stored policy does not compile");
+        })
+        .ok()
+}
+
+fn stored(registry: &Registry, storage_key: &str) -> Vec<Arc<Value>> {
+    let page = registry.store.list(storage_key, Range::default(), 0, &mut |_| true);
+    page.map(|page| page.items.into_iter().map(|stored| stored.object).collect()).unwrap_or_default()
+}
+
+/// What is wrong with a policy or a binding that is to be stored.
+pub(crate) fn validate(kind: &str, document: &Value) -> Vec<Cause> {
+    let errors = match kind {
+        "ValidatingAdmissionPolicy" => Policy::compile(document).err(),
+        "ValidatingAdmissionPolicyBinding" => Binding::compile(document).err(),
+        _ => None,
+    };
+    crate::registry::causes(&errors.unwrap_or_default())
+}

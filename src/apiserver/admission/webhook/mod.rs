@@ -1,0 +1,155 @@
+//! Stored ValidatingWebhookConfigurations: who is asked about a write, and what comes of the answers.
+
+mod answer;
+mod client;
+mod hook;
+
+use admit_policy::Request;
+use admit_policy::matching::{MatchError, Matched};
+use futures::future::join_all;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::host::StoreHost;
+use super::{Resolver, Review};
+use crate::object;
+use crate::registry::Registry;
+use crate::status::Refusal;
+use crate::store::Range;
+
+use self::answer::Verdict;
+use self::hook::{FailurePolicy, Hook, SideEffects};
+
+const CONFIGURATIONS: &str = "validatingwebhookconfigurations";
+
+/// Why a webhook did not answer; the failure policy says what comes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct CallFailed(pub(super) String);
+
+/// Asks all webhooks that the write concerns, at once.
+pub(super) async fn admit(
+    registry: &Registry,
+    resolver: Option<&dyn Resolver>,
+    review: &Review<'_>,
+) -> Result<(), Refusal> {
+    let hooks = stored_hooks(registry);
+    if hooks.is_empty() {
+        return Ok(());
+    }
+    let host = StoreHost(registry);
+    let request = Request::from_value(&review.to_value(""))
+        .map_err(|error| Refusal::internal(format!("the request cannot be put to webhooks: {error}")))?;
+    let mut concerned = Vec::new();
+    for hook in &hooks {
+        if let Some(matched) = hook.matches(&request, &host).map_err(|error| unmatched(&error))? {
+            concerned.push((hook, matched));
+        }
+    }
+    let outcomes =
+        join_all(concerned.iter().map(|(hook, matched)| ask(resolver, review, hook, matched))).await;
+    let mut refusal = None;
+    for ((hook, _), outcome) in concerned.iter().zip(outcomes) {
+        refusal = refusal.or(settle(hook, outcome, review));
+    }
+    refusal.map_or(Ok(()), Err)
+}
+
+/// What a webhook's outcome means for the write.
+fn settle(hook: &Hook, outcome: Outcome, review: &Review<'_>) -> Option<Refusal> {
+    match outcome {
+        Outcome::Refused(refusal) => Some(refusal),
+        Outcome::Answered(verdict) => {
+            for warning in &verdict.warnings {
+                review.call.warnings.add(warning.as_str());
+            }
+            (!verdict.allowed).then(|| Refusal::denied_by_webhook(&hook.name, verdict.status.as_ref()))
+        }
+        Outcome::Failed(CallFailed(why)) => {
+            let message = format!("failed calling webhook {:?}: {why}", hook.name);
+            match hook.failure_policy {
+                FailurePolicy::Fail => Some(Refusal::internal(message)),
+                FailurePolicy::Ignore => {
+                    tracing::warn!(webhook = hook.name, why, "a webhook that may fail failed");
+                    None
+                }
+            }
+        }
+    }
+}
+
+enum Outcome {
+    Answered(Verdict),
+    Failed(CallFailed),
+    /// Decided without a call.
+    Refused(Refusal),
+}
+
+async fn ask(
+    resolver: Option<&dyn Resolver>,
+    review: &Review<'_>,
+    hook: &Hook,
+    matched: &Matched,
+) -> Outcome {
+    if hook.has_match_conditions {
+        return Outcome::Failed(CallFailed(
+            "matchConditions of webhooks are not supported by this server yet".to_owned(),
+        ));
+    }
+    if review.dry_run && hook.side_effects == SideEffects::Some {
+        let why = format!("admission webhook {:?} does not support dry run", hook.name);
+        return Outcome::Refused(Refusal::bad_request(why));
+    }
+    if !hook.speaks_v1 {
+        let why =
+            "could not create admission objects: webhook does not accept known AdmissionReview versions (v1)";
+        return Outcome::Failed(CallFailed(why.to_owned()));
+    }
+    let uid = Uuid::new_v4().to_string();
+    let question = question(review, matched, &uid);
+    let exchange = async {
+        let body = client::post(hook, resolver, question.to_string().into()).await?;
+        answer::verify(&body, &uid)
+    };
+    match tokio::time::timeout(hook.timeout, exchange).await {
+        Ok(Ok(verdict)) => Outcome::Answered(verdict),
+        Ok(Err(failed)) => Outcome::Failed(failed),
+        Err(_) => {
+            let url = hook.url();
+            Outcome::Failed(CallFailed(format!(
+                "failed to call webhook: Post \"{url}\": context deadline exceeded"
+            )))
+        }
+    }
+}
+
+/// The AdmissionReview in the version that the webhook's rule names.
+fn question(review: &Review<'_>, matched: &Matched, uid: &str) -> Value {
+    let mut request = review.to_value(uid);
+    let Matched { resource, kind } = matched;
+    request["kind"] = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
+    request["resource"] =
+        json!({"group": resource.group, "version": resource.version, "resource": resource.resource});
+    for field in ["object", "oldObject"] {
+        if request[field].is_object() {
+            object::set_field(&mut request[field], "apiVersion", Some(kind.api_version().into()));
+        }
+    }
+    json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
+}
+
+fn stored_hooks(registry: &Registry) -> Vec<Hook> {
+    let mut hooks = Vec::new();
+    let mut collect = |stored: &crate::store::Stored| {
+        let webhooks = stored.object.get("webhooks").and_then(Value::as_array);
+        hooks.extend(webhooks.into_iter().flatten().map(Hook::read));
+        false
+    };
+    if let Err(error) = registry.store.list(CONFIGURATIONS, Range::default(), 0, &mut collect) {
+        tracing::error!(%error, "webhook configurations cannot be listed");
+    }
+    hooks
+}
+
+fn unmatched(error: &MatchError) -> Refusal {
+    Refusal::internal(error.to_string())
+}
