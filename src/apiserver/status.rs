@@ -173,6 +173,20 @@ impl Refusal {
         Self::detailed(403, "Forbidden", message, Self::about(info, name))
     }
 
+    /// 403 about a resource that the user may not even know to exist. The kind in the details is the resource's name.
+    #[must_use]
+    pub fn resource_forbidden(group: &str, plural: &str, name: &str, why: &str) -> Self {
+        let resource = if group.is_empty() { plural.to_owned() } else { format!("{plural}.{group}") };
+        let subject = if name.is_empty() { resource } else { format!("{resource} \"{name}\"") };
+        let details = Details {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            kind: plural.to_owned(),
+            ..Details::default()
+        };
+        Self::detailed(403, "Forbidden", format!("{subject} is forbidden: {why}"), details)
+    }
+
     /// 403 with the cause that clients look for when a namespace is going away.
     #[must_use]
     pub fn namespace_terminating(info: &ResourceInfo, name: &str, why: &str, namespace: &str) -> Self {

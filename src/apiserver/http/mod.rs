@@ -1,6 +1,7 @@
 //! The HTTP face: paths, negotiation, bodies, watch streams, warnings. Everything a resource means is the registry's.
 
 mod accept;
+mod access;
 mod body;
 mod nonresource;
 mod path;
@@ -13,7 +14,7 @@ mod stream;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http::{HeaderMap, Method, header};
+use http::{HeaderMap, Method};
 
 use crate::identity::Identity;
 use crate::server::Server;
@@ -54,7 +55,7 @@ pub(crate) fn router(server: Server) -> axum::Router {
 async fn handle(State(server): State<Server>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let head = parts.method == Method::HEAD;
-    let identity = match identity(&server, &parts) {
+    let identity = match access::identity(&server, &parts) {
         Ok(identity) => identity,
         Err(refusal) => return respond::refusal(&refusal, &Accepted::default()),
     };
@@ -75,9 +76,10 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
 
 async fn route(server: &Server, incoming: Incoming) -> Response {
     let accepted = Accepted::parse(&incoming.headers);
-    let outcome = match authorize(&incoming) {
+    let target = path::parse(&incoming.path);
+    let outcome = match access::authorize(&incoming, &target) {
         Err(refusal) => Err(refusal.into()),
-        Ok(()) => match path::parse(&incoming.path) {
+        Ok(()) => match target {
             Target::Resource(place) => resource::answer(server, place, incoming, &accepted).await,
             Target::Other => nonresource::answer(server, &incoming, &accepted),
         },
@@ -87,42 +89,4 @@ async fn route(server: &Server, incoming: Incoming) -> Response {
         Err(Failure::Refused(refusal)) => respond::refusal(&refusal, &accepted),
         Err(Failure::NoSuchPage) => respond::page_not_found(),
     }
-}
-
-/// A bearer token says who it is, whatever the transport found; a caller in process is the administrator.
-fn identity(server: &Server, parts: &http::request::Parts) -> Result<Identity, Refusal> {
-    let bearer = parts
-        .headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.strip_prefix("Bearer "));
-    match bearer {
-        Some(token) => server.identity_of(token.trim()).ok_or_else(Refusal::unauthorized),
-        None => Ok(parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::admin)),
-    }
-}
-
-/// Administrators may do everything, other users what everybody may: look at health, version and discovery, and ask
-/// about themselves.
-fn authorize(incoming: &Incoming) -> Result<(), Refusal> {
-    let path = incoming.path.as_str();
-    let public = ["/healthz", "/livez", "/readyz", "/version"];
-    let own_reviews = ["selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"];
-    let discovery = path == "/" || path.starts_with("/openapi") || path.split('/').count() <= 4;
-    if incoming.identity.is_admin() || public.iter().any(|prefix| path.starts_with(prefix)) {
-        return Ok(());
-    }
-    if incoming.identity.is_authenticated()
-        && (own_reviews.iter().any(|name| path.ends_with(name))
-            || (discovery && incoming.method == Method::GET && !path.starts_with("/api/v1/")))
-    {
-        return Ok(());
-    }
-    let user = &incoming.identity.username;
-    let verb = incoming.method.as_str().to_lowercase();
-    Err(Refusal::denied(
-        403,
-        "Forbidden",
-        format!("forbidden: User \"{user}\" cannot {verb} path \"{path}\""),
-    ))
 }

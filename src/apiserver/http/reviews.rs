@@ -78,8 +78,12 @@ fn rules_review(identity: &Identity, review: &mut Value) -> Result<Value, Refusa
     }));
     paths.push(json!({
         "verbs": ["get"],
-        "nonResourceURLs": ["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*",
-            "/readyz", "/version", "/version/"]
+        "nonResourceURLs": ["/.well-known", "/.well-known/*", "/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez",
+            "/openapi", "/openapi/*", "/readyz", "/version", "/version/"]
+    }));
+    // What anonymous users may see as well.
+    paths.push(json!({
+        "verbs": ["get"], "nonResourceURLs": ["/healthz", "/livez", "/readyz", "/version", "/version/"]
     }));
     Ok(json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false}))
 }

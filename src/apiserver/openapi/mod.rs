@@ -1,12 +1,13 @@
 //! OpenAPI v3: what `kubectl apply`, `create` and `explain` read before they talk about objects.
 //!
 //! `/openapi/v3` lists one document per group and version under an address that holds a digest of the document, so
-//! that clients may keep it for ever. Documents are made from the resource rows when first asked for. `/openapi/v2` is
-//! not offered: clients of the supported releases treat its absence as such.
+//! that clients may keep it for ever. Documents are made from the resource rows when first asked for. `/openapi/v2` holds
+//! the same, for clients that meet a kind which no v3 document has.
 
 mod operations;
 mod paths;
 mod schemas;
+mod v2;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,6 +25,8 @@ use crate::resources::ResourceInfo;
 #[derive(Debug, Default)]
 pub struct OpenApi {
     documents: Mutex<HashMap<String, Document>>,
+    /// The v2 document, and the hashes of the v3 documents that it was made from.
+    second: Mutex<Option<(Vec<String>, Bytes)>>,
 }
 
 /// The document of one group and version, good as long as the rows it was made from are the ones served.
@@ -44,6 +47,9 @@ impl OpenApi {
         query: &str,
         headers: &HeaderMap,
     ) -> Option<Response<Bytes>> {
+        if path == "/openapi/v2" {
+            return Some(self.version_two(rows, headers));
+        }
         let name = path.strip_prefix("/openapi/v3")?.trim_start_matches('/');
         if name.is_empty() {
             return Some(self.index(rows));
@@ -54,13 +60,9 @@ impl OpenApi {
 
     fn index(&self, rows: &[Arc<ResourceInfo>]) -> Response<Bytes> {
         let mut paths: Vec<(String, Value)> = Vec::new();
-        for group in groups(rows) {
-            for (version, _) in &group.versions {
-                let name = document_name(group.name, version);
-                if let Some(document) = self.document(rows, &name) {
-                    paths.push((name.clone(), json!({"serverRelativeURL": address(&name, &document.hash)})));
-                }
-            }
+        for (name, document) in self.all(rows) {
+            let entry = json!({"serverRelativeURL": address(&name, &document.hash)});
+            paths.push((name, entry));
         }
         paths.sort_by(|(left, _), (right, _)| left.cmp(right));
         let index = json!({"paths": paths.into_iter().collect::<Map<_, _>>()});
@@ -69,6 +71,38 @@ impl OpenApi {
         set(&mut response, header::CONTENT_TYPE, "text/plain; charset=utf-8");
         set(&mut response, header::CACHE_CONTROL, "no-cache, private");
         response
+    }
+
+    fn version_two(&self, rows: &[Arc<ResourceInfo>], headers: &HeaderMap) -> Response<Bytes> {
+        let documents = self.all(rows);
+        let hashes: Vec<String> = documents.iter().map(|(_, document)| document.hash.clone()).collect();
+        let mut second = self.second.lock().unwrap_or_else(PoisonError::into_inner);
+        let body = match second.as_ref().filter(|(made_from, _)| *made_from == hashes) {
+            Some((_, body)) => body.clone(),
+            None => {
+                let parsed =
+                    documents.iter().filter_map(|(_, document)| serde_json::from_slice(&document.body).ok());
+                let body = Bytes::from(v2::render(&parsed.collect::<Vec<Value>>()));
+                *second = Some((hashes, body.clone()));
+                body
+            }
+        };
+        let etag = format!("\"{}\"", digest::hex_upper(&body));
+        let mut response = Response::new(body);
+        set(&mut response, header::ETAG, &etag);
+        set(&mut response, header::CACHE_CONTROL, "no-cache, private");
+        set(&mut response, header::VARY, "Accept");
+        unless_known(&mut response, &etag, v2::CONTENT_TYPE, headers);
+        response
+    }
+
+    /// Every v3 document by name, in the order of discovery.
+    fn all(&self, rows: &[Arc<ResourceInfo>]) -> Vec<(String, Document)> {
+        let groups = groups(rows);
+        let names = groups
+            .iter()
+            .flat_map(|group| group.versions.iter().map(|(version, _)| document_name(group.name, version)));
+        names.filter_map(|name| self.document(rows, &name).map(|document| (name, document))).collect()
     }
 
     fn document(&self, rows: &[Arc<ResourceInfo>], name: &str) -> Option<Document> {
@@ -145,13 +179,18 @@ fn respond(document: &Document, name: &str, query: &str, headers: &HeaderMap) ->
     }
     set(&mut response, header::ETAG, &etag);
     set(&mut response, header::VARY, "Accept");
+    unless_known(&mut response, &etag, "application/json", headers);
+    response
+}
+
+/// A client that has the document already gets no body.
+fn unless_known(response: &mut Response<Bytes>, etag: &str, content_type: &str, headers: &HeaderMap) {
     if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == etag.as_bytes()) {
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         *response.body_mut() = Bytes::new();
     } else {
-        set(&mut response, header::CONTENT_TYPE, "application/json");
+        set(response, header::CONTENT_TYPE, content_type);
     }
-    response
 }
 
 fn a_year_from_now() -> Option<String> {

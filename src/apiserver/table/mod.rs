@@ -43,7 +43,7 @@ pub fn render(info: &ResourceInfo, value: &Value, options: &Options<'_>) -> Valu
     table.insert("kind".into(), "Table".into());
     table.insert("apiVersion".into(), format!("meta.k8s.io/{}", options.version).into());
     table.insert("metadata".into(), table_metadata(value));
-    let printer = Printer::of(info);
+    let printer = Printer::of(info, value);
     table.insert(
         "columnDefinitions".into(),
         if options.headers { printer.definitions().into() } else { Value::Null },
@@ -76,7 +76,10 @@ enum Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    fn of(info: &'a ResourceInfo) -> Self {
+    fn of(info: &'a ResourceInfo, value: &Value) -> Self {
+        if value.get("apiVersion").is_some_and(|version| version == "autoscaling/v1") {
+            return builtin::kind("autoscaling", "Scale").map_or(Self::Plain, Self::Builtin);
+        }
         if info.builtin {
             return builtin::kind(&info.group, &info.kind).map_or(Self::Plain, Self::Builtin);
         }

@@ -1,0 +1,173 @@
+//! OpenAPI v2 in its protobuf form, the only one that clients still ask for: the fall-back for kinds that no v3 document
+//! has, such as `List`, and for kinds that are not known at all.
+//!
+//! Input: the v3 documents. Output: a `openapi.v2.Document` message with the same definitions, and for each operation on
+//! a kind its path, its kind and the names of its query parameters. Other parts of the format are left out.
+
+use serde_json::{Map, Value};
+
+/// The media type that clients ask for, and the spelling that answers have.
+pub(super) const CONTENT_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
+/// One document out of all v3 documents.
+pub(super) fn render(documents: &[Value]) -> Vec<u8> {
+    let mut paths: Vec<(&String, &Value)> = members(documents, "/paths").collect();
+    let mut schemas: Vec<(&String, &Value)> = members(documents, "/components/schemas").collect();
+    for list in [&mut paths, &mut schemas] {
+        list.sort_by_key(|(name, _)| *name);
+        list.dedup_by(|(left, _), (right, _)| left == right);
+    }
+    let mut info = Message::default();
+    info.text(1, "Kubernetes");
+    info.text(2, "v1.36");
+    let mut all_paths = Message::default();
+    for (path, item) in paths {
+        all_paths.message(2, &named(path, &path_item(item)));
+    }
+    let mut definitions = Message::default();
+    for (name, definition) in schemas {
+        definitions.message(1, &named(name, &schema(definition)));
+    }
+    let mut document = Message::default();
+    document.text(1, "2.0");
+    document.message(2, &info);
+    document.message(8, &all_paths);
+    document.message(9, &definitions);
+    document.0
+}
+
+fn members<'d>(documents: &'d [Value], pointer: &'d str) -> impl Iterator<Item = (&'d String, &'d Value)> {
+    documents.iter().filter_map(move |document| document.pointer(pointer)?.as_object()).flatten()
+}
+
+fn path_item(item: &Value) -> Message {
+    let mut message = Message::default();
+    for (number, method) in [(2, "get"), (3, "put"), (4, "post"), (5, "delete"), (8, "patch")] {
+        if let Some(operation) = item.get(method) {
+            message.message(number, &self::operation(operation));
+        }
+    }
+    message
+}
+
+fn operation(operation: &Value) -> Message {
+    let mut message = Message::default();
+    if let Some(description) = operation.get("description").and_then(Value::as_str) {
+        message.text(3, description);
+    }
+    for parameter in operation.get("parameters").and_then(Value::as_array).into_iter().flatten() {
+        let text = |name: &str| parameter.get(name).and_then(Value::as_str).unwrap_or_default();
+        let mut query = Message::default();
+        query.text(2, "query");
+        query.text(3, text("description"));
+        query.text(4, text("name"));
+        // Parameter item, parameter, not a body, in the query.
+        message.message(8, &Message::of(1, &Message::of(2, &Message::of(3, &query))));
+    }
+    message.message(9, &Message::default());
+    extensions(&mut message, 13, operation.as_object());
+    message
+}
+
+/// A v3 schema in v2's words: references stand alone, unions of types do not exist.
+fn schema(schema: &Value) -> Message {
+    let mut message = Message::default();
+    let text = |name: &str| schema.get(name).and_then(Value::as_str);
+    let wrapped = schema.pointer("/allOf/0/$ref").and_then(Value::as_str);
+    if let Some(reference) = text("$ref").or(wrapped) {
+        message.text(1, &reference.replace("#/components/schemas/", "#/definitions/"));
+    }
+    for (number, name) in [(2, "format"), (4, "description")] {
+        if let Some(text) = text(name) {
+            message.text(number, text);
+        }
+    }
+    for required in
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    {
+        message.text(19, required);
+    }
+    match schema.get("additionalProperties") {
+        Some(inner @ Value::Object(_)) => message.message(21, &Message::of(1, &self::schema(inner))),
+        Some(Value::Bool(allowed)) => {
+            let mut item = Message::default();
+            item.number(2, u64::from(*allowed));
+            message.message(21, &item);
+        }
+        _ => {}
+    }
+    let kind = text("type").or_else(|| schema.get("x-kubernetes-int-or-string").map(|_| "string"));
+    if let Some(kind) = kind.or_else(|| schema.get("oneOf").map(|_| "string")) {
+        let mut item = Message::default();
+        item.text(1, kind);
+        message.message(22, &item);
+    }
+    if let Some(items) = schema.get("items") {
+        message.message(23, &Message::of(1, &self::schema(items)));
+    }
+    if let Some(Value::Object(properties)) = schema.get("properties") {
+        let mut all = Message::default();
+        for (name, property) in properties {
+            all.message(1, &named(name, &self::schema(property)));
+        }
+        message.message(25, &all);
+    }
+    extensions(&mut message, 31, schema.as_object());
+    message
+}
+
+/// `x-kubernetes-*` members. Their values are YAML, of which JSON is a part.
+fn extensions(message: &mut Message, number: u32, members: Option<&Map<String, Value>>) {
+    for (name, value) in members.into_iter().flatten().filter(|(name, _)| name.starts_with("x-kubernetes-")) {
+        let mut any = Message::default();
+        any.text(2, &value.to_string());
+        message.message(number, &named(name, &any));
+    }
+}
+
+fn named(name: &str, value: &Message) -> Message {
+    let mut message = Message::default();
+    message.text(1, name);
+    message.message(2, value);
+    message
+}
+
+/// A protobuf message as it is written.
+#[derive(Debug, Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    /// A message with one field.
+    fn of(number: u32, value: &Self) -> Self {
+        let mut message = Self::default();
+        message.message(number, value);
+        message
+    }
+
+    fn text(&mut self, number: u32, text: &str) {
+        self.bytes(number, text.as_bytes());
+    }
+
+    fn message(&mut self, number: u32, message: &Self) {
+        self.bytes(number, &message.0);
+    }
+
+    fn number(&mut self, number: u32, value: u64) {
+        self.varint(u64::from(number) << 3);
+        self.varint(value);
+    }
+
+    fn bytes(&mut self, number: u32, bytes: &[u8]) {
+        self.varint(u64::from(number) << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+    }
+
+    fn varint(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.0.push(value.to_le_bytes()[0] | 0x80);
+            value >>= 7;
+        }
+        self.0.extend(u8::try_from(value));
+    }
+}
