@@ -14,6 +14,7 @@ mod register;
 mod render;
 mod serve;
 mod test;
+mod up;
 mod webhook;
 
 use std::ffi::OsString;
@@ -32,6 +33,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Start an API server, the webhook and the controllers, on this machine
+    Up(Box<up::UpArgs>),
     /// Run the declared test suites of policies and CRDs, offline
     Test(test::TestArgs),
     /// Serve the policies as an admission webhook
@@ -58,6 +61,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
 impl Cli {
     fn run(self) -> Exit {
         match self.command {
+            Command::Up(args) => args.run(),
             Command::Test(args) => args.run(),
             Command::Serve(args) => args.run(),
             Command::Controllers(args) => args.run(),

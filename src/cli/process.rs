@@ -22,6 +22,14 @@ pub(super) struct Fault {
     pub(super) message: String,
 }
 
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
 impl Fault {
     /// Wrong usage, or surroundings that the user can mend.
     pub(super) fn usage(message: impl fmt::Display) -> Self {

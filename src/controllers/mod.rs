@@ -2,3 +2,4 @@
 
 pub mod datagather;
 pub mod kit;
+pub mod policies;

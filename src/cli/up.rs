@@ -1,0 +1,230 @@
+//! `admit up`: API server, webhook and controllers in one process, from one authority.
+//!
+//! ```text
+//! kubectl ──TLS──► API server ──TLS, AdmissionReview──► webhook        controllers ──in process──► API server
+//! ```
+
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use admit_apiserver::store::{RedbBackend, Store};
+use admit_apiserver::{Identity, Server};
+use admit_policy::PolicySet;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+use kube::Client;
+use serde_json::{Value, json};
+use time::OffsetDateTime;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::Exit;
+use super::gathering::GatheringArgs;
+use super::process::{self, Fault};
+use super::{kubeconfig, load, register, webhook};
+use crate::admission::tls::{Authority, server_config, write_private};
+use crate::admission::{self, Admission};
+use crate::controllers::kit::tasks::Supervisor;
+use crate::controllers::{datagather, policies};
+use crate::telemetry::LogFormat;
+
+/// Who the controllers are to the API server; policies tell them from users by this name.
+const CONTROLLERS: &str = "system:serviceaccount:admit-system:admit-controllers";
+/// Members may do everything.
+const MASTERS: &str = "system:masters";
+
+/// Arguments of `admit up`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  admit up\n  KUBECONFIG=.admit/kubeconfig kubectl get datagathers")]
+pub(super) struct UpArgs {
+    /// Address of the API server; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443")]
+    listen: SocketAddr,
+
+    /// Address of the webhook that the API server calls; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443")]
+    admission_listen: SocketAddr,
+
+    /// Folder or file with policies, bindings and params
+    #[arg(long, value_name = "PATH", default_value = "policies")]
+    policies: PathBuf,
+
+    /// Folder or file with CustomResourceDefinitions to register
+    #[arg(long, value_name = "PATH", default_value = "deploy/crds")]
+    crds: PathBuf,
+
+    /// Folder for certificates, kubeconfig, data and archives
+    #[arg(long, value_name = "DIR", default_value = ".admit")]
+    state_dir: PathBuf,
+
+    /// How log lines are written
+    #[arg(long, value_enum, default_value_t)]
+    log_format: LogFormat,
+
+    #[command(flatten)]
+    gathering: GatheringArgs,
+}
+
+impl UpArgs {
+    pub(super) fn run(self) -> Exit {
+        process::run(self.log_format, |shutdown| self.up(shutdown))
+    }
+
+    async fn up(self, shutdown: CancellationToken) -> Result<(), Fault> {
+        // Everything that can be wrong with files is found before anything listens.
+        let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
+        let definitions = load::documents(&[&self.crds])?;
+        let policies = load::policies(&[&self.policies, &self.crds])?;
+        let store = store(&self.state_dir)?;
+        let api = process::listen(self.listen, "--listen").await?;
+        let webhook = process::listen(self.admission_listen, "--admission-listen").await?;
+        let addresses = Addresses { api: local(&api)?, webhook: local(&webhook)? };
+
+        let server = Server::builder().store(store).build().await.map_err(Fault::internal)?;
+        server.set_ready("admission", false);
+        server.set_ready("controllers", false);
+        let policies = Arc::new(policies);
+        let mut parts = Supervisor::new(shutdown.clone());
+        start_api_server(&mut parts, &server, api, &authority, &shutdown)?;
+        start_admission(&mut parts, &server, policies.clone(), webhook, &authority, &shutdown)?;
+        let started = async {
+            let objects = definitions.into_iter().map(|document| document.value);
+            self.register(&server, objects, &policies, &authority, addresses).await?;
+            server.set_ready("admission", true);
+            self.start_controllers(&mut parts, &server, &shutdown);
+            server.set_ready("controllers", true);
+            self.announce(addresses.api, &authority)
+        };
+        let started = started.await;
+        if started.is_err() {
+            shutdown.cancel();
+        }
+        let ended = parts.join().await.map_err(Fault::internal);
+        started.and(ended)
+    }
+
+    /// Brings the definitions and the webhook configuration into the API server.
+    async fn register(
+        &self,
+        server: &Server,
+        definitions: impl Iterator<Item = Value>,
+        policies: &PolicySet,
+        authority: &Authority,
+        addresses: Addresses,
+    ) -> Result<(), Fault> {
+        let client = client(server, Identity::admin());
+        for definition in definitions {
+            register::put(&client, "customresourcedefinitions", &definition).await.map_err(|error| Fault {
+                exit: Exit::NotCompiled,
+                message: format!("`{}`: the API server refuses a definition: {error}", self.crds.display()),
+            })?;
+        }
+        let client_config = json!({
+            "url": format!("https://{}/validate", addresses.webhook),
+            "caBundle": STANDARD.encode(authority.certificate_pem()),
+        });
+        let configuration = webhook::configuration(policies, &client_config);
+        register::put(&client, "validatingwebhookconfigurations", &configuration)
+            .await
+            .map_err(|error| Fault::internal(format!("the API server refuses the webhook configuration: {error}")))
+    }
+
+    fn start_controllers(&self, parts: &mut Supervisor<Fault>, server: &Server, shutdown: &CancellationToken) {
+        let client = client(server, Identity::new(CONTROLLERS, [MASTERS.to_owned()]));
+        let settings = self.gathering.settings(&self.state_dir.join("archives"));
+        let run = datagather::run(client, settings, shutdown.clone());
+        parts.part("controllers", async { run.await.map_err(Fault::usage) });
+    }
+
+    /// Writes the kubeconfig and says on standard output what to try.
+    fn announce(&self, api: SocketAddr, authority: &Authority) -> Result<(), Fault> {
+        let now = OffsetDateTime::now_utc();
+        let admin = authority.issue_client("admin", MASTERS, now).map_err(Fault::internal)?;
+        let path = self.state_dir.join("kubeconfig");
+        let text = kubeconfig::render(&format!("https://{api}"), authority.certificate_pem(), &admin);
+        write_private(&path, &text).map_err(Fault::usage)?;
+        let hints = format!(
+            "export KUBECONFIG={}\nkubectl apply -f deploy/samples/datagather.yaml\nkubectl get datagathers -w\n",
+            path.display()
+        );
+        // Whoever closed standard output does not want the hints.
+        let _ = io::stdout().write_all(hints.as_bytes());
+        tracing::info!(address = %api, kubeconfig = %path.display(), "ready");
+        Ok(())
+    }
+}
+
+/// Where the two servers really listen.
+#[derive(Clone, Copy)]
+struct Addresses {
+    api: SocketAddr,
+    webhook: SocketAddr,
+}
+
+fn local(listener: &TcpListener) -> Result<SocketAddr, Fault> {
+    listener.local_addr().map_err(Fault::internal)
+}
+
+/// The objects of earlier runs.
+fn store(state_dir: &Path) -> Result<Store, Fault> {
+    let path = state_dir.join("data.redb");
+    RedbBackend::open(&path).and_then(|backend| Store::open(Box::new(backend))).map_err(|error| {
+        let hint = "end the `admit up` that uses it, or choose another folder with --state-dir";
+        Fault::usage(format!("{error}; {hint}"))
+    })
+}
+
+/// A client that calls the server in process, as `identity`.
+fn client(server: &Server, identity: Identity) -> Client {
+    Client::new(server.router().layer(axum::Extension(identity)), "default")
+}
+
+fn start_api_server(
+    parts: &mut Supervisor<Fault>,
+    server: &Server,
+    listener: TcpListener,
+    authority: &Authority,
+    shutdown: &CancellationToken,
+) -> Result<(), Fault> {
+    let mut names: Vec<String> =
+        ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost", "127.0.0.1", "::1"]
+            .map(ToOwned::to_owned)
+            .to_vec();
+    names.push(local(&listener)?.ip().to_string());
+    let leaf = authority.issue_server(&names, OffsetDateTime::now_utc()).map_err(Fault::internal)?;
+    let tls = server_config(&leaf, Some(authority.certificate_pem())).map_err(Fault::internal)?;
+    let (serving, stop) = (server.clone(), shutdown.clone());
+    parts.part("api server", async move {
+        serving.serve(listener, tls, stop.cancelled_owned()).await.map_err(Fault::internal)
+    });
+    let (keeping, stop) = (server.clone(), shutdown.clone());
+    parts.part("housekeeping", async move {
+        stop.run_until_cancelled(keeping.housekeeping()).await;
+        Ok(())
+    });
+    Ok(())
+}
+
+fn start_admission(
+    parts: &mut Supervisor<Fault>,
+    server: &Server,
+    policies: Arc<PolicySet>,
+    listener: TcpListener,
+    authority: &Authority,
+    shutdown: &CancellationToken,
+) -> Result<(), Fault> {
+    let names = [local(&listener)?.ip().to_string(), "localhost".to_owned()];
+    let leaf = authority.issue_server(&names, OffsetDateTime::now_utc()).map_err(Fault::internal)?;
+    let tls = Arc::new(server_config(&leaf, None).map_err(Fault::internal)?);
+    let (sender, namespaces) = watch::channel(Arc::default());
+    let router = Admission { policies: watch::channel(policies).1, namespaces }.router();
+    let serving = admission::serve(listener, tls, router, shutdown.clone());
+    parts.part("admission", async { serving.await.map_err(Fault::internal) });
+    let publishing = policies::publish_namespaces(client(server, Identity::admin()), sender, shutdown.clone());
+    parts.part("namespaces", async { publishing.await.map_err(Fault::internal) });
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! A running `admit up` of a test: its own folder, free ports, ended with the value.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::repository::root;
+
+/// How long a start may take on a busy machine before the test gives up. A bound, not an expectation.
+const START: Duration = Duration::from_secs(60);
+
+/// A folder in which `admit up` can be started, again and again: the shipped files, and a state folder of its own.
+pub struct Workplace {
+    folder: tempfile::TempDir,
+}
+
+impl Workplace {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for shipped in ["policies", "deploy"] {
+            symlink(root().join(shipped), folder.path().join(shipped)).unwrap();
+        }
+        Self { folder }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.path().join(".admit/kubeconfig")
+    }
+
+    /// `admit up` on free ports, not yet started.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_admit"));
+        command
+            .args(["up", "--listen", "127.0.0.1:0", "--admission-listen", "127.0.0.1:0"])
+            .current_dir(self.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Starts it and waits until it says that it is ready: the last of its three lines on standard output.
+    pub fn start(&self) -> Running {
+        let log = fs::File::create(self.path().join("admit.log")).unwrap();
+        let mut child = self.command().stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let stdout = child.stdout.take().unwrap();
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let hints: Vec<String> = (0..3)
+            .map_while(|_| lines.recv_timeout(START).ok())
+            .collect();
+        let running = Running { child };
+        assert_eq!(hints.len(), 3, "`admit up` did not start:\n{}", self.log());
+        running
+    }
+
+    /// What the newest start logged.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.path().join("admit.log")).unwrap_or_default()
+    }
+}
+
+/// A started process; killed when the value goes, if it still runs.
+pub struct Running {
+    child: Child,
+}
+
+impl Running {
+    /// SIGTERM, then the exit status.
+    pub fn terminate(mut self) -> ExitStatus {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        self.child.wait().unwrap()
+    }
+
+    /// SIGKILL: no chance to tidy up.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

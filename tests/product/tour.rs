@@ -1,0 +1,96 @@
+//! The README's tour, line by line, with the real kubectl: what a line prints is what the README says it prints.
+//!
+//! In the tour's block a line `#> text` says what the command above it prints; `…` stands for anything. A command whose
+//! text tells of an error must fail, every other must succeed.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::repository::root;
+use crate::running::Workplace;
+
+struct Step {
+    command: String,
+    prints: Vec<String>,
+}
+
+impl Step {
+    fn fails(&self) -> bool {
+        self.prints.iter().any(|line| line.starts_with("Error from server") || line.contains("is invalid:"))
+    }
+}
+
+/// The commands of the fenced block that follows the tour's mark.
+fn tour() -> Vec<Step> {
+    let readme = fs::read_to_string(root().join("README.md")).unwrap();
+    let (_, after) = readme.split_once("<!-- tour:").expect("README.md has the tour's mark");
+    let block = after.split_once("```sh\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
+    let mut steps: Vec<Step> = Vec::new();
+    for line in block.lines() {
+        if let Some(text) = line.strip_prefix("#> ") {
+            steps.last_mut().expect("a command stands above").prints.push(text.to_owned());
+        } else if !line.is_empty() && !line.starts_with('#') {
+            steps.push(Step { command: line.to_owned(), prints: Vec::new() });
+        }
+    }
+    steps
+}
+
+#[test]
+fn the_tour_prints_what_the_readme_says() {
+    if Command::new("kubectl").arg("version").arg("--client").stdout(Stdio::null()).status().is_err() {
+        eprintln!("NOT RUN with kubectl: there is none on the PATH; `the_tours_requests_succeed` replays its requests");
+        return;
+    }
+    let place = Workplace::new();
+    let running = place.start();
+    let steps = tour();
+    assert!(steps.len() > 10, "the tour has only {} commands", steps.len());
+    let mut exports = String::new();
+    let mut wrong = Vec::new();
+    for step in &steps {
+        if step.command.starts_with("export ") {
+            exports.push_str(&step.command);
+            exports.push('\n');
+            continue;
+        }
+        let output = Command::new("bash")
+            .arg("-c")
+            .arg(format!("{exports}{}", step.command))
+            .current_dir(place.path())
+            .env("HOME", place.path())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        if output.status.success() == step.fails() {
+            wrong.push(format!("$ {}\nended with {}:\n{text}", step.command, output.status));
+        }
+        for expected in &step.prints {
+            if !text.lines().any(|line| matches(expected, line)) {
+                wrong.push(format!("$ {}\nshould print: {expected}\nprinted:\n{text}", step.command));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}\n\nlog of admit up:\n{}", wrong.join("\n\n"), place.log());
+    assert!(running.terminate().success(), "SIGTERM must end `admit up` with 0:\n{}", place.log());
+}
+
+/// Whether `line` reads as `pattern`, runs of blanks counting as one and `…` standing for anything.
+fn matches(pattern: &str, line: &str) -> bool {
+    let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (pattern, line) = (fold(pattern), fold(line));
+    let parts: Vec<&str> = pattern.split('…').collect();
+    let [first, middle @ .., last] = parts.as_slice() else { return pattern == line };
+    let Some(rest) = line.strip_prefix(first).and_then(|rest| rest.strip_suffix(last)) else { return false };
+    let found = middle.iter().try_fold(rest, |rest, part| rest.split_once(part).map(|(_, after)| after));
+    found.is_some()
+}
+
+#[test]
+fn a_line_is_told_from_another() {
+    assert!(matches("a … c", "a   b  c"));
+    assert!(matches("a … c …", "a c c c"));
+    assert!(matches("first …", "first Completed 3s"));
+    assert!(!matches("a … c", "a b c d"));
+    assert!(!matches("first Failed …", "first Completed 3s"));
+}
