@@ -34,6 +34,10 @@ pub(super) struct GatheringArgs {
     #[arg(long, value_name = "PREFIX", default_value = "kube-")]
     namespace_prefix: String,
 
+    /// Namespace of what a gathering itself writes, such as the table of obfuscated addresses
+    #[arg(long, value_name = "NAMESPACE", default_value = "admit-system")]
+    pub(super) gathering_namespace: String,
+
     /// Obfuscate addresses and the base domain whatever a DataGather's dataPolicy says
     #[arg(long)]
     obfuscate_always: bool,
@@ -49,11 +53,13 @@ impl GatheringArgs {
             upload_ca,
             cluster_id,
             namespace_prefix,
+            gathering_namespace,
             obfuscate_always,
         } = self;
         let mut settings = Settings::new(archive_dir.as_deref().unwrap_or(archives));
         settings.cluster_id.clone_from(cluster_id);
         settings.namespace_prefix.clone_from(namespace_prefix);
+        settings.namespace.clone_from(gathering_namespace);
         settings.obfuscation.always = *obfuscate_always;
         settings.upload = upload_url.as_ref().map(|url| {
             let token = upload_token_file.clone().map_or(TokenSettings::PullSecret, TokenSettings::File);

@@ -118,22 +118,38 @@ impl UpArgs {
     ) -> Result<(), Fault> {
         let client = client(server, Identity::admin());
         for definition in definitions {
-            register::put(&client, "customresourcedefinitions", &definition).await.map_err(|error| Fault {
-                exit: Exit::NotCompiled,
-                message: format!("`{}`: the API server refuses a definition: {error}", self.crds.display()),
+            register::put(&client, "customresourcedefinitions", &definition).await.map_err(|error| {
+                Fault {
+                    exit: Exit::NotCompiled,
+                    message: format!(
+                        "`{}`: the API server refuses a definition: {error}",
+                        self.crds.display()
+                    ),
+                }
             })?;
         }
+        let namespace = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.gathering.gathering_namespace},
+        });
+        register::put(&client, "namespaces", &namespace)
+            .await
+            .map_err(|error| Fault::internal(format!("the API server refuses our namespace: {error}")))?;
         let client_config = json!({
             "url": format!("https://{}/validate", addresses.webhook),
             "caBundle": STANDARD.encode(authority.certificate_pem()),
         });
         let configuration = webhook::configuration(policies, &client_config);
-        register::put(&client, "validatingwebhookconfigurations", &configuration)
-            .await
-            .map_err(|error| Fault::internal(format!("the API server refuses the webhook configuration: {error}")))
+        register::put(&client, "validatingwebhookconfigurations", &configuration).await.map_err(|error| {
+            Fault::internal(format!("the API server refuses the webhook configuration: {error}"))
+        })
     }
 
-    fn start_controllers(&self, parts: &mut Supervisor<Fault>, server: &Server, shutdown: &CancellationToken) {
+    fn start_controllers(
+        &self,
+        parts: &mut Supervisor<Fault>,
+        server: &Server,
+        shutdown: &CancellationToken,
+    ) {
         let client = client(server, Identity::new(CONTROLLERS, [MASTERS.to_owned()]));
         let settings = self.gathering.settings(&self.state_dir.join("archives"));
         let run = datagather::run(client, settings, shutdown.clone());
@@ -224,7 +240,8 @@ fn start_admission(
     let router = Admission { policies: watch::channel(policies).1, namespaces }.router();
     let serving = admission::serve(listener, tls, router, shutdown.clone());
     parts.part("admission", async { serving.await.map_err(Fault::internal) });
-    let publishing = policies::publish_namespaces(client(server, Identity::admin()), sender, shutdown.clone());
+    let publishing =
+        policies::publish_namespaces(client(server, Identity::admin()), sender, shutdown.clone());
     parts.part("namespaces", async { publishing.await.map_err(Fault::internal) });
     Ok(())
 }

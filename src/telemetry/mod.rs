@@ -1,6 +1,6 @@
 //! Logging of the process: one subscriber, text or JSON lines, on standard error.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
@@ -27,7 +27,10 @@ pub fn init(format: LogFormat) -> Result<(), String> {
         })?,
         _ => EnvFilter::new(DEFAULT_FILTER),
     };
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal());
     // A subscriber that is already there stays: the first caller decides.
     let _ = match format {
         LogFormat::Text => builder.try_init(),

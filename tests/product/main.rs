@@ -6,4 +6,6 @@ mod datagather;
 mod kit;
 mod licences;
 mod repository;
+mod running;
 mod support;
+mod tour;

@@ -58,9 +58,7 @@ impl Workplace {
                 }
             }
         });
-        let hints: Vec<String> = (0..3)
-            .map_while(|_| lines.recv_timeout(START).ok())
-            .collect();
+        let hints: Vec<String> = (0..3).map_while(|_| lines.recv_timeout(START).ok()).collect();
         let running = Running { child };
         assert_eq!(hints.len(), 3, "`admit up` did not start:\n{}", self.log());
         running

@@ -39,7 +39,9 @@ fn tour() -> Vec<Step> {
 #[test]
 fn the_tour_prints_what_the_readme_says() {
     if Command::new("kubectl").arg("version").arg("--client").stdout(Stdio::null()).status().is_err() {
-        eprintln!("NOT RUN with kubectl: there is none on the PATH; `the_tours_requests_succeed` replays its requests");
+        eprintln!(
+            "NOT RUN with kubectl: there is none on the PATH; `the_tours_requests_succeed` replays its requests"
+        );
         return;
     }
     let place = Workplace::new();
@@ -61,7 +63,8 @@ fn the_tour_prints_what_the_readme_says() {
             .env("HOME", place.path())
             .output()
             .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        let text =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         if output.status.success() == step.fails() {
             wrong.push(format!("$ {}\nended with {}:\n{text}", step.command, output.status));
         }

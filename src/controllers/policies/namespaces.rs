@@ -25,7 +25,8 @@ pub async fn publish(
     sender: watch::Sender<Arc<Namespaces>>,
     shutdown: CancellationToken,
 ) -> Result<(), Infallible> {
-    let mut events = std::pin::pin!(watcher(Api::<Namespace>::all(client), watcher::Config::default()).default_backoff());
+    let mut events =
+        std::pin::pin!(watcher(Api::<Namespace>::all(client), watcher::Config::default()).default_backoff());
     let mut listing = Namespaces::new();
     loop {
         let event = tokio::select! {
