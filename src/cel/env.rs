@@ -13,7 +13,7 @@ use crate::check::{self, CheckedAst};
 use crate::cost::Bounds;
 use crate::diagnostic::CompileError;
 use crate::library::{Functions, Version};
-use crate::plan::{Program, ProgramError};
+use crate::plan::{Options, Program, ProgramError};
 use crate::source::Source;
 use crate::syntax::{self, macros};
 use crate::types::{DeclType, Type};
@@ -174,8 +174,22 @@ impl Env {
     ///
     /// When a constant part can have no value (`int('x')`), in the words of kube-apiserver.
     pub fn program(&self, checked: &Checked) -> Result<Program, ProgramError> {
+        self.plan(checked, Options { folds: true, tells_macros: true })
+    }
+
+    /// A program in which every sub-expression is evaluated as written, constants too: for [`Program::explain`]. Values
+    /// are those of [`Self::program`], costs are not, and nothing constant is an error of the program.
+    ///
+    /// # Errors
+    ///
+    /// For expressions that no evaluation could run.
+    pub fn program_as_written(&self, checked: &Checked) -> Result<Program, ProgramError> {
+        self.plan(checked, Options { folds: false, tells_macros: false })
+    }
+
+    pub(crate) fn plan(&self, checked: &Checked, options: Options) -> Result<Program, ProgramError> {
         let variables = self.inner.variables.iter().map(|(name, _)| name.clone()).collect();
-        Program::plan(&checked.inner.ast, variables, &self.inner.functions)
+        Program::plan(&checked.inner.ast, variables, &self.inner.functions, options)
     }
 }
 

@@ -1,4 +1,8 @@
 //! Tests of the admit-cel package; one program, a module per subject.
 
 mod corpora;
+mod documents;
+mod explain;
+mod limits;
 mod syntax;
+mod typed;

@@ -47,13 +47,11 @@ impl<'a> Machine<'a, '_> {
 
     /// The joined list as one of the document's kind, so that it goes on comparing as one.
     fn as_document(&self, left: &List<'a>, right: &List<'a>, joined: &[Value<'a>]) -> Option<List<'a>> {
-        let (List::Document { items: a, decl }, List::Document { items: b, .. }) = (left, right) else {
-            return None;
-        };
-        if *left.list_type() == ListType::Atomic {
-            let items: &[Node<'a>] =
-                self.cx.arena.alloc_slice_fill_iter(a.iter().chain(*b).copied().collect::<Vec<_>>());
-            return Some(List::Document { items, decl: *decl });
+        let List::Document { items: a, decl } = left else { return None };
+        if let (ListType::Atomic, List::Document { items: b, .. }) = (left.list_type(), right) {
+            let mut items = ArenaVec::with_capacity_in(joined.len(), self.cx.arena);
+            items.extend(a.iter().chain(*b));
+            return Some(List::Document { items: items.into_bump_slice(), decl: *decl });
         }
         let mut items = ArenaVec::with_capacity_in(joined.len(), self.cx.arena);
         for value in joined {

@@ -89,14 +89,15 @@ impl<'p> Planner<'p> {
         steps: Vec<Step>,
     ) -> Result<Op, ProgramError> {
         let target = self.target(id, name, operands)?;
-        if let (Target::Known(row) | Target::Guarded(row, _), [_, list]) = (&target, steps.as_slice())
+        if self.options.folds
+            && let (Target::Known(row) | Target::Guarded(row, _), [_, list]) = (&target, steps.as_slice())
             && row.id == "in_list"
             && let Some(Constant::List(items)) = list.constant()
             && let Some(set) = ConstantSet::of(items)
         {
             return Ok(set.membership(steps));
         }
-        if let (true, [step]) = (CONVERSIONS.contains(&name), steps.as_slice())
+        if let (true, [step]) = (self.options.folds && CONVERSIONS.contains(&name), steps.as_slice())
             && let Some(argument) = step.constant()
             && let Some(constant) = fold(&target, argument)?
         {
@@ -105,7 +106,7 @@ impl<'p> Planner<'p> {
         let mut stops_at_error = steps.len() > 2
             || (steps.len() == 2 && matches!(target, Target::Dynamic(_)) && !has_single_body(name));
         if let (true, Some(Constant::String(pattern))) =
-            (PATTERNS.contains(&name), steps.get(1).and_then(Step::constant))
+            (self.options.folds && PATTERNS.contains(&name), steps.get(1).and_then(Step::constant))
         {
             let regex = regex::compile(pattern).map_err(ProgramError::Constant)?;
             if let (Target::Known(row) | Target::Guarded(row, _), "matches") = (&target, name) {

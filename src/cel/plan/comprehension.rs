@@ -26,7 +26,7 @@ impl<'p> Planner<'p> {
         let mut inside: Vec<(&'p str, Local)> = vec![(&fold.iter_var, first)];
         inside.extend(fold.iter_var2.as_deref().zip(second));
         inside.push((&fold.accu_var, accumulator));
-        let kind = match self.shape(fold) {
+        let kind = match self.shape(fold).filter(|_| self.options.tells_macros) {
             Some(shape) => self.with_locals(&inside, |planner| planner.shaped(shape))?,
             None => self.general(fold, &inside, accumulator)?,
         };

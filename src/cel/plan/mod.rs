@@ -9,10 +9,13 @@ mod call;
 mod comprehension;
 mod planner;
 mod step;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::sync::Arc;
 
+pub(crate) use planner::Options;
 pub(crate) use step::*;
 
 use crate::check::{CheckedAst, Reference};
@@ -67,8 +70,9 @@ impl Program {
         checked: &CheckedAst,
         variables: Vec<Box<str>>,
         functions: &Functions,
+        options: Options,
     ) -> Result<Self, ProgramError> {
-        let mut planner = planner::Planner::new(checked, variables, functions);
+        let mut planner = planner::Planner::new(checked, variables, functions, options);
         let root = planner.step(checked.ast().root)?;
         let (variables, locals) = planner.finish();
         Ok(Self {

@@ -9,7 +9,17 @@ use crate::value::{Constant, ConstantEntries};
 
 use super::{Attribute, EntryPlan, ListPlan, Local, Op, ProgramError, Root, Slot, Step};
 
+/// What a plan may do ahead of evaluation.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Options {
+    /// Fold constants, as Kubernetes does. Changes costs and what is an error of the program, never a value.
+    pub(crate) folds: bool,
+    /// Tell macros by their shape. Changes nothing but speed.
+    pub(crate) tells_macros: bool,
+}
+
 pub(super) struct Planner<'p> {
+    pub(super) options: Options,
     pub(super) checked: &'p CheckedAst,
     pub(super) functions: &'p Functions,
     variables: Vec<Box<str>>,
@@ -23,8 +33,9 @@ impl<'p> Planner<'p> {
         checked: &'p CheckedAst,
         variables: Vec<Box<str>>,
         functions: &'p Functions,
+        options: Options,
     ) -> Self {
-        Self { checked, functions, variables, scope: Vec::new(), locals: 0 }
+        Self { options, checked, functions, variables, scope: Vec::new(), locals: 0 }
     }
 
     /// The names of the variables by slot, and the number of comprehension variables.
@@ -115,7 +126,8 @@ impl<'p> Planner<'p> {
 
     fn list(&mut self, elements: &[ExprId], optional: &[u32]) -> Result<Op, ProgramError> {
         let elements = self.steps(elements)?;
-        if optional.is_empty()
+        if self.options.folds
+            && optional.is_empty()
             && let Some(items) = elements.iter().map(|step| step.constant().cloned()).collect()
         {
             return Ok(Op::Constant(Constant::List(items)));
@@ -134,7 +146,9 @@ impl<'p> Planner<'p> {
             (Some(key), Some(value)) if !entry.is_optional => Some((key.clone(), value.clone())),
             _ => None,
         });
-        if let Some(constants) = folded.collect::<Option<Vec<_>>>() {
+        if self.options.folds
+            && let Some(constants) = folded.collect::<Option<Vec<_>>>()
+        {
             return Ok(Op::Constant(Constant::Map(ConstantEntries::new(constants))));
         }
         Ok(Op::Map(planned.into()))

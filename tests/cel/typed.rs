@@ -1,0 +1,153 @@
+//! Documents seen through declared types: nulls, names, formats, sets and map lists.
+
+use std::sync::Arc;
+
+use admit_cel::{
+    Bindings, DeclField, DeclKind, DeclType, Env, Evaluation, ListType, Mode, Node, Type, Value, Version,
+};
+use bumpalo::Bump;
+use serde_json::{Value as Json, json};
+
+fn decl(kind: DeclKind) -> Arc<DeclType> {
+    Arc::new(DeclType { kind, nullable: false, max_elements: None, min_serialized_size: 0 })
+}
+
+fn scalar(ty: Type) -> Arc<DeclType> {
+    decl(DeclKind::Scalar(ty))
+}
+
+fn list(items: Arc<DeclType>, list_type: ListType) -> Arc<DeclType> {
+    decl(DeclKind::List { items, list_type })
+}
+
+/// An object; fields are `(property, name in expressions, type)`.
+fn object(fields: &[(&str, &str, Arc<DeclType>)]) -> Arc<DeclType> {
+    let mut fields: Vec<_> = fields
+        .iter()
+        .map(|(name, cel_name, decl)| DeclField {
+            name: (*name).into(),
+            cel_name: (*cel_name).into(),
+            decl: Arc::clone(decl),
+            required: false,
+        })
+        .collect();
+    fields.sort_by(|a, b| a.cel_name.cmp(&b.cel_name));
+    decl(DeclKind::Object { name: "selfType0".into(), fields: fields.into() })
+}
+
+/// The declared type of `self` in these tests.
+fn declared() -> Arc<DeclType> {
+    let keyed = object(&[("k", "k", scalar(Type::String)), ("v", "v", scalar(Type::Int))]);
+    object(&[
+        ("my-field", "my__dash__field", scalar(Type::Int)),
+        ("number", "number", scalar(Type::Double)),
+        ("text", "text", scalar(Type::String)),
+        ("when", "when", scalar(Type::Timestamp)),
+        ("whens", "whens", list(scalar(Type::Timestamp), ListType::Atomic)),
+        ("span", "span", scalar(Type::Duration)),
+        ("data", "data", scalar(Type::Bytes)),
+        ("either", "either", scalar(Type::Dyn)),
+        ("set", "set", list(scalar(Type::String), ListType::Set)),
+        ("keyed", "keyed", list(keyed, ListType::Map(["k".into()].into()))),
+        ("atomic", "atomic", list(scalar(Type::String), ListType::Atomic)),
+        ("map", "map", decl(DeclKind::Map { key: scalar(Type::String), value: scalar(Type::Int) })),
+    ])
+}
+
+fn eval(text: &str, this: &Json, old: &Json) -> Result<Json, String> {
+    let decl = declared();
+    let env = Env::kubernetes(Version(1, 36), Mode::New)
+        .with_variable("self", Type::Object(Arc::clone(&decl)))
+        .with_variable("oldSelf", Type::Object(Arc::clone(&decl)));
+    let checked = env.compile(text).map_err(|error| error.to_string())?;
+    let program = env.program(&checked).map_err(|error| error.to_string())?;
+    let arena = Bump::new();
+    let mut bindings = Bindings::new(&program);
+    for (name, json) in [("self", this), ("oldSelf", old)] {
+        let node = &*arena.alloc(Node::from_json(&arena, json));
+        let value = Value::from_node(&arena, node, Some(&decl)).map_err(|error| error.to_string())?;
+        bindings.set(name, value);
+    }
+    let mut cx = Evaluation::new(&arena);
+    let value = program.eval(&bindings, &mut cx).map_err(|error| error.to_string())?;
+    value.to_json(&arena).map_err(|error| error.to_string())
+}
+
+/// Every expression is true of `self` and `oldSelf`.
+fn assert_true(this: &Json, old: &Json, expressions: &[&str]) {
+    for text in expressions {
+        assert_eq!(eval(text, this, old), Ok(json!(true)), "{text}");
+    }
+}
+
+#[test]
+fn fields_are_found_by_escaped_names_and_nulls_are_absent() {
+    let this = json!({"my-field": 1, "text": null, "map": {"a-b": 2}});
+    assert_true(
+        &this,
+        &json!({}),
+        &[
+            "self.my__dash__field == 1",
+            "has(self.my__dash__field)",
+            "!has(self.text)",
+            "!has(oldSelf.text)",
+            "self.?text.orValue('x') == 'x'",
+            "self.map['a-b'] == 2",
+            "self.map.all(k, k == 'a-b')",
+            "!has(self.map) || self.map.size() == 1",
+        ],
+    );
+    assert_eq!(eval("self.text == ''", &this, &json!({})), Err("no such key: text".to_owned()));
+}
+
+#[test]
+fn scalars_have_their_declared_type() {
+    let this = json!({
+        "number": 1, "when": "2020-01-01T00:00:00.5+01:00", "span": "1h30m", "data": "aGk_", "either": 5,
+        "whens": ["2020-01-01", "2021-01-01T00:00:00Z"],
+    });
+    assert_true(
+        &this,
+        &json!({"either": "50%", "number": 2.5}),
+        &[
+            "self.number == 1.0",
+            "type(self.number) == double",
+            "self.when == timestamp('2019-12-31T23:00:00.5Z')",
+            "self.span == duration('90m')",
+            "self.data == b'hi?'",
+            "type(self.either) == int && type(oldSelf.either) == string",
+            "self.whens[0].getFullYear() == 2020",
+            "self.whens.all(w, w < timestamp('2022-01-01T00:00:00Z'))",
+            "timestamp('2021-01-01T00:00:00Z') in self.whens",
+        ],
+    );
+    let wrong = eval("self.number > 0.0", &json!({"number": "1"}), &json!({}));
+    assert_eq!(wrong, Err("invalid data, expected float, got string".to_owned()));
+    let null = eval("self.set.size() == 1 && self.set[0] == 'x'", &json!({"set": [null]}), &json!({}));
+    assert_eq!(null, Err("invalid data, got null for schema with nullable=false".to_owned()));
+}
+
+#[test]
+fn sets_and_map_lists_compare_and_join_regardless_of_order() {
+    let this = json!({
+        "set": ["a", "b"], "atomic": ["a", "b"], "keyed": [{"k": "x", "v": 1}, {"k": "y", "v": 2}],
+    });
+    let old = json!({
+        "set": ["b", "a"], "atomic": ["b", "a"], "keyed": [{"k": "y", "v": 2}, {"k": "x", "v": 1}],
+    });
+    assert_true(
+        &this,
+        &old,
+        &[
+            "self.set == oldSelf.set",
+            "self.keyed == oldSelf.keyed",
+            "self.atomic != oldSelf.atomic",
+            "self.set + oldSelf.set == self.set",
+            "self.set + ['c'] == oldSelf.set + ['c']",
+            "(self.set + ['c', 'a']).size() == 3",
+            "(self.keyed + oldSelf.keyed).size() == 2",
+            "(self.atomic + oldSelf.atomic).size() == 4",
+            "self != oldSelf",
+        ],
+    );
+}
