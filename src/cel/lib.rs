@@ -39,6 +39,7 @@ pub use document::{Node, ReadError, ReadLimits};
 pub use env::{Checked, Env, Mode, SizeHints};
 pub use eval::{Bindings, Evaluation, Variables};
 pub use library::Version;
+pub use library::regex::GoRegex;
 pub use plan::{Program, ProgramError, Slot};
 pub use types::{DeclField, DeclKind, DeclType, ListType, Type};
 pub use value::{EvalError, HostMap, List, Map, Value};

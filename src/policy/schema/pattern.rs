@@ -2,19 +2,19 @@
 
 use std::fmt;
 
-use regex_automata::meta::Regex;
+use admit_cel::GoRegex;
 
 /// The text as written and its compiled form.
 #[derive(Clone)]
 pub struct Pattern {
     text: Box<str>,
-    regex: Result<Regex, Box<str>>,
+    regex: Result<GoRegex, Box<str>>,
 }
 
 impl Pattern {
     #[must_use]
     pub fn new(text: &str) -> Self {
-        let regex = Regex::new(text).map_err(|error| error.to_string().into());
+        let regex = GoRegex::new(text).map_err(|error| error.to_string().into());
         Self { text: text.into(), regex }
     }
 

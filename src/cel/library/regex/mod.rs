@@ -41,6 +41,33 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, EvalError> {
     })
 }
 
+/// A pattern in Go's syntax, compiled for as long as it is kept: what `pattern` of a schema is.
+///
+/// ```
+/// let digits = admit_cel::GoRegex::new(r"^\d+$").unwrap();
+/// assert!(digits.is_match("12") && !digits.is_match("٣"));
+/// assert_eq!(admit_cel::GoRegex::new("(").unwrap_err().to_string(), "error parsing regexp: missing closing ): `(`");
+/// ```
+#[derive(Clone, Debug)]
+pub struct GoRegex(Regex);
+
+impl GoRegex {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    ///
+    /// Go's text.
+    pub fn new(pattern: &str) -> Result<Self, EvalError> {
+        build(pattern).map(Self)
+    }
+
+    /// Whether the pattern is found in the text.
+    #[must_use]
+    pub fn is_match(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+}
+
 fn build(pattern: &str) -> Result<Regex, EvalError> {
     let fail = |error: parse::Error<'_>| EvalError::other(format!("error parsing regexp: {error}"));
     let hir = parse::parse(pattern).map_err(fail)?;

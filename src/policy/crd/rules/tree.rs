@@ -32,9 +32,8 @@ impl RuleTree {
     /// Compiles all rules of a stored schema.
     #[must_use]
     pub fn compile(schema: &Schema, resource_root: bool) -> Self {
-        let root =
-            schema.has_rules().then(|| compile(schema, schema, resource_root, decl::is_exposed(schema)));
-        Self { root: root.flatten() }
+        let root = compile(schema, schema, resource_root, decl::is_exposed(schema));
+        Self { root }
     }
 
     /// Whether there is nothing to evaluate.

@@ -230,11 +230,12 @@ impl Row {
     fn list_add(&self) -> Vec<Check> {
         let schema = self.get("/schema").cloned().unwrap_or_default();
         let of = |key: &str| self.get(key).cloned().unwrap_or_default();
-        let object = json!({"a": of("/value"), "b": of("/addition"), "sum": of("/expect/result")});
+        // Items of one list have one type, as the two operands must.
+        let object = json!({"lists": [of("/value"), of("/addition"), of("/expect/result")]});
         let schema = json!({
             "type": "object",
-            "properties": {"a": schema, "b": schema, "sum": schema},
-            "x-kubernetes-validations": [{"rule": "self.a + self.b == self.sum"}],
+            "properties": {"lists": {"type": "array", "items": schema}},
+            "x-kubernetes-validations": [{"rule": "self.lists[0] + self.lists[1] == self.lists[2]"}],
         });
         vec![Check::new(Aspect::Verdict, true, holds(&schema, &object))]
     }

@@ -113,7 +113,7 @@ impl Server {
             return Vec::new();
         }
         let request = Request { definition, version, old, status: op == "updateStatus" };
-        let (mut object, errors) = request.decide(body);
+        let (mut object, errors) = request.decide(&request.addressed(body));
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];
         checks.extend(causes(step, &errors));
         let stored = definition.definition().versions.iter().any(|v| v.storage && v.name == version.name());
@@ -136,6 +136,24 @@ struct Request<'a> {
 }
 
 impl Request<'_> {
+    /// The body with what the server makes of its metadata before it looks at anything: a generated name, and the
+    /// namespace of the path.
+    fn addressed(&self, body: &Value) -> Value {
+        let mut body = body.clone();
+        let cluster = self.definition.definition().scope == Scope::Cluster;
+        if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+            if cluster {
+                metadata.shift_remove("namespace");
+            }
+            let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default();
+            if text("name").is_empty() && !text("generateName").is_empty() {
+                let name = format!("{}XXXXX", text("generateName"));
+                metadata.insert("name".to_owned(), name.into());
+            }
+        }
+        body
+    }
+
     /// Reads the body as the server does and validates it.
     fn decide(&self, body: &Value) -> (Value, Vec<FieldError>) {
         let mut object = body.clone();
@@ -191,10 +209,10 @@ impl Request<'_> {
                 errors.push(FieldError::invalid("metadata.generateName", text("generateName"), problem));
             }
         }
-        if text("name").is_empty() && text("generateName").is_empty() {
+        let name = text("name");
+        if name.is_empty() {
             errors.push(FieldError::required("metadata.name", "name or generateName is required"));
-        } else if !text("name").is_empty() {
-            let name = text("name");
+        } else if !generated(&fields) || !names::subdomain_name(text("generateName"), true).is_empty() {
             let problems = names::subdomain_name(name, false);
             errors.extend(
                 problems.into_iter().map(|problem| FieldError::invalid("metadata.name", name, problem)),
@@ -203,6 +221,12 @@ impl Request<'_> {
         metadata::validate_object_meta(&fields, namespaced, &path, &mut errors);
         errors
     }
+}
+
+/// Whether the name is one of ours, whose masked end is no valid one.
+fn generated(fields: &Map<String, Value>) -> bool {
+    let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default();
+    text("name").strip_suffix("XXXXX").is_some_and(|start| !start.is_empty() && start == text("generateName"))
 }
 
 fn set_status(object: &mut Value, status: Option<Value>) {
