@@ -1,5 +1,6 @@
 //! Tests of the admit-cel package; one program, a module per subject.
 
+mod checker;
 mod corpora;
 mod documents;
 mod explain;

@@ -148,9 +148,9 @@ impl Unifier {
     }
 }
 
-/// The more general of two types that fit each other.
+/// The more general of two types that fit each other; of null and a type that takes it, that type.
 pub(super) fn most_general<'t>(a: &'t Type, b: &'t Type) -> &'t Type {
-    if at_most_as_specific(a, b) { a } else { b }
+    if matches!(b, Type::Null) || at_most_as_specific(a, b) { a } else { b }
 }
 
 /// Whether two types are one, with objects told apart by name and a nullable primitive taken for the primitive.

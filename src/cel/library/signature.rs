@@ -3,10 +3,8 @@
 //! Input: the `signature` of a row. Output: [`Signature`], or none for a text that is no signature (a test holds that
 //! no row has one). Assignability between types of the checker is the checker's matter.
 
-use std::sync::Arc;
-
 use super::runtime_type;
-use crate::types::Type;
+use crate::types::{Type, parse_type, split_arguments};
 use crate::value::{List, Value};
 
 /// A parsed signature.
@@ -86,56 +84,6 @@ fn matching_open(call: &str) -> Option<usize> {
         }
     }
     None
-}
-
-/// The arguments between commas that no bracket encloses.
-fn split_arguments(text: &str) -> Vec<&str> {
-    let mut depth = 0_i32;
-    let parts = text.split(move |c| {
-        match c {
-            '(' => depth = depth.saturating_add(1),
-            ')' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        c == ',' && depth == 0
-    });
-    parts.map(str::trim).filter(|part| !part.is_empty()).collect()
-}
-
-fn parse_type(text: &str) -> Option<Type> {
-    if let Some((name, arguments)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) {
-        return parse_parameterised(name, &split_arguments(arguments));
-    }
-    Some(match text {
-        "int" => Type::Int,
-        "uint" => Type::Uint,
-        "double" => Type::Double,
-        "bool" => Type::Bool,
-        "string" => Type::String,
-        "bytes" => Type::Bytes,
-        "null_type" => Type::Null,
-        "duration" => Type::Duration,
-        "timestamp" => Type::Timestamp,
-        "dyn" => Type::Dyn,
-        _ if text.len() == 1 && text.bytes().all(|b| b.is_ascii_uppercase()) => Type::Param(text.into()),
-        _ if is_opaque_name(text) => Type::Opaque(text.into()),
-        _ => return None,
-    })
-}
-
-/// `kubernetes.Quantity`: the last part of a type's name has a capital, a namespace has none.
-fn is_opaque_name(text: &str) -> bool {
-    text.rsplit_once('.').is_some_and(|(_, last)| last.starts_with(|c: char| c.is_ascii_uppercase()))
-}
-
-fn parse_parameterised(name: &str, arguments: &[&str]) -> Option<Type> {
-    Some(match (name, arguments) {
-        ("list", [item]) => Type::List(Arc::new(parse_type(item)?)),
-        ("map", [key, value]) => Type::Map(Arc::new(parse_type(key)?), Arc::new(parse_type(value)?)),
-        ("type", [named]) => Type::Type(Some(Arc::new(parse_type(named)?))),
-        ("optional_type", [inner]) => Type::Optional(Arc::new(parse_type(inner)?)),
-        _ => return None,
-    })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 pub(crate) use decl::field_position;
 pub use decl::{DeclField, DeclKind, DeclType, ListType};
 pub use parse::parse_type;
+pub(crate) use parse::split_arguments;
 
 /// A CEL type.
 #[derive(Clone, Debug, PartialEq)]
