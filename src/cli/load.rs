@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 32;
 ///
 /// # Errors
 /// With [`Exit::Usage`] what cannot be read, with [`Exit::NotCompiled`] all that does not compile.
-pub(super) fn policies(paths: &[&Path]) -> Result<PolicySet, Fault> {
+pub(super) fn policies(paths: &[impl AsRef<Path>]) -> Result<PolicySet, Fault> {
     PolicySet::load(&documents(paths)?).map_err(|errors| not_compiled(&errors))
 }
 
@@ -27,10 +27,10 @@ pub(super) fn policies(paths: &[&Path]) -> Result<PolicySet, Fault> {
 ///
 /// # Errors
 /// As [`policies`].
-pub(super) fn documents(paths: &[&Path]) -> Result<Vec<Document>, Fault> {
+pub(super) fn documents(paths: &[impl AsRef<Path>]) -> Result<Vec<Document>, Fault> {
     let (mut documents, mut errors) = (Vec::new(), Vec::new());
     for path in paths {
-        for file in files(path)? {
+        for file in files(path.as_ref())? {
             match manifest::read(&file.display().to_string(), &text(&file)?) {
                 Ok(found) => documents.extend(found),
                 Err(found) => errors.extend(found),
@@ -85,7 +85,11 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Fau
     Ok(())
 }
 
-fn text(file: &Path) -> Result<String, Fault> {
+/// The text of a file, within the size of manifests.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn text(file: &Path) -> Result<String, Fault> {
     let unreadable =
         |error: &dyn std::fmt::Display| Fault::usage(format!("cannot read `{}`: {error}", file.display()));
     let size = fs::metadata(file).map_err(|error| unreadable(&error))?.len();

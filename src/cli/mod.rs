@@ -47,7 +47,7 @@ enum Command {
 
 /// Parses `args` (the program's name first) and runs the subcommand.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
-    match Cli::try_parse_from(args) {
+    match Cli::try_parse_from(args.into_iter().map(long_form)) {
         Ok(cli) => cli.run(),
         Err(error) => {
             // Help and version arrive here too; clap knows which stream each belongs to. A closed stream leaves
@@ -56,6 +56,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
             if error.use_stderr() { Exit::Usage } else { Exit::Expected }
         }
     }
+}
+
+/// `-run`, as Go's users write it, is `--run`.
+fn long_form(arg: OsString) -> OsString {
+    if arg == "-run" { "--run".into() } else { arg }
 }
 
 impl Cli {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::crd::{self, CompiledCrd};
 use crate::host::{Access, AccessAttributes, Host, HostError, Scope};
@@ -27,6 +27,21 @@ impl Documents {
         let kind = GroupVersionKind::from_api_version(&text("/apiVersion"), &text("/kind"));
         let key = (text("/metadata/namespace"), text("/metadata/name"));
         self.objects.entry(kind).or_default().insert(key, object);
+    }
+
+    /// Adds a plain Namespace of that name, as a cluster would make it, unless there is one. An empty name is that of
+    /// cluster-scoped objects.
+    pub fn ensure_namespace(&mut self, name: &str) {
+        if name.is_empty() || matches!(self.namespace(name), Ok(Some(_))) {
+            return;
+        }
+        self.insert(Arc::new(json!({
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+            "spec": {"finalizers": ["kubernetes"]},
+            "status": {"phase": "Active"},
+        })));
     }
 
     pub fn insert_crd(&mut self, crd: Arc<CompiledCrd>) {

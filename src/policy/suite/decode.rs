@@ -40,6 +40,16 @@ pub enum SuiteError {
     Value { path: String, problem: String },
 }
 
+impl SuiteError {
+    /// The field that is wrong.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Field(error) => &error.path,
+            Self::Value { path, .. } => path,
+        }
+    }
+}
+
 impl Suite {
     /// Whether `document` says that it is a suite.
     pub fn is(document: &Value) -> bool {

@@ -37,7 +37,9 @@ pub fn run(case: &Case, set: &PolicySet) -> CaseResult {
     for object in &case.existing {
         host.insert(Arc::clone(object));
     }
-    let answer = answer(case, set, &host);
+    let request = request(case, &host);
+    host.ensure_namespace(&request.namespace);
+    let answer = answer(case, request, set, &host);
     CaseResult {
         outcome: answer.outcome.unwrap_or(Outcome::Unmatched),
         message: answer.messages.first().cloned().unwrap_or_default(),
@@ -46,8 +48,7 @@ pub fn run(case: &Case, set: &PolicySet) -> CaseResult {
     }
 }
 
-fn answer(case: &Case, set: &PolicySet, host: &Documents) -> Answer {
-    let mut request = request(case, host);
+fn answer(case: &Case, mut request: Request, set: &PolicySet, host: &Documents) -> Answer {
     let crd = host.crd_of(&request.kind).and_then(|crd| crd.version(&request.kind.version)).cloned();
     let mut checked = false;
     if let Some(version) = crd.filter(|_| request.operation != Operation::Delete) {

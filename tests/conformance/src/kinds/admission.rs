@@ -44,7 +44,8 @@ impl Scenario {
         for object in beside {
             known.insert(Arc::new(object.clone()));
         }
-        ensure_namespace(&mut known, request);
+        // The namespace of a request always existed where answers were recorded.
+        known.ensure_namespace(&request.namespace);
         let host = Cluster { known, documents: &self.documents };
         set.decide(request, &host).map_err(|error| error.to_string())
     }
@@ -58,19 +59,6 @@ fn compile(documents: &[Value]) -> Result<PolicySet, String> {
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
     }
     Ok(builder.finish())
-}
-
-/// The namespace of a request always exists where answers were recorded.
-fn ensure_namespace(known: &mut Documents, request: &Request) {
-    if !request.namespace.is_empty() && matches!(known.namespace(&request.namespace), Ok(None)) {
-        known.insert(Arc::new(json!({
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": request.namespace, "labels": {"kubernetes.io/metadata.name": request.namespace}},
-            "spec": {"finalizers": ["kubernetes"]},
-            "status": {"phase": "Active"},
-        })));
-    }
 }
 
 /// The surroundings of a recorded request.
