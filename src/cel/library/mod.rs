@@ -28,11 +28,10 @@ pub mod signature;
 mod standard;
 #[cfg(test)]
 mod tests;
-pub mod url;
 
 pub use context::Context;
 pub use functions::{Declared, Extra, Functions};
-pub use kubernetes::quantity;
+pub use kubernetes::{quantity, url};
 pub use signature::Signature;
 
 use crate::cost::{CallEstimate, Operand};

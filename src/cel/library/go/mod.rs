@@ -8,4 +8,5 @@ pub(crate) mod netip;
 pub(crate) mod print;
 pub(crate) mod quote;
 pub(crate) mod timestamp;
+pub(crate) mod url;
 pub(crate) mod zone;

@@ -4,6 +4,7 @@ mod lists;
 mod network;
 pub mod quantity;
 mod regex;
+pub mod url;
 
 use super::Overload;
 

@@ -1,0 +1,111 @@
+//! Percent-encoding, which differs from part to part of a URL.
+
+use crate::library::go::quote::quote;
+
+/// The part of a URL a text stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Path,
+    Host,
+    Zone,
+    User,
+    Query,
+    Fragment,
+}
+
+/// Whether a byte is written as an escape.
+pub(super) const fn should_escape(byte: u8, mode: Mode) -> bool {
+    if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+        return false;
+    }
+    match mode {
+        Mode::Host | Mode::Zone => !matches!(
+            byte,
+            b'!' | b'$'
+                | b'&'
+                | b'\''
+                | b'('
+                | b')'
+                | b'*'
+                | b'+'
+                | b','
+                | b';'
+                | b'='
+                | b':'
+                | b'['
+                | b']'
+                | b'<'
+                | b'>'
+                | b'"'
+        ),
+        Mode::Path => !matches!(byte, b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'@'),
+        Mode::User => !matches!(byte, b'$' | b'&' | b'+' | b',' | b';' | b'='),
+        Mode::Query => true,
+        Mode::Fragment => !matches!(
+            byte,
+            b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'?' | b'@' | b'!' | b'(' | b')' | b'*'
+        ),
+    }
+}
+
+/// The text with escapes where the part needs them.
+pub(super) fn escape(bytes: &[u8], mode: Mode) -> String {
+    const HEXADECIMAL: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'A', 'B', 'C', 'D', 'E', 'F'];
+    let digit = |value: u8| HEXADECIMAL.get(usize::from(value)).copied().unwrap_or('0');
+    let mut text = String::with_capacity(bytes.len());
+    for byte in bytes {
+        match byte {
+            b' ' if mode == Mode::Query => text.push('+'),
+            byte if should_escape(*byte, mode) => {
+                text.extend(['%', digit(byte >> 4), digit(byte & 15)]);
+            }
+            byte => text.push(char::from(*byte)),
+        }
+    }
+    text
+}
+
+/// The bytes that a text stands for.
+pub(super) fn unescape(text: &str, mode: Mode) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        match first {
+            b'%' => {
+                let byte = read_escape(rest, mode).ok_or_else(|| {
+                    let shown = rest.get(..3).unwrap_or(rest);
+                    format!("invalid URL escape {}", quote(&String::from_utf8_lossy(shown)))
+                })?;
+                bytes.push(byte);
+                rest = rest.get(3..).unwrap_or_default();
+                continue;
+            }
+            b'+' if mode == Mode::Query => bytes.push(b' '),
+            byte if matches!(mode, Mode::Host | Mode::Zone)
+                && byte.is_ascii()
+                && should_escape(*byte, mode) =>
+            {
+                let shown = quote(&char::from(*byte).to_string());
+                return Err(format!("invalid character {shown} in host name"));
+            }
+            byte => bytes.push(*byte),
+        }
+        rest = after;
+    }
+    Ok(bytes)
+}
+
+/// The byte of an escape at the start; none if it is malformed or may not stand in this part.
+fn read_escape(text: &[u8], mode: Mode) -> Option<u8> {
+    let [b'%', high, low, ..] = text else { return None };
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let byte = (digit(high)? << 4_u8) | digit(low)?;
+    let admitted = match mode {
+        // In a host only what is not ASCII may be escaped; an escaped percent sign introduces a zone.
+        Mode::Host => !byte.is_ascii() || byte == b'%',
+        Mode::Zone => matches!(byte, b'%' | b' ') || !should_escape(byte, Mode::Host),
+        Mode::Path | Mode::User | Mode::Query | Mode::Fragment => true,
+    };
+    admitted.then_some(byte)
+}

@@ -1,0 +1,378 @@
+//! `net/url`: parsing, the parts of a URL, and its text.
+
+mod escape;
+
+use escape::{Mode, escape, should_escape, unescape};
+
+use super::netip;
+use super::quote::quote;
+
+/// A parsed URL. Unescaped parts are bytes, since an escape may stand for any.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Url {
+    pub(crate) scheme: String,
+    opaque: String,
+    user: Option<User>,
+    host: Vec<u8>,
+    path: Vec<u8>,
+    /// The path as written, where escaping it anew would give something else.
+    raw_path: Option<String>,
+    omits_host: bool,
+    force_query: bool,
+    raw_query: String,
+    fragment: Vec<u8>,
+    raw_fragment: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct User {
+    name: Vec<u8>,
+    password: Option<Vec<u8>>,
+}
+
+/// Checks a URL as one of an HTTP request: absolute, or an absolute path; a fragment is no part of it.
+///
+/// # Errors
+///
+/// Go's text: `parse "a": invalid URI for request`.
+pub(crate) fn check_request(text: &str) -> Result<(), String> {
+    parse_parts(text, true).map(|_| ()).map_err(|cause| in_context(text, &cause))
+}
+
+/// Parses a URL, relative ones included.
+///
+/// # Errors
+///
+/// As [`check_request`].
+pub(crate) fn parse(text: &str) -> Result<Url, String> {
+    let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
+    let mut url = parse_parts(before, false).map_err(|cause| in_context(before, &cause))?;
+    if !fragment.is_empty() {
+        url.fragment = unescape(fragment, Mode::Fragment).map_err(|cause| in_context(text, &cause))?;
+        url.raw_fragment = (escape(&url.fragment, Mode::Fragment) != fragment).then(|| fragment.to_owned());
+    }
+    Ok(url)
+}
+
+fn in_context(text: &str, cause: &str) -> String {
+    format!("parse {}: {cause}", quote(text))
+}
+
+fn parse_parts(text: &str, for_request: bool) -> Result<Url, String> {
+    if text.bytes().any(|b| b < b' ' || b == 0x7f) {
+        return Err("net/url: invalid control character in URL".to_owned());
+    }
+    if text.is_empty() && for_request {
+        return Err("empty url".to_owned());
+    }
+    let mut url = Url::default();
+    if text == "*" {
+        url.path = b"*".to_vec();
+        return Ok(url);
+    }
+    let (scheme, mut rest) = split_scheme(text)?;
+    url.scheme = scheme.to_ascii_lowercase();
+    if let Some(before) = rest.strip_suffix('?').filter(|before| !before.contains('?')) {
+        url.force_query = true;
+        rest = before;
+    } else if let Some((before, query)) = rest.split_once('?') {
+        url.raw_query = query.to_owned();
+        rest = before;
+    }
+    if !rest.starts_with('/') {
+        if !url.scheme.is_empty() {
+            url.opaque = rest.to_owned();
+            return Ok(url);
+        }
+        if for_request {
+            return Err("invalid URI for request".to_owned());
+        }
+        if rest.split('/').next().is_some_and(|segment| segment.contains(':')) {
+            return Err("first path segment in URL cannot contain colon".to_owned());
+        }
+    }
+    let has_authority = !url.scheme.is_empty() || (!for_request && !rest.starts_with("///"));
+    if let Some(authority) = rest.strip_prefix("//").filter(|_| has_authority) {
+        let end = authority.find('/').unwrap_or(authority.len());
+        let (authority, after) = authority.split_at_checked(end).unwrap_or((authority, ""));
+        (url.user, url.host) = parse_authority(&url.scheme, authority)?;
+        rest = after;
+    } else {
+        url.omits_host = !url.scheme.is_empty() && rest.starts_with('/');
+    }
+    url.path = unescape(rest, Mode::Path)?;
+    url.raw_path = (escape(&url.path, Mode::Path) != rest).then(|| rest.to_owned());
+    Ok(url)
+}
+
+/// The scheme and what follows its colon; no scheme where the text does not start with one.
+fn split_scheme(text: &str) -> Result<(&str, &str), String> {
+    let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')));
+    let Some((scheme, rest)) = end.and_then(|end| text.split_at_checked(end)) else { return Ok(("", text)) };
+    match rest.strip_prefix(':') {
+        Some(_) if scheme.is_empty() => Err("missing protocol scheme".to_owned()),
+        Some(rest) if scheme.starts_with(|c: char| c.is_ascii_alphabetic()) => Ok((scheme, rest)),
+        _ => Ok(("", text)),
+    }
+}
+
+type Authority = (Option<User>, Vec<u8>);
+
+fn parse_authority(scheme: &str, text: &str) -> Result<Authority, String> {
+    let Some((user, host)) = text.rsplit_once('@') else { return Ok((None, parse_host(scheme, text)?)) };
+    let host = parse_host(scheme, host)?;
+    if !user.bytes().all(is_user_byte) {
+        return Err("net/url: invalid userinfo".to_owned());
+    }
+    let (name, password) = match user.split_once(':') {
+        Some((name, password)) => (name, Some(password)),
+        None => (user, None),
+    };
+    let name = unescape(name, Mode::User)?;
+    let password = password.map(|password| unescape(password, Mode::User)).transpose()?;
+    Ok((Some(User { name, password }), host))
+}
+
+const fn is_user_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric()
+        || matches!(
+            byte,
+            b'-' | b'.'
+                | b'_'
+                | b':'
+                | b'~'
+                | b'!'
+                | b'$'
+                | b'&'
+                | b'\''
+                | b'('
+                | b')'
+                | b'*'
+                | b'+'
+                | b','
+                | b';'
+                | b'='
+                | b'%'
+                | b'@'
+        )
+}
+
+fn parse_host(scheme: &str, text: &str) -> Result<Vec<u8>, String> {
+    match text.rfind('[') {
+        Some(0) => return parse_ip_literal(text),
+        Some(_) => return Err("invalid IP-literal".to_owned()),
+        None => {}
+    }
+    // Lists of hosts with ports are common in other schemes (databases), not in these two.
+    let colon = if matches!(scheme, "http" | "https") { text.find(':') } else { text.rfind(':') };
+    let port = colon.and_then(|colon| text.get(colon..)).unwrap_or_default();
+    check_port(port)?;
+    unescape(text, Mode::Host)
+}
+
+/// `[::1%25eth0]:80`
+fn parse_ip_literal(text: &str) -> Result<Vec<u8>, String> {
+    let inner = text.strip_prefix('[').unwrap_or(text);
+    let (address, port) = inner.rsplit_once(']').ok_or("missing ']' in host")?;
+    check_port(port)?;
+    let unescaped = match address.find("%25").and_then(|zone| address.split_at_checked(zone)) {
+        Some((address, zone)) => {
+            let mut unescaped = unescape(address, Mode::Host)?;
+            unescaped.extend(unescape(zone, Mode::Zone)?);
+            unescaped
+        }
+        None => unescape(address, Mode::Host)?,
+    };
+    let parsed = netip::parse_address(&String::from_utf8_lossy(&unescaped));
+    let parsed = parsed.map_err(|cause| format!("invalid host: {cause}"))?;
+    if parsed.address.is_ipv4() {
+        return Err("invalid IP-literal".to_owned());
+    }
+    Ok([b"[", &*unescaped, b"]", port.as_bytes()].concat())
+}
+
+fn check_port(port: &str) -> Result<(), String> {
+    if is_optional_port(port.as_bytes()) {
+        Ok(())
+    } else {
+        Err(format!("invalid port {} after host", quote(port)))
+    }
+}
+
+/// Nothing, or a colon and digits.
+fn is_optional_port(port: &[u8]) -> bool {
+    port.is_empty() || port.strip_prefix(b":").is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
+}
+
+impl Url {
+    /// With the port; bytes that are no UTF-8 are replaced, since CEL's strings cannot hold them.
+    pub(crate) fn host(&self) -> String {
+        text(&self.host)
+    }
+
+    /// Without the port and without the brackets of an IPv6 address.
+    pub(crate) fn hostname(&self) -> String {
+        let (host, _) = self.split_host();
+        let bare = host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]"));
+        text(bare.unwrap_or(host))
+    }
+
+    /// Empty without a numeric port.
+    pub(crate) fn port(&self) -> String {
+        let (_, port) = self.split_host();
+        text(port)
+    }
+
+    fn split_host(&self) -> (&[u8], &[u8]) {
+        let colon = self.host.iter().rposition(|b| *b == b':');
+        match colon.and_then(|colon| self.host.split_at_checked(colon)) {
+            Some((host, port)) if is_optional_port(port) => (host, port.strip_prefix(b":").unwrap_or(port)),
+            _ => (&self.host, &[]),
+        }
+    }
+
+    /// The path as it was written, where that is a valid way to write it.
+    pub(crate) fn escaped_path(&self) -> String {
+        match &self.raw_path {
+            Some(raw) if is_valid_encoding(raw, Mode::Path) => raw.clone(),
+            _ if self.path == b"*" => "*".to_owned(),
+            _ => escape(&self.path, Mode::Path),
+        }
+    }
+
+    /// Keys in ascending order, each with its values in the order of the query; malformed pairs are left out.
+    pub(crate) fn query(&self) -> Vec<(String, Vec<String>)> {
+        let mut entries: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
+        for pair in self.raw_query.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';')) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if let (Ok(key), Ok(value)) = (unescape(key, Mode::Query), unescape(value, Mode::Query)) {
+                entries.entry(text(&key)).or_default().push(text(&value));
+            }
+        }
+        entries.into_iter().collect()
+    }
+
+    fn write_authority(&self, out: &mut String) {
+        if self.scheme.is_empty() && self.host.is_empty() && self.user.is_none() {
+            return;
+        }
+        if self.omits_host && self.host.is_empty() && self.user.is_none() {
+            return;
+        }
+        if !self.host.is_empty() || !self.path.is_empty() || self.user.is_some() {
+            out.push_str("//");
+        }
+        if let Some(user) = &self.user {
+            out.push_str(&escape(&user.name, Mode::User));
+            if let Some(password) = &user.password {
+                out.push(':');
+                out.push_str(&escape(password, Mode::User));
+            }
+            out.push('@');
+        }
+        out.push_str(&escape(&self.host, Mode::Host));
+    }
+}
+
+impl std::fmt::Display for Url {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = String::new();
+        if !self.scheme.is_empty() {
+            out.push_str(&self.scheme);
+            out.push(':');
+        }
+        if self.opaque.is_empty() {
+            self.write_authority(&mut out);
+            let path = self.escaped_path();
+            if !path.is_empty() && !path.starts_with('/') && !self.host.is_empty() {
+                out.push('/');
+            }
+            if out.is_empty() && path.split('/').next().is_some_and(|segment| segment.contains(':')) {
+                out.push_str("./");
+            }
+            out.push_str(&path);
+        } else {
+            out.push_str(&self.opaque);
+        }
+        if self.force_query || !self.raw_query.is_empty() {
+            out.push('?');
+            out.push_str(&self.raw_query);
+        }
+        if !self.fragment.is_empty() {
+            out.push('#');
+            match &self.raw_fragment {
+                Some(raw) if is_valid_encoding(raw, Mode::Fragment) => out.push_str(raw),
+                _ => out.push_str(&escape(&self.fragment, Mode::Fragment)),
+            }
+        }
+        f.write_str(&out)
+    }
+}
+
+/// Whether a text as written needs no further escaping.
+fn is_valid_encoding(text: &str, mode: Mode) -> bool {
+    text.bytes().all(|byte| {
+        matches!(
+            byte,
+            b'!' | b'$'
+                | b'&'
+                | b'\''
+                | b'('
+                | b')'
+                | b'*'
+                | b'+'
+                | b','
+                | b';'
+                | b'='
+                | b':'
+                | b'@'
+                | b'['
+                | b']'
+                | b'%'
+        ) || !should_escape(byte, mode)
+    })
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_and_texts() {
+        for (text, host, name, port, path, written) in [
+            ("https://a.b:80/c%2Fd?x=1#f", "a.b:80", "a.b", "80", "/c%2Fd", "https://a.b:80/c%2Fd?x=1#f"),
+            ("https://[::1%25eth0]:1/", "[::1%eth0]:1", "::1%eth0", "1", "/", "https://[::1%25eth0]:1/"),
+            ("HTTP://u:p@h/a b", "h", "h", "", "/a%20b", "http://u:p@h/a%20b"),
+            ("mailto:a@b", "", "", "", "", "mailto:a@b"),
+            ("file:/x", "", "", "", "/x", "file:/x"),
+            ("//h/p", "h", "h", "", "/p", "//h/p"),
+            ("/p?", "", "", "", "/p", "/p?"),
+            ("*", "", "", "", "*", "*"),
+        ] {
+            let url = parse(text).unwrap();
+            assert_eq!((&*url.host(), &*url.hostname(), &*url.port()), (host, name, port), "{text}");
+            assert_eq!((&*url.escaped_path(), &*url.to_string()), (path, written), "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_in_go_s_words() {
+        for (text, error) in [
+            ("", r#"parse "": empty url"#),
+            ("a", r#"parse "a": invalid URI for request"#),
+            ("::bad", r#"parse "::bad": missing protocol scheme"#),
+            ("http://h:x/", r#"parse "http://h:x/": invalid port ":x" after host"#),
+            ("http://a:1:2/", r#"parse "http://a:1:2/": invalid port ":1:2" after host"#),
+            ("http://%41/", r#"parse "http://%41/": invalid URL escape "%41""#),
+            ("http://a/%zz", r#"parse "http://a/%zz": invalid URL escape "%zz""#),
+            ("http://[::1", r#"parse "http://[::1": missing ']' in host"#),
+            ("http://a\n/", r#"parse "http://a\n/": net/url: invalid control character in URL"#),
+        ] {
+            assert_eq!(check_request(text).unwrap_err(), error);
+        }
+    }
+}
