@@ -46,6 +46,15 @@ impl Functions {
         functions
     }
 
+    /// With a library more.
+    #[must_use]
+    pub fn with(mut self, extra: Extra) -> Self {
+        self.extend(match extra {
+            Extra::JsonPatch => super::kubernetes::jsonpatch::ROWS.iter(),
+        });
+        self
+    }
+
     /// The overloads of a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Function> {

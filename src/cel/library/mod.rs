@@ -16,14 +16,12 @@
 mod context;
 pub mod cost;
 pub(crate) mod extensions;
-pub mod format;
 pub mod functions;
 pub(crate) mod go;
 mod kubernetes;
 pub(crate) mod literal;
 pub(crate) mod regex;
 pub mod runtime_type;
-pub mod semver;
 pub mod signature;
 mod standard;
 #[cfg(test)]
@@ -31,7 +29,7 @@ mod tests;
 
 pub use context::Context;
 pub use functions::{Declared, Extra, Functions};
-pub use kubernetes::{quantity, url};
+pub use kubernetes::{authorizer, format, quantity, semver, url};
 pub use signature::Signature;
 
 use crate::cost::{CallEstimate, Operand};

@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use super::authorizer::Authorization;
 use crate::types::Type;
 use crate::value::{Opaque, Value};
 
@@ -16,6 +17,16 @@ static QUANTITY: LazyLock<Type> = LazyLock::new(|| Type::Opaque("kubernetes.Quan
 static URL: LazyLock<Type> = LazyLock::new(|| Type::Opaque("kubernetes.URL".into()));
 static SEMVER: LazyLock<Type> = LazyLock::new(|| Type::Opaque("kubernetes.Semver".into()));
 static FORMAT: LazyLock<Type> = LazyLock::new(|| Type::Opaque("kubernetes.NamedFormat".into()));
+
+static AUTHORIZER: LazyLock<Type> =
+    LazyLock::new(|| Type::Opaque("kubernetes.authorization.Authorizer".into()));
+static PATH_CHECK: LazyLock<Type> =
+    LazyLock::new(|| Type::Opaque("kubernetes.authorization.PathCheck".into()));
+static GROUP_CHECK: LazyLock<Type> =
+    LazyLock::new(|| Type::Opaque("kubernetes.authorization.GroupCheck".into()));
+static RESOURCE_CHECK: LazyLock<Type> =
+    LazyLock::new(|| Type::Opaque("kubernetes.authorization.ResourceCheck".into()));
+static DECISION: LazyLock<Type> = LazyLock::new(|| Type::Opaque("kubernetes.authorization.Decision".into()));
 
 /// The type of a value.
 #[must_use]
@@ -46,6 +57,13 @@ fn of_opaque(value: &Opaque<'_>) -> &'static Type {
         Opaque::Url(_) => &URL,
         Opaque::Semver(_) => &SEMVER,
         Opaque::Format(_) => &FORMAT,
+        Opaque::Authorization(value) => match value {
+            Authorization::Authorizer(_) => &AUTHORIZER,
+            Authorization::Path(..) => &PATH_CHECK,
+            Authorization::Group(..) => &GROUP_CHECK,
+            Authorization::Resource(..) => &RESOURCE_CHECK,
+            Authorization::Decision { .. } => &DECISION,
+        },
     }
 }
 

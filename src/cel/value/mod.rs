@@ -78,4 +78,5 @@ pub enum Opaque<'a> {
     Url(&'a crate::library::url::Url<'a>),
     Semver(&'a crate::library::semver::Semver<'a>),
     Format(&'static crate::library::format::NamedFormat),
+    Authorization(&'a crate::library::authorizer::Authorization<'a>),
 }

@@ -24,6 +24,15 @@ pub(crate) fn atoi(text: &str) -> Result<i64, String> {
     })
 }
 
+/// `ParseUint(text, 10, 64)`, with the text of its error.
+pub(crate) fn parse_uint_or_error(text: &str) -> Result<u64, String> {
+    parse_uint(text).ok_or_else(|| {
+        let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let cause = if is_number { "value out of range" } else { "invalid syntax" };
+        format!("strconv.ParseUint: parsing {}: {cause}", super::quote::quote(text))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

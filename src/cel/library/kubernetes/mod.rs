@@ -1,12 +1,29 @@
 //! Kubernetes' own libraries.
 
+pub mod authorizer;
+pub mod format;
+pub(super) mod jsonpatch;
 mod lists;
 mod network;
 pub mod quantity;
 mod regex;
+pub mod semver;
 pub mod url;
 
 use super::Overload;
 
-pub(super) const TABLES: &[&[Overload]] =
-    &[regex::ROWS, lists::IS_SORTED, lists::SUM, lists::MAX, lists::MIN, lists::INDEX_OF, quantity::ROWS];
+pub(super) const TABLES: &[&[Overload]] = &[
+    url::ROWS,
+    regex::ROWS,
+    lists::IS_SORTED,
+    lists::SUM,
+    lists::MAX,
+    lists::MIN,
+    lists::INDEX_OF,
+    authorizer::ROWS,
+    quantity::ROWS,
+    network::ADDRESS_ROWS,
+    network::NETWORK_ROWS,
+    format::ROWS,
+    semver::ROWS,
+];

@@ -147,9 +147,10 @@ fn write_opaque(opaque: &Opaque<'_>) -> Json {
         Opaque::Ip(ip) => json!({"ip": ip.to_string()}),
         Opaque::Cidr(ip, bits) => json!({"cidr": format!("{ip}/{bits}")}),
         Opaque::Quantity(quantity) => json!({"quantity": quantity.to_string()}),
-        Opaque::Url(url) => json!({"url": format!("{url:?}")}),
-        Opaque::Semver(semver) => json!({"semver": format!("{semver:?}")}),
-        Opaque::Format(format) => json!({"format": format!("{format:?}")}),
+        Opaque::Url(url) => json!({"url": url.text}),
+        Opaque::Semver(semver) => json!({"semver": semver.text}),
+        Opaque::Format(format) => json!({"format": format.name}),
+        Opaque::Authorization(value) => json!({"authorization": format!("{value:?}")}),
     }
 }
 

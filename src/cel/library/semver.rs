@@ -1,7 +1,0 @@
-//! Semantic versions.
-
-/// The value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Semver<'a> {
-    pub text: &'a str,
-}
