@@ -7,6 +7,7 @@ mod certs;
 mod controllers;
 pub mod exit;
 mod gathering;
+mod generate;
 mod kubeconfig;
 mod load;
 mod process;
@@ -41,6 +42,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Run the controllers against a cluster
     Controllers(controllers::ControllersArgs),
+    /// Print manifests that follow from the policies
+    Generate(generate::GenerateArgs),
     /// Make the certificates of a webhook that runs in a cluster
     Certs(certs::CertsArgs),
 }
@@ -70,6 +73,7 @@ impl Cli {
             Command::Test(args) => args.run(),
             Command::Serve(args) => args.run(),
             Command::Controllers(args) => args.run(),
+            Command::Generate(args) => args.run(),
             Command::Certs(args) => args.run(),
         }
     }

@@ -3,6 +3,7 @@
 
 mod architecture;
 mod datagather;
+mod deploy;
 mod kit;
 mod licences;
 mod repository;
