@@ -8,5 +8,6 @@ mod kit;
 mod licences;
 mod repository;
 mod running;
+mod shipped;
 mod support;
 mod tour;

@@ -7,11 +7,13 @@ use futures::StreamExt;
 use kube::core::DeserializeGuard;
 use kube::runtime::controller::{self, Controller};
 use kube::runtime::reflector::ObjectRef;
+use kube::runtime::wait::await_condition;
+use kube::runtime::watcher;
 use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
-use super::crd::DataGather;
+use super::crd::{DataGather, State};
 use super::plan::Rules;
 use super::run::{Uploads, Workshop};
 use super::runs::{Runs, Wakeups};
@@ -40,6 +42,8 @@ pub enum RunError {
         #[source]
         source: std::io::Error,
     },
+    #[error("cannot follow the DataGather: {0}")]
+    Watch(#[source] Box<kube::runtime::wait::Error>),
     #[error(transparent)]
     Part(#[from] TaskError<std::convert::Infallible>),
 }
@@ -52,16 +56,56 @@ pub async fn run(client: Client, settings: Settings, shutdown: CancellationToken
     let store = ArchiveStore::open(&settings.archive_dir)?;
     let workshop = |uploads| Workshop::new(client.clone(), settings.clone(), store.clone(), uploads);
     let Some(election) = &settings.lease else {
-        return work(workshop(uploads(&client, settings.upload.as_ref())?), shutdown).await;
+        return work(workshop(uploads(&client, settings.upload.as_ref())?), Scope::All, shutdown).await;
     };
     while !shutdown.is_cancelled() {
         let workshop = workshop(uploads(&client, settings.upload.as_ref())?);
-        match lead(client.clone(), election, &shutdown, |stop| work(workshop, stop)).await {
+        match lead(client.clone(), election, &shutdown, |stop| work(workshop, Scope::All, stop)).await {
             Term::Ended(ended) => return ended,
             Term::Lost | Term::NeverLed => {}
         }
     }
     Ok(())
+}
+
+/// Runs the gathering of the DataGather `name` alone and returns once it has ended: what the container of a gathering
+/// Job does. Its report is left to the controller that made the Job.
+///
+/// # Errors
+/// As [`run`], and [`RunError::Watch`] when the DataGather cannot be followed.
+pub async fn run_one(
+    client: Client,
+    settings: Settings,
+    name: &str,
+    shutdown: CancellationToken,
+) -> Result<(), RunError> {
+    let store = ArchiveStore::open(&settings.archive_dir)?;
+    let uploads = uploads(&client, settings.upload.as_ref())?;
+    let workshop = Workshop::new(client.clone(), settings, store, uploads);
+    let stop = shutdown.child_token();
+    let ended = async {
+        let over = await_condition(Api::<DataGather>::all(client), name, has_ended).await;
+        stop.cancel();
+        over.map(drop).map_err(|error| RunError::Watch(Box::new(error)))
+    };
+    let (worked, ended) = tokio::join!(work(workshop, Scope::One(name.to_owned()), stop.clone()), async {
+        tokio::select! {
+            ended = ended => ended,
+            () = stop.cancelled() => Ok(()),
+        }
+    });
+    worked.and(ended)
+}
+
+fn has_ended(object: Option<&DataGather>) -> bool {
+    let state = object.and_then(|object| object.status.as_ref()?.data_gather_state);
+    matches!(state, Some(State::Completed | State::Failed))
+}
+
+/// Whose gatherings a process runs.
+enum Scope {
+    All,
+    One(String),
 }
 
 /// Checked before anything runs, so that a bad setting shows at start and not after the first gathering.
@@ -88,7 +132,7 @@ fn uploads(client: &Client, settings: Option<&UploadSettings>) -> Result<Option<
 }
 
 /// One term: from an empty registry of runs to the last part's end.
-async fn work(workshop: Workshop, shutdown: CancellationToken) -> Result<(), RunError> {
+async fn work(workshop: Workshop, scope: Scope, shutdown: CancellationToken) -> Result<(), RunError> {
     let client = workshop.client.clone();
     let (pool, driver) = pool();
     let (runs, wakeups) = Runs::new();
@@ -99,7 +143,7 @@ async fn work(workshop: Workshop, shutdown: CancellationToken) -> Result<(), Run
             RunnerKind::InProcess => None,
             RunnerKind::Job(_) => Some(settings.namespace.clone()),
         },
-        reports: workshop.uploads.is_some(),
+        reports: workshop.uploads.is_some() && matches!(scope, Scope::All),
         always_obfuscate: settings.obfuscation.always,
     };
     let context = Arc::new(Context {
@@ -115,7 +159,7 @@ async fn work(workshop: Workshop, shutdown: CancellationToken) -> Result<(), Run
     let stop = shutdown.child_token();
     let mut parts = Supervisor::new(stop.clone());
     parts.part("datagather runs", drive(driver, stop.clone()));
-    parts.part("datagather controller", watch_objects(context, wakeups, stop));
+    parts.part("datagather controller", watch_objects(context, scope, wakeups, stop));
     parts.join().await?;
     info!("datagather controller stopped");
     Ok(())
@@ -130,15 +174,20 @@ async fn drive(driver: Driver, stop: CancellationToken) -> Result<(), Never> {
 
 async fn watch_objects(
     context: Arc<Context>,
+    scope: Scope,
     wakeups: Wakeups,
     stop: CancellationToken,
 ) -> Result<(), Never> {
     let settings = context.settings();
     let api: Api<DeserializeGuard<DataGather>> = Api::all(context.client.clone());
+    let watched = match scope {
+        Scope::All => watcher::Config::default(),
+        Scope::One(name) => watcher::Config::default().fields(&format!("metadata.name={name}")),
+    };
     let woken = futures::stream::unfold(wakeups, |mut wakeups| async {
         wakeups.recv().await.map(|name| (ObjectRef::new(&name), wakeups))
     });
-    let mut controller: Controller<_> = watch::controller(api).reconcile_on(woken);
+    let mut controller: Controller<_> = watch::controller(api, watched).reconcile_on(woken);
     if let RunnerKind::Job(_) = settings.runner {
         controller = watch::owned_jobs(controller, context.client.clone(), &settings.namespace);
     }

@@ -16,15 +16,18 @@ use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tracing::warn;
 
-/// A controller over all objects of `api`, fed by a guarded watch. Deleted objects are reconciled once more; they
+/// A controller over the objects of `api` that `config` selects, fed by a guarded watch. Deleted objects are reconciled once more; they
 /// are then missing from the store and show up as `ObjectNotFound` in the controller's stream.
-pub fn controller<K>(api: Api<DeserializeGuard<K>>) -> Controller<DeserializeGuard<K>>
+pub fn controller<K>(
+    api: Api<DeserializeGuard<K>>,
+    config: watcher::Config,
+) -> Controller<DeserializeGuard<K>>
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
     K::DynamicType: Default + Eq + Hash + Clone + Debug + Unpin + Send + Sync,
 {
     let (reader, writer) = reflector::store();
-    let objects = guarded(api, watcher::Config::default(), writer);
+    let objects = guarded(api, config, writer);
     Controller::for_stream(objects, reader)
 }
 

@@ -3,6 +3,7 @@
 mod archive;
 mod collect;
 mod embedded;
+mod jobs;
 mod plan;
 mod runs;
 mod store;

@@ -1,0 +1,70 @@
+//! The shipped custom resource definitions against the recorded ones: the same schema, word for word, with
+//! descriptions added for `kubectl explain`.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::repository::root;
+
+const PAIRS: &[(&str, &str)] = &[
+    ("clusteroperators", "clusteroperator"),
+    ("cyndipipelines", "cyndi"),
+    ("datagathers", "datagather"),
+    ("mustgathers", "mustgather"),
+    ("observabilityaddons", "observability-addon"),
+];
+
+/// Columns that the shipped definition has and the recorded one has not.
+const ADDED_COLUMNS: &[(&str, &str)] = &[("datagathers", "Age")];
+
+fn read(path: PathBuf) -> Value {
+    serde_saphyr::from_str(
+        &fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())),
+    )
+    .unwrap()
+}
+
+fn shared() -> Option<PathBuf> {
+    let beside = root().join("../shared");
+    let path =
+        std::env::var_os("ADMIT_SHARED").map_or(beside, PathBuf::from).join("corpora/seed-policies/crds");
+    path.is_dir().then_some(path)
+}
+
+/// Removes every description of a schema, counting the properties that had none.
+fn strip(schema: &mut Value, path: &str, undescribed: &mut Vec<String>) {
+    let described = schema.as_object_mut().is_some_and(|map| map.shift_remove("description").is_some());
+    if !described && path != ".metadata" {
+        undescribed.push(path.to_owned());
+    }
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (name, property) in properties.into_iter().flatten() {
+        strip(property, &format!("{path}.{name}"), undescribed);
+    }
+    if let Some(items) = schema.get_mut("items") {
+        strip(items, &format!("{path}[]"), undescribed);
+    }
+}
+
+#[test]
+fn shipped_definitions_are_the_recorded_ones_with_descriptions() {
+    let Some(recorded) = shared() else {
+        eprintln!("SKIPPED: the recorded definitions are not beside the project");
+        return;
+    };
+    for (shipped_name, recorded_name) in PAIRS {
+        let mut shipped = read(root().join(format!("deploy/crds/{shipped_name}.yaml")));
+        let mut undescribed = Vec::new();
+        let version = &mut shipped["spec"]["versions"][0];
+        strip(&mut version["schema"]["openAPIV3Schema"], "", &mut undescribed);
+        assert_eq!(undescribed, Vec::<String>::new(), "{shipped_name}: fields without a description");
+        let columns = version.get_mut("additionalPrinterColumns").and_then(Value::as_array_mut);
+        if let Some(columns) = columns {
+            columns
+                .retain(|column| !ADDED_COLUMNS.contains(&(*shipped_name, column["name"].as_str().unwrap())));
+        }
+        assert_eq!(shipped, read(recorded.join(format!("{recorded_name}.yaml"))), "{shipped_name}");
+    }
+}
