@@ -2,7 +2,7 @@
 //! descriptions added for `kubectl explain`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -19,9 +19,9 @@ const PAIRS: &[(&str, &str)] = &[
 /// Columns that the shipped definition has and the recorded one has not.
 const ADDED_COLUMNS: &[(&str, &str)] = &[("datagathers", "Age")];
 
-fn read(path: PathBuf) -> Value {
+fn read(path: &Path) -> Value {
     serde_saphyr::from_str(
-        &fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())),
+        &fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())),
     )
     .unwrap()
 }
@@ -55,7 +55,7 @@ fn shipped_definitions_are_the_recorded_ones_with_descriptions() {
         return;
     };
     for (shipped_name, recorded_name) in PAIRS {
-        let mut shipped = read(root().join(format!("deploy/crds/{shipped_name}.yaml")));
+        let mut shipped = read(&root().join(format!("deploy/crds/{shipped_name}.yaml")));
         let mut undescribed = Vec::new();
         let version = &mut shipped["spec"]["versions"][0];
         strip(&mut version["schema"]["openAPIV3Schema"], "", &mut undescribed);
@@ -65,6 +65,6 @@ fn shipped_definitions_are_the_recorded_ones_with_descriptions() {
             columns
                 .retain(|column| !ADDED_COLUMNS.contains(&(*shipped_name, column["name"].as_str().unwrap())));
         }
-        assert_eq!(shipped, read(recorded.join(format!("{recorded_name}.yaml"))), "{shipped_name}");
+        assert_eq!(shipped, read(&recorded.join(format!("{recorded_name}.yaml"))), "{shipped_name}");
     }
 }
