@@ -1,6 +1,7 @@
 //! The kinds of corpora: how each is recognised, and what its cases ask.
 
 mod admission;
+mod cel_compile_errors;
 mod cel_expressions;
 mod cel_spec;
 mod cel_values;
@@ -32,6 +33,7 @@ pub(crate) struct Kind {
 /// In order of precedence: the first that recognises a folder runs it.
 const KINDS: &[Kind] = &[
     cel_expressions::KIND,
+    cel_compile_errors::KIND,
     cel_spec::KIND,
     crd_cel::KIND,
     crd_matrix::KIND,
