@@ -6,6 +6,7 @@ use admit_cel::Node;
 use bumpalo::Bump;
 use serde_json::{Value, json};
 
+use super::authorizer::HostAuthorizer;
 use super::binding::Binding;
 use super::evaluate::{Annotation, Evaluation, denies, evaluate, reason};
 use super::params;
@@ -134,6 +135,7 @@ fn decide_binding(
     let request_value = request_value(request, matched);
     let request_node = Node::from_json(&arena, &request_value);
     let namespace = node(&arena, namespace.as_deref());
+    let authorizer = HostAuthorizer::new(host, request);
     for param in params {
         let param_node = node(&arena, param.as_deref());
         let inputs = Inputs {
@@ -143,6 +145,7 @@ fn decide_binding(
             request: &request_node,
             params: &param_node,
             namespace: &namespace,
+            authorizer: Some(&authorizer),
         };
         let evaluation = evaluate(policy, inputs);
         collector.apply(bound, param.as_deref(), evaluation, annotations);

@@ -110,7 +110,7 @@ fn messages<'a>(
     inputs: Inputs<'a>,
     budget: u64,
 ) -> Result<Vec<Option<String>>, OutOfBudget> {
-    let mut session = Session::new(policy, inputs, budget);
+    let mut session = Session::new(policy, Inputs { authorizer: None, ..inputs }, budget);
     let message = |validation: &'a Validation| {
         let Some(expression) = &validation.message_expression else { return Ok(None) };
         Ok(session.eval(expression)?.ok().and_then(|answer| match answer {
@@ -135,8 +135,9 @@ fn message(validation: &Validation, computed: Option<&str>) -> String {
     }
 }
 
+/// Annotations may name the authorizer, yet upstream gives them none.
 fn annotations<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<Vec<Annotation>, OutOfBudget> {
-    let mut session = Session::new(policy, inputs, BUDGET);
+    let mut session = Session::new(policy, Inputs { authorizer: None, ..inputs }, BUDGET);
     policy
         .audit_annotations
         .iter()

@@ -51,6 +51,8 @@ pub(super) enum Name {
     Namespace,
     Params,
     Variables,
+    Authorizer,
+    RequestResource,
 }
 
 /// Compiles the expressions of one policy; variables are declared as they are met.
@@ -110,6 +112,12 @@ impl Compiler {
         if uses.params {
             env = env.with_variable("params", Type::Dyn);
         }
+        if uses.authorizer {
+            env = env.with_variables([
+                ("authorizer", Type::Opaque("kubernetes.authorization.Authorizer".into())),
+                ("authorizer.requestResource", Type::Opaque("kubernetes.authorization.ResourceCheck".into())),
+            ]);
+        }
         env
     }
 }
@@ -130,6 +138,8 @@ impl Name {
             "namespaceObject" => Some(Self::Namespace),
             "params" => Some(Self::Params),
             "variables" => Some(Self::Variables),
+            "authorizer" => Some(Self::Authorizer),
+            "authorizer.requestResource" => Some(Self::RequestResource),
             _ => None,
         }
     }

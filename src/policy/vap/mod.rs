@@ -9,6 +9,7 @@
 //! Compiling is the validation that kube-apiserver does when a policy is created: every mistake of a document is
 //! reported, in its words, and a policy that compiled needs no further checks.
 
+mod authorizer;
 mod binding;
 mod decide;
 mod evaluate;

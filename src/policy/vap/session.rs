@@ -6,6 +6,7 @@ use std::fmt;
 use admit_cel::{EvalError, Evaluation, HostMap, Map, Node, Slot, Value, Variables};
 use bumpalo::Bump;
 
+use super::authorizer::HostAuthorizer;
 use super::expression::{Expression, Name};
 use super::policy::Policy;
 
@@ -18,6 +19,8 @@ pub(super) struct Inputs<'a> {
     pub(super) request: &'a Node<'a>,
     pub(super) params: &'a Node<'a>,
     pub(super) namespace: &'a Node<'a>,
+    /// Absent where expressions may not ask.
+    pub(super) authorizer: Option<&'a HostAuthorizer<'a>>,
 }
 
 /// The answer of an expression.
@@ -173,6 +176,15 @@ impl<'a> Variables<'a> for Names<'a> {
             Name::Namespace => inputs.namespace,
             Name::Params => inputs.params,
             Name::Variables => return Some(Ok(Value::Map(Map::Host(self.scope)))),
+            Name::Authorizer => {
+                return inputs.authorizer.map(|host| Ok(Value::authorizer(inputs.arena, host)));
+            }
+            Name::RequestResource => {
+                let value = |host: &'a HostAuthorizer<'a>| {
+                    Value::resource_check(inputs.arena, host, host.request_resource())
+                };
+                return inputs.authorizer.map(|host| Ok(value(host)));
+            }
         };
         Some(Ok(Value::untyped(node)))
     }

@@ -1,0 +1,79 @@
+//! The `authorizer` of expressions, answered by the host.
+
+use admit_cel::library::authorizer::{Authorizer, Check, Decision, ResourceTarget, Subject, Target};
+
+use crate::host::{AccessAttributes, Host};
+use crate::request::{Request, UserInfo};
+
+/// Asks the host on behalf of the expressions of one request.
+#[derive(Debug)]
+pub(super) struct HostAuthorizer<'a> {
+    host: &'a dyn Host,
+    request: &'a Request,
+}
+
+impl<'a> HostAuthorizer<'a> {
+    pub(super) fn new(host: &'a dyn Host, request: &'a Request) -> Self {
+        Self { host, request }
+    }
+
+    /// What `authorizer.requestResource` checks: the resource as the client named it.
+    pub(super) fn request_resource(&self) -> ResourceTarget<'a> {
+        ResourceTarget {
+            group: &self.request.request_resource.group,
+            resource: &self.request.request_resource.resource,
+            subresource: &self.request.subresource,
+            namespace: &self.request.namespace,
+            name: &self.request.name,
+            ..ResourceTarget::default()
+        }
+    }
+}
+
+impl Authorizer for HostAuthorizer<'_> {
+    fn authorize(&self, check: &Check<'_>) -> Decision {
+        let attributes = attributes(check);
+        let answer = match check.subject {
+            Subject::Requester => self.host.authorize(&self.request.user, &attributes),
+            Subject::ServiceAccount { namespace, name } => {
+                self.host.authorize(&service_account(namespace, name), &attributes)
+            }
+        };
+        match answer {
+            Ok(access) => Decision { allowed: access.allowed, reason: access.reason.into(), error: None },
+            Err(error) => Decision { error: Some(error.to_string().into()), ..Decision::default() },
+        }
+    }
+}
+
+fn attributes(check: &Check<'_>) -> AccessAttributes {
+    let verb = check.verb.to_owned();
+    match check.target {
+        Target::Path(path) => AccessAttributes::Path { verb, path: path.to_owned() },
+        Target::Resource(target) => AccessAttributes::Resource {
+            verb,
+            group: target.group.to_owned(),
+            // Checks of expressions speak of resources in any version.
+            version: "*".to_owned(),
+            resource: target.resource.to_owned(),
+            subresource: target.subresource.to_owned(),
+            namespace: target.namespace.to_owned(),
+            name: target.name.to_owned(),
+            field_selector: target.field_selector.to_owned(),
+            label_selector: target.label_selector.to_owned(),
+        },
+    }
+}
+
+/// A service account as it authenticates.
+fn service_account(namespace: &str, name: &str) -> UserInfo {
+    UserInfo {
+        username: format!("system:serviceaccount:{namespace}:{name}"),
+        groups: vec![
+            "system:serviceaccounts".to_owned(),
+            format!("system:serviceaccounts:{namespace}"),
+            "system:authenticated".to_owned(),
+        ],
+        ..UserInfo::default()
+    }
+}
