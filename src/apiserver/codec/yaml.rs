@@ -43,7 +43,7 @@ pub fn to_yaml(document: &Value) -> String {
     match document {
         Value::Object(_) | Value::Array(_) => block(document, 0, &mut out),
         scalar => {
-            out.push_str(&scalar_text(scalar, 0));
+            out.push_str(&scalar_text(scalar, 0, 0));
             out.push('\n');
         }
     }
@@ -58,19 +58,19 @@ fn block(value: &Value, depth: usize, out: &mut String) {
             names.sort_unstable();
             for name in names {
                 let _ = write!(out, "{:depth$}{}:", "", key_text(name));
-                member(&members[name], depth, out);
+                member(&members[name], depth, name.chars().count() + 2, out);
             }
         }
         Value::Array(items) if items.is_empty() => out.push_str("[]\n"),
         Value::Array(items) => items.iter().for_each(|item| entry(item, depth, out)),
         scalar => {
-            let _ = writeln!(out, "{}", scalar_text(scalar, depth));
+            let _ = writeln!(out, "{}", scalar_text(scalar, depth, depth + 2));
         }
     }
 }
 
 /// What stands behind `name:`. Lists are not indented below their name.
-fn member(value: &Value, depth: usize, out: &mut String) {
+fn member(value: &Value, depth: usize, start: usize, out: &mut String) {
     match value {
         Value::Object(members) if !members.is_empty() => {
             out.push('\n');
@@ -80,9 +80,12 @@ fn member(value: &Value, depth: usize, out: &mut String) {
             out.push('\n');
             block(value, depth, out);
         }
-        other => {
+        Value::Object(_) | Value::Array(_) => {
             out.push(' ');
-            block(other, depth, out);
+            block(value, depth, out);
+        }
+        scalar => {
+            let _ = writeln!(out, " {}", scalar_text(scalar, depth, depth + start));
         }
     }
 }
@@ -105,18 +108,19 @@ fn entry(item: &Value, depth: usize, out: &mut String) {
 }
 
 fn key_text(name: &str) -> String {
-    scalar_text(&Value::String(name.to_owned()), 0)
+    scalar_text(&Value::String(name.to_owned()), 0, 0)
 }
 
 /// Longer plain texts are folded by the API server's writer at this column.
 const WIDTH: usize = 80;
 
-fn scalar_text(value: &Value, depth: usize) -> String {
+/// `column` is where the text begins.
+fn scalar_text(value: &Value, depth: usize, column: usize) -> String {
     match value {
         Value::String(text) if text.contains('\n') && printable(text) => literal(text, depth),
-        Value::String(text) if is_plain(text) => folded(text, depth, ""),
+        Value::String(text) if is_plain(text) => folded(text, depth, column),
         Value::String(text) if printable(text) => {
-            folded(&format!("'{}'", text.replace('\'', "''")), depth, "")
+            folded(&format!("'{}'", text.replace('\'', "''")), depth, column)
         }
         // JSON's quoted form is one of YAML's.
         other => other.to_string(),
@@ -136,9 +140,8 @@ fn literal(text: &str, depth: usize) -> String {
     format!("|{chomp}{}", lines.collect::<String>())
 }
 
-fn folded(text: &str, depth: usize, start: &str) -> String {
-    let mut out = start.to_owned();
-    let mut column = depth;
+fn folded(text: &str, depth: usize, mut column: usize) -> String {
+    let mut out = String::new();
     let indent = depth + 2;
     for (index, word) in text.split(' ').enumerate() {
         if index > 0 {

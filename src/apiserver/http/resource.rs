@@ -304,8 +304,17 @@ fn presented(info: &ResourceInfo, query: &Query, accepted: &Accepted, object: &V
         Form::Table(version) => {
             let options =
                 table::Options { include: include(query), version, headers: true, now: Timestamp::now() };
-            Some(table::render(info, object, &options))
+            let mut table = table::render(info, object, &options);
+            drop_empty_token(&mut table["metadata"]);
+            Some(table)
         }
+    }
+}
+
+/// Only lists of custom resources show a continue token that is empty.
+fn drop_empty_token(metadata: &mut Value) {
+    if metadata.get("continue").and_then(Value::as_str) == Some("") {
+        crate::object::set_field(metadata, "continue", None);
     }
 }
 
@@ -314,9 +323,7 @@ fn metadata_only(object: &Value, version: &str) -> Value {
         return table::partial_metadata(object, version);
     };
     let mut meta = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
-    if meta.get("continue").and_then(Value::as_str) == Some("") {
-        crate::object::set_field(&mut meta, "continue", None);
-    }
+    drop_empty_token(&mut meta);
     let items: Vec<Value> = items.iter().map(|item| table::partial_metadata(item, version)).collect();
     // Upstream never allocates the list that has nothing to hold.
     let items = if items.is_empty() { Value::Null } else { Value::Array(items) };

@@ -43,7 +43,14 @@ fn storage_version(definition: &Value) -> String {
     storage.and_then(|version| version["name"].as_str()).unwrap_or_default().to_owned()
 }
 
+/// A definition stays, visibly, until its objects are gone.
 pub(super) fn mark_deleted(definition: &mut Value) {
+    object::set_meta(definition, "deletionTimestamp", Some(object::now().into()));
+    let mut finalizers: Vec<String> = object::finalizers(definition).into_iter().map(str::to_owned).collect();
+    if !finalizers.iter().any(|finalizer| finalizer == CLEANUP) {
+        finalizers.push(CLEANUP.to_owned());
+    }
+    object::set_meta(definition, "finalizers", Some(json!(finalizers)));
     set_condition(
         definition,
         "Terminating",

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::metadata;
 use super::options::WriteOptions;
 use super::{Answer, Call, Registry, kinds, views};
-use crate::admission::{Operation, Review};
+use crate::admission::Review;
 use crate::object;
 use crate::resources::{ResourceInfo, Scope, Subresource};
 use crate::status::Refusal;
@@ -68,7 +68,6 @@ impl Registry {
         kinds::warnings(call, &object);
         let review = Review::create(call, &name, &object, options.dry_run, options.to_value());
         self.admit(&review).await?;
-        debug_assert_eq!(review.operation, Operation::Create);
         self.store_new(call, &name, object, options.dry_run, &given_version).await
     }
 
@@ -129,6 +128,7 @@ fn already_exists(call: &Call, name: &str, existing: &Value) -> Refusal {
 /// The namespace of the path is the object's; an object that names another does not belong there.
 pub(super) fn belongs_to_path(call: &Call, object: &mut Value) -> Result<(), Refusal> {
     if call.info.scope == Scope::Cluster {
+        object::set_meta(object, "namespace", None);
         return Ok(());
     }
     match object::namespace(object) {
@@ -151,9 +151,7 @@ fn fill_metadata(object: &mut Value) {
             object::set_meta(object, "name", Some(generated_name(&prefix).into()));
         }
     }
-    for field in
-        ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "generation"]
-    {
+    for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"] {
         object::set_meta(object, field, None);
     }
     object::set_meta(object, "uid", Some(Uuid::new_v4().to_string().into()));

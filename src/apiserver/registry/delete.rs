@@ -133,6 +133,9 @@ fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> i64 {
     if object::is_terminating(object) {
         return shortened(object, grace);
     }
+    if kinds::mark_deleted(&call.info, object) {
+        return grace;
+    }
     let held = grace > 0 || !object::finalizers(object).is_empty() || kinds::is_held(&call.info, object);
     if held || kinds::answers_deleted_object(&call.info) {
         let at = Timestamp::now().saturating_add(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MAX);
@@ -142,7 +145,6 @@ fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> i64 {
             let generation = object::generation(object) + 1;
             object::set_meta(object, "generation", Some(generation.into()));
         }
-        kinds::mark_deleted(&call.info, object);
     }
     grace
 }

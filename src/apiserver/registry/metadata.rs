@@ -56,7 +56,7 @@ fn rule_for(info: &ResourceInfo) -> NameRule {
     match (info.group.as_str(), info.kind.as_str()) {
         ("", "Namespace") => NameRule::Label,
         ("", "Service") => NameRule::Label1035,
-        ("rbac.authorization.k8s.io", _) => NameRule::PathSegment,
+        ("rbac.authorization.k8s.io", _) | ("" | "events.k8s.io", "Event") => NameRule::PathSegment,
         _ => NameRule::Subdomain,
     }
 }
@@ -162,6 +162,9 @@ pub(super) fn validate_update(object: &Value, old: &Value) -> Vec<Cause> {
             causes.push(Cause::invalid(format!("metadata.{field}"), &value.into(), "field is immutable"));
         }
     }
+    causes.extend(labels(object));
+    causes.extend(annotations(object));
+    causes.extend(owner_references(object));
     if object::is_terminating(old) {
         let before: BTreeSet<&str> = object::finalizers(old).into_iter().collect();
         let added: Vec<String> = object::finalizers(object)

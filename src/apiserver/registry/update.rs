@@ -128,7 +128,8 @@ impl Registry {
         let key = call.key(name);
         let stored_form = views::incoming(&call.info, new.clone());
         if kinds::is_finished(&call.info, &new) {
-            self.store.delete(&key, live.revision, stored_form).await?;
+            // Watchers see the object as it was stored last, not the change that ended it.
+            self.store.delete(&key, live.revision, (*live.object).clone()).await?;
             self.after_delete(call, &live.object).await;
             return Ok(new);
         }
@@ -158,7 +159,8 @@ fn names_version(call: &Call, name: &str, wanted: &Value, old: &Value) -> Result
         "" | "0" if kinds::needs_resource_version(&call.info) => {
             let field = "metadata.resourceVersion";
             let cause = Cause::invalid(field, &0.into(), "must be specified for an update");
-            Err(Refusal::invalid(&call.info, name, vec![cause]))
+            // This one refusal names the resource where others name the kind.
+            Err(Refusal::invalid_kind(&call.info.group, &call.info.plural, name, vec![cause]))
         }
         "" | "0" => Ok(false),
         version if version == object::resource_version(old) => Ok(true),

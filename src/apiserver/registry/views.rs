@@ -7,6 +7,8 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use super::Call;
+use crate::builtin::decode::decode;
+use crate::builtin::tables;
 use crate::object;
 use crate::resources::ResourceInfo;
 
@@ -18,7 +20,7 @@ pub(super) fn outgoing<'v>(call: &Call, stored: &'v Value) -> Cow<'v, Value> {
     }
     let mut view = stored.clone();
     if is_regarding(&call.info) {
-        view = regarding_event(&view);
+        view = canonical(&call.info.group, regarding_event(&view));
     }
     object::set_field(&mut view, "apiVersion", Some(call.info.api_version().into()));
     if let Some(custom) = &call.custom {
@@ -31,7 +33,7 @@ pub(super) fn outgoing<'v>(call: &Call, stored: &'v Value) -> Cow<'v, Value> {
 /// The caller's object in its stored form.
 pub(super) fn incoming(info: &ResourceInfo, mut object: Value) -> Value {
     if is_regarding(info) {
-        object = core_event(&object);
+        object = canonical("", core_event(&object));
     }
     let api_version = if info.group.is_empty() || is_regarding(info) {
         info.storage_version.clone()
@@ -56,6 +58,12 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
     ("lastTimestamp", "deprecatedLastTimestamp"),
     ("count", "deprecatedCount"),
 ];
+
+/// With the fields that this shape always shows, and without those that it shows only when they say something.
+fn canonical(group: &str, event: Value) -> Value {
+    let decoded = tables().kind(group, "v1", "Event").and_then(|id| decode(tables(), id, &event).ok());
+    decoded.map_or(event, |decoded| decoded.value)
+}
 
 fn regarding_event(core: &Value) -> Value {
     renamed(core, |name| EVENT_FIELDS.iter().find(|pair| pair.0 == name).map(|pair| pair.1))

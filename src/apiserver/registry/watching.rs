@@ -28,6 +28,8 @@ pub struct Watching {
     subscription: Option<Subscription>,
     initial: Vec<WatchEvent>,
     store_revision: Revision,
+    /// The next bookmark tells that the state at the beginning is complete.
+    ends_initial: bool,
 }
 
 impl Registry {
@@ -46,6 +48,7 @@ impl Registry {
             subscription: None,
             initial: Vec::new(),
             store_revision: self.store.revision(),
+            ends_initial: wants_state && options.send_initial_events.is_none(),
         };
         let mut from = if asked == 0 { self.store.revision() } else { asked };
         if wants_state {
@@ -92,18 +95,15 @@ impl Watching {
     }
 
     /// Everything up to the bookmark's resourceVersion was sent.
-    #[must_use]
-    pub fn bookmark(&self) -> WatchEvent {
+    pub fn bookmark(&mut self) -> WatchEvent {
         let revision = self.subscription.as_ref().map_or(self.store_revision, Subscription::seen);
-        self.bookmark_at(revision, false)
+        let ends_initial = std::mem::take(&mut self.ends_initial);
+        self.bookmark_at(revision, ends_initial)
     }
 
     fn bookmark_at(&self, revision: Revision, initial_end: bool) -> WatchEvent {
         let info = &self.call.info;
         let mut meta = json!({"resourceVersion": revision.to_string()});
-        if info.builtin {
-            // The zero value of a typed object shows no more than this.
-        }
         if initial_end {
             meta["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }

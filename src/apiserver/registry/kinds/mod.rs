@@ -89,16 +89,15 @@ pub(super) fn refuse_create(call: &Call, object: &Value) -> Result<(), Refusal> 
 
 /// What is wrong with the object, and with the change where there is an old one.
 pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<Cause> {
-    let mut causes = Vec::new();
+    let mut causes = metadata::validate(&call.info, object);
     if let Some(old) = old {
-        causes.extend(metadata::validate_update(object, old));
-    }
-    causes.extend(metadata::validate(&call.info, object));
-    if old.is_some() {
-        // Upstream checks the change once with the metadata and once with the kind: both say it.
-        let again = causes.iter().filter(|cause| cause.message.ends_with("field is immutable")).cloned();
-        let again: Vec<Cause> = again.collect();
-        causes.extend(again);
+        // Upstream checks a change of the metadata for every kind and once more with the kind, and lists each finding.
+        let change = metadata::validate_update(object, old);
+        causes.extend(change.clone());
+        causes.extend(change);
+        if call.info.builtin && matches!(call.info.plural.as_str(), "configmaps" | "secrets") {
+            causes.extend(metadata::validate(&call.info, object));
+        }
     }
     if let Some(custom) = &call.custom {
         causes.extend(custom.validate(object, old, call.subresource == Some(Subresource::Status)));
@@ -144,20 +143,23 @@ pub(super) fn grace_period(info: &ResourceInfo, object: &Value, asked: Option<i6
     if id(info) == ("", "Pod") { pod::grace_period(object, asked) } else { 0 }
 }
 
-/// What DELETE marks beside the metadata.
-pub(super) fn mark_deleted(info: &ResourceInfo, object: &mut Value) {
+/// Marks what DELETE marks beside the common metadata. Answers whether that was all: the kind ends in a way of its own.
+pub(super) fn mark_deleted(info: &ResourceInfo, object: &mut Value) -> bool {
     match id(info) {
         ("", "Namespace") => namespace::mark_deleted(object),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => super::crds::mark_deleted(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => {
+            super::crds::mark_deleted(object);
+            return true;
+        }
         _ => {}
     }
+    false
 }
 
 /// Whether something beside `metadata.finalizers` holds the object.
 pub(super) fn is_held(info: &ResourceInfo, object: &Value) -> bool {
     match id(info) {
         ("", "Namespace") => !namespace::is_empty_of_finalizers(object),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => true,
         _ => false,
     }
 }
