@@ -1,0 +1,235 @@
+//! Validating webhooks: a real TLS server answers AdmissionReviews.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use admit_apiserver::Server;
+use admit_apiserver::admission::Resolver;
+use axum::Router;
+use axum::extract::{Json, State};
+use axum::routing::post as route_post;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use crate::harness::{delete, get, merge, post};
+
+/// What the webhook is to answer, and what it was asked.
+#[derive(Clone, Default)]
+struct Script {
+    asked: Arc<Mutex<Vec<Value>>>,
+    response: Arc<Mutex<Value>>,
+}
+
+impl Script {
+    fn answers(&self, response: Value) {
+        *self.response.lock().unwrap() = response;
+    }
+
+    fn asked(&self) -> Vec<Value> {
+        std::mem::take(&mut self.asked.lock().unwrap())
+    }
+}
+
+async fn review(State(script): State<Script>, Json(review): Json<Value>) -> Json<Value> {
+    let uid = review["request"]["uid"].clone();
+    script.asked.lock().unwrap().push(review);
+    let mut response = script.response.lock().unwrap().clone();
+    if response.get("uid").is_none() {
+        response["uid"] = uid;
+    }
+    Json(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
+}
+
+/// Serves `script` over TLS; answers the address and the PEM of its certificate.
+async fn serve(script: Script) -> (SocketAddr, String) {
+    let names = vec!["127.0.0.1".to_owned(), "hook.demo.svc".to_owned()];
+    let certified = rcgen::generate_simple_self_signed(names).unwrap();
+    let pem = certified.cert.pem();
+    let certificate = CertificateDer::from(certified.cert.der().to_vec());
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate], key)
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let router = Router::new().route("/validate", route_post(review)).with_state(script);
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let (acceptor, router) = (acceptor.clone(), router.clone());
+            tokio::spawn(async move {
+                let Ok(stream) = acceptor.accept(stream).await else { return };
+                let service = TowerToHyperService::new(router);
+                let _ = hyper::server::conn::http1::Builder::new()
+                    .serve_connection(TokioIo::new(stream), service)
+                    .await;
+            });
+        }
+    });
+    (address, pem)
+}
+
+fn configuration(client: &Value, more: &Value) -> Value {
+    let mut hook = json!({
+        "name": "validate.hook.example", "clientConfig": client, "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}]
+    });
+    for (key, value) in more.as_object().unwrap() {
+        hook[key] = value.clone();
+    }
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "hook"}, "webhooks": [hook]
+    })
+}
+
+const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+fn map(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "1"}})
+}
+
+#[tokio::test]
+async fn a_webhook_admits_refuses_and_warns() {
+    let script = Script::default();
+    let (address, pem) = serve(script.clone()).await;
+    let server = Server::builder().build().await.unwrap();
+    let client = json!({"url": format!("https://{address}/validate"), "caBundle": STANDARD.encode(pem)});
+    let made = post(&server, CONFIGURATIONS, &configuration(&client, &json!({}))).await;
+    assert_eq!(made.status, 201, "{made:?}");
+
+    script.answers(json!({"allowed": true, "warnings": ["mind the gap"]}));
+    let made = post(&server, &format!("{MAPS}?fieldManager=tester"), &map("one")).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    assert_eq!(made.warnings, ["299 - \"mind the gap\""]);
+    let asked = script.asked();
+    let request = &asked[0]["request"];
+    assert_eq!(asked[0]["kind"], "AdmissionReview");
+    assert_eq!(request["operation"], "CREATE");
+    assert_eq!(request["name"], "one");
+    assert_eq!(request["namespace"], "default");
+    assert_eq!(request["kind"], json!({"group": "", "version": "v1", "kind": "ConfigMap"}));
+    assert_eq!(request["resource"], json!({"group": "", "version": "v1", "resource": "configmaps"}));
+    assert_eq!(request["requestKind"], request["kind"]);
+    assert_eq!(request["object"]["data"], json!({"a": "1"}));
+    assert_eq!(request["oldObject"], Value::Null);
+    assert_eq!(request["dryRun"], false);
+    assert_eq!(request["options"]["kind"], "CreateOptions");
+    assert_eq!(request["options"]["fieldManager"], "tester");
+    assert_eq!(request["userInfo"]["username"], "admin");
+
+    script.answers(json!({"allowed": false, "status": {"code": 403, "message": "not like that"}}));
+    let refused = merge(&server, &format!("{MAPS}/one"), &json!({"data": {"a": "2"}})).await;
+    assert_eq!(refused.status, 403);
+    assert_eq!(
+        refused.message(),
+        "admission webhook \"validate.hook.example\" denied the request: not like that"
+    );
+    let asked = script.asked();
+    assert_eq!(asked[0]["request"]["operation"], "UPDATE");
+    assert_eq!(asked[0]["request"]["oldObject"]["data"]["a"], "1");
+    assert_eq!(get(&server, &format!("{MAPS}/one")).await.body["data"]["a"], "1");
+
+    script.answers(json!({"allowed": false}));
+    let refused = delete(&server, &format!("{MAPS}/one"), None).await;
+    assert_eq!(refused.status, 400);
+    assert_eq!(
+        refused.message(),
+        "admission webhook \"validate.hook.example\" denied the request without explanation"
+    );
+    let asked = script.asked();
+    assert_eq!(asked[0]["request"]["object"], Value::Null);
+    assert_eq!(asked[0]["request"]["oldObject"]["metadata"]["name"], "one");
+    assert_eq!(asked[0]["request"]["options"]["kind"], "DeleteOptions");
+}
+
+#[tokio::test]
+async fn an_answer_to_another_question_is_no_answer() {
+    let script = Script::default();
+    let (address, pem) = serve(script.clone()).await;
+    let server = Server::builder().build().await.unwrap();
+    let client = json!({"url": format!("https://{address}/validate"), "caBundle": STANDARD.encode(pem)});
+    post(&server, CONFIGURATIONS, &configuration(&client, &json!({}))).await;
+    script.answers(json!({"allowed": true, "uid": "another"}));
+    let refused = post(&server, MAPS, &map("one")).await;
+    assert_eq!(refused.status, 500);
+    let begins = "Internal error occurred: failed calling webhook \"validate.hook.example\": received invalid webhook \
+                  response: expected response.uid=";
+    assert!(refused.message().starts_with(begins), "{}", refused.message());
+}
+
+#[tokio::test]
+async fn a_webhook_that_cannot_be_reached_follows_its_failure_policy() {
+    let server = Server::builder().build().await.unwrap();
+    // A port that was free a moment ago, and that nobody listens on now.
+    let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let client = json!({"url": format!("https://127.0.0.1:{port}/validate")});
+    post(&server, CONFIGURATIONS, &configuration(&client, &json!({"timeoutSeconds": 2}))).await;
+    let refused = post(&server, MAPS, &map("one")).await;
+    assert_eq!(
+        refused.message(),
+        format!(
+            "Internal error occurred: failed calling webhook \"validate.hook.example\": failed to call webhook: Post \
+             \"https://127.0.0.1:{port}/validate?timeout=2s\": dial tcp 127.0.0.1:{port}: connect: connection refused"
+        )
+    );
+    let ignore =
+        json!({"webhooks": [configuration(&client, &json!({"failurePolicy": "Ignore"}))["webhooks"][0]]});
+    assert_eq!(merge(&server, &format!("{CONFIGURATIONS}/hook"), &ignore).await.status, 200);
+    assert_eq!(post(&server, MAPS, &map("one")).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_certificate_of_another_authority_is_refused() {
+    let script = Script::default();
+    let (address, _) = serve(script.clone()).await;
+    let stranger = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap().cert.pem();
+    let server = Server::builder().build().await.unwrap();
+    let client = json!({"url": format!("https://{address}/validate"), "caBundle": STANDARD.encode(stranger)});
+    post(&server, CONFIGURATIONS, &configuration(&client, &json!({}))).await;
+    let refused = post(&server, MAPS, &map("one")).await;
+    assert_eq!(refused.status, 500);
+    assert!(refused.message().contains("tls: "), "{}", refused.message());
+    assert!(script.asked().is_empty());
+}
+
+#[derive(Debug)]
+struct Fixed(SocketAddr);
+
+impl Resolver for Fixed {
+    fn resolve(&self, namespace: &str, service: &str, port: u16) -> Option<SocketAddr> {
+        (namespace == "demo" && service == "hook" && port == 443).then_some(self.0)
+    }
+}
+
+#[tokio::test]
+async fn a_service_is_found_by_the_resolver_and_selectors_choose() {
+    let script = Script::default();
+    let (address, pem) = serve(script.clone()).await;
+    let server = Server::builder().resolver(Arc::new(Fixed(address))).build().await.unwrap();
+    let client = json!({
+        "service": {"namespace": "demo", "name": "hook", "path": "/validate"}, "caBundle": STANDARD.encode(pem)
+    });
+    let choice = json!({"objectSelector": {"matchLabels": {"guarded": "yes"}}});
+    post(&server, CONFIGURATIONS, &configuration(&client, &choice)).await;
+    script.answers(json!({"allowed": false, "status": {"message": "guarded"}}));
+    assert_eq!(post(&server, MAPS, &map("free")).await.status, 201);
+    let mut guarded = map("guarded");
+    guarded["metadata"]["labels"] = json!({"guarded": "yes"});
+    let refused = post(&server, MAPS, &guarded).await;
+    assert_eq!(refused.message(), "admission webhook \"validate.hook.example\" denied the request: guarded");
+    assert_eq!(script.asked().len(), 1);
+}
