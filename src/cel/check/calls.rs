@@ -9,20 +9,44 @@ use super::checker::Checker;
 use super::names::qualified_name;
 use super::unify::same;
 
-impl Checker<'_, '_> {
+impl<'e> Checker<'e, '_> {
     pub(super) fn call(&mut self, id: ExprId) {
-        let Expr::Call { function, target, args } = self.ast.expr(id).clone() else { return };
-        if &*function == "_?._" {
-            self.optional_select(id, &args);
-            return;
+        let mut expr = self.take(id);
+        if let Expr::Call { function, target, args } = &mut expr {
+            if &**function == "_?._" {
+                self.optional_select(id, args);
+            } else {
+                self.function_call(id, function, target, args);
+            }
         }
-        for arg in &args {
+        self.put(id, expr);
+    }
+
+    /// The name becomes the function's full name; the target of a namespaced function goes.
+    fn function_call(
+        &mut self,
+        id: ExprId,
+        name: &mut Box<str>,
+        target: &mut Option<ExprId>,
+        args: &[ExprId],
+    ) {
+        for arg in args {
             self.check(*arg);
         }
-        match target {
-            None => self.global_call(id, &function, &args),
-            Some(target) => self.member_call(id, &function, target, &args),
+        let namespaced = target.and_then(|target| self.namespaced(target, name));
+        if namespaced.is_some() {
+            *target = None;
+        } else if let Some(target) = target {
+            self.check(*target);
         }
+        let Some(function) = namespaced.or_else(|| self.env.function(name)) else {
+            self.undeclared(id, name);
+            return;
+        };
+        if function.name != &**name {
+            *name = function.name.into();
+        }
+        self.resolve_overload(id, function, *target, args);
     }
 
     fn optional_select(&mut self, id: ExprId, args: &[ExprId]) {
@@ -38,40 +62,20 @@ impl Checker<'_, '_> {
         }
     }
 
-    fn global_call(&mut self, id: ExprId, name: &str, args: &[ExprId]) {
-        let Some(function) = self.env.function(name) else {
-            self.undeclared(id, name);
-            return;
-        };
-        if function.name != name {
-            self.replace(id, Expr::Call { function: function.name.into(), target: None, args: args.into() });
-        }
-        self.resolve_overload(id, function, None, args);
-    }
-
-    /// `a.b.c(x)` is a call of the function `a.b.c` if there is one, else of the member function `c` of `a.b`.
-    fn member_call(&mut self, id: ExprId, name: &str, target: ExprId, args: &[ExprId]) {
-        let qualified = qualified_name(&self.ast, target);
-        if let Some(function) = qualified.and_then(|prefix| self.env.function(&format!("{prefix}.{name}"))) {
-            self.replace(id, Expr::Call { function: function.name.into(), target: None, args: args.into() });
-            self.resolve_overload(id, function, None, args);
-            return;
-        }
-        self.check(target);
-        match self.env.function(name) {
-            Some(function) => self.resolve_overload(id, function, Some(target), args),
-            None => self.undeclared(id, name),
-        }
+    /// The function that `a.b.c(x)` calls if there is one of the name `a.b.c`; else `c` is a member function of `a.b`.
+    fn namespaced(&self, target: ExprId, name: &str) -> Option<&'e Function> {
+        let mut qualified = qualified_name(&self.ast, target)?;
+        qualified.push('.');
+        qualified.push_str(name);
+        self.env.function(&qualified)
     }
 
     fn resolve_overload(&mut self, id: ExprId, function: &Function, target: Option<ExprId>, args: &[ExprId]) {
-        let operands: Vec<ExprId> = target.into_iter().chain(args.iter().copied()).collect();
-        let types: Vec<Type> = operands.iter().map(|operand| self.type_of(*operand)).collect();
+        let types: Vec<Type> = target.iter().chain(args).map(|operand| self.type_of(*operand)).collect();
         if matches!(function.name, "_&&_" | "_||_") {
-            self.logical(id, function, &operands, &types);
+            self.logical(id, function, args, &types);
             return;
         }
-        let borrowed: Vec<&Type> = types.iter().collect();
         let mut rows = Vec::new();
         let mut result: Option<Type> = None;
         for declared in &function.overloads {
@@ -79,12 +83,8 @@ impl Checker<'_, '_> {
             if signature.member != target.is_some() {
                 continue;
             }
-            let (parameters, returned) = self.unifier.instantiate(signature);
-            if !self.unifier.assignable_list(&borrowed, &parameters) {
-                continue;
-            }
+            let Some(returned) = self.unifier.apply(signature, &types) else { continue };
             rows.push(declared.row);
-            let returned = self.unifier.substitute(&returned, false);
             result = Some(match result {
                 None => returned,
                 Some(first) if matches!(first, Type::Dyn) || same(&returned, &first) => first,

@@ -33,7 +33,6 @@ impl<'e, 's> Checker<'e, 's> {
     }
 
     pub(super) fn check(&mut self, id: ExprId) {
-        // Cloned so that the tree may be rewritten while it is walked; the parts are ids, small text and boxes.
         match self.ast.expr(id) {
             Expr::Literal(literal) => {
                 let ty = literal_type(literal);
@@ -42,11 +41,20 @@ impl<'e, 's> Checker<'e, 's> {
             Expr::Ident(_) => self.ident(id),
             Expr::Select { .. } => self.select(id),
             Expr::Call { .. } => self.call(id),
-            Expr::List { .. } => self.list(id),
-            Expr::Map(_) => self.map(id),
-            Expr::Struct { .. } => self.message(id),
-            Expr::Comprehension(_) => self.comprehension(id),
+            _ => self.aggregate(id),
         }
+    }
+
+    fn aggregate(&mut self, id: ExprId) {
+        let expr = self.take(id);
+        match &expr {
+            Expr::List { elements, optional } => self.list(id, elements, optional),
+            Expr::Map(entries) => self.map(id, entries),
+            Expr::Struct { name, entries } => self.message(id, name, entries),
+            Expr::Comprehension(fold) => self.comprehension(id, fold),
+            Expr::Literal(_) | Expr::Ident(_) | Expr::Select { .. } | Expr::Call { .. } => {}
+        }
+        self.put(id, expr);
     }
 
     pub(super) fn type_of(&self, id: ExprId) -> Type {
@@ -65,7 +73,14 @@ impl<'e, 's> Checker<'e, 's> {
         }
     }
 
-    pub(super) fn replace(&mut self, id: ExprId, expr: Expr) {
+    /// Takes an expression out of the tree while its parts are checked; [`Self::put`] gives it back, as it was or as
+    /// it was found to be. Meanwhile its place and its parts stay where they are.
+    pub(super) fn take(&mut self, id: ExprId) -> Expr {
+        let absent = Expr::Literal(Literal::Null);
+        self.ast.exprs.get_mut(id.0 as usize).map_or(absent.clone(), |slot| std::mem::replace(slot, absent))
+    }
+
+    pub(super) fn put(&mut self, id: ExprId, expr: Expr) {
         if let Some(slot) = self.ast.exprs.get_mut(id.0 as usize) {
             *slot = expr;
         }
@@ -104,7 +119,7 @@ impl<'e, 's> Checker<'e, 's> {
         };
         self.set_type(id, ty);
         self.set_reference(id, reference);
-        self.replace(id, Expr::Ident(found.name));
+        self.put(id, Expr::Ident(found.name));
     }
 
     fn select(&mut self, id: ExprId) {
@@ -154,10 +169,9 @@ impl<'e, 's> Checker<'e, 's> {
         if was_optional || optional { Type::Optional(Arc::new(ty)) } else { ty }
     }
 
-    fn list(&mut self, id: ExprId) {
-        let Expr::List { elements, optional } = self.ast.expr(id).clone() else { return };
+    fn list(&mut self, id: ExprId, elements: &[ExprId], optional: &[u32]) {
         let mut items: Option<Type> = None;
-        for (index, element) in (0_u32..).zip(&elements) {
+        for (index, element) in (0_u32..).zip(elements) {
             self.check(*element);
             let ty = self.unwrapped(*element, optional.contains(&index));
             items = Some(self.join(items, ty));
@@ -182,10 +196,9 @@ impl<'e, 's> Checker<'e, 's> {
         }
     }
 
-    fn map(&mut self, id: ExprId) {
-        let Expr::Map(entries) = self.ast.expr(id).clone() else { return };
+    fn map(&mut self, id: ExprId, entries: &[Entry]) {
         let mut types: Option<(Type, Type)> = None;
-        for Entry { key, value, optional } in &entries {
+        for Entry { key, value, optional } in entries {
             let (keys, values) = types.map_or((None, None), |(keys, values)| (Some(keys), Some(values)));
             self.check(*key);
             let keys = self.join(keys, self.type_of(*key));
@@ -210,10 +223,9 @@ impl<'e, 's> Checker<'e, 's> {
     }
 
     /// No message type can be constructed; what is wrong with an attempt is told as cel-go tells it.
-    fn message(&mut self, id: ExprId) {
-        let Expr::Struct { name, entries } = self.ast.expr(id).clone() else { return };
-        let Some(found) = self.env.identifier(&name, &self.locals) else {
-            self.undeclared(id, &name);
+    fn message(&mut self, id: ExprId, name: &str, entries: &[Entry]) {
+        let Some(found) = self.env.identifier(name, &self.locals) else {
+            self.undeclared(id, name);
             return;
         };
         let full = found.name;
@@ -221,14 +233,13 @@ impl<'e, 's> Checker<'e, 's> {
             FoundKind::Variable(ty) => self.error(id, format!("'{}' is not a type", declared_name(&ty))),
             FoundKind::Type(ty) => self.error(id, format!("'{}' is not a message type", declared_name(&ty))),
         }
-        for entry in &entries {
+        for entry in entries {
             self.check(entry.value);
             self.error(entry.key, format!("unexpected failed resolution of '{full}'"));
         }
     }
 
-    fn comprehension(&mut self, id: ExprId) {
-        let Expr::Comprehension(fold) = self.ast.expr(id).clone() else { return };
+    fn comprehension(&mut self, id: ExprId, fold: &Comprehension) {
         self.check(fold.range);
         self.check(fold.accu_init);
         let range = self.unifier.substitute(&self.type_of(fold.range), false);
@@ -236,7 +247,7 @@ impl<'e, 's> Checker<'e, 's> {
         let outer = self.locals.len();
         self.locals.push((fold.accu_var.clone(), accumulator.clone()));
         let inner = self.locals.len();
-        self.push_variables(&fold, &range);
+        self.push_variables(fold, &range);
         self.check(fold.condition);
         self.assert_type(fold.condition, &Type::Bool);
         self.check(fold.step);

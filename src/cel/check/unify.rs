@@ -2,7 +2,6 @@
 //! `checker/types.go`: assignability is symmetric about `dyn`, a nullable type takes null, and the more general of two
 //! types wins.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::library::Signature;
@@ -23,22 +22,27 @@ impl Unifier {
         Type::Var(number)
     }
 
-    /// The parameters and the result of a signature, its type parameters made fresh variables.
-    pub(super) fn instantiate(&mut self, signature: &Signature) -> (Vec<Type>, Type) {
-        let mut names = HashMap::new();
-        let mut parameters = Vec::with_capacity(signature.parameters.len());
-        for parameter in &signature.parameters {
-            parameters.push(self.rename(parameter, &mut names));
+    /// The type of a call with arguments of these types; none if the signature does not admit them.
+    pub(super) fn apply(&mut self, signature: &Signature, arguments: &[Type]) -> Option<Type> {
+        let parameters = &signature.parameters;
+        if !parameters.iter().chain([&signature.result]).any(is_generic) {
+            return self.assignable_list(arguments, parameters).then(|| signature.result.clone());
         }
+        let mut names = Vec::new();
+        let parameters: Vec<Type> = parameters.iter().map(|part| self.rename(part, &mut names)).collect();
         let result = self.rename(&signature.result, &mut names);
-        (parameters, result)
+        self.assignable_list(arguments, &parameters).then(|| self.substitute(&result, false))
     }
 
-    fn rename(&mut self, ty: &Type, names: &mut HashMap<Arc<str>, Type>) -> Type {
-        if let Type::Param(name) = ty {
-            return names.entry(Arc::clone(name)).or_insert_with(|| self.fresh()).clone();
+    /// A type with fresh variables for its parameters, one for each name.
+    fn rename(&mut self, ty: &Type, names: &mut Vec<(Arc<str>, Type)>) -> Type {
+        let Type::Param(name) = ty else { return map_parts(ty, &mut |part| self.rename(part, names)) };
+        if let Some((_, variable)) = names.iter().find(|(known, _)| known == name) {
+            return variable.clone();
         }
-        map_parts(ty, &mut |part| self.rename(part, names))
+        let variable = self.fresh();
+        names.push((Arc::clone(name), variable.clone()));
+        variable
     }
 
     /// Whether a value of type `from` may stand where `to` is wanted; if so, what follows is remembered.
@@ -46,7 +50,7 @@ impl Unifier {
         self.attempt(|this| this.fits(from, to))
     }
 
-    pub(super) fn assignable_list(&mut self, from: &[&Type], to: &[Type]) -> bool {
+    fn assignable_list(&mut self, from: &[Type], to: &[Type]) -> bool {
         from.len() == to.len()
             && self.attempt(|this| from.iter().zip(to).all(|(from, to)| this.fits(from, to)))
     }
@@ -193,6 +197,16 @@ fn at_most_as_specific(a: &Type, b: &Type) -> bool {
         (Type::Map(k1, v1), Type::Map(k2, v2)) => at_most_as_specific(k1, k2) && at_most_as_specific(v1, v2),
         (Type::Type(_), Type::Type(_)) => true,
         (a, b) => same(a, b),
+    }
+}
+
+/// Whether a type names a parameter.
+fn is_generic(ty: &Type) -> bool {
+    match ty {
+        Type::Param(_) => true,
+        Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => is_generic(inner),
+        Type::Map(key, value) => is_generic(key) || is_generic(value),
+        _ => false,
     }
 }
 

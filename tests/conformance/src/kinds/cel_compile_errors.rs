@@ -1,5 +1,7 @@
 //! Rows of expressions that are refused: the refusal, and its whole text.
 
+use std::sync::LazyLock;
+
 use admit_cel::{Env, Mode, Version};
 use serde_json::Value as Json;
 
@@ -13,7 +15,7 @@ pub(super) const KIND: Kind = Kind { recognises, cases };
 const KEYS: &[&str] = &["id", "group", "expr", "stage", "error"];
 
 /// The release that the answers were recorded from.
-const RECORDED: Version = Version(1, 36);
+static ENV: LazyLock<Env> = LazyLock::new(|| Env::kubernetes(Version(1, 36), Mode::New));
 
 fn recognises(folder: &Folder) -> bool {
     folder.has_row_with(KEYS)
@@ -42,7 +44,7 @@ impl Case for Refusal {
         let variables = variables.into_iter().flatten().filter_map(|(name, variable)| {
             Some((name.as_str(), read_type(variable.get("type")?.as_str()?)?))
         });
-        let env = Env::kubernetes(RECORDED, Mode::New).with_variables(variables);
+        let env = ENV.with_variables(variables);
         let text = self.row.get("expr").and_then(Json::as_str).unwrap_or_default();
         let refusal = env.compile(text).err().map(|error| error.to_string());
         let expected = self.row.get("error").and_then(Json::as_str);
