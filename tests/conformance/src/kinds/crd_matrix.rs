@@ -5,14 +5,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use admit_policy::crd::{CompiledCrd, CrdVersion, Scope, ValidateOptions};
-use admit_policy::error::FieldError;
-use admit_policy::path::Path;
-use admit_policy::schema::metadata::{self, Malformed};
-use admit_policy::{go_text, names};
-use serde_json::{Map, Value};
+use admit_policy::crd::CompiledCrd;
+use serde_json::Value;
 
-use super::{Case, Kind};
+use super::custom_resource::{Request, causes, same_object};
+use super::{Case, Kind, ratcheting};
 use crate::corpus::{CorpusError, Folder};
 use crate::report::{Aspect, Check};
 
@@ -37,7 +34,9 @@ fn cases(folder: &Folder) -> Result<Vec<Box<dyn Case>>, CorpusError> {
             steps: row.get("steps").and_then(Value::as_array).cloned().unwrap_or_default(),
         })
     };
-    Ok(folder.rows_with(KEYS).map(case).collect())
+    let mut cases: Vec<_> = folder.rows_with(KEYS).map(case).collect();
+    cases.extend(ratcheting::cases(folder)?);
+    Ok(cases)
 }
 
 struct Sequence {
@@ -112,7 +111,13 @@ impl Server {
         if op != "create" && old.is_none() {
             return Vec::new();
         }
-        let request = Request { definition, version, old, status: op == "updateStatus" };
+        // What the store has is read with today's schema.
+        let old = old.cloned().map(|mut old| {
+            version.default(&mut old);
+            version.prune(&mut old);
+            old
+        });
+        let request = Request { definition, version, old: old.as_ref(), status: op == "updateStatus" };
         let (mut object, errors) = request.decide(&request.addressed(body));
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];
         checks.extend(causes(step, &errors));
@@ -120,124 +125,9 @@ impl Server {
         if let Some(expected) = step.get("object").filter(|_| stored) {
             // The answer is read back from the store, which fills in defaults once more.
             version.default(&mut object);
-            // As Go writes it: a whole float has no fraction.
-            let text = |object: &Value| go_text::json(&without_metadata(object));
-            checks.push(Check::new(Aspect::Text, text(expected), text(&object)));
+            checks.push(same_object(expected, &object));
         }
         checks
-    }
-}
-
-struct Request<'a> {
-    definition: &'a CompiledCrd,
-    version: &'a CrdVersion,
-    old: Option<&'a Value>,
-    status: bool,
-}
-
-impl Request<'_> {
-    /// The body with what the server makes of its metadata before it looks at anything: a generated name, and the
-    /// namespace of the path.
-    fn addressed(&self, body: &Value) -> Value {
-        let mut body = body.clone();
-        let cluster = self.definition.definition().scope == Scope::Cluster;
-        if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
-            if cluster {
-                metadata.shift_remove("namespace");
-            }
-            let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default();
-            if text("name").is_empty() && !text("generateName").is_empty() {
-                let name = format!("{}XXXXX", text("generateName"));
-                metadata.insert("name".to_owned(), name.into());
-            }
-        }
-        body
-    }
-
-    /// Reads the body as the server does and validates it.
-    fn decide(&self, body: &Value) -> (Value, Vec<FieldError>) {
-        let mut object = body.clone();
-        self.version.default(&mut object);
-        self.version.prune(&mut object);
-        if let Err(error) = self.version.coerce_metadata(&mut object, Malformed::Drop) {
-            return (object, vec![*error]);
-        }
-        let object = self.prepared(object);
-        let mut errors = if self.old.is_none() { self.metadata_errors(&object) } else { Vec::new() };
-        let options = ValidateOptions { status: self.status, earlier: &errors };
-        let found = self.version.validate(&object, self.old, &options);
-        errors.extend(found.errors);
-        (object, errors)
-    }
-
-    /// With a status subresource, one request changes the status and another everything else.
-    fn prepared(&self, mut object: Value) -> Value {
-        let name = self.version.name();
-        let split =
-            self.definition.definition().version(name).is_some_and(|version| version.status_subresource);
-        let status = |object: &Value| object.get("status").cloned();
-        match self.old {
-            Some(old) if self.status => {
-                let mut kept = old.clone();
-                set_status(&mut kept, status(&object));
-                kept
-            }
-            Some(old) if split => {
-                set_status(&mut object, status(old));
-                object
-            }
-            None if split => {
-                set_status(&mut object, None);
-                object
-            }
-            _ => object,
-        }
-    }
-
-    fn metadata_errors(&self, object: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
-        let empty = Map::new();
-        let mut fields = object.get("metadata").and_then(Value::as_object).unwrap_or(&empty).clone();
-        let path = Path::Root("metadata");
-        let namespaced = self.definition.definition().scope == Scope::Namespaced;
-        if namespaced {
-            fields.entry("namespace").or_insert_with(|| "default".into());
-        }
-        let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default();
-        for problem in names::subdomain_name(text("generateName"), true) {
-            if !text("generateName").is_empty() {
-                errors.push(FieldError::invalid("metadata.generateName", text("generateName"), problem));
-            }
-        }
-        let name = text("name");
-        if name.is_empty() {
-            errors.push(FieldError::required("metadata.name", "name or generateName is required"));
-        } else if !generated(&fields) || !names::subdomain_name(text("generateName"), true).is_empty() {
-            let problems = names::subdomain_name(name, false);
-            errors.extend(
-                problems.into_iter().map(|problem| FieldError::invalid("metadata.name", name, problem)),
-            );
-        }
-        metadata::validate_object_meta(&fields, namespaced, &path, &mut errors);
-        errors
-    }
-}
-
-/// Whether the name is one of ours, whose masked end is no valid one.
-fn generated(fields: &Map<String, Value>) -> bool {
-    let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default();
-    text("name").strip_suffix("XXXXX").is_some_and(|start| !start.is_empty() && start == text("generateName"))
-}
-
-fn set_status(object: &mut Value, status: Option<Value>) {
-    let Some(map) = object.as_object_mut() else { return };
-    match status {
-        Some(status) => {
-            map.insert("status".to_owned(), status);
-        }
-        None => {
-            map.shift_remove("status");
-        }
     }
 }
 
@@ -270,45 +160,7 @@ fn verdict(step: &Value) -> Option<bool> {
     }
 }
 
-/// The causes of a refusal: their fields, then their whole texts, as sets.
-pub(super) fn causes(step: &Value, errors: &[FieldError]) -> Vec<Check> {
-    let Some(expected) = step.pointer("/status/details/causes").and_then(Value::as_array) else {
-        return Vec::new();
-    };
-    let text =
-        |cause: &Value, key: &str| cause.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let fields = sorted(expected.iter().map(|cause| text(cause, "field")));
-    let lines = sorted(expected.iter().map(|cause| {
-        format!("{} {}: {}", text(cause, "reason"), text(cause, "field"), text(cause, "message"))
-    }));
-    let ours = |line: &dyn Fn(&FieldError) -> String| sorted(errors.iter().map(line));
-    vec![
-        Check::new(Aspect::Path, fields, ours(&|error| error.field.clone())),
-        Check::new(
-            Aspect::Text,
-            lines,
-            ours(&|error| {
-                let cause = error.cause();
-                format!("{} {}: {}", cause.reason, cause.field, cause.message)
-            }),
-        ),
-    ]
-}
-
-fn sorted(lines: impl Iterator<Item = String>) -> Vec<String> {
-    let mut lines: Vec<_> = lines.collect();
-    lines.sort();
-    lines
-}
-
 fn name_of(object: &Value) -> String {
     object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn without_metadata(object: &Value) -> Value {
-    let mut object = object.clone();
-    if let Some(map) = object.as_object_mut() {
-        map.shift_remove("metadata");
-    }
-    object
-}
