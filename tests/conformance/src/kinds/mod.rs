@@ -8,6 +8,7 @@ mod cel_values;
 mod crd_cel;
 mod crd_matrix;
 mod crd_registration;
+mod crd_suites;
 mod custom_resource;
 mod policy_create;
 mod policy_library;
@@ -40,6 +41,7 @@ const KINDS: &[Kind] = &[
     crd_cel::KIND,
     crd_matrix::KIND,
     crd_registration::KIND,
+    crd_suites::KIND,
     policy_library::KIND,
     seed_policies::KIND,
     vap_matrix::KIND,
