@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::definition::{Definition, ScalePaths, Version};
-use super::rules::{Limits, RuleTree};
+use super::rules::{Limits, RuleTree, Subject};
 use crate::error::{BadValue, FieldError};
 use crate::path::Path;
 use crate::schema::correlate::Correlated;
@@ -123,7 +123,8 @@ impl CrdVersion {
             errors.push(FieldError::invalid(Path::Nil, Value::Null, RULES_NOT_CHECKED));
             return Validation { errors, warnings: Vec::new() };
         }
-        let found = self.rules.evaluate(&self.schema, &Path::Nil, new, old, true, &Limits::default());
+        let subject = Subject { schema: &self.schema, path: &Path::Nil, new, old, ratchet: true };
+        let found = self.rules.evaluate(&subject, &Limits::default());
         errors.extend(found.errors);
         Validation { errors, warnings: found.forgiven.iter().map(ToString::to_string).collect() }
     }

@@ -12,6 +12,20 @@ use crate::path::Path;
 use crate::schema::correlate::{Correlated, Items, MapListIndex};
 use crate::schema::{Reason, Rule, Schema, SchemaType};
 
+/// What rules are evaluated over.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    /// The schema that the rules were compiled for.
+    pub schema: &'a Schema,
+    /// Where the value stands.
+    pub path: &'a Path<'a>,
+    pub new: &'a Json,
+    /// None, or null, where the value is created.
+    pub old: Option<&'a Json>,
+    /// Failures of what did not change are let pass.
+    pub ratchet: bool,
+}
+
 /// What an evaluation may cost.
 #[derive(Clone, Copy)]
 pub struct Limits<'a> {
@@ -48,18 +62,10 @@ pub struct Findings {
 }
 
 impl RuleTree {
-    /// Evaluates the rules over `new`, found at `path`; with `old`, transition rules too, and with `ratchet`, failures
-    /// of what did not change are let pass. `schema` is the one the rules were compiled for.
+    /// Evaluates the rules. With an old value, transition rules too.
     #[must_use]
-    pub fn evaluate(
-        &self,
-        schema: &Schema,
-        path: &Path<'_>,
-        new: &Json,
-        old: Option<&Json>,
-        ratchet: bool,
-        limits: &Limits<'_>,
-    ) -> Findings {
+    pub fn evaluate(&self, subject: &Subject<'_>, limits: &Limits<'_>) -> Findings {
+        let Subject { schema, path, new, old, ratchet } = *subject;
         let Some(root) = &self.root else {
             return Findings { remaining: limits.budget, ..Findings::default() };
         };

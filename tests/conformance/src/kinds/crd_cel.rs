@@ -5,7 +5,7 @@ use std::sync::Arc;
 use admit_cel::Mode;
 use admit_policy::crd::field_path::{self, Subscripts};
 use admit_policy::crd::rules::compile::RuleEnv;
-use admit_policy::crd::rules::{Limits, RuleTree, decl};
+use admit_policy::crd::rules::{Limits, RuleTree, Subject, decl};
 use admit_policy::error::FieldError;
 use admit_policy::path::Path;
 use admit_policy::schema::correlate::MapListIndex;
@@ -92,8 +92,14 @@ impl Row {
         }
         let ratcheting = self.get("/ratcheting") == Some(&Value::Bool(true));
         let new = self.get("/obj").cloned().unwrap_or_default();
-        let found =
-            rules.evaluate(&schema, &Path::Root("root"), &new, self.get("/oldObj"), ratcheting, &limits);
+        let subject = Subject {
+            schema: &schema,
+            path: &Path::Root("root"),
+            new: &new,
+            old: self.get("/oldObj"),
+            ratchet: ratcheting,
+        };
+        let found = rules.evaluate(&subject, &limits);
         let expected = self.get("/expect/errors").and_then(Value::as_array).cloned().unwrap_or_default();
         let text =
             |error: &Value, key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -243,14 +249,8 @@ impl Row {
 
 fn holds(schema: &Value, object: &Value) -> Value {
     let Ok(schema) = schema::parse(schema, &Path::Nil) else { return Value::Null };
-    let found = RuleTree::compile(&schema, false).evaluate(
-        &schema,
-        &Path::Nil,
-        object,
-        None,
-        false,
-        &Limits::default(),
-    );
+    let subject = Subject { schema: &schema, path: &Path::Nil, new: object, old: None, ratchet: false };
+    let found = RuleTree::compile(&schema, false).evaluate(&subject, &Limits::default());
     match found.errors.as_slice() {
         [] => json!(true),
         [error] if error.detail.starts_with("failed rule") => json!(false),

@@ -163,4 +163,3 @@ fn verdict(step: &Value) -> Option<bool> {
 fn name_of(object: &Value) -> String {
     object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned()
 }
-

@@ -23,7 +23,8 @@ pub(super) fn cases(folder: &Folder) -> Result<Vec<Box<dyn Case>>, CorpusError> 
         path: folder.path.join(file),
         problem: errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
     })?;
-    let compiled = documents.iter().filter_map(|document| CompiledCrd::compile(&document.value).ok()).map(Arc::new);
+    let compiled =
+        documents.iter().filter_map(|document| CompiledCrd::compile(&document.value).ok()).map(Arc::new);
     let definitions: Vec<Arc<CompiledCrd>> = compiled.collect();
     let case = |row: &Value| -> Box<dyn Case> {
         let kind = row.get("crdKind").and_then(Value::as_str).unwrap_or_default();
