@@ -6,12 +6,19 @@ use std::hash::Hasher as _;
 /// One JSON value. Integers keep 64 bits; every other number is a double, as Kubernetes decodes them.
 #[derive(Clone, Copy, Debug)]
 pub enum Node<'a> {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// An integer literal that fits.
     Int(i64),
+    /// Any other number.
     Double(f64),
+    /// Text, escapes resolved.
     String(&'a str),
+    /// An array.
     List(&'a [Self]),
+    /// An object.
     Map(&'a MapNode<'a>),
 }
 
@@ -35,6 +42,7 @@ pub struct MapNode<'a> {
 const SCANNED: usize = 24;
 
 impl<'a> Key<'a> {
+    /// Hashes a name.
     #[must_use]
     pub fn new(name: &'a str) -> Self {
         let mut hasher = Fnv::default();
@@ -47,6 +55,7 @@ impl<'a> Key<'a> {
         Self { hash, name }
     }
 
+    /// The name.
     #[must_use]
     pub const fn name(&self) -> &'a str {
         self.name
@@ -69,11 +78,13 @@ impl<'a> MapNode<'a> {
         Self { entries, index }
     }
 
+    /// The number of properties.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.entries.len()
     }
 
+    /// Whether there is no property.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.entries.is_empty()

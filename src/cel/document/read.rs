@@ -28,6 +28,7 @@ pub struct ReadLimits {
     pub max_depth: usize,
     /// Values, containers included.
     pub max_values: usize,
+    /// What to do with a property named twice.
     pub duplicate_keys: DuplicateKeys,
 }
 
@@ -48,22 +49,47 @@ impl Default for ReadLimits {
 pub struct ReadError {
     /// Bytes before the place.
     pub offset: usize,
+    /// What is wrong there.
     pub kind: ReadErrorKind,
 }
 
 /// What is wrong with a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadErrorKind {
+    /// The text ends within a value.
     UnexpectedEnd,
-    UnexpectedCharacter { found: char, expected: &'static str },
+    /// Something else should stand here.
+    UnexpectedCharacter {
+        /// What stands here.
+        found: char,
+        /// What should.
+        expected: &'static str,
+    },
+    /// Text follows the document.
     TrailingText,
+    /// A backslash with something JSON does not know.
     InvalidEscape,
+    /// A control character within a string, unescaped.
     ControlCharacter,
+    /// A number beyond every double.
     NumberOutOfRange,
+    /// A property named twice, where that is refused.
     DuplicateKey(Box<str>),
-    TooLong { limit: usize },
-    TooDeep { limit: usize },
-    TooManyValues { limit: usize },
+    /// More bytes than allowed.
+    TooLong {
+        /// Bytes that are allowed.
+        limit: usize,
+    },
+    /// Deeper nesting than allowed.
+    TooDeep {
+        /// Levels that are allowed.
+        limit: usize,
+    },
+    /// More values than allowed.
+    TooManyValues {
+        /// Values that are allowed.
+        limit: usize,
+    },
 }
 
 impl fmt::Display for ReadError {

@@ -25,6 +25,7 @@ pub struct Evaluation<'a> {
 pub struct Trace<'a> {
     /// Where it stands in the text.
     pub span: Span,
+    /// Its value, or why it has none.
     pub outcome: Result<Value<'a>, EvalError>,
 }
 

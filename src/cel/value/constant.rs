@@ -7,17 +7,29 @@ use crate::types::Type;
 /// A value without borrows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
+    /// `null`.
     Null,
+    /// A truth value.
     Bool(bool),
+    /// A signed integer.
     Int(i64),
+    /// An unsigned integer.
     Uint(u64),
+    /// A floating point number.
     Double(f64),
+    /// Text.
     String(Box<str>),
+    /// A byte sequence.
     Bytes(Box<[u8]>),
+    /// A span of time.
     Duration(Duration),
+    /// An instant.
     Timestamp(Timestamp),
+    /// A list.
     List(Box<[Self]>),
+    /// A map.
     Map(ConstantEntries),
+    /// A type as a value.
     Type(Type),
 }
 

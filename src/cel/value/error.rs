@@ -5,17 +5,29 @@ use std::fmt;
 /// A runtime error. Its text is built only when shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EvalError {
+    /// An integer divided by zero.
     DivisionByZero,
+    /// The remainder of a division by zero.
     ModulusByZero,
+    /// A result beyond 64 bits, signed.
     IntegerOverflow,
+    /// A result beyond 64 bits, unsigned.
     UnsignedOverflow,
+    /// A result beyond every double.
     DoubleOverflow,
+    /// A span beyond 64 bits of nanoseconds.
     DurationOverflow,
+    /// An instant outside the years 1 to 9999.
     TimestampOverflow,
+    /// A key or field that is not there.
     NoSuchKey(Box<str>),
+    /// A field that the type does not have.
     NoSuchField(Box<str>),
+    /// A variable without a value.
     NoSuchAttribute(Box<str>),
+    /// Values that no overload of the function takes.
     NoSuchOverload,
+    /// A position that the list does not have.
     IndexOutOfBounds(i64),
     /// Any other failure of the data, in cel-go's words.
     Other(Box<str>),

@@ -8,9 +8,13 @@ use crate::types::{DeclKind, DeclType, ListType, Type};
 /// A list: computed, a constant of the program, or a view of a document's array through its declared type.
 #[derive(Clone, Copy, Debug)]
 pub enum List<'a> {
+    /// Computed items.
     Values(&'a [Value<'a>]),
+    /// A constant of the program.
     Constant(&'a [Constant]),
+    /// A document's array.
     Document {
+        /// Its items.
         items: &'a [Node<'a>],
         /// The list's own type.
         decl: Option<&'a DeclType>,
@@ -18,8 +22,10 @@ pub enum List<'a> {
 }
 
 impl<'a> List<'a> {
+    /// The list without items.
     pub const EMPTY: Self = Self::Values(&[]);
 
+    /// The number of items.
     #[must_use]
     pub const fn len(&self) -> usize {
         match self {
@@ -29,6 +35,7 @@ impl<'a> List<'a> {
         }
     }
 
+    /// Whether there is no item.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0

@@ -14,12 +14,16 @@ use crate::types::{DeclField, DeclKind, DeclType, field_position};
 pub enum Map<'a> {
     /// Entries in the order they were made; keys are distinct.
     Values(&'a [(Value<'a>, Value<'a>)]),
+    /// A constant of the program.
     Constant(&'a ConstantEntries),
+    /// A document's object.
     Document {
+        /// Its properties.
         node: &'a MapNode<'a>,
         /// The map's or object's own type.
         decl: Option<&'a DeclType>,
     },
+    /// The caller's own object.
     Host(&'a dyn HostMap),
 }
 
@@ -33,6 +37,7 @@ pub trait HostMap: fmt::Debug {
 }
 
 impl<'a> Map<'a> {
+    /// The map without entries.
     pub const EMPTY: Self = Self::Values(&[]);
 
     /// Entries; in a document those count that the declared type does not show.
@@ -46,6 +51,7 @@ impl<'a> Map<'a> {
         }
     }
 
+    /// Whether there is no entry.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -53,30 +53,50 @@ pub struct Timestamp {
 /// The value of an expression.
 #[derive(Clone, Copy, Debug)]
 pub enum Value<'a> {
+    /// `null`.
     Null,
+    /// A truth value.
     Bool(bool),
+    /// A signed integer.
     Int(i64),
+    /// An unsigned integer.
     Uint(u64),
+    /// A floating point number.
     Double(f64),
+    /// Text.
     String(&'a str),
+    /// A byte sequence.
     Bytes(&'a [u8]),
+    /// A span of time.
     Duration(Duration),
+    /// An instant.
     Timestamp(Timestamp),
+    /// A list.
     List(List<'a>),
+    /// A map or object.
     Map(Map<'a>),
+    /// A type as a value.
     Type(&'a Type),
+    /// An optional, with or without a value.
     Optional(Option<&'a Self>),
+    /// A value of Kubernetes' libraries.
     Opaque(Opaque<'a>),
 }
 
 /// Values of Kubernetes' libraries.
 #[derive(Clone, Copy, Debug)]
 pub enum Opaque<'a> {
+    /// An IP address.
     Ip(IpAddr),
+    /// A network: an address and the length of its prefix.
     Cidr(IpAddr, u8),
+    /// A quantity of a resource.
     Quantity(&'a crate::library::quantity::Quantity<'a>),
+    /// A URL.
     Url(&'a crate::library::url::Url<'a>),
+    /// A semantic version.
     Semver(&'a crate::library::semver::Semver<'a>),
+    /// A named format of strings.
     Format(&'static crate::library::format::NamedFormat),
     Authorization(&'a crate::library::authorizer::Authorization<'a>),
 }
