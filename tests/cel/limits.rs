@@ -102,3 +102,22 @@ fn depth_within_the_parsers_limit_fits_a_small_stack() {
     });
     worker.unwrap().join().unwrap();
 }
+
+/// Each of these would need gigabytes; none of them costs much before it is made.
+#[test]
+fn results_of_absurd_size_are_refused() {
+    let doubled = (0..40).fold("[l]".to_owned(), |text, _| format!("{text}.map(x, x + x)"));
+    let text = (0..40).fold("['ab']".to_owned(), |text, _| format!("{text}.map(x, x + x)"));
+    let replaced =
+        (0..6).fold("['abcdefgh']".to_owned(), |text, _| format!("{text}.map(x, x.replace('', x))"));
+    for text in [
+        "lists.range(9000000000).size()".to_owned(),
+        format!("{doubled}[0].size()"),
+        format!("{text}[0].size()"),
+        format!("{replaced}[0].size()"),
+    ] {
+        let (outcome, _) = run(&text, |cx| cx.per_call_limit(u64::MAX));
+        let refusals = [EvalError::MemoryLimitExceeded, EvalError::CostLimitExceeded];
+        assert!(outcome.as_ref().is_err_and(|error| refusals.contains(error)), "{text:.60}: {outcome:?}");
+    }
+}

@@ -90,7 +90,11 @@ impl<'a> Machine<'a, '_> {
         if attribute.is_test {
             return Ok(Value::Bool(true));
         }
-        Ok(if is_optional { Value::Optional(Some(self.cx.arena.alloc(value))) } else { value })
+        if !is_optional {
+            return Ok(value);
+        }
+        let value = self.cx.arena.try_alloc(value).map_err(|_| EvalError::MemoryLimitExceeded)?;
+        Ok(Value::Optional(Some(value)))
     }
 
     /// What a link selects. An absent value is none where the caller can live without it, else an error.

@@ -61,9 +61,6 @@ impl<'a> Machine<'a, '_> {
             return outcome;
         }
         self.charge(cost(args, outcome.as_ref().unwrap_or(&Value::Null)))?;
-        if self.cx.is_arena_full() {
-            return Err(EvalError::MemoryLimitExceeded);
-        }
         outcome
     }
 

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use bumpalo::Bump;
+use bumpalo::collections::Vec as ArenaVec;
 
 use crate::limits;
 use crate::source::Span;
-use crate::value::{EvalError, Value};
+use crate::value::{EvalError, Value, room};
 
 /// Where and within which limits programs run; used again for the next program over the same documents.
 pub struct Evaluation<'a> {
@@ -29,8 +30,9 @@ pub struct Trace<'a> {
     pub outcome: Result<Value<'a>, EvalError>,
 }
 
-/// Bytes that the arena may grow to. One call under Kubernetes' cost limit concatenates at most some 10 MB of text.
-const MAX_ARENA_BYTES: usize = 256 << 20;
+/// Bytes that one evaluation may add to the arena. Under Kubernetes' cost limit text grows by ten characters a unit and
+/// lists by a value of 32 bytes, so that honest expressions stay below.
+const MAX_ARENA_BYTES: usize = 64 << 20;
 
 impl fmt::Debug for Evaluation<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -79,7 +81,7 @@ impl<'a> Evaluation<'a> {
         self
     }
 
-    /// The bytes that the arena may grow to.
+    /// The bytes that one evaluation may add to the arena.
     #[must_use]
     pub const fn max_arena_bytes(mut self, bytes: usize) -> Self {
         self.max_arena_bytes = bytes;
@@ -111,8 +113,25 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Whether the arena has outgrown its limit.
-    pub(super) fn is_arena_full(&self) -> bool {
-        self.arena.allocated_bytes() > self.max_arena_bytes
+    /// Makes ready for a run of a program with that many comprehension variables. Returns the arena's own limit, which
+    /// [`Self::finish`] restores.
+    pub(super) fn start(&mut self, locals: usize) -> Option<usize> {
+        self.cost = 0;
+        self.locals.clear();
+        self.locals.resize(locals, Ok(Value::Null));
+        let outer = self.arena.allocation_limit();
+        let limit = self.arena.allocated_bytes().saturating_add(self.max_arena_bytes);
+        self.arena.set_allocation_limit(Some(outer.map_or(limit, |outer| outer.min(limit))));
+        outer
+    }
+
+    pub(super) fn finish(&mut self, arena_limit: Option<usize>) {
+        self.arena.set_allocation_limit(arena_limit);
+        self.charge(self.cost);
+    }
+
+    /// Room for that many values of a list or map.
+    pub(super) fn room_for<T>(&self, count: usize) -> Result<ArenaVec<'a, T>, EvalError> {
+        room(self.arena, count)
     }
 }

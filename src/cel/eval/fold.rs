@@ -73,10 +73,7 @@ impl<'a> Machine<'a, '_> {
         if self.iterations.checked_rem(INTERRUPT_CHECK_FREQUENCY) != Some(0) {
             return Ok(());
         }
-        if self.cx.deadline.is_some_and(|expired| expired()) {
-            return Err(EvalError::Interrupted);
-        }
-        if self.cx.is_arena_full() { Err(EvalError::MemoryLimitExceeded) } else { Ok(()) }
+        if self.cx.deadline.is_some_and(|expired| expired()) { Err(EvalError::Interrupted) } else { Ok(()) }
     }
 
     /// `all` (decided by false) and `exists` (decided by true): an error is kept until a later item decides.

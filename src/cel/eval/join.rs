@@ -1,8 +1,6 @@
 //! `+` where the left side is a list of a document: sets unite, map lists merge, both keeping the order of the left
 //! (apiserver `pkg/cel/common/valuesunstructured.go`).
 
-use bumpalo::collections::Vec as ArenaVec;
-
 use crate::types::ListType;
 use crate::value::{EvalError, Identity, List, Node, Value};
 
@@ -16,9 +14,7 @@ impl<'a> Machine<'a, '_> {
             ListType::Map(keys) => Some(Identity::of_entry(keys, item)),
         };
         let overwrites = matches!(left.list_type(), ListType::Map(_));
-        let mut values = ArenaVec::new_in(self.cx.arena);
-        let capacity = left.len().saturating_add(right.len());
-        values.try_reserve(capacity).map_err(|_| EvalError::MemoryLimitExceeded)?;
+        let mut values = self.cx.room_for(left.len().saturating_add(right.len()))?;
         let mut known = std::collections::HashMap::new();
         for at in 0..left.len() {
             let Some(item) = left.try_get(self.cx.arena, at)? else { break };
@@ -49,11 +45,11 @@ impl<'a> Machine<'a, '_> {
     fn as_document(&self, left: &List<'a>, right: &List<'a>, joined: &[Value<'a>]) -> Option<List<'a>> {
         let List::Document { items: a, decl } = left else { return None };
         if let (ListType::Atomic, List::Document { items: b, .. }) = (left.list_type(), right) {
-            let mut items = ArenaVec::with_capacity_in(joined.len(), self.cx.arena);
+            let mut items = self.cx.room_for(joined.len()).ok()?;
             items.extend(a.iter().chain(*b));
             return Some(List::Document { items: items.into_bump_slice(), decl: *decl });
         }
-        let mut items = ArenaVec::with_capacity_in(joined.len(), self.cx.arena);
+        let mut items = self.cx.room_for(joined.len()).ok()?;
         for value in joined {
             items.push(node_of(value)?);
         }

@@ -3,8 +3,6 @@
 //! Recursion is as deep as the program, which the parser bounds; every kind of step has a function of its own so that
 //! frames stay small.
 
-use bumpalo::collections::Vec as ArenaVec;
-
 use crate::library::cost;
 use crate::plan::{EntryPlan, Equal, EqualConstant, ListPlan, Local, Member, Op, OptionalOr, Program, Step};
 use crate::value::{Constant, EvalError, List, Map, Value};
@@ -31,13 +29,10 @@ pub(super) fn run<'a, 'r>(
     cx: &'r mut Evaluation<'a>,
     trace: Option<&'r mut Vec<Trace<'a>>>,
 ) -> Outcome<'a> {
-    cx.cost = 0;
-    cx.locals.clear();
-    cx.locals.resize(program.locals(), Ok(Value::Null));
+    let arena_limit = cx.start(program.locals());
     let mut machine = Machine { program, variables, cx, iterations: 0, pending: Vec::new(), trace };
     let outcome = machine.step(program.root());
-    let cost = machine.cx.cost;
-    machine.cx.charge(cost);
+    machine.cx.finish(arena_limit);
     outcome
 }
 
@@ -191,7 +186,7 @@ impl<'a> Machine<'a, '_> {
     }
 
     fn elements(&mut self, list: &'a ListPlan) -> Outcome<'a> {
-        let mut values = ArenaVec::with_capacity_in(list.elements.len(), self.cx.arena);
+        let mut values = self.cx.room_for(list.elements.len())?;
         for (element, is_optional) in list.elements.iter().zip(&list.optional) {
             let value = self.step(element)?;
             if !is_optional {
@@ -219,8 +214,7 @@ impl<'a> Machine<'a, '_> {
     }
 
     fn entries(&mut self, entries: &'a [EntryPlan]) -> Outcome<'a> {
-        let mut values: ArenaVec<'a, (Value<'a>, Value<'a>)> =
-            ArenaVec::with_capacity_in(entries.len(), self.cx.arena);
+        let mut values = self.cx.room_for::<(Value<'a>, Value<'a>)>(entries.len())?;
         for entry in entries {
             let key = self.step(&entry.key)?;
             let value = self.step(&entry.value)?;

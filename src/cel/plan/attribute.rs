@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::document::Key;
-use crate::syntax::{Expr, ExprId};
+use crate::syntax::ExprId;
 use crate::types::{DeclKind, Type, field_position};
 use crate::value::Constant;
 
-use super::planner::{Planner, attribute};
+use super::planner::Planner;
 use super::{Attribute, Field, Op, ProgramError, Qualifier, QualifierKey, Root, Step};
 
 impl Planner<'_> {
@@ -18,9 +18,6 @@ impl Planner<'_> {
         field: &str,
         is_test: bool,
     ) -> Result<Step, ProgramError> {
-        if let Some(root) = self.qualified(id) {
-            return Ok(Step { op: attribute(root), at: id });
-        }
         let mut chain = self.step(operand)?.into_attribute();
         let key = QualifierKey::Field(self.field(operand, field));
         chain.qualifiers.push(Qualifier { key, is_optional: false });
@@ -69,34 +66,6 @@ impl Planner<'_> {
             _ => None,
         };
         Field { name: name.into(), hash: Key::new(name).hash(), declared }
-    }
-
-    /// In an unchecked expression `a.b` may be the full name of a variable.
-    fn qualified(&self, id: ExprId) -> Option<Root> {
-        if !self.checked.references.is_empty() {
-            return None;
-        }
-        self.root(&self.qualified_name(id)?)
-    }
-
-    /// `a.b.c` as a name.
-    pub(super) fn qualified_name(&self, id: ExprId) -> Option<String> {
-        match self.expr(id).ok()? {
-            Expr::Ident(name) => Some(name.strip_prefix('.').unwrap_or(name).to_owned()),
-            Expr::Select { operand, field, test_only: false } => {
-                let mut name = self.qualified_name(*operand)?;
-                name.push('.');
-                name.push_str(field);
-                Some(name)
-            }
-            Expr::Literal(_)
-            | Expr::Select { .. }
-            | Expr::Call { .. }
-            | Expr::List { .. }
-            | Expr::Map(_)
-            | Expr::Struct { .. }
-            | Expr::Comprehension(_) => None,
-        }
     }
 }
 

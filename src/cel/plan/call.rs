@@ -27,29 +27,29 @@ const PATTERNS: [&str; 3] = ["matches", "find", "findAll"];
 /// Functions whose cost cel-go cannot count when an argument is an error.
 const SELF_COMPARING: [&str; 3] = ["sort", "distinct", "@sortByAssociatedKeys"];
 
-impl<'p> Planner<'p> {
+impl Planner<'_> {
     pub(super) fn call(
         &mut self,
         id: ExprId,
-        function: &'p str,
+        function: &str,
         target: Option<ExprId>,
         args: &[ExprId],
     ) -> Result<Step, ProgramError> {
-        let (function, target) = self.namespaced(function, target);
+        let function = function.strip_prefix('.').unwrap_or(function);
         let operands: Vec<ExprId> = target.into_iter().chain(args.iter().copied()).collect();
-        match &*function {
+        match function {
             "_[_]" => return self.index(id, &operands, false),
             "_[?_]" | "_?._" => return self.index(id, &operands, true),
             _ => {}
         }
         let steps = self.steps(&operands)?;
-        let op = match (&*function, <[Step; 3]>::try_from(steps)) {
+        let op = match (function, <[Step; 3]>::try_from(steps)) {
             ("_?_:_", Ok([condition, truthy, falsy])) => {
                 let parts = (condition, truthy.into_branch(), falsy.into_branch());
                 super::planner::attribute(Root::Conditional(Box::new(parts)))
             }
-            (_, Ok(steps)) => self.library_call(id, &function, &operands, steps.into())?,
-            (_, Err(steps)) => self.operator(id, &function, &operands, steps)?,
+            (_, Ok(steps)) => self.library_call(id, function, &operands, steps.into())?,
+            (_, Err(steps)) => self.operator(id, function, &operands, steps)?,
         };
         Ok(Step { op, at: id })
     }
@@ -140,25 +140,6 @@ impl<'p> Planner<'p> {
             Some(Reference::Overloads(rows)) => rows.len() != 1 || rows.iter().any(|row| row.id == overload),
             Some(Reference::Variable | Reference::Type(_)) | None => true,
         }
-    }
-
-    /// In an unchecked expression `optional.of(x)` is still a call of `of` on `optional`.
-    fn namespaced(
-        &self,
-        function: &'p str,
-        target: Option<ExprId>,
-    ) -> (std::borrow::Cow<'p, str>, Option<ExprId>) {
-        let stripped = function.strip_prefix('.').unwrap_or(function);
-        let Some(receiver) = target else { return (stripped.into(), None) };
-        if self.checked.references.is_empty()
-            && let Some(namespace) = self.qualified_name(receiver)
-        {
-            let full = format!("{namespace}.{function}");
-            if self.functions.get(&full).is_some() {
-                return (full.into(), None);
-            }
-        }
-        (stripped.into(), target)
     }
 }
 

@@ -11,17 +11,19 @@ mod planner;
 mod step;
 #[cfg(test)]
 mod tests;
+mod usage;
 
 use std::fmt;
 use std::sync::Arc;
 
 pub(crate) use planner::Options;
 pub(crate) use step::*;
+pub(crate) use usage::uses_variable;
 
-use crate::check::{CheckedAst, Reference};
+use crate::check::CheckedAst;
 use crate::library::Functions;
 use crate::source::Span;
-use crate::syntax::{Expr, ExprId};
+use crate::syntax::ExprId;
 use crate::value::EvalError;
 
 /// The number of a variable in the environment of a program.
@@ -48,7 +50,7 @@ struct Inner {
 pub enum ProgramError {
     /// A constant part has no value.
     Constant(EvalError),
-    /// A call without any overload, a message literal, and what else only an unchecked expression can hold.
+    /// What the checker lets pass and no evaluation could run, such as an index that no key can be.
     Invalid(Box<str>),
 }
 
@@ -64,8 +66,6 @@ impl fmt::Display for ProgramError {
 impl std::error::Error for ProgramError {}
 
 impl Program {
-    /// Plans a checked expression; without references (an unchecked expression) names are resolved here, and overloads
-    /// by the arguments.
     pub(crate) fn plan(
         checked: &CheckedAst,
         variables: Vec<Box<str>>,
@@ -103,13 +103,4 @@ impl Program {
     pub(crate) fn locals(&self) -> usize {
         usize::from(self.inner.locals)
     }
-}
-
-/// Whether an expression names a variable of the environment.
-pub(crate) fn uses_variable(checked: &CheckedAst, name: &str) -> bool {
-    let exprs = checked.ast().exprs.iter().zip(&checked.references);
-    let is_named = |ident: &str| ident.strip_prefix('.').unwrap_or(ident) == name;
-    exprs.into_iter().any(|(expr, reference)| {
-        matches!((expr, reference), (Expr::Ident(ident), Some(Reference::Variable)) if is_named(ident))
-    })
 }

@@ -4,7 +4,6 @@
 use crate::check::{CheckedAst, Reference};
 use crate::library::Functions;
 use crate::syntax::{Ast, Entry, Expr, ExprId, Literal};
-use crate::types::Type;
 use crate::value::{Constant, ConstantEntries};
 
 use super::{Attribute, EntryPlan, ListPlan, Local, Op, ProgramError, Root, Slot, Step};
@@ -54,7 +53,7 @@ impl<'p> Planner<'p> {
     pub(super) fn step(&mut self, id: ExprId) -> Result<Step, ProgramError> {
         let op = match self.expr(id)? {
             Expr::Literal(literal) => Op::Constant(constant(literal)),
-            Expr::Ident(name) => self.ident(id, name),
+            Expr::Ident(name) => self.ident(id, name)?,
             Expr::Select { operand, field, test_only } => {
                 return self.select(id, *operand, field, *test_only);
             }
@@ -73,18 +72,13 @@ impl<'p> Planner<'p> {
         ids.iter().map(|id| self.step(*id)).collect()
     }
 
-    fn ident(&mut self, id: ExprId, name: &str) -> Op {
+    fn ident(&self, id: ExprId, name: &str) -> Result<Op, ProgramError> {
         if let Some(Reference::Type(ty)) = self.checked.reference(id) {
-            return Op::Constant(Constant::Type(ty.clone()));
+            return Ok(Op::Constant(Constant::Type(ty.clone())));
         }
         let name = name.strip_prefix('.').unwrap_or(name);
-        match self.root(name) {
-            Some(root) => attribute(root),
-            None => match type_named(name) {
-                Some(ty) => Op::Constant(Constant::Type(ty)),
-                None => attribute(Root::Variable(self.undeclared(name))),
-            },
-        }
+        let undeclared = || ProgramError::Invalid(format!("undeclared reference to '{name}'").into());
+        self.root(name).map(attribute).ok_or_else(undeclared)
     }
 
     /// The variable of a name: of a comprehension before one of the environment.
@@ -94,13 +88,6 @@ impl<'p> Planner<'p> {
         }
         let at = self.variables.iter().position(|known| **known == *name)?;
         u16::try_from(at).ok().map(|slot| Root::Variable(Slot(slot)))
-    }
-
-    /// A slot for a name that only an unchecked expression can hold; nothing will be bound to it.
-    fn undeclared(&mut self, name: &str) -> Slot {
-        let slot = Slot(u16::try_from(self.variables.len()).unwrap_or(u16::MAX));
-        self.variables.push(name.into());
-        slot
     }
 
     /// Declares a variable for the expressions that `inside` plans.
@@ -179,24 +166,4 @@ fn constant(literal: &Literal) -> Constant {
         Literal::String(s) => Constant::String(s.clone()),
         Literal::Bytes(b) => Constant::Bytes(b.clone()),
     }
-}
-
-/// The type a name stands for where no checker has said so.
-fn type_named(name: &str) -> Option<Type> {
-    let dynamic = || std::sync::Arc::new(Type::Dyn);
-    Some(match name {
-        "null_type" => Type::Null,
-        "bool" => Type::Bool,
-        "int" => Type::Int,
-        "uint" => Type::Uint,
-        "double" => Type::Double,
-        "string" => Type::String,
-        "bytes" => Type::Bytes,
-        "list" => Type::List(dynamic()),
-        "map" => Type::Map(dynamic(), dynamic()),
-        "type" => Type::Type(None),
-        "google.protobuf.Duration" => Type::Duration,
-        "google.protobuf.Timestamp" => Type::Timestamp,
-        _ => return None,
-    })
 }

@@ -74,3 +74,19 @@ fn constant_folding_changes_no_value() {
         }
     }
 }
+
+#[test]
+fn a_variable_is_used_unless_a_comprehension_hides_it() {
+    let env = Env::kubernetes(Version(1, 36), Mode::New)
+        .with_variable("x", crate::types::Type::List(crate::types::Type::Int.into()));
+    for (text, uses) in [
+        ("x.size() == 0", true),
+        ("[1].all(x, x == 1)", false),
+        ("[1].all(y, y in x)", true),
+        ("x.all(x, x == 1)", true),
+        ("[1].exists(y, [2].exists(x, x > y))", false),
+        ("{'x': 1}.x == 1", false),
+    ] {
+        assert_eq!(env.compile(text).unwrap().uses_variable("x"), uses, "{text}");
+    }
+}

@@ -2,9 +2,8 @@
 //! `date-time`, read as kube-openapi's `strfmt` reads them.
 
 use bumpalo::Bump;
-use bumpalo::collections::Vec as ArenaVec;
 
-use super::{Duration, EvalError, Timestamp};
+use super::{Duration, EvalError, Timestamp, room};
 
 /// Base64 with the URL alphabet and padding, as Go's `base64.URLEncoding`; line breaks are skipped.
 pub(super) fn bytes<'a>(arena: &'a Bump, text: &str) -> Result<&'a [u8], EvalError> {
@@ -12,7 +11,7 @@ pub(super) fn bytes<'a>(arena: &'a Bump, text: &str) -> Result<&'a [u8], EvalErr
         let message = format!("Invalid byte formatted string {text}: illegal base64 data at input byte {at}");
         EvalError::Other(message.into())
     };
-    let mut out = ArenaVec::with_capacity_in(text.len(), arena);
+    let mut out = room(arena, text.len())?;
     let (mut group, mut count, mut padding) = (0_u32, 0_u32, 0_u32);
     for (at, byte) in text.bytes().enumerate() {
         let digit = match byte {

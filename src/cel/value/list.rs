@@ -2,7 +2,7 @@
 
 use bumpalo::Bump;
 
-use super::{Constant, EvalError, Node, Value};
+use super::{Constant, EvalError, Node, Value, room};
 use crate::types::{DeclKind, DeclType, ListType, Type};
 
 /// A list: computed, a constant of the program, or a view of a document's array through its declared type.
@@ -100,9 +100,8 @@ impl<'a> List<'a> {
     pub fn to_slice(&self, arena: &'a Bump) -> Result<&'a [Value<'a>], EvalError> {
         match self {
             Self::Values(items) => Ok(items),
-            Self::Constant(items) => Ok(arena.alloc_slice_fill_iter(items.iter().map(Constant::value))),
-            Self::Document { .. } => {
-                let mut values = bumpalo::collections::Vec::with_capacity_in(self.len(), arena);
+            Self::Constant(_) | Self::Document { .. } => {
+                let mut values = room(arena, self.len())?;
                 for index in 0..self.len() {
                     values.extend(self.try_get(arena, index)?);
                 }

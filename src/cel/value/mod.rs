@@ -100,3 +100,17 @@ pub enum Opaque<'a> {
     Format(&'static crate::library::format::NamedFormat),
     Authorization(&'a crate::library::authorizer::Authorization<'a>),
 }
+
+/// Room for that many parts of a value; what goes beyond it may still fail to find room.
+///
+/// # Errors
+///
+/// When the arena's limit leaves none.
+pub(crate) fn room<T>(
+    arena: &bumpalo::Bump,
+    count: usize,
+) -> Result<bumpalo::collections::Vec<'_, T>, EvalError> {
+    let mut parts = bumpalo::collections::Vec::new_in(arena);
+    parts.try_reserve_exact(count).map_err(|_| EvalError::MemoryLimitExceeded)?;
+    Ok(parts)
+}
