@@ -12,7 +12,7 @@ use std::sync::Arc;
 use crate::check::{self, CheckedAst};
 use crate::cost::Bounds;
 use crate::diagnostic::CompileError;
-use crate::library::{Functions, Version};
+use crate::library::{Extra, Functions, Version};
 use crate::plan::{Options, Program, ProgramError};
 use crate::source::Source;
 use crate::syntax::{self, macros};
@@ -96,6 +96,13 @@ impl Env {
                 variables: Arc::new([]),
             }),
         }
+    }
+
+    /// The same with a library that the release's environments leave out.
+    #[must_use]
+    pub fn with_library(&self, library: Extra) -> Self {
+        let functions = Arc::new((*self.inner.functions).clone().with(library));
+        Self { inner: Arc::new(Inner { functions, ..(*self.inner).clone() }) }
     }
 
     /// The same with names looked up in a namespace first: `y` may then stand for `com.example.y`.

@@ -36,8 +36,8 @@ impl<'a> Machine<'a, '_> {
         }
         let (row, cost): (&Overload, _) = match &call.target {
             Target::Known(row) => (row, row.cost),
-            Target::Guarded(row, function) => match function.choose(args) {
-                Ok(_) => (row, row.cost),
+            Target::Guarded(row, function) => match function.admit(row, args) {
+                Ok(()) => (row, row.cost),
                 Err(error) => return self.refused(row.cost, args, error),
             },
             Target::Dynamic(function) => match function.choose(args) {

@@ -78,15 +78,49 @@ impl Functions {
 }
 
 impl Function {
-    /// The row that these arguments select.
+    /// The row that these arguments select. Of a function with one body for all overloads that is any row of as many
+    /// parameters, when none accepts the arguments: the body has words of its own for them.
     ///
     /// # Errors
     ///
     /// `no such overload`, worded as cel-go does for this function, when no overload accepts them.
     pub fn choose(&self, args: &[Value<'_>]) -> Result<&'static Overload, EvalError> {
-        let found = self.overloads.iter().find(|declared| declared.signature.accepts(args));
-        found.map(|declared| declared.row).ok_or_else(|| no_such_overload(self.name, args))
+        if let Some(found) = self.overloads.iter().find(|declared| declared.signature.accepts(args)) {
+            return Ok(found.row);
+        }
+        let of_arity = |declared: &&Declared| declared.signature.parameters.len() == args.len();
+        match self.overloads.iter().find(of_arity) {
+            Some(declared) if runs_body(self.name, args) => Ok(declared.row),
+            _ => Err(no_such_overload(self.name, args)),
+        }
     }
+
+    /// Whether a call whose overload the checker decided runs with these arguments, which only now show their types.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::choose`].
+    pub fn admit(&self, row: &Overload, args: &[Value<'_>]) -> Result<(), EvalError> {
+        let accepts = |declared: &Declared| declared.row.id == row.id && declared.signature.accepts(args);
+        if runs_body(self.name, args) || self.overloads.iter().any(accepts) {
+            return Ok(());
+        }
+        Err(no_such_overload(self.name, args))
+    }
+}
+
+/// Whether a function's body looks at its arguments itself: those with one body for all overloads if the first argument
+/// has the trait that it needs, and `flatten`, which takes lists that are flat already.
+fn runs_body(function: &str, args: &[Value<'_>]) -> bool {
+    match (function, args) {
+        ("flatten", _) => true,
+        (_, [first, ..]) => single_body(function).is_some_and(|types| has_trait(types, first)),
+        _ => false,
+    }
+}
+
+fn has_trait(types: &[&str], value: &Value<'_>) -> bool {
+    types.is_empty() || types.contains(&runtime_type::name_of(value))
 }
 
 /// The error of a call of `function` that no overload accepts.
@@ -97,8 +131,7 @@ pub fn no_such_overload(function: &str, args: &[Value<'_>]) -> EvalError {
         return EvalError::Other(format!("no such overload: {function}({})", names.join(", ")).into());
     };
     let first = args.first();
-    let has_trait = first
-        .is_some_and(|value| trait_types.is_empty() || trait_types.contains(&runtime_type::name_of(value)));
+    let has_trait = first.is_some_and(|value| has_trait(trait_types, value));
     // A string, duration or timestamp may have methods that cel-go looks up by name before it gives up.
     let has_methods = matches!(first, Some(Value::String(_) | Value::Duration(_) | Value::Timestamp(_)));
     if has_trait || has_methods {

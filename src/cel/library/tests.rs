@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::{Functions, Signature, Version, kubernetes, rows};
-use crate::value::Value;
+use super::{Context, Functions, Signature, Version, kubernetes, rows};
+use crate::value::{List, Value};
 
 #[test]
 fn ids_are_unique_signatures_parse_and_rows_are_documented() {
@@ -18,8 +18,11 @@ fn ids_are_unique_signatures_parse_and_rows_are_documented() {
 #[test]
 fn arguments_choose_the_overload_and_failures_are_worded_as_the_reference_words_them() {
     let functions = Functions::kubernetes(Version(1, 36));
-    let choose = |name, args: &[Value<'_>]| {
-        functions.get(name).unwrap().choose(args).map(|row| row.id).map_err(|error| error.to_string())
+    let arena = bumpalo::Bump::new();
+    let context = Context { arena: &arena };
+    let choose = |name, args: &[Value<'static>]| {
+        let row = functions.get(name).unwrap().choose(args).map_err(|error| error.to_string())?;
+        (row.implementation)(&context, args).map(|_| row.id).map_err(|error| error.to_string())
     };
     assert_eq!(choose("_+_", &[Value::Int(1), Value::Int(1)]), Ok("add_int64"));
     assert_eq!(choose("size", &[Value::String("a")]), Ok("size_string"));
@@ -30,6 +33,7 @@ fn arguments_choose_the_overload_and_failures_are_worded_as_the_reference_words_
         ("int", &[Value::Bytes(b"1")], "no such overload: int(bytes)"),
         ("size", &[Value::Int(1)], "no such overload: size"),
         ("contains", &[Value::Int(1), Value::String("")], "no such overload"),
+        ("sort", &[Value::List(List::Values(&[Value::Null]))], "list elements must be comparable"),
     ] {
         assert_eq!(choose(name, args), Err(text.to_owned()), "{name}");
     }

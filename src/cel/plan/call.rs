@@ -208,7 +208,11 @@ fn fold(target: &Target, argument: &Constant) -> Result<Option<Constant>, Progra
 fn call<'a>(target: &Target, context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let row: &Overload = match target {
         Target::Known(row) => row,
-        Target::Guarded(_, function) | Target::Dynamic(function) => function.choose(args)?,
+        Target::Guarded(row, function) => {
+            function.admit(row, args)?;
+            row
+        }
+        Target::Dynamic(function) => function.choose(args)?,
     };
     (row.implementation)(context, args)
 }

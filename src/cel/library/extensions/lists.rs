@@ -22,10 +22,7 @@ pub(super) const ROWS: &[Overload] = &[
     Overload::new(
         "list_flatten",
         "list(list(T)).flatten() -> list(T)",
-        |context, args| match args {
-            [Value::List(list)] => flatten(context, *list, 1),
-            _ => mismatch(),
-        },
+        flatten_call,
         "The items of the lists in a list.",
     )
     .costs(estimate_flatten, charge_flatten)
@@ -33,10 +30,7 @@ pub(super) const ROWS: &[Overload] = &[
     Overload::new(
         "list_flatten_int",
         "list(dyn).flatten(int) -> list(dyn)",
-        |context, args| match args {
-            [Value::List(list), Value::Int(depth)] => flatten(context, *list, *depth),
-            _ => mismatch(),
-        },
+        flatten_call,
         "The items of the lists in a list, and in those, so many levels deep.",
     )
     .costs(estimate_flatten, charge_flatten)
@@ -164,6 +158,19 @@ fn distinct<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, 
         }
     }
     list_of(context, unique.len(), unique.into_iter())
+}
+
+fn flatten_call<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+    match args {
+        [Value::List(list)] => flatten(context, *list, 1),
+        [Value::List(list), Value::Int(depth)] => flatten(context, *list, *depth),
+        [receiver, depth @ ..] => {
+            let depth: Vec<_> = depth.iter().map(runtime_type::name_of).collect();
+            let receiver = runtime_type::name_of(receiver);
+            Err(EvalError::other(format!("no such overload: {receiver}.flatten({})", depth.join(", "))))
+        }
+        [] => mismatch(),
+    }
 }
 
 fn flatten<'a>(context: &Context<'a>, list: List<'a>, depth: i64) -> Result<Value<'a>, EvalError> {

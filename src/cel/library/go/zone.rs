@@ -37,7 +37,9 @@ fn named(zone: &str, seconds: i64) -> Result<i64, String> {
         return Err("time: invalid location name".to_owned());
     }
     let found = find(zone).ok_or_else(|| format!("unknown time zone {zone}"))?;
-    let instant = jiff::Timestamp::from_second(seconds).map_err(|_| format!("unknown time zone {zone}"))?;
+    // The last two days of the year 9999 are past the database's range, and under the same rules as the day before.
+    let seconds = seconds.clamp(jiff::Timestamp::MIN.as_second(), jiff::Timestamp::MAX.as_second());
+    let instant = jiff::Timestamp::from_second(seconds).unwrap_or(jiff::Timestamp::MAX);
     Ok(i64::from(found.to_offset(instant).seconds()))
 }
 

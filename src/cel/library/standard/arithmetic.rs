@@ -128,24 +128,8 @@ pub(super) const ROWS: &[Overload] = &[
         "Multiplies two unsigned integers.",
     ),
     // Negation.
-    Overload::new(
-        "negate_double",
-        "-_(double) -> double",
-        |_, args| match args {
-            [Double(x)] => Ok(Double(-x)),
-            _ => mismatch(),
-        },
-        "The negative of a double.",
-    ),
-    Overload::new(
-        "negate_int64",
-        "-_(int) -> int",
-        |_, args| match args {
-            [Int(x)] => x.checked_neg().map(Int).ok_or(EvalError::IntegerOverflow),
-            _ => mismatch(),
-        },
-        "The negative of an integer.",
-    ),
+    Overload::new("negate_double", "-_(double) -> double", negate, "The negative of a double."),
+    Overload::new("negate_int64", "-_(int) -> int", negate, "The negative of an integer."),
     // Subtraction.
     Overload::new(
         "subtract_double",
@@ -192,6 +176,18 @@ pub(super) const ROWS: &[Overload] = &[
         "Subtracts two unsigned integers; a negative result is an error.",
     ),
 ];
+
+/// A duration gets here past the checker, as `dyn`.
+fn negate<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+    match args {
+        [Double(x)] => Ok(Double(-x)),
+        [Int(x)] => x.checked_neg().map(Int).ok_or(EvalError::IntegerOverflow),
+        [Duration(x)] => {
+            x.0.checked_neg().map(|nanos| Duration(Span(nanos))).ok_or(EvalError::IntegerOverflow)
+        }
+        _ => mismatch(),
+    }
+}
 
 fn int<'a>(args: &[Value<'a>], operation: fn(i64, i64) -> Option<i64>) -> Result<Value<'a>, EvalError> {
     let [Int(x), Int(y)] = args else { return mismatch() };

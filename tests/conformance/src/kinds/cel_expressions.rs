@@ -1,7 +1,7 @@
 //! Rows of expressions with the values of their variables: the type, the value or the error with its stage, the cost
 //! and the static estimate.
 
-use admit_cel::{Bindings, Env, Evaluation, Mode, SizeHints, Type, Version};
+use admit_cel::{Bindings, Env, Evaluation, Extra, Mode, SizeHints, Type, Version};
 use bumpalo::Bump;
 use serde_json::{Value as Json, json};
 
@@ -135,7 +135,14 @@ impl Case for Expression {
                 Some((name.as_str(), ty, variable.get("value")))
             })
             .collect();
-        let answer = answer(&Env::kubernetes(RECORDED, Mode::New), text, &variables);
+        let env = Env::kubernetes(RECORDED, Mode::New);
+        let libraries = self.row.get("extraLibraries").and_then(Json::as_array);
+        let env = if libraries.is_some_and(|names| names.contains(&json!("jsonpatch"))) {
+            env.with_library(Extra::JsonPatch)
+        } else {
+            env
+        };
+        let answer = answer(&env, text, &variables);
         let mut checks = Vec::new();
         compare(&self.row, "result", &answer, &mut checks);
         if let Some(ty) = self.row.get("type") {

@@ -22,12 +22,24 @@ pub(super) fn fixed(value: f64, precision: Option<usize>) -> String {
         return name.to_owned();
     }
     let wanted = precision.unwrap_or(PRECISION);
-    let (prefix, digits) = if wanted > GREATEST_NUMBER { ("%!(BADPREC)", PRECISION) } else { ("", wanted) };
-    let text = float::fixed(value.abs(), digits.min(LAST_DIGIT));
+    let (prefix, wanted) = if wanted > GREATEST_NUMBER { ("%!(BADPREC)", PRECISION) } else { ("", wanted) };
+    let (least, most) = fraction_digits(wanted);
+    let text = float::fixed(value.abs(), most.min(LAST_DIGIT));
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let needed = fraction.trim_end_matches('0').len().max(least);
     let sign = if value < 0.0 { "-" } else { "" };
-    let point = if digits == 0 { "" } else { "." };
-    format!("{prefix}{sign}{}{point}{fraction:0<digits$.digits$}", grouped(whole))
+    let point = if needed == 0 { "" } else { "." };
+    let zeros = "0".repeat(needed.saturating_sub(fraction.len()));
+    let fraction = fraction.get(..needed).unwrap_or(fraction);
+    format!("{prefix}{sign}{}{point}{fraction}{zeros}", grouped(whole))
+}
+
+/// The least and the greatest number of digits after the point. The reference keeps them in 8 and in 16 bits, where a
+/// negative one sets no limit.
+fn fraction_digits(precision: usize) -> (usize, usize) {
+    let [least, high, ..] = precision.to_le_bytes();
+    let most = usize::try_from(i16::from_le_bytes([least, high])).unwrap_or(LAST_DIGIT);
+    (usize::from(least), most)
 }
 
 /// `1.234500×10⁰³`, with spaces in front up to the width.
@@ -135,7 +147,8 @@ mod tests {
         ] {
             assert_eq!(fixed(value, precision), text);
         }
-        assert_eq!(fixed(0.5, Some(2_000)).len(), 2_002);
+        assert_eq!(fixed(0.5, Some(1_000)).len(), 2 + 232);
+        assert_eq!(fixed(0.125, Some(1)), "0.1");
         assert_eq!(scientific(1_234.567_8, Some(10)), "1.234568×10⁰³");
         assert_eq!(scientific(1e-300, Some(20)), "     1.000000×10⁻³⁰⁰");
         assert_eq!(scientific(f64::NAN, None), "   NaN");
