@@ -10,6 +10,7 @@ use crate::source::{Position, Source, Span};
 pub struct Diagnostic {
     /// cel-go's words, without position: `undeclared reference to 'x' (in container '')`.
     pub message: String,
+    /// What it is about.
     pub span: Span,
     /// What cel-go names as the place; none for errors about the whole text (a limit).
     pub position: Option<Position>,
@@ -51,6 +52,7 @@ impl CompileError {
         Self { diagnostics, text }
     }
 
+    /// The findings, in the order of their places; at most a hundred.
     #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics

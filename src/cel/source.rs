@@ -3,14 +3,18 @@
 /// A half-open range of byte offsets into the source text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Span {
+    /// The first byte.
     pub start: u32,
+    /// One past the last byte.
     pub end: u32,
 }
 
 /// A position as error messages show it: both count from 1, columns in code points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
+    /// From 1.
     pub line: u32,
+    /// From 1; 0 in an empty text.
     pub column: u32,
 }
 
@@ -21,11 +25,13 @@ pub struct Source<'s> {
 }
 
 impl<'s> Source<'s> {
+    /// The text of an expression.
     #[must_use]
     pub const fn new(text: &'s str) -> Self {
         Self { text }
     }
 
+    /// The whole text.
     #[must_use]
     pub const fn text(&self) -> &'s str {
         self.text

@@ -43,6 +43,7 @@ pub struct CheckedAst {
 }
 
 impl CheckedAst {
+    /// The expression, with full names.
     #[must_use]
     pub const fn ast(&self) -> &Ast {
         &self.ast

@@ -11,7 +11,9 @@ use crate::types::Type;
 /// What an expression may name.
 #[derive(Clone, Copy, Debug)]
 pub struct Environment<'e> {
+    /// The functions, with their overloads.
     pub functions: &'e Functions,
+    /// The variables by their full names.
     pub variables: &'e [(Box<str>, Type)],
     /// Names are also looked up within this namespace and those around it; empty for none.
     pub container: &'e str,

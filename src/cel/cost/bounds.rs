@@ -4,32 +4,41 @@
 /// Bounds of a cost or a size; arithmetic on both ends saturates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
+    /// The least value.
     pub min: u64,
+    /// The greatest value.
     pub max: u64,
 }
 
 impl Bounds {
+    /// Nothing.
     pub const ZERO: Self = Self { min: 0, max: 0 };
+    /// One unit.
     pub const ONE: Self = Self { min: 1, max: 1 };
+    /// Nothing is known.
     pub const UNBOUNDED: Self = Self { min: 0, max: u64::MAX };
     /// The neutral element of [`Self::union`].
     pub const NONE: Self = Self { min: u64::MAX, max: 0 };
 
+    /// From a least to a greatest value.
     #[must_use]
     pub const fn new(min: u64, max: u64) -> Self {
         Self { min, max }
     }
 
+    /// One value.
     #[must_use]
     pub const fn exactly(n: u64) -> Self {
         Self { min: n, max: n }
     }
 
+    /// The sum.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self { min: self.min.saturating_add(other.min), max: self.max.saturating_add(other.max) }
     }
 
+    /// The product.
     #[must_use]
     pub const fn times(self, other: Self) -> Self {
         Self { min: self.min.saturating_mul(other.min), max: self.max.saturating_mul(other.max) }

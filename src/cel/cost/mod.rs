@@ -17,6 +17,7 @@ pub struct Operand<'t> {
     /// Items, entries, code points or bytes; a scalar without extent has [`Bounds::ONE`]; none where neither the
     /// expression nor a schema says anything.
     pub size: Option<Bounds>,
+    /// The type of the argument.
     pub ty: &'t Type,
     /// What the schema says of the size of a list's items; none for anything else.
     pub items: Option<Bounds>,
@@ -35,7 +36,9 @@ impl Operand<'_> {
 /// What a row of the library says of a call: what it costs beyond its arguments, and how large its result is.
 #[derive(Clone, Copy, Debug)]
 pub struct CallEstimate {
+    /// What the call costs beyond its arguments.
     pub cost: Bounds,
+    /// The size of the result; none where its type tells.
     pub result_size: Option<Bounds>,
 }
 
@@ -43,11 +46,13 @@ impl CallEstimate {
     /// One unit, and a result whose size is told by its type.
     pub const ONE: Self = Self { cost: Bounds::ONE, result_size: None };
 
+    /// A cost, and a result whose size is told by its type.
     #[must_use]
     pub const fn of_cost(cost: Bounds) -> Self {
         Self { cost, result_size: None }
     }
 
+    /// A cost and the size of the result.
     #[must_use]
     pub const fn with_result(cost: Bounds, result_size: Bounds) -> Self {
         Self { cost, result_size: Some(result_size) }

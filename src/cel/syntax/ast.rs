@@ -11,50 +11,73 @@ pub struct ExprId(pub(crate) u32);
 /// A constant as written.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Literal {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// `1`, `0x1`, `-1`.
     Int(i64),
+    /// `1u`.
     Uint(u64),
+    /// `1.0`, `1e3`.
     Double(f64),
+    /// The text, its escapes resolved.
     String(Box<str>),
+    /// The bytes, their escapes resolved.
     Bytes(Box<[u8]>),
 }
 
 /// One expression. Operators are calls of the functions cel-go names (`_+_`, `_&&_`, `_?_:_`, `_[_]`, `_?._`, …).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
+    /// A constant.
     Literal(Literal),
     /// A possibly absolute name: `a` or `.a`.
     Ident(Box<str>),
+    /// `operand.field`.
     Select {
+        /// What the field is of.
         operand: ExprId,
+        /// The name of the field.
         field: Box<str>,
         /// True for the expansion of `has(operand.field)`.
         test_only: bool,
     },
+    /// A call of a function or an operator.
     Call {
+        /// The name, with its namespace once that is known.
         function: Box<str>,
+        /// What stands before the dot of a member call.
         target: Option<ExprId>,
+        /// What stands in the parentheses.
         args: Box<[ExprId]>,
     },
+    /// `[a, b]`.
     List {
+        /// In order.
         elements: Box<[ExprId]>,
         /// Indices of elements written `[?e]`, ascending.
         optional: Box<[u32]>,
     },
+    /// `{key: value}`.
     Map(Box<[Entry]>),
     /// `Name{field: value}`; the key of an entry is a string literal.
     Struct {
+        /// The type's name.
         name: Box<str>,
+        /// The fields that are set.
         entries: Box<[Entry]>,
     },
+    /// A fold over a list or map.
     Comprehension(Box<Comprehension>),
 }
 
 /// One `key: value` of a map or message literal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
+    /// The key.
     pub key: ExprId,
+    /// The value.
     pub value: ExprId,
     /// Written `?key: value`.
     pub optional: bool,
@@ -63,14 +86,21 @@ pub struct Entry {
 /// The fold that every macro over a range expands to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comprehension {
+    /// What is folded over.
     pub range: ExprId,
+    /// The variable of each round: the element or the key.
     pub iter_var: Box<str>,
     /// Set by the two-variable macros: index or key first, value second.
     pub iter_var2: Option<Box<str>>,
+    /// The variable that holds what the rounds came to.
     pub accu_var: Box<str>,
+    /// The accumulator before the first round.
     pub accu_init: ExprId,
+    /// Whether another round is made.
     pub condition: ExprId,
+    /// The accumulator after a round.
     pub step: ExprId,
+    /// What the fold comes to.
     pub result: ExprId,
 }
 
@@ -127,6 +157,7 @@ impl Ast {
         self.exprs.get(id.0 as usize).unwrap_or(&ABSENT)
     }
 
+    /// From the first to one past the last byte of an expression.
     #[must_use]
     pub fn span(&self, id: ExprId) -> Span {
         self.spans.get(id.0 as usize).copied().unwrap_or_default()

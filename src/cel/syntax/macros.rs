@@ -20,6 +20,7 @@ const UNUSED: &str = "#unused";
 /// A macro: what call it replaces, and by what.
 #[derive(Debug)]
 pub struct Macro {
+    /// The function's name in the call.
     pub name: &'static str,
     /// Called on a target: `list.all(x, p)`, as opposed to `has(a.b)`.
     pub receiver: bool,

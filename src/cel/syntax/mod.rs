@@ -31,6 +31,7 @@ pub struct Options {
     pub optional_syntax: bool,
     /// Field names in backticks.
     pub escaped_identifiers: bool,
+    /// The calls that are replaced.
     pub macros: Vec<&'static Macro>,
 }
 

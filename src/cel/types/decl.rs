@@ -8,8 +8,10 @@ use super::Type;
 /// How two lists compare and how old items find new ones (`x-kubernetes-list-type`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ListType {
+    /// A list is one value: equal if its items are, in their order.
     #[default]
     Atomic,
+    /// Items are unique, and their order says nothing.
     Set,
     /// Items are told apart by these properties.
     Map(Box<[Box<str>]>),
@@ -22,22 +24,32 @@ pub struct DeclField {
     pub name: Box<str>,
     /// The name in expressions, escaped as Kubernetes does: `my__dash__field`.
     pub cel_name: Box<str>,
+    /// The type of the property.
     pub decl: Arc<DeclType>,
+    /// Whether the schema demands the property.
     pub required: bool,
 }
 
+/// What kind of value a type describes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DeclKind {
     /// A scalar, `dyn` (an unknown or int-or-string value), or a string that CEL sees as a timestamp, duration or bytes.
     Scalar(Type),
+    /// An array.
     List {
+        /// The type of every item.
         items: Arc<DeclType>,
+        /// How the list compares.
         list_type: ListType,
     },
+    /// An object whose properties are all of one type.
     Map {
+        /// The type of the names.
         key: Arc<DeclType>,
+        /// The type of the values.
         value: Arc<DeclType>,
     },
+    /// An object with declared properties.
     Object {
         /// The name messages show; `selfType0.spec` style names are the caller's choice.
         name: Box<str>,
@@ -49,6 +61,7 @@ pub enum DeclKind {
 /// A type with what Kubernetes knows about its size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclType {
+    /// What kind of value it is.
     pub kind: DeclKind,
     /// A null in the document stands for an absent value.
     pub nullable: bool,

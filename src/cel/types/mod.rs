@@ -14,22 +14,35 @@ pub(crate) use parse::split_arguments;
 /// A CEL type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Type {
+    /// `null_type`, whose only value is null.
     Null,
+    /// `bool`.
     Bool,
+    /// `int`: 64 bits, signed.
     Int,
+    /// `uint`: 64 bits, unsigned.
     Uint,
+    /// `double`.
     Double,
+    /// `string`.
     String,
+    /// `bytes`.
     Bytes,
+    /// `google.protobuf.Duration`.
     Duration,
+    /// `google.protobuf.Timestamp`.
     Timestamp,
+    /// A value whose type only its evaluation shows.
     Dyn,
     /// The type of an expression that did not check; compatible with everything, so that one mistake is told once.
     Error,
+    /// `list(item)`.
     List(Arc<Self>),
+    /// `map(key, value)`.
     Map(Arc<Self>, Arc<Self>),
     /// A type value, with the type it names where that is known.
     Type(Option<Arc<Self>>),
+    /// `optional_type(value)`.
     Optional(Arc<Self>),
     /// `wrapper(int)` and its like: the primitive or null.
     Wrapper(Arc<Self>),
