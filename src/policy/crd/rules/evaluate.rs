@@ -195,6 +195,7 @@ impl<'a> Walk<'a> {
     fn entry(&mut self, place: &Place<'a>, key: &'a str, path: &Path<'_>) -> Result<(), Stopped> {
         let Some(new) = place.new.key(key) else { return Ok(()) };
         let old = place.old.filter(|_| place.schema.map_is_correlatable()).and_then(|old| old.key(key));
+        let old = old.filter(|old| !old.json.is_null());
         let ratchet = place.ratchet.key(key);
         if let (Some(rules), Some(schema)) =
             (place.rules.additional.as_deref(), place.schema.additional_schema())

@@ -32,7 +32,9 @@ impl RuleTree {
     /// Compiles all rules of a stored schema.
     #[must_use]
     pub fn compile(schema: &Schema, resource_root: bool) -> Self {
-        let root = compile(schema, schema, resource_root, decl::is_exposed(schema));
+        // The API server looks for rules on the spine alone: where all stand under `allOf`, none is run.
+        let exposed = decl::is_exposed(schema);
+        let root = if schema.has_rules() { compile(schema, schema, resource_root, exposed) } else { None };
         Self { root }
     }
 
