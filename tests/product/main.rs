@@ -4,6 +4,7 @@
 mod architecture;
 mod datagather;
 mod deploy;
+mod kill;
 mod kit;
 mod licences;
 mod repository;
