@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::crd::{self, CompiledCrd};
 use crate::host::{Access, AccessAttributes, Host, HostError, Scope};
+use crate::matching::builtin;
 use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 
 /// A store of objects. Cloning shares the objects.
@@ -101,7 +102,9 @@ impl Host for Documents {
         resource: &GroupVersionResource,
         subresource: &str,
     ) -> Vec<(GroupVersionResource, GroupVersionKind)> {
-        let Some(crd) = self.crd_of_resource(resource) else { return Vec::new() };
+        let Some(crd) = self.crd_of_resource(resource) else {
+            return builtin::equivalents(resource, subresource);
+        };
         let definition = crd.definition();
         let served = definition.versions.iter().filter(|version| version.served);
         let equivalent = |version: &crd::Version| {
@@ -118,8 +121,7 @@ impl Host for Documents {
     /// Custom resources differ between versions in their apiVersion only, as with conversion strategy `None`.
     fn convert(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
         if self.crd_of(kind).is_none() {
-            let target = format!("{}, Kind={}", kind.api_version(), kind.kind);
-            return Err(HostError(format!("conversion to {target} is not supported")));
+            return builtin::convert(object, kind);
         }
         let mut converted = object.clone();
         if let Value::Object(fields) = &mut converted {

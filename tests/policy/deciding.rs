@@ -1,0 +1,185 @@
+//! What comes of a policy that matches: actions, failure policy, params, budgets.
+
+use admit_policy::decision::Decision;
+use admit_policy::documents::Documents;
+use serde_json::json;
+
+use crate::support::{request, set};
+
+fn policy(spec: &str, binding: &str, beside: &str) -> String {
+    format!(
+        "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: p}}
+spec:
+  matchConstraints:
+    resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: ['*'], resources: [configmaps]}}]
+  {spec}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {{name: b}}
+spec: {{policyName: p, {binding}}}
+{beside}"
+    )
+}
+
+fn decide(text: &str, name: &str) -> Decision {
+    let set = set(text);
+    let mut host: Documents = set.documents().clone();
+    host.ensure_namespace("team");
+    set.decide(&request(name, &json!({})), &host).expect("the host answers")
+}
+
+fn message(decision: &Decision) -> Option<&str> {
+    decision.denial.as_ref().map(|denial| denial.message.as_str())
+}
+
+#[test]
+fn a_denial_is_worded_as_kube_apiserver_words_it() {
+    let text = policy(
+        "validations: [{expression: object.metadata.name != 'bad', reason: Forbidden, message: refused}]",
+        "validationActions: [Deny]",
+        "",
+    );
+    let decision = decide(&text, "bad");
+    let denial = decision.denial.expect("the name is bad");
+    assert_eq!(denial.message, "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: refused");
+    assert_eq!(denial.status.message, format!("configmaps \"bad\" is forbidden: {}", denial.message));
+    assert_eq!((denial.status.code, denial.status.reason.as_str()), (403, "Forbidden"));
+    assert!(decide(&text, "good").allowed());
+}
+
+#[test]
+fn a_binding_may_warn_and_audit_instead() {
+    let text = policy(
+        "validations: [{expression: 'false', message: refused}]",
+        "validationActions: [Warn, Audit]",
+        "",
+    );
+    let decision = decide(&text, "x");
+    assert!(decision.allowed());
+    assert_eq!(
+        decision.warnings,
+        ["Validation failed for ValidatingAdmissionPolicy 'p' with binding 'b': refused"]
+    );
+    assert_eq!(
+        decision
+            .audit_annotations
+            .get("validation.policy.admission.k8s.io/validation_failure")
+            .map(String::as_str),
+        Some(
+            r#"[{"message":"refused","policy":"p","binding":"b","expressionIndex":0,"validationActions":["Warn","Audit"]}]"#
+        )
+    );
+}
+
+#[test]
+fn failure_policy_decides_about_errors_only() {
+    for (failure_policy, allowed) in [("Fail", false), ("Ignore", true)] {
+        let spec = format!(
+            "failurePolicy: {failure_policy}\n  validations: [{{expression: object.data.missing == 'x', message: refused}}]"
+        );
+        let text = policy(&spec, "validationActions: [Deny]", "");
+        assert_eq!(decide(&text, "x").allowed(), allowed, "{failure_policy}");
+    }
+}
+
+#[test]
+fn conditions_come_first_and_do_not_see_variables() {
+    let conditional = |condition: &str| {
+        policy(
+            &format!(
+                "matchConditions: [{{name: c, expression: {condition}}}]\n  validations: [{{expression: 'false'}}]"
+            ),
+            "validationActions: [Deny]",
+            "",
+        )
+    };
+    assert!(decide(&conditional("request.userInfo.username != 'alice'"), "x").allowed());
+    assert!(!decide(&conditional("request.userInfo.username == 'alice'"), "x").allowed());
+}
+
+#[test]
+fn variables_are_evaluated_when_used() {
+    let text = policy(
+        "variables:
+  - {name: broken, expression: object.data.missing}
+  - {name: upper, expression: object.metadata.name.upperAscii()}
+  validations:
+  - {expression: variables.upper != 'BAD' || variables.broken == 'x', message: refused}",
+        "validationActions: [Deny]",
+        "",
+    );
+    assert!(decide(&text, "good").allowed());
+    assert_eq!(
+        message(&decide(&text, "bad")),
+        Some(
+            "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: expression 'variables.upper != 'BAD' || \
+             variables.broken == 'x'' resulted in error: composited variable \"broken\" fails to evaluate: no such \
+             key: data"
+        )
+    );
+}
+
+#[test]
+fn params_are_looked_up_where_the_binding_says() {
+    let spec = "paramKind: {apiVersion: v1, kind: ConfigMap}
+  validations: [{expression: object.metadata.name != params.data.reserved, message: reserved}]";
+    let param = "---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: system}
+data: {reserved: bad}";
+    let named = |name: &str, action: &str| {
+        let reference =
+            format!("paramRef: {{name: {name}, namespace: system, parameterNotFoundAction: {action}}}");
+        policy(spec, &format!("validationActions: [Deny], {reference}"), param)
+    };
+    assert!(!decide(&named("settings", "Deny"), "bad").allowed());
+    assert!(decide(&named("settings", "Deny"), "good").allowed());
+    assert!(decide(&named("absent", "Allow"), "bad").allowed());
+    assert_eq!(
+        message(&decide(&named("absent", "Deny"), "good")),
+        Some(
+            "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: failed to configure binding: no params \
+             found for policy binding with `Deny` parameterNotFoundAction"
+        )
+    );
+}
+
+#[test]
+fn a_message_that_cannot_be_used_gives_way() {
+    for (expression, expected) in [
+        ("\"'computed'\"", "computed"),
+        ("\"'two\\\\nlines'\"", "plain"),
+        ("\"'  '\"", "plain"),
+        ("\"string(object.data.missing)\"", "plain"),
+    ] {
+        let spec = format!(
+            "validations: [{{expression: 'false', message: plain, messageExpression: {expression}}}]"
+        );
+        let decision = decide(&policy(&spec, "validationActions: [Deny]", ""), "x");
+        let message = message(&decision).expect("it is denied");
+        assert!(message.ends_with(&format!("denied request: {expected}")), "{expression}: {message}");
+    }
+}
+
+#[test]
+fn configuration_of_admission_is_exempt() {
+    let text = policy("validations: [{expression: 'false'}]", "validationActions: [Deny]", "")
+        .replace("apiGroups: ['']", "apiGroups: ['*']")
+        .replace("resources: [configmaps]", "resources: ['*']");
+    let set = set(&text);
+    let kind = "ValidatingAdmissionPolicy";
+    let exempt = json!({
+        "kind": {"group": "admissionregistration.k8s.io", "version": "v1", "kind": kind},
+        "resource": {
+            "group": "admissionregistration.k8s.io", "version": "v1", "resource": "validatingadmissionpolicies"
+        },
+        "namespace": "",
+    });
+    let decision = set.decide(&request("p", &exempt), set.documents()).expect("nothing is asked");
+    assert!(decision.allowed());
+}

@@ -1,0 +1,119 @@
+//! Which requests a policy speaks about.
+
+use admit_policy::documents::Documents;
+use serde_json::{Value, json};
+
+use crate::support::{request, set};
+
+/// Whether a policy with these constraints, in YAML's flow style, matches a request changed so.
+fn matches(constraints: &str, changes: &Value) -> bool {
+    let set = set(&format!(
+        "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: p}}
+spec:
+  matchConstraints: {constraints}
+  validations: [{{expression: 'false'}}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {{name: b}}
+spec: {{policyName: p, validationActions: [Deny]}}
+"
+    ));
+    let mut host = Documents::default();
+    host.ensure_namespace("team");
+    let decision = set.decide(&request("x", changes), &host).expect("the namespace is there");
+    !decision.allowed()
+}
+
+fn rule(operations: &str, resources: &str, more: &str) -> String {
+    format!(
+        "{{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: {operations}, resources: {resources} \
+         {more}}}]}}"
+    )
+}
+
+#[test]
+fn rules() {
+    let pods = |subresource: &str| {
+        json!({
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "subResource": subresource,
+        })
+    };
+    let plain = json!({});
+    let cluster = json!({"namespace": ""});
+    let cases = [
+        ("[CREATE]", "[configmaps]", "", &plain, true),
+        ("[UPDATE]", "[configmaps]", "", &plain, false),
+        ("['*']", "[configmaps]", "", &plain, true),
+        ("[CREATE]", "[secrets]", "", &plain, false),
+        ("[CREATE]", "['*']", "", &plain, true),
+        ("[CREATE]", "['*']", "", &pods("status"), false),
+        ("[CREATE]", "['*/*']", "", &pods("status"), true),
+        ("[CREATE]", "['*/status']", "", &pods("status"), true),
+        ("[CREATE]", "['pods/*']", "", &pods("exec"), true),
+        ("[CREATE]", "['pods/*']", "", &pods(""), true),
+        ("[CREATE]", "[pods]", "", &pods("exec"), false),
+        ("[CREATE]", "[configmaps]", ", resourceNames: [x]", &plain, true),
+        ("[CREATE]", "[configmaps]", ", resourceNames: [other]", &plain, false),
+        ("[CREATE]", "[configmaps]", ", scope: Namespaced", &plain, true),
+        ("[CREATE]", "[configmaps]", ", scope: Cluster", &plain, false),
+        ("[CREATE]", "[configmaps]", ", scope: Cluster", &cluster, true),
+    ];
+    for (operations, resources, more, changes, expected) in cases {
+        let constraints = rule(operations, resources, more);
+        assert_eq!(matches(&constraints, changes), expected, "{constraints} on {changes}");
+    }
+}
+
+#[test]
+fn a_namespace_is_cluster_scoped_though_it_names_itself() {
+    let namespace = json!({
+        "kind": {"group": "", "version": "v1", "kind": "Namespace"},
+        "resource": {"group": "", "version": "v1", "resource": "namespaces"},
+    });
+    assert!(matches(&rule("[CREATE]", "[namespaces]", ", scope: Cluster"), &namespace));
+    assert!(!matches(&rule("[CREATE]", "[namespaces]", ", scope: Namespaced"), &namespace));
+}
+
+#[test]
+fn selectors() {
+    let all = "resourceRules: [{apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*']}]";
+    let labelled = |labels: Value| json!({"object": {"metadata": {"labels": labels}}});
+    let moved = json!({
+        "operation": "UPDATE",
+        "object": {"metadata": {}},
+        "oldObject": {"metadata": {"labels": {"app": "a"}}},
+    });
+    let in_a = "objectSelector: {matchLabels: {app: a}}";
+    let not_in_a = "objectSelector: {matchExpressions: [{key: app, operator: NotIn, values: [a]}]}";
+    let cases = [
+        (in_a, labelled(json!({"app": "a"})), true),
+        (in_a, labelled(json!({"app": "b"})), false),
+        (in_a, moved, true),
+        (not_in_a, labelled(json!({})), true),
+        (not_in_a, labelled(json!({"app": "a"})), false),
+        ("objectSelector: {matchExpressions: [{key: app, operator: Exists}]}", labelled(json!({})), false),
+        ("namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: team}}", json!({}), true),
+        ("namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: other}}", json!({}), false),
+    ];
+    for (selector, changes, expected) in cases {
+        assert_eq!(matches(&format!("{{{all}, {selector}}}"), &changes), expected, "{selector} on {changes}");
+    }
+}
+
+#[test]
+fn a_selector_that_cannot_be_asked_is_a_failure_of_the_policy() {
+    let all =
+        "resourceRules: [{apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: [configmaps]}]";
+    let constraints = format!("{{{all}, namespaceSelector: {{matchLabels: {{team: a}}}}}}");
+    // The namespace is unknown: failurePolicy Fail denies, and a request the rules exclude is still let pass.
+    assert!(matches(&constraints, &json!({"namespace": "gone"})));
+    let secrets =
+        json!({"namespace": "gone", "resource": {"group": "", "version": "v1", "resource": "secrets"}});
+    assert!(!matches(&constraints, &secrets));
+}

@@ -1,0 +1,64 @@
+//! The shipped policies hold what their suites say, and every policy has one.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use admit_policy::PolicySet;
+use admit_policy::manifest::{self, Document};
+use admit_policy::suite::{self, Outcome, Suite};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../policies")
+}
+
+fn files() -> Vec<PathBuf> {
+    let folders = fs::read_dir(root()).expect("policies are shipped").flatten().map(|entry| entry.path());
+    let folders = folders.filter(|path| path.is_dir());
+    let files = folders.flat_map(|folder| fs::read_dir(folder).expect("a folder").flatten());
+    let mut files: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
+    files.sort();
+    files
+}
+
+fn read(path: &Path) -> Vec<Document> {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    manifest::read(&path.display().to_string(), &text).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+#[test]
+fn all_policies_load_together() {
+    let documents: Vec<Document> = files().iter().flat_map(|file| read(file)).collect();
+    // The kind that one policy compares its objects with is defined beside the deployment.
+    let set = PolicySet::load(&documents).unwrap_or_else(|errors| panic!("{errors:#?}"));
+    assert_eq!(set.policies().count(), 49);
+    for (policy, bindings) in set.policies() {
+        assert_eq!(bindings.len(), 1, "{} needs its binding", policy.name);
+    }
+}
+
+#[test]
+fn every_policy_is_tested_both_ways() {
+    let mut tested: HashSet<String> = HashSet::new();
+    for file in files().iter().filter(|file| file.to_string_lossy().ends_with(".suite.yaml")) {
+        for document in read(file) {
+            let suite =
+                Suite::decode(&document.value).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            let folder = file.parent().expect("a folder");
+            let documents: Vec<Document> =
+                suite.documents.iter().flat_map(|name| read(&folder.join(name))).collect();
+            let set = PolicySet::load(&documents).unwrap_or_else(|errors| panic!("{errors:#?}"));
+            let mut outcomes = HashSet::new();
+            for case in &suite.cases {
+                let result = suite::run(case, &set);
+                assert!(result.passed(), "{}: {}: {:#?}", file.display(), case.name, result.mismatches);
+                outcomes.insert(result.outcome);
+            }
+            assert!(outcomes.contains(&Outcome::Allow), "{} accepts nothing", file.display());
+            let rejects = outcomes.iter().any(|outcome| matches!(outcome, Outcome::Deny | Outcome::Warn));
+            assert!(rejects, "{} rejects nothing", file.display());
+            tested.extend(set.policies().map(|(policy, _)| policy.name.clone()));
+        }
+    }
+    assert_eq!(tested.len(), 49);
+}

@@ -1,0 +1,37 @@
+//! Documents from YAML text, and the set they make.
+
+use admit_policy::PolicySet;
+use admit_policy::manifest;
+use admit_policy::request::Request;
+use serde_json::{Value, json};
+
+/// The documents of a text that is right.
+pub(crate) fn yaml(text: &str) -> Vec<Value> {
+    let documents = manifest::read("test.yaml", text).expect("the text is YAML");
+    documents.into_iter().map(|document| document.value).collect()
+}
+
+/// The set of the documents of a text that is right.
+pub(crate) fn set(text: &str) -> PolicySet {
+    let documents = manifest::read("test.yaml", text).expect("the text is YAML");
+    PolicySet::load(&documents).expect("the documents compile")
+}
+
+/// A request to create the ConfigMap `name` in the namespace `team`, by `alice`, with `changes` merged over it.
+pub(crate) fn request(name: &str, changes: &Value) -> Request {
+    let mut request = json!({
+        "uid": "u-1",
+        "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
+        "resource": {"group": "", "version": "v1", "resource": "configmaps"},
+        "name": name,
+        "namespace": "team",
+        "operation": "CREATE",
+        "userInfo": {"username": "alice", "groups": ["staff"]},
+        "object": {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "team"}},
+    });
+    let (Value::Object(fields), Value::Object(changes)) = (&mut request, changes) else {
+        panic!("changes are a map");
+    };
+    fields.extend(changes.clone());
+    Request::from_value(&request).expect("the request is right")
+}
