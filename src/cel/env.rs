@@ -7,7 +7,7 @@
 //! assert_eq!(env.variables().collect::<Vec<_>>(), ["self"]);
 //! ```
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::check::{self, CheckedAst};
 use crate::cost::Bounds;
@@ -75,6 +75,23 @@ fn syntax_options(version: Version) -> syntax::Options {
     }
 }
 
+/// The functions of a release. Reading every signature takes longer than compiling most expressions, so that the sets
+/// of a few releases are kept.
+fn functions_of(version: Version) -> Arc<Functions> {
+    static KEPT: Mutex<Vec<(Version, Arc<Functions>)>> = Mutex::new(Vec::new());
+    const MOST: usize = 16;
+    // A set is complete before it is kept, so that a panic elsewhere leaves nothing half-made.
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, functions)) = kept.iter().find(|(known, _)| *known == version) {
+        return Arc::clone(functions);
+    }
+    let functions = Arc::new(Functions::kubernetes(version));
+    if kept.len() < MOST {
+        kept.push((version, Arc::clone(&functions)));
+    }
+    functions
+}
+
 impl Env {
     /// The environment of a Kubernetes release, without variables.
     #[must_use]
@@ -83,7 +100,7 @@ impl Env {
             Mode::New => version,
             Mode::Stored => version.max(NEWEST),
         };
-        let functions = Arc::new(Functions::kubernetes(offered));
+        let functions = functions_of(offered);
         let syntax = Arc::new(syntax_options(offered));
         Self {
             inner: Arc::new(Inner {

@@ -151,3 +151,94 @@ fn hostile_texts_are_answered() {
         parse(&text).unwrap();
     }
 }
+
+/// Fragments that meet in odd places.
+const FRAGMENTS: [&str; 56] = [
+    "a",
+    "b.c",
+    "1",
+    "2u",
+    "-3",
+    ".5",
+    "1e3",
+    "'s'",
+    "b'b'",
+    "r\"r\"",
+    "\"\"\"t\"\"\"",
+    "true",
+    "null",
+    "in",
+    "for",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ":",
+    "?",
+    ".",
+    "..",
+    ".?",
+    "[?",
+    "{?",
+    "!",
+    "-",
+    "--",
+    "+",
+    "*",
+    "/",
+    "%",
+    "<",
+    "<=",
+    "==",
+    "!=",
+    "&&",
+    "||",
+    "&",
+    "=",
+    "\"",
+    "'",
+    "`",
+    "`f`",
+    "//",
+    "\n",
+    " ",
+    "#",
+    "é",
+    "l.all(x, ",
+    "has(a.b)",
+    "o.optMap(v, ",
+];
+
+/// Numbers that look random and are the same each time.
+fn sequence(mut state: u64) -> impl FnMut(usize) -> usize {
+    move |below| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % u64::try_from(below).unwrap()).unwrap()
+    }
+}
+
+#[test]
+fn any_text_is_read_or_refused() {
+    let mut next = sequence(0x9e37_79b9_7f4a_7c15);
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..20_000 {
+        let length = 1 + next(24);
+        let text: String = (0..length).map(|_| FRAGMENTS[next(FRAGMENTS.len())]).collect();
+        match parse(&text) {
+            Ok(_) => {
+                assert_printed_parses_alike(&text);
+                read += 1;
+            }
+            Err(error) => {
+                assert!(error.starts_with("ERROR: <input>:"), "{text}: {error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(read > 200 && refused > 10_000, "{read} read, {refused} refused");
+}
