@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use admit_policy::PolicySet;
 use admit_policy::manifest::{self, Document, LoadError};
 
+use serde_json::Value;
+
 use super::Exit;
 use super::process::Fault;
 
@@ -38,6 +40,28 @@ pub(super) fn documents(paths: &[impl AsRef<Path>]) -> Result<Vec<Document>, Fau
         }
     }
     if errors.is_empty() { Ok(documents) } else { Err(not_compiled(&errors)) }
+}
+
+/// The CustomResourceDefinitions at `path`, and nothing else.
+///
+/// # Errors
+/// As [`policies`].
+pub(super) fn definitions(path: &Path) -> Result<Vec<Value>, Fault> {
+    let documents = documents(&[path])?;
+    let is_definition = |document: &Document| {
+        document.value.get("kind").and_then(Value::as_str) == Some("CustomResourceDefinition")
+    };
+    let strangers: Vec<LoadError> = documents
+        .iter()
+        .filter(|document| !is_definition(document))
+        .map(|document| {
+            document.mistake("kind: only CustomResourceDefinitions belong here; policies go to --policies")
+        })
+        .collect();
+    if !strangers.is_empty() {
+        return Err(not_compiled(&strangers));
+    }
+    Ok(documents.into_iter().map(|document| document.value).collect())
 }
 
 /// One line an error, or as many as its message has.
@@ -73,7 +97,8 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Fau
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if name.starts_with('.') {
+        // Hidden files, and kustomize's list of the others.
+        if name.starts_with('.') || name.starts_with("kustomization.") {
             continue;
         }
         if path.is_dir() {

@@ -77,7 +77,7 @@ impl UpArgs {
     async fn up(self, shutdown: CancellationToken) -> Result<(), Fault> {
         // Everything that can be wrong with files is found before anything listens.
         let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
-        let definitions = load::documents(&[&self.crds])?;
+        let definitions = load::definitions(&self.crds)?;
         let policies = load::policies(&[&self.policies, &self.crds])?;
         let store = store(&self.state_dir)?;
         let api = process::listen(self.listen, "--listen").await?;
@@ -92,8 +92,7 @@ impl UpArgs {
         start_api_server(&mut parts, &server, api, &authority, &shutdown)?;
         start_admission(&mut parts, &server, policies.clone(), webhook, &authority, &shutdown)?;
         let started = async {
-            let objects = definitions.into_iter().map(|document| document.value);
-            self.register(&server, objects, &policies, &authority, addresses).await?;
+            self.register(&server, &definitions, &policies, &authority, addresses).await?;
             server.set_ready("admission", true);
             self.start_controllers(&mut parts, &server, &shutdown);
             server.set_ready("controllers", true);
@@ -111,21 +110,16 @@ impl UpArgs {
     async fn register(
         &self,
         server: &Server,
-        definitions: impl Iterator<Item = Value>,
+        definitions: &[Value],
         policies: &PolicySet,
         authority: &Authority,
         addresses: Addresses,
     ) -> Result<(), Fault> {
         let client = client(server, Identity::admin());
         for definition in definitions {
-            register::put(&client, "customresourcedefinitions", &definition).await.map_err(|error| {
-                Fault {
-                    exit: Exit::NotCompiled,
-                    message: format!(
-                        "`{}`: the API server refuses a definition: {error}",
-                        self.crds.display()
-                    ),
-                }
+            register::put(&client, "customresourcedefinitions", definition).await.map_err(|error| Fault {
+                exit: Exit::NotCompiled,
+                message: format!("`{}`: the API server refuses a definition: {error}", self.crds.display()),
             })?;
         }
         let namespace = json!({
