@@ -97,7 +97,7 @@ async fn decide(admission: Admission, request: Request) -> Answer {
         Ok(Err(error)) => (error.to_string(), uid),
         Err(failure) => (panic_text(failure), uid),
     };
-    tracing::error!(uid, message, "a request could not be decided and is denied");
+    tracing::error!(uid, cause = message, "a request could not be decided and is denied");
     let message = format!("the policies could not be evaluated: {message}");
     Answer::failed(&uid, StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
 }
@@ -112,7 +112,7 @@ fn log_denial(request: &Request, denial: &Denial) {
         namespace = request.namespace,
         name = request.name,
         user = request.user.username,
-        message = denial.message,
+        reason = denial.message,
         "denied"
     );
 }

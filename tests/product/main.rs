@@ -7,6 +7,7 @@ mod deploy;
 mod kill;
 mod kit;
 mod licences;
+mod replay;
 mod repository;
 mod running;
 mod shipped;
