@@ -160,9 +160,8 @@ fn walk(value: &Value<'_>) -> u64 {
 pub(crate) fn estimate_scan(args: &[Operand<'_>]) -> CallEstimate {
     let Some(first) = args.first() else { return CallEstimate::ONE };
     let size = first.size_or_unbounded();
-    let item = match first.ty {
-        Type::List(item) | Type::Map(item, _) | Type::Optional(item) => item,
-        _ => return CallEstimate::of_cost(size.scaled(STRING_TRAVERSAL)),
+    let (Type::List(item) | Type::Map(item, _) | Type::Optional(item)) = first.ty else {
+        return CallEstimate::of_cost(size.scaled(STRING_TRAVERSAL));
     };
     let each = match **item {
         Type::String | Type::Bytes => {

@@ -91,17 +91,17 @@ pub(crate) fn format(nanoseconds: i64) -> String {
     let text = match magnitude {
         0 => "0s".to_owned(),
         1..1_000 => format!("{magnitude}ns"),
-        1_000..1_000_000 => decimal(magnitude, 1_000, "µs"),
-        1_000_000..1_000_000_000 => decimal(magnitude, 1_000_000, "ms"),
+        1_000..1_000_000 => decimal(magnitude, 3, "µs"),
+        1_000_000..1_000_000_000 => decimal(magnitude, 6, "ms"),
         _ => clock(magnitude),
     };
     format!("{sign}{text}")
 }
 
 fn clock(magnitude: u64) -> String {
-    let minute = MINUTE.unsigned_abs();
-    let minutes = magnitude.wrapping_div(minute);
-    let seconds = decimal(magnitude.wrapping_rem(minute), SECOND.unsigned_abs(), "s");
+    const MINUTE: u64 = 60_000_000_000;
+    let minutes = magnitude.wrapping_div(MINUTE);
+    let seconds = decimal(magnitude.wrapping_rem(MINUTE), 9, "s");
     match (minutes.wrapping_div(60), minutes.wrapping_rem(60)) {
         (0, 0) => seconds,
         (0, minutes) => format!("{minutes}m{seconds}"),
@@ -109,15 +109,15 @@ fn clock(magnitude: u64) -> String {
     }
 }
 
-/// `magnitude / unit` without needless zeros.
-fn decimal(magnitude: u64, unit: u64, name: &str) -> String {
-    let (whole, rest) = (magnitude.wrapping_div(unit), magnitude.wrapping_rem(unit));
-    if rest == 0 {
-        return format!("{whole}{name}");
+/// A number of 10^-places, without needless zeros.
+fn decimal(magnitude: u64, places: usize, name: &str) -> String {
+    let digits = format!("{magnitude:0width$}", width = places.saturating_add(1));
+    let (whole, fraction) =
+        digits.split_at_checked(digits.len().saturating_sub(places)).unwrap_or((&digits, ""));
+    match fraction.trim_end_matches('0') {
+        "" => format!("{whole}{name}"),
+        fraction => format!("{whole}.{fraction}{name}"),
     }
-    let places = unit.ilog10() as usize;
-    let fraction = format!("{rest:0places$}");
-    format!("{whole}.{}{name}", fraction.trim_end_matches('0'))
 }
 
 /// Go's `Seconds`.

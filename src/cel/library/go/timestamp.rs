@@ -171,11 +171,10 @@ impl Input<'_> {
         let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
         let (fraction, rest) = rest.split_at_checked(digits).unwrap_or((rest, &[]));
         self.0 = rest;
-        let nanos = (0..9).fold(0_u32, |nanos, place| {
+        (0..9).fold(0_u32, |nanos, place| {
             let digit = fraction.get(place).map_or(0, |b| b.wrapping_sub(b'0'));
             nanos.wrapping_mul(10).wrapping_add(u32::from(digit))
-        });
-        nanos
+        })
     }
 
     /// `Z` or `±hh:mm`, in seconds.
