@@ -57,6 +57,7 @@ impl<'a> Machine<'a, '_> {
         };
         if let Err(error) = &outcome
             && error.is_final()
+            && *error != EvalError::CostLimitExceeded
         {
             return outcome;
         }

@@ -4,8 +4,9 @@
 //! or byte that is looked at costs a tenth; sums are rounded up once, as the reference does.
 
 use crate::cost::{Bounds, CallEstimate, Operand, REGEX_LENGTH, STRING_TRAVERSAL, scale};
+use crate::limits::PER_CALL_LIMIT;
 use crate::types::Type;
-use crate::value::{Opaque, Value};
+use crate::value::{EvalError, Opaque, Value};
 
 /// Making a list.
 pub(crate) const LIST: u64 = 10;
@@ -50,6 +51,15 @@ pub(crate) fn length(n: usize) -> u64 {
 /// The size of an argument; of none, one.
 pub(crate) fn size_of(args: &[Value<'_>], index: usize) -> u64 {
     args.get(index).map_or(1, size)
+}
+
+/// Refuses, before the work is done, a call whose cost alone is past what one evaluation may cost.
+///
+/// # Errors
+///
+/// The cost limit is exceeded.
+pub(crate) const fn affordable(cost: u64) -> Result<(), EvalError> {
+    if cost > PER_CALL_LIMIT { Err(EvalError::CostLimitExceeded) } else { Ok(()) }
 }
 
 /// What the estimator knows of the size of an argument.

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL};
 use crate::library::{Context, Overload, Version, cost, mismatch, runtime_type};
-use crate::limits::PER_CALL_LIMIT;
 use crate::syntax::Literal;
 use crate::value::{EvalError, List, Value};
 
@@ -138,9 +137,7 @@ fn slice<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, Eva
 fn range<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let [Value::Int(end)] = args else { return mismatch() };
     let length = u64::try_from(*end).unwrap_or(0);
-    if length > PER_CALL_LIMIT {
-        return Err(EvalError::CostLimitExceeded);
-    }
+    cost::affordable(length)?;
     list_of(context, usize::try_from(length).unwrap_or(0), (0..*end).map(Value::Int))
 }
 
@@ -151,6 +148,7 @@ fn reverse<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, E
 
 fn distinct<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let [Value::List(list)] = args else { return mismatch() };
+    cost::affordable(charge_pairs(args.first()))?;
     let mut unique: Vec<Value<'a>> = Vec::new();
     for item in list.iter() {
         if !unique.iter().any(|other| item.equals(other)) {

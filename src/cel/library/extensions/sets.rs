@@ -10,7 +10,7 @@ pub(super) const ROWS: &[Overload] = &[
     Overload::new(
         "list_sets_contains_list",
         "sets.contains(list(T), list(T)) -> bool",
-        |_, args| judge(args, contains),
+        |_, args| judge(args, 1, contains),
         "Whether the first list has every item of the second.",
     )
     .costs(|args| estimate(args, 1.0), |args, _| charge(args, 1))
@@ -18,7 +18,7 @@ pub(super) const ROWS: &[Overload] = &[
     Overload::new(
         "list_sets_equivalent_list",
         "sets.equivalent(list(T), list(T)) -> bool",
-        |_, args| judge(args, |x, y| contains(x, y) && contains(y, x)),
+        |_, args| judge(args, 2, |x, y| contains(x, y) && contains(y, x)),
         "Whether each list has every item of the other.",
     )
     .costs(|args| estimate(args, 2.0), |args, _| charge(args, 2))
@@ -26,15 +26,20 @@ pub(super) const ROWS: &[Overload] = &[
     Overload::new(
         "list_sets_intersects_list",
         "sets.intersects(list(T), list(T)) -> bool",
-        |_, args| judge(args, |x, y| x.iter().any(|item| has(y, &item))),
+        |_, args| judge(args, 1, |x, y| x.iter().any(|item| has(y, &item))),
         "Whether two lists have an item in common.",
     )
     .costs(|args| estimate(args, 1.0), |args, _| charge(args, 1))
     .since(SINCE),
 ];
 
-fn judge<'a>(args: &[Value<'a>], relation: fn(List<'_>, List<'_>) -> bool) -> Result<Value<'a>, EvalError> {
+fn judge<'a>(
+    args: &[Value<'a>],
+    rounds: u64,
+    relation: fn(List<'_>, List<'_>) -> bool,
+) -> Result<Value<'a>, EvalError> {
     let [Value::List(x), Value::List(y)] = args else { return mismatch() };
+    cost::affordable(charge(args, rounds))?;
     Ok(Value::Bool(relation(*x, *y)))
 }
 
