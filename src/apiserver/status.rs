@@ -169,7 +169,7 @@ impl Refusal {
 
     #[must_use]
     pub fn forbidden(info: &ResourceInfo, name: &str, why: &str) -> Self {
-        let message = format!("{} \"{name}\" is forbidden: {why}", info.group_resource());
+        let message = format!("{} {} is forbidden: {why}", info.group_resource(), go_quoted(name));
         Self::detailed(403, "Forbidden", message, Self::about(info, name))
     }
 
@@ -203,7 +203,7 @@ impl Refusal {
 
     #[must_use]
     pub fn not_found(info: &ResourceInfo, name: &str) -> Self {
-        let message = format!("{} \"{name}\" not found", info.group_resource());
+        let message = format!("{} {} not found", info.group_resource(), go_quoted(name));
         Self::detailed(404, "NotFound", message, Self::about(info, name))
     }
 
@@ -234,9 +234,21 @@ impl Refusal {
         Self::bare(406, "NotAcceptable", message)
     }
 
+    /// What the router of built-in kinds says before it looks for a handler.
+    #[must_use]
+    pub fn no_representation(available: &[&str]) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "));
+        Self::generic(406, "NotAcceptable", &message)
+    }
+
+    #[must_use]
+    pub fn not_acceptable_form(message: String) -> Self {
+        Self::bare(406, "NotAcceptable", message)
+    }
+
     #[must_use]
     pub fn already_exists(info: &ResourceInfo, name: &str) -> Self {
-        let message = format!("{} \"{name}\" already exists", info.group_resource());
+        let message = format!("{} {} already exists", info.group_resource(), go_quoted(name));
         Self::detailed(409, "AlreadyExists", message, Self::about(info, name))
     }
 
@@ -316,17 +328,20 @@ impl Refusal {
 
     #[must_use]
     pub fn invalid(info: &ResourceInfo, name: &str, causes: Vec<Cause>) -> Self {
-        Self::invalid_kind(&info.group, &info.kind, name, causes)
+        // Events of either group are events of the core group to whoever validates them.
+        let group = if info.builtin && info.kind == "Event" { "" } else { info.group.as_str() };
+        Self::invalid_kind(group, &info.kind, name, causes)
     }
 
     /// `Widget.example.dev "name" is invalid: …`; an empty kind is printed as Kubernetes prints it, as nothing.
     #[must_use]
     pub fn invalid_kind(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+        let quoted = go_quoted(name);
         let message = match distinct(&causes).as_slice() {
-            [] => format!("{qualified} \"{name}\" is invalid"),
-            [one] => format!("{qualified} \"{name}\" is invalid: {one}"),
-            many => format!("{qualified} \"{name}\" is invalid: [{}]", many.join(", ")),
+            [] => format!("{qualified} {quoted} is invalid"),
+            [one] => format!("{qualified} {quoted} is invalid: {one}"),
+            many => format!("{qualified} {quoted} is invalid: [{}]", many.join(", ")),
         };
         let details = Details {
             name: name.to_owned(),

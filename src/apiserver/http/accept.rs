@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, header};
 
+use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -10,7 +11,8 @@ pub(crate) enum Form {
     Whole,
     /// With the version of `meta.k8s.io`.
     Table(&'static str),
-    Metadata(&'static str),
+    /// With the version, and whether a list was asked for.
+    Metadata(&'static str, bool),
 }
 
 /// What was understood of an `Accept` header.
@@ -18,8 +20,8 @@ pub(crate) enum Form {
 pub(crate) enum Accepted {
     Json(Form),
     Yaml(Form),
-    /// None of its clauses can be served.
-    Nothing,
+    /// None of its clauses can be served; `known`: it is the form, not the media type, that is not.
+    Nothing { known: bool },
 }
 
 impl Default for Accepted {
@@ -39,20 +41,59 @@ impl Accepted {
         }
         let mut clauses: Vec<(f32, Clause)> = text.split(',').map(clause).collect();
         clauses.sort_by(|one, other| other.0.total_cmp(&one.0));
-        clauses.into_iter().find_map(|(_, clause)| clause.accepted()).unwrap_or(Self::Nothing)
+        let known = clauses.iter().any(|(_, clause)| TYPES.contains(&clause.media_type.as_str()));
+        clauses.into_iter().find_map(|(_, clause)| clause.accepted()).unwrap_or(Self::Nothing { known })
     }
 
     pub(super) fn form(&self) -> Form {
         match self {
             Self::Json(form) | Self::Yaml(form) => *form,
-            Self::Nothing => Form::Whole,
+            Self::Nothing { .. } => Form::Whole,
         }
     }
 
     /// # Errors
     /// 406 when nothing that is served is wanted.
     pub(super) fn check(&self) -> Result<(), Refusal> {
-        if *self == Self::Nothing { Err(Refusal::not_acceptable(&TYPES)) } else { Ok(()) }
+        if let Self::Nothing { .. } = self { Err(Refusal::not_acceptable(&TYPES)) } else { Ok(()) }
+    }
+
+    /// As [`Self::check`], for built-in kinds: their router refuses unknown media types in words of its own.
+    pub(super) fn check_for(&self, info: &ResourceInfo, listing: bool) -> Result<(), Refusal> {
+        match self {
+            Self::Nothing { known: false } if info.builtin => {
+                let streams = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+                let mut available = TYPES.to_vec();
+                if listing {
+                    available.extend(streams);
+                }
+                Err(Refusal::no_representation(&available))
+            }
+            _ => self.check(),
+        }
+    }
+
+    /// Whether a list, or one object, can be shown in the form that was asked for.
+    pub(super) fn check_shape(&self, info: &ResourceInfo, listing: bool) -> Result<(), Refusal> {
+        let Form::Metadata(_, list) = self.form() else { return Ok(()) };
+        match (list, listing) {
+            (true, false) if info.builtin => Err(Refusal::not_acceptable_form(format!(
+                "you requested PartialObjectMetadataList, but the requested object is not a list (*core.{})",
+                info.kind
+            ))),
+            (true, false) => Err(Refusal::unclassified("content is not a list")),
+            (false, true) => {
+                let held = if info.builtin {
+                    format!("*core.{}", info.list_kind)
+                } else {
+                    "*unstructured.UnstructuredList".to_owned()
+                };
+                Err(Refusal::not_acceptable_form(format!(
+                    "you requested PartialObjectMetadata, but the requested object is a list ({held})"
+                )))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -100,8 +141,9 @@ impl Clause {
         match (self.as_kind.as_str(), self.group.as_str(), version) {
             ("", _, _) => Some(Form::Whole),
             ("Table", "meta.k8s.io", Some(version)) => Some(Form::Table(version)),
-            ("PartialObjectMetadata" | "PartialObjectMetadataList", "meta.k8s.io", Some(version)) => {
-                Some(Form::Metadata(version))
+            ("PartialObjectMetadata", "meta.k8s.io", Some(version)) => Some(Form::Metadata(version, false)),
+            ("PartialObjectMetadataList", "meta.k8s.io", Some(version)) => {
+                Some(Form::Metadata(version, true))
             }
             _ => None,
         }

@@ -46,7 +46,7 @@ fn discovered(found: Option<http::Response<bytes::Bytes>>, accepted: &Accepted) 
     let response = found.ok_or(Failure::NoSuchPage)?;
     // Discovery negotiates its aggregated forms itself; what it falls back to is JSON.
     let aggregated = response.headers().contains_key(http::header::ETAG);
-    if let (Accepted::Nothing, false) = (accepted, aggregated) {
+    if let (Accepted::Nothing { .. }, false) = (accepted, aggregated) {
         accepted.check()?;
     }
     Ok(respond::finished(response))

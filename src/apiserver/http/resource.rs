@@ -168,14 +168,18 @@ impl Asked<'_> {
                 Ok(response)
             }
             (Some(name), _) if !self.legacy_watch => {
-                self.accepted.check()?;
+                self.accepted.check_for(&self.call.info, false)?;
                 let object = registry.get(&self.call, name)?;
+                self.accepted.check_shape(&self.call.info, false)?;
+                include_is_known(self.accepted, &self.query)?;
                 Ok(self.show(200, &object))
             }
             _ if self.legacy_watch || ListOptions::wants_watch(&self.query) => self.watch(),
             _ => {
-                self.accepted.check()?;
+                self.accepted.check_for(&self.call.info, true)?;
                 let options = ListOptions::parse(&self.query, false)?;
+                self.accepted.check_shape(&self.call.info, true)?;
+                include_is_known(self.accepted, &self.query)?;
                 let list = registry.list(&self.call, &options)?.into_value(&self.call.info);
                 Ok(self.show(200, &list))
             }
@@ -300,7 +304,7 @@ fn presented(info: &ResourceInfo, query: &Query, accepted: &Accepted, object: &V
     }
     match accepted.form() {
         Form::Whole => None,
-        Form::Metadata(version) => Some(metadata_only(object, version)),
+        Form::Metadata(version, _) => Some(metadata_only(object, version)),
         Form::Table(version) => {
             let options =
                 table::Options { include: include(query), version, headers: true, now: Timestamp::now() };
@@ -331,6 +335,17 @@ fn metadata_only(object: &Value, version: &str) -> Value {
         "kind": "PartialObjectMetadataList", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": meta,
         "items": items
     })
+}
+
+fn include_is_known(accepted: &Accepted, query: &Query) -> Result<(), Refusal> {
+    let text = query.get("includeObject").unwrap_or_default();
+    if matches!(text, "" | "Object" | "None" | "Metadata") || !matches!(accepted.form(), Form::Table(_)) {
+        return Ok(());
+    }
+    Err(Refusal::bad_request(format!(
+        "Unable to convert to Table as requested: includeObject: Invalid value: {text:?}: must be 'Metadata', 'Object', \
+         'None', or empty"
+    )))
 }
 
 fn include(query: &Query) -> table::Include {

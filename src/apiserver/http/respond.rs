@@ -25,7 +25,7 @@ pub(super) fn json(code: u16, document: &Value) -> Response {
 /// In the media type that the client asked for.
 pub(super) fn document(code: u16, document: &Value, accepted: &Accepted) -> Response {
     match accepted {
-        Accepted::Json(_) | Accepted::Nothing => json(code, document),
+        Accepted::Json(_) | Accepted::Nothing { .. } => json(code, document),
         Accepted::Yaml(_) => {
             let mut response = json(code, document);
             *response.body_mut() = Body::from(crate::codec::to_yaml(document));

@@ -86,7 +86,9 @@ fn condition<'v>(definition: &'v Value, kind: &str) -> Option<&'v str> {
 }
 
 fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str, message: &str) {
-    if condition(definition, kind) == Some(status) {
+    let conditions = definition.pointer("/status/conditions").and_then(Value::as_array);
+    let current = conditions.into_iter().flatten().find(|condition| condition["type"] == kind);
+    if current.is_some_and(|current| current["status"] == status && current["reason"] == reason) {
         return;
     }
     let entry = json!({
@@ -155,6 +157,7 @@ impl Registry {
 
     /// Deletes the objects of a terminating definition, and it with the last of them.
     async fn end_definition(&self, call: &Call, name: &str) {
+        self.note_deletion(call, name).await;
         let served = self.served();
         let Some(kind) = served.table.rows().iter().find(|row| !row.builtin && row.group_resource() == name)
         else {
@@ -167,6 +170,20 @@ impl Registry {
             tracing::warn!(%error, definition = name, "objects of a deleted definition are left");
         }
         self.finish_definition(call, name, &kind.storage_key).await;
+    }
+
+    async fn note_deletion(&self, call: &Call, name: &str) {
+        let key = call.key(name);
+        let Some(definition) = self.store.latest(&key) else { return };
+        let mut next = (*definition.object).clone();
+        let message = "CustomResource deletion is in progress";
+        set_condition(&mut next, "Terminating", "True", "InstanceDeletionInProgress", message);
+        if next == *definition.object {
+            return;
+        }
+        if let Err(error) = self.store.put(&key, Expect::Revision(definition.revision), next).await {
+            tracing::debug!(%error, definition = name, "the definition changed while it was ended");
+        }
     }
 
     async fn finish_definition(&self, call: &Call, name: &str, storage_key: &str) {

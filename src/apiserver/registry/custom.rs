@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use admit_policy::crd::{CompiledCrd, CrdVersion, ValidateOptions};
-use admit_policy::error::FieldError;
+use admit_policy::error::{BadValue, FieldError, FieldErrorKind};
 use serde_json::{Value, json};
 
 use crate::object;
@@ -57,12 +57,19 @@ impl CustomVersion {
     }
 
     /// What is wrong with the object, its metadata apart.
-    pub(super) fn validate(&self, new: &Value, old: Option<&Value>, status: bool) -> Vec<Cause> {
+    pub(super) fn validate(
+        &self,
+        new: &Value,
+        old: Option<&Value>,
+        status: bool,
+        earlier: &[Cause],
+    ) -> Vec<Cause> {
         let Some(rules) = &self.rules else {
             let why = "the definition of this resource does not compile";
             return vec![Cause::forbidden("<nil>", why)];
         };
-        let options = ValidateOptions { status, ..ValidateOptions::default() };
+        let earlier: Vec<FieldError> = earlier.iter().map(field_error).collect();
+        let options = ValidateOptions { status, earlier: &earlier };
         causes(&rules.validate(new, old, &options).errors)
     }
 
@@ -119,6 +126,19 @@ pub(super) fn rules(definition: &Value) -> Option<CompiledCrd> {
             None
         }
     }
+}
+
+/// As much of a cause as says whether it keeps rules from being run.
+fn field_error(cause: &Cause) -> FieldError {
+    let kind = match cause.reason.as_str() {
+        "FieldValueRequired" => FieldErrorKind::Required,
+        "FieldValueTooLong" => FieldErrorKind::TooLong,
+        "FieldValueTooMany" => FieldErrorKind::TooMany,
+        "FieldValueNotSupported" => FieldErrorKind::NotSupported,
+        "FieldValueTypeInvalid" => FieldErrorKind::TypeInvalid,
+        _ => FieldErrorKind::Invalid,
+    };
+    FieldError::new(kind, &cause.field, BadValue::Omitted, "")
 }
 
 pub(crate) fn causes(errors: &[FieldError]) -> Vec<Cause> {

@@ -56,7 +56,7 @@ impl NameRule {
 fn bounded(name: &str, limit: usize, ok: bool, why: &str) -> Vec<String> {
     let mut problems = Vec::new();
     if name.len() > limit {
-        problems.push(format!("must be no more than {limit} bytes"));
+        problems.push(format!("must be no more than {limit} characters"));
     }
     if !ok {
         problems.push(why.to_owned());

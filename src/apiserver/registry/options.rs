@@ -99,6 +99,7 @@ impl WriteOptions {
         if field_manager.len() > 128 {
             causes.push(Cause::too_long("fieldManager", 128));
         }
+        causes.extend(unprintable(&field_manager));
         let text = query.text("fieldValidation");
         let field_validation = match text.as_str() {
             "" | "Warn" => FieldValidation::Warn,
@@ -133,6 +134,12 @@ impl WriteOptions {
         }
         options
     }
+}
+
+fn unprintable(field_manager: &str) -> Option<Cause> {
+    let (at, c) = field_manager.char_indices().find(|(_, c)| c.is_control())?;
+    let why = format!("invalid character U+{:04X} (at position {at})", u32::from(c));
+    Some(Cause::invalid("fieldManager", &field_manager.into(), &why))
 }
 
 fn dry_run_cause(values: &[&str]) -> Option<Cause> {

@@ -40,7 +40,14 @@ pub(super) fn created_by_update(info: &ResourceInfo) -> bool {
 
 /// Whether PUT has to name the resourceVersion that it replaces.
 pub(super) fn needs_resource_version(info: &ResourceInfo) -> bool {
-    !info.builtin || info.group == "apiextensions.k8s.io"
+    !info.builtin
+        || matches!(
+            (info.group.as_str(), info.kind.as_str()),
+            ("apiextensions.k8s.io" | "admissionregistration.k8s.io", _)
+                | ("coordination.k8s.io", "Lease")
+                | ("policy", "PodDisruptionBudget")
+                | ("", "ServiceAccount")
+        )
 }
 
 /// Whether a DELETE answers the object that it removed, and not a Status.
@@ -100,7 +107,9 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
         }
     }
     if let Some(custom) = &call.custom {
-        causes.extend(custom.validate(object, old, call.subresource == Some(Subresource::Status)));
+        let status = call.subresource == Some(Subresource::Status);
+        let found = custom.validate(object, old, status, &causes);
+        causes.extend(found);
         return causes;
     }
     if call.subresource.is_none() {
