@@ -21,7 +21,9 @@ pub(crate) enum Accepted {
     Json(Form),
     Yaml(Form),
     /// None of its clauses can be served; `known`: it is the form, not the media type, that is not.
-    Nothing { known: bool },
+    Nothing {
+        known: bool,
+    },
 }
 
 impl Default for Accepted {
@@ -62,7 +64,8 @@ impl Accepted {
     pub(super) fn check_for(&self, info: &ResourceInfo, listing: bool) -> Result<(), Refusal> {
         match self {
             Self::Nothing { known: false } if info.builtin => {
-                let streams = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+                let streams =
+                    ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
                 let mut available = TYPES.to_vec();
                 if listing {
                     available.extend(streams);
