@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where and stop")]
 
 mod architecture;
+mod bad_input;
 mod datagather;
 mod deploy;
 mod kill;

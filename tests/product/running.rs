@@ -37,9 +37,14 @@ impl Workplace {
 
     /// `admit up` on free ports, not yet started.
     pub fn command(&self) -> Command {
+        self.command_on("127.0.0.1:0", "127.0.0.1:0")
+    }
+
+    /// `admit up` on these addresses, not yet started.
+    pub fn command_on(&self, api: &str, webhook: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_admit"));
         command
-            .args(["up", "--listen", "127.0.0.1:0", "--admission-listen", "127.0.0.1:0"])
+            .args(["up", "--listen", api, "--admission-listen", webhook])
             .current_dir(self.path())
             .stdin(Stdio::null());
         command
