@@ -2,11 +2,15 @@
 //! break or the process dies.
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use admit::controllers::datagather::{RunError, Settings, TokenSettings, UploadSettings, run};
 use admit::gather::upload::Pacing;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use http::Method;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -15,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::upload::ingress::{Answers, FakeIngress};
 use crate::support::cluster::{DATAGATHERS, FakeCluster, PATIENCE};
 
+const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 const PODS: &str = "/api/v1/pods";
 const SECRETS: &str = "/api/v1/namespaces/openshift-insights/secrets";
 
@@ -72,7 +77,6 @@ impl Bench {
     }
 
     async fn events(&self, wanted: usize) -> Vec<String> {
-        const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
         // Events are written after the status that they tell of.
         let found = tokio::time::timeout(PATIENCE, async {
             loop {
@@ -306,6 +310,73 @@ async fn a_refused_upload_fails_the_gathering_and_keeps_the_archive() {
     assert_eq!(bench.archives().len(), 1);
     assert_eq!(bench.events(2).await, ["DataGatherStarted", "DataGatherFailed"]);
     controller.stop().await;
+}
+
+/// All that is logged on this thread while it lives, at every level.
+struct Captured {
+    text: Arc<Mutex<Vec<u8>>>,
+    _guard: tracing::subscriber::DefaultGuard,
+}
+
+impl Captured {
+    fn start() -> Self {
+        let text = Arc::new(Mutex::new(Vec::new()));
+        let sink = Arc::clone(&text);
+        let subscriber = tracing_subscriber::fmt()
+            .with_max_level(tracing::Level::TRACE)
+            .with_writer(move || Sink(Arc::clone(&sink)))
+            .finish();
+        Self { text, _guard: tracing::subscriber::set_default(subscriber) }
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.text.lock().unwrap()).into_owned()
+    }
+}
+
+struct Sink(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn neither_token_nor_secret_shows_in_logs_events_or_status() {
+    const CONFIG_SECRETS: &str = "/api/v1/namespaces/openshift-config/secrets";
+    for answers in [Answers::accept("abc"), Answers::refuse(403)] {
+        let logs = Captured::start();
+        let service = FakeIngress::start(answers).await;
+        let bench = Bench { cluster: FakeCluster::new(&[SECRETS, CONFIG_SECRETS]), ..Bench::new() };
+        let login = STANDARD.encode(r#"{"auths":{"cloud.openshift.com":{"auth":"canary-4711"}}}"#);
+        let secret = json!({"metadata": {"name": "pull-secret"}, "data": {".dockerconfigjson": login}});
+        bench.cluster.put(CONFIG_SECRETS, secret);
+        let mut settings = uploading(&bench, &service);
+        settings.upload.as_mut().unwrap().token = TokenSettings::PullSecret;
+        let controller = bench.start_with(settings);
+        bench.ask("first", &json!({}));
+        let over = |object: &Value| {
+            matches!(object["status"]["dataGatherState"].as_str(), Some("Completed" | "Failed"))
+        };
+        let object = bench.cluster.until(DATAGATHERS, "first", over).await;
+        bench.events(2).await;
+        controller.stop().await;
+
+        assert_eq!(service.uploads()[0].authorization, "Bearer canary-4711", "the token was used");
+        let logged = logs.text();
+        assert!(logged.contains("TRACE") && logged.contains("archive written"), "logs were captured");
+        let told = format!("{object} {:?} {logged}", bench.cluster.all(EVENTS));
+        for secret in ["canary", login.as_str()] {
+            let line = told.lines().find(|line| line.contains(secret));
+            assert_eq!(line, None, "a secret shows");
+        }
+    }
 }
 
 #[tokio::test]
