@@ -2,12 +2,11 @@
 //! break or the process dies.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use admit::controllers::datagather::{RunError, Settings, TokenSettings, UploadSettings, run};
+use admit::controllers::kit::lease::Election;
 use admit::gather::upload::Pacing;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -18,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::upload::ingress::{Answers, FakeIngress};
 use crate::support::cluster::{DATAGATHERS, FakeCluster, PATIENCE};
+use crate::support::logs;
 
 const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 const PODS: &str = "/api/v1/pods";
@@ -221,6 +221,51 @@ async fn refused_writes_and_cut_watches_neither_stop_nor_repeat_a_run() {
     controller.stop().await;
 }
 
+/// Twenty gatherings while one write in four is refused and watches are cut all the time.
+#[tokio::test(start_paused = true)]
+async fn in_a_storm_of_faults_each_gathering_has_one_archive() {
+    const GATHERINGS: usize = 20;
+    let bench = Bench::new();
+    let mut settings = bench.settings();
+    settings.keep_archives = GATHERINGS;
+    let controller = bench.start_with(settings);
+    for n in 0..GATHERINGS {
+        let name = format!("g{n}");
+        let status = format!("{DATAGATHERS}/{name}/status");
+        for turn in 0..3 {
+            bench.cluster.refuse_once(Method::PATCH, &status, [409, 500, 429, 503][(n + turn) % 4]);
+        }
+        bench.ask(&name, &json!({}));
+        bench.cluster.cut_watches();
+    }
+    for n in 0..GATHERINGS {
+        bench.until_state(&format!("g{n}"), "Completed").await;
+        bench.cluster.cut_watches();
+    }
+    assert_eq!(bench.archives().len(), GATHERINGS);
+    assert_eq!(bench.cluster.count(&Method::GET, PODS), GATHERINGS, "each gathered once");
+    controller.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_loses_its_lease_stops_its_runs_for_good() {
+    const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/admit/leases";
+    let bench = Bench { cluster: FakeCluster::new(&[LEASES]), ..Bench::new() };
+    let mut settings = bench.settings();
+    settings.lease = Some(Election::new("admit", "controllers", "one"));
+    bench.cluster.hold(PODS);
+    let controller = bench.start_with(settings);
+    bench.ask("first", &json!({}));
+    bench.until_state("first", "Running").await;
+    bench.cluster.refuse_once(Method::PUT, &format!("{LEASES}/controllers"), 409);
+    // Its next term finds a gathering whose run has stopped with the last one.
+    let status = bench.until_state("first", "Failed").await;
+    assert!(status["conditions"].to_string().contains("interrupted"), "{status:#}");
+    bench.cluster.release(PODS);
+    controller.stop().await;
+    assert_eq!(bench.archives(), Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn an_object_that_does_not_decode_disturbs_no_other() {
     let bench = Bench::new();
@@ -312,46 +357,11 @@ async fn a_refused_upload_fails_the_gathering_and_keeps_the_archive() {
     controller.stop().await;
 }
 
-/// All that is logged on this thread while it lives, at every level.
-struct Captured {
-    text: Arc<Mutex<Vec<u8>>>,
-    _guard: tracing::subscriber::DefaultGuard,
-}
-
-impl Captured {
-    fn start() -> Self {
-        let text = Arc::new(Mutex::new(Vec::new()));
-        let sink = Arc::clone(&text);
-        let subscriber = tracing_subscriber::fmt()
-            .with_max_level(tracing::Level::TRACE)
-            .with_writer(move || Sink(Arc::clone(&sink)))
-            .finish();
-        Self { text, _guard: tracing::subscriber::set_default(subscriber) }
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.text.lock().unwrap()).into_owned()
-    }
-}
-
-struct Sink(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Sink {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn neither_token_nor_secret_shows_in_logs_events_or_status() {
     const CONFIG_SECRETS: &str = "/api/v1/namespaces/openshift-config/secrets";
     for answers in [Answers::accept("abc"), Answers::refuse(403)] {
-        let logs = Captured::start();
+        let logs = logs::capture();
         let service = FakeIngress::start(answers).await;
         let bench = Bench { cluster: FakeCluster::new(&[SECRETS, CONFIG_SECRETS]), ..Bench::new() };
         let login = STANDARD.encode(r#"{"auths":{"cloud.openshift.com":{"auth":"canary-4711"}}}"#);
@@ -369,7 +379,7 @@ async fn neither_token_nor_secret_shows_in_logs_events_or_status() {
         controller.stop().await;
 
         assert_eq!(service.uploads()[0].authorization, "Bearer canary-4711", "the token was used");
-        let logged = logs.text();
+        let logged = logs.take();
         assert!(logged.contains("TRACE") && logged.contains("archive written"), "logs were captured");
         let told = format!("{object} {:?} {logged}", bench.cluster.all(EVENTS));
         for secret in ["canary", login.as_str()] {
