@@ -9,10 +9,10 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::check::{self, CheckedAst};
+use crate::check::{self, CheckedAst, Reference};
 use crate::cost::Bounds;
 use crate::diagnostic::CompileError;
-use crate::library::{Extra, Functions, Version};
+use crate::library::{Extra, Functions, Overload, Version};
 use crate::plan::{Options, Program, ProgramError};
 use crate::source::Source;
 use crate::syntax::{self, macros};
@@ -233,6 +233,17 @@ impl Checked {
     #[must_use]
     pub fn output_type(&self) -> &Type {
         self.inner.ast.output_type()
+    }
+
+    /// The overloads that its calls may reach, in no particular order; a row comes once for each call.
+    pub fn overloads(&self) -> impl Iterator<Item = &'static Overload> {
+        let references = self.inner.ast.references.iter().flatten();
+        references
+            .flat_map(|reference| match reference {
+                Reference::Overloads(rows) => &**rows,
+                Reference::Variable | Reference::Type(_) => &[],
+            })
+            .copied()
     }
 
     /// Whether the expression names a variable (an iteration variable of the same name is another one).

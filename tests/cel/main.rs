@@ -5,6 +5,7 @@ mod compile_errors;
 mod corpora;
 mod documents;
 mod explain;
+mod library;
 mod limits;
 mod syntax;
 mod typed;
