@@ -7,37 +7,56 @@
 //!
 //! | module | decides | may use |
 //! |---|---|---|
-//! | [`source`], [`diagnostic`], [`limits`] | positions, errors as data, bounds | std |
+//! | [`source`], `diagnostic`, [`limits`] | positions, errors as data, bounds | std |
 //! | [`syntax`] | text to an arena of expressions with spans, macros expanded | source, diagnostic, limits |
 //! | [`types`] | the types of the checker and of declared documents | source |
 //! | [`document`] | JSON text to an arena of nodes | std |
 //! | [`value`] | values that borrow a decoded document | types, limits |
 //! | [`library`] | one row per overload: signature, implementation, costs, version, doc line | types, value, cost's size algebra |
-//! | [`check`] | the type of every expression, the overloads a call may reach | syntax, types, library, diagnostic |
-//! | [`cost`] | size algebra, static estimate | syntax, types |
-//! | [`plan`] | names, fields and overloads resolved once; constants folded | check's output, types, value, library |
-//! | [`eval`] | the value, within limits | plan, value, limits |
+//! | `check` | the type of every expression, the overloads a call may reach | syntax, types, library, diagnostic |
+//! | `cost` | size algebra, static estimate | syntax, types |
+//! | `plan` | names, fields and overloads resolved once; constants folded | check's output, types, value, library |
+//! | `eval` | the value, within limits | plan, value, limits |
+//!
+//! ```
+//! use admit_cel::{Bindings, Env, Evaluation, Mode, Node, ReadLimits, Type, Value, Version, document};
+//!
+//! let env = Env::kubernetes(Version(1, 36), Mode::New).with_variable("self", Type::Dyn);
+//! let checked = env.compile("self.replicas <= self.max && self.tags.all(t, t.startsWith('v'))")?;
+//! let program = env.program(&checked)?;
+//!
+//! let arena = bumpalo::Bump::new();
+//! let text = br#"{"replicas": 2, "max": 3, "tags": ["v1", "v2"]}"#;
+//! let node: &Node = arena.alloc(document::parse(&arena, text, &ReadLimits::default())?);
+//! let mut bindings = Bindings::new(&program);
+//! bindings.set("self", Value::untyped(node));
+//!
+//! let mut cx = Evaluation::new(&arena);
+//! assert!(matches!(program.eval(&bindings, &mut cx)?, Value::Bool(true)));
+//! assert_eq!(cx.cost(), 18);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
-pub mod check;
-pub mod cost;
-pub mod diagnostic;
+mod check;
+mod cost;
+mod diagnostic;
 pub mod document;
 mod env;
-pub mod eval;
+mod eval;
 pub mod library;
 pub mod limits;
-pub mod plan;
+mod plan;
 pub mod source;
 pub mod syntax;
 pub mod types;
 pub mod value;
 
-pub use cost::Bounds;
+pub use cost::{Bounds, CallEstimate, Operand};
 pub use diagnostic::{CompileError, Diagnostic};
 pub use document::{Node, ReadError, ReadLimits};
 pub use env::{Checked, Env, Mode, SizeHints};
-pub use eval::{Bindings, Evaluation, Variables};
+pub use eval::{Bindings, Evaluation, Trace, Variables};
 pub use library::regex::GoRegex;
 pub use library::{Extra, Version};
 pub use plan::{Program, ProgramError, Slot};

@@ -10,7 +10,7 @@ mod literals;
 mod names;
 mod unify;
 
-pub use names::Environment;
+pub(crate) use names::Environment;
 
 use crate::diagnostic::CompileError;
 use crate::library::Overload;
@@ -22,7 +22,7 @@ use checker::Checker;
 
 /// What a name or a call resolved to.
 #[derive(Clone, Debug)]
-pub enum Reference {
+pub(crate) enum Reference {
     /// A declared or an iteration variable; the expression is an `Ident` with its full name.
     Variable,
     /// The name of a type; its value is the type: `int`, `google.protobuf.Timestamp`.
@@ -34,7 +34,7 @@ pub enum Reference {
 
 /// An expression that type-checks.
 #[derive(Clone, Debug)]
-pub struct CheckedAst {
+pub(crate) struct CheckedAst {
     pub(crate) ast: Ast,
     /// INVARIANT: as long as the expressions of `ast`; free of type variables.
     pub(crate) types: Vec<Type>,
@@ -45,25 +45,25 @@ pub struct CheckedAst {
 impl CheckedAst {
     /// The expression, with full names.
     #[must_use]
-    pub const fn ast(&self) -> &Ast {
+    pub(crate) const fn ast(&self) -> &Ast {
         &self.ast
     }
 
     /// The type of the whole expression.
     #[must_use]
-    pub fn output_type(&self) -> &Type {
+    pub(crate) fn output_type(&self) -> &Type {
         self.type_of(self.ast.root)
     }
 
     /// The type of one expression; `dyn` for an id that is not of this tree.
     #[must_use]
-    pub fn type_of(&self, id: ExprId) -> &Type {
+    pub(crate) fn type_of(&self, id: ExprId) -> &Type {
         self.types.get(id.0 as usize).unwrap_or(&Type::Dyn)
     }
 
     /// What a name or call resolved to.
     #[must_use]
-    pub fn reference(&self, id: ExprId) -> Option<&Reference> {
+    pub(crate) fn reference(&self, id: ExprId) -> Option<&Reference> {
         self.references.get(id.0 as usize).and_then(Option::as_ref)
     }
 }
@@ -73,7 +73,7 @@ impl CheckedAst {
 /// # Errors
 ///
 /// Every mistake that the types show, in cel-go's words.
-pub fn check(
+pub(crate) fn check(
     source: &Source<'_>,
     ast: Ast,
     environment: &Environment<'_>,

@@ -10,7 +10,7 @@ use crate::types::Type;
 
 /// What an expression may name.
 #[derive(Clone, Copy, Debug)]
-pub struct Environment<'e> {
+pub(crate) struct Environment<'e> {
     /// The functions, with their overloads.
     pub functions: &'e Functions,
     /// The variables by their full names.

@@ -58,10 +58,10 @@ impl Bounds {
 }
 
 /// Cost of looking at one character or byte (cel-go `common/cost.go`).
-pub const STRING_TRAVERSAL: f64 = 0.1;
+pub(crate) const STRING_TRAVERSAL: f64 = 0.1;
 
 /// Cost of one character of a regular expression, per character of the subject (same file).
-pub const REGEX_LENGTH: f64 = 0.25;
+pub(crate) const REGEX_LENGTH: f64 = 0.25;
 
 #[expect(
     clippy::cast_possible_truncation,

@@ -18,7 +18,7 @@ const CREATE_STRUCT: Bounds = Bounds::exactly(40);
 
 /// Bounds the cost of an expression whose paths start from a value of type `root`.
 #[must_use]
-pub fn estimate(checked: &CheckedAst, root: Option<&DeclType>) -> Bounds {
+pub(crate) fn estimate(checked: &CheckedAst, root: Option<&DeclType>) -> Bounds {
     let count = checked.ast().len();
     let mut estimator = Estimator {
         checked,

@@ -4,9 +4,9 @@ mod bounds;
 mod estimate;
 mod scope;
 
-pub(crate) use bounds::scale;
-pub use bounds::{Bounds, REGEX_LENGTH, STRING_TRAVERSAL};
-pub use estimate::estimate;
+pub use bounds::Bounds;
+pub(crate) use bounds::{REGEX_LENGTH, STRING_TRAVERSAL, scale};
+pub(crate) use estimate::estimate;
 
 use crate::syntax::Literal;
 use crate::types::Type;

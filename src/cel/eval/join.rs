@@ -2,7 +2,7 @@
 //! (apiserver `pkg/cel/common/valuesunstructured.go`).
 
 use crate::types::ListType;
-use crate::value::{EvalError, Identity, List, Node, Value};
+use crate::value::{Identity, List, Node, Value};
 
 use super::machine::{Machine, Outcome};
 

@@ -6,8 +6,8 @@
 //! | [`functions`] | the rows one environment offers, by function name, with parsed signatures; choice by argument types |
 //! | [`signature`] | signatures in CEL notation, parsed; whether values fit them |
 //! | [`cost`] | the shapes of cost that rows share |
-//! | [`standard`] | operators, conversions, strings, times: the language itself |
-//! | [`extensions`] | cel-go's string, list, set and optional libraries |
+//! | `standard` | operators, conversions, strings, times: the language itself |
+//! | `extensions` | cel-go's string, list, set and optional libraries |
 //! | `go` | number, time and text forms exactly as Go reads and writes them |
 //!
 //! A row decides nothing about evaluation order: `&&`, `||`, `?:`, `==`, indexing and optional selection have rows for

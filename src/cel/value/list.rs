@@ -42,7 +42,7 @@ impl<'a> List<'a> {
     }
 
     /// The item at `index`, none beyond the end. An item of a document that is not of its declared type is what its
-    /// JSON form suggests: calls see such lists only after [`Self::settled`].
+    /// JSON form suggests: calls see such lists only after its items were decoded.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Value<'a>> {
         self.item(None, index).ok().flatten()

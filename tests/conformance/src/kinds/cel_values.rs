@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use admit_cel::value::{Duration, Opaque, Timestamp};
+use admit_cel::value::{Duration, Opaque};
 use admit_cel::{List, Map, Type, Value};
 use bumpalo::Bump;
 use serde_json::{Value as Json, json};
