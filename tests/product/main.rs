@@ -13,4 +13,5 @@ mod repository;
 mod running;
 mod shipped;
 mod support;
+mod test_command;
 mod tour;

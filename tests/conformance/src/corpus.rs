@@ -20,8 +20,6 @@ pub(crate) struct Folder {
 /// The rows of one `*.jsonl` file.
 #[derive(Debug)]
 pub(crate) struct RowFile {
-    /// File name without its ending.
-    pub(crate) stem: String,
     pub(crate) rows: Vec<Value>,
 }
 
@@ -115,8 +113,7 @@ fn read(path: &Path) -> Result<RowFile, CorpusError> {
             parse(line).map_err(|error| CorpusError::Row { path: path.to_owned(), line: index + 1, error })
         })
         .collect::<Result<_, _>>()?;
-    let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    Ok(RowFile { stem, rows })
+    Ok(RowFile { rows })
 }
 
 /// Rows hold hostile nesting on purpose, so the usual bound does not apply.

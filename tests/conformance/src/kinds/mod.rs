@@ -26,11 +26,14 @@ pub(crate) trait Case: Sync {
     fn run(&self) -> Vec<Check>;
 }
 
+/// The cases of a corpus.
+pub(crate) type Cases = Vec<Box<dyn Case>>;
+
 /// A kind of corpus.
 pub(crate) struct Kind {
     /// Whether a folder is of this kind, told by its files' shape alone.
     pub(crate) recognises: fn(&Folder) -> bool,
-    pub(crate) cases: fn(&Folder) -> Result<Vec<Box<dyn Case>>, CorpusError>,
+    pub(crate) cases: fn(&Folder) -> Result<Cases, CorpusError>,
 }
 
 /// In order of precedence: the first that recognises a folder runs it.

@@ -8,17 +8,17 @@ use serde_json::Value;
 
 use super::admission::Scenario;
 use super::vap_matrix::Reviewed;
-use super::{Case, Kind};
+use super::{Cases, Kind};
 use crate::corpus::{CorpusError, Folder};
 
 const KEYS: &[&str] = &["policyFile", "admissionReview", "recorded", "actual"];
 
 pub(crate) const KIND: Kind = Kind { recognises: |folder| folder.has_row_with(KEYS), cases };
 
-fn cases(folder: &Folder) -> Result<Vec<Box<dyn Case>>, CorpusError> {
+fn cases(folder: &Folder) -> Result<Cases, CorpusError> {
     let crds = crds(folder)?;
     let mut scenarios: HashMap<String, Arc<Scenario>> = HashMap::new();
-    let mut cases: Vec<Box<dyn Case>> = Vec::new();
+    let mut cases = Cases::new();
     for row in folder.rows_with(KEYS) {
         let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default();
         let Some(review) = row.get("admissionReview").filter(|review| !review.is_null()) else { continue };

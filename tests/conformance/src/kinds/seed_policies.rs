@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::admission::{Scenario, compare};
 use super::policy_create::Creation;
-use super::{Case, Kind};
+use super::{Case, Cases, Kind};
 use crate::corpus::{CorpusError, Folder};
 use crate::report::{Aspect, Check};
 
@@ -41,10 +41,10 @@ impl Case for Write {
     }
 }
 
-fn cases(folder: &Folder) -> Result<Vec<Box<dyn Case>>, CorpusError> {
+fn cases(folder: &Folder) -> Result<Cases, CorpusError> {
     let mut scenarios: HashMap<(String, bool), Arc<Scenario>> = HashMap::new();
     let shared = shared_documents(folder)?;
-    let mut cases: Vec<Box<dyn Case>> = Vec::new();
+    let mut cases = Cases::new();
     for row in folder.rows_with(KEYS) {
         let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let Some(request) = row.get("request").filter(|request| !request.is_null()) else { continue };

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::admission::{Scenario, compare};
 use super::policy_create::Creation;
-use super::{Case, Kind};
+use super::{Case, Cases, Kind};
 use crate::corpus::{CorpusError, Folder};
 use crate::report::{Aspect, Check};
 
@@ -38,9 +38,9 @@ impl Case for Reviewed {
     }
 }
 
-fn cases(folder: &Folder) -> Result<Vec<Box<dyn Case>>, CorpusError> {
+fn cases(folder: &Folder) -> Result<Cases, CorpusError> {
     let mut scenarios: HashMap<String, Arc<Scenario>> = HashMap::new();
-    let mut cases: Vec<Box<dyn Case>> = Vec::new();
+    let mut cases = Cases::new();
     for row in folder.rows_with(KEYS) {
         let text = |key: &str| row.get(key).and_then(Value::as_str).unwrap_or_default();
         let recorded = row.get("recorded").cloned().unwrap_or_default();
