@@ -21,6 +21,8 @@ const MAX_DEPTH: usize = 64;
 pub enum ProtobufError {
     #[error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")]
     NoPrefix,
+    #[error("empty body")]
+    Empty,
     #[error("unexpected EOF")]
     Truncated,
     #[error("proto: integer overflow")]
@@ -43,6 +45,9 @@ pub enum ProtobufError {
 /// The body is no envelope, names no built-in kind, or is cut off.
 pub fn decode(tables: &Tables, body: &[u8]) -> Result<Value, ProtobufError> {
     let mut envelope = Reader { rest: body.strip_prefix(&MAGIC).ok_or(ProtobufError::NoPrefix)? };
+    if envelope.rest.is_empty() {
+        return Err(ProtobufError::Empty);
+    }
     let (mut api_version, mut kind) = (String::new(), String::new());
     let mut raw: &[u8] = &[];
     while let Some((number, wire)) = envelope.next()? {

@@ -116,10 +116,15 @@ fn resource_entries(row: &ResourceInfo) -> Vec<Value> {
     entries
 }
 
-/// Events of `events.k8s.io` are stored as core events: two views of one resource share a hash.
+/// Events of `events.k8s.io` are stored as core events: two views of one resource share a hash. The hash of definitions
+/// still stands for the version that they were first written in.
 fn storage_hash(row: &ResourceInfo) -> String {
-    let group = if row.group == "events.k8s.io" { "" } else { &row.group };
-    digest::short_base64(&format!("{group}/{}/{}", row.storage_version, row.kind))
+    let (group, version) = match (row.group.as_str(), row.kind.as_str()) {
+        ("events.k8s.io", _) => ("", row.storage_version.as_str()),
+        (group, "CustomResourceDefinition") => (group, "v1beta1"),
+        (group, _) => (group, row.storage_version.as_str()),
+    };
+    digest::short_base64(&format!("{group}/{version}/{}", row.kind))
 }
 
 fn group_version(group: &str, version: &str) -> String {

@@ -61,7 +61,7 @@ pub fn render(info: &ResourceInfo, value: &Value, options: &Options<'_>) -> Valu
 fn table_metadata(value: &Value) -> Value {
     let mut metadata = Map::new();
     for name in ["resourceVersion", "continue", "remainingItemCount"] {
-        if let Some(found) = value.pointer(&format!("/metadata/{name}")) {
+        if let Some(found) = value.pointer(&format!("/metadata/{name}")).filter(|found| **found != "") {
             metadata.insert(name.to_owned(), found.clone());
         }
     }

@@ -86,7 +86,7 @@ fn namespace_of_subject(object: &Value, view: &View) -> Vec<Cause> {
     if fits {
         Vec::new()
     } else {
-        vec![invalid("involvedObject.namespace", "does not match event.namespace")]
+        vec![Cause::invalid("involvedObject.namespace", &subject.into(), "does not match event.namespace")]
     }
 }
 
@@ -111,7 +111,7 @@ fn superseded(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Such causes never show the value.
+/// Most causes do not show the value.
 fn invalid(field: &str, why: &str) -> Cause {
     Cause::invalid(field, &"".into(), why)
 }

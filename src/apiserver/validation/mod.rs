@@ -19,7 +19,8 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
     if !info.builtin {
         return Vec::new();
     }
-    match (info.group.as_str(), info.kind.as_str()) {
+    let mut causes = if checks_finalizers(info) { finalizers(object) } else { Vec::new() };
+    causes.extend(match (info.group.as_str(), info.kind.as_str()) {
         ("", "ConfigMap") => config::config_map(object),
         ("", "Secret") => config::secret(object),
         ("", "Pod") => pod::spec(object.get("spec").unwrap_or(&Value::Null), "spec"),
@@ -27,7 +28,23 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
         ("batch", "Job") => workload::job(object),
         ("coordination.k8s.io", "Lease") => workload::lease(object),
         _ => Vec::new(),
-    }
+    });
+    causes
+}
+
+/// Kinds that go back to the first groups demand a domain in the names of finalizers; others only advise it.
+fn checks_finalizers(info: &ResourceInfo) -> bool {
+    matches!(info.group.as_str(), "" | "apps" | "batch" | "policy") && info.kind != "Event"
+}
+
+fn finalizers(object: &Value) -> Vec<Cause> {
+    const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+    let names = object.get("metadata").map(|metadata| items(metadata, "finalizers")).unwrap_or_default();
+    let bare = names.iter().enumerate().filter(|(_, name)| {
+        name.as_str().is_some_and(|name| !name.contains('/') && !STANDARD.contains(&name))
+    });
+    let why = "name is neither a standard finalizer name nor is it fully qualified";
+    bare.map(|(at, name)| Cause::invalid(format!("metadata.finalizers[{at}]"), name, why)).collect()
 }
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {
