@@ -1,4 +1,12 @@
 //! Tests of the admit-apiserver package; one program, a module per subject.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should say where and stop; counters and skips are said aloud"
+)]
 
 mod corpus;
 mod harness;

@@ -1,5 +1,5 @@
-//! Events. Those with an `eventTime`, and all that come through `events.k8s.io`, have to be complete; older ones only
-//! have to live in the namespace of their subject.
+//! Events. Those with an `eventTime` have to be complete; older ones only have to live in the namespace of their subject.
+//! Through `events.k8s.io` none but complete ones are made, and hardly anything of them may change.
 
 use serde_json::Value;
 
@@ -9,60 +9,111 @@ use crate::resources::ResourceInfo;
 use crate::status::Cause;
 
 const MESSAGE_LIMIT: usize = 1024;
-const INSTANCE_LIMIT: usize = 128;
+const NAME_LIMIT: usize = 128;
 const TYPES: [&str; 2] = ["Normal", "Warning"];
 
+/// What is wrong with a new event.
 pub(super) fn event(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
-    let view = if info.group.is_empty() { &CORE } else { &EVENTS };
-    if text(object, "eventTime").is_empty() && info.group.is_empty() {
-        return namespace_of_subject(object, view);
+    let view = View::of(info);
+    let mut causes = from_the_start(object, view);
+    if !info.group.is_empty() {
+        causes.extend(series(object));
+        if text(object, "eventTime").is_empty() {
+            causes.push(Cause::required("eventTime", ""));
+        }
+        let kind = text(object, "type");
+        if !TYPES.contains(&kind) {
+            causes.push(invalid("type", &format!("has invalid value: {kind}")));
+        }
+        causes.extend(superseded(object));
     }
+    causes
+}
+
+/// What is wrong with a changed event: through `events.k8s.io` nothing but the series may change.
+pub(super) fn changed(info: &ResourceInfo, object: &Value, old: &Value) -> Vec<Cause> {
+    if info.group.is_empty() {
+        return from_the_start(object, View::of(info));
+    }
+    let mut causes = if object.get("series") == old.get("series") { Vec::new() } else { series(object) };
+    for (field, name) in IMMUTABLE {
+        let value = object.get(name).unwrap_or(&Value::Null);
+        if value != old.get(name).unwrap_or(&Value::Null) {
+            causes.push(Cause::invalid(field, value, "field is immutable"));
+        }
+    }
+    causes
+}
+
+/// The fields of an event that stay, as the core view and as `events.k8s.io` name them.
+const IMMUTABLE: [(&str, &str); 13] = [
+    ("involvedObject", "regarding"),
+    ("reason", "reason"),
+    ("message", "note"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+    ("type", "type"),
+    ("eventTime", "eventTime"),
+    ("action", "action"),
+    ("related", "related"),
+    ("reportingController", "reportingController"),
+    ("reportingInstance", "reportingInstance"),
+];
+
+/// What both views have demanded from the start.
+fn from_the_start(object: &Value, view: &View) -> Vec<Cause> {
+    let own = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
+    let subject = object.get(view.subject).map(|subject| text(subject, "namespace")).unwrap_or_default();
+    let old_style = text(object, "eventTime").is_empty();
+    // An event about an object of the cluster lives in `default`.
+    let fits = match subject {
+        "" => matches!(own, "" | "default") || (own == "kube-system" && !old_style),
+        subject => subject == own || !old_style,
+    };
     let mut causes = Vec::new();
-    if text(object, "eventTime").is_empty() {
-        causes.push(Cause::required("eventTime", ""));
+    if !fits {
+        causes.push(Cause::invalid(
+            "involvedObject.namespace",
+            &subject.into(),
+            "does not match event.namespace",
+        ));
     }
-    if let Some(series) = object.get("series").filter(|series| !series.is_null()) {
-        if series.get("count").and_then(Value::as_i64).unwrap_or(0) < 2 {
-            causes.push(invalid("series.count", "should be at least 2"));
-        }
-        if text(series, "lastObservedTime").is_empty() {
-            causes.push(Cause::required("series.lastObservedTime", ""));
-        }
+    if old_style {
+        return causes;
     }
     let controller = text(object, view.controller);
     if controller.is_empty() {
-        causes.push(Cause::required("reportingController", ""));
+        causes.push(Cause::required(view.controller, ""));
     }
     for problem in qualified_name_problems(controller) {
-        causes.push(Cause::invalid("reportingController", &controller.into(), &problem));
-    }
-    let instance = text(object, "reportingInstance");
-    if instance.is_empty() {
-        causes.push(Cause::required("reportingInstance", ""));
+        causes.push(Cause::invalid(view.controller, &controller.into(), &problem));
     }
     let bounds = [
-        ("reportingInstance", instance, INSTANCE_LIMIT),
-        ("action", text(object, "action"), INSTANCE_LIMIT),
-        ("reason", text(object, "reason"), INSTANCE_LIMIT),
+        ("reportingInstance", text(object, "reportingInstance"), NAME_LIMIT),
+        ("action", text(object, "action"), NAME_LIMIT),
+        ("reason", text(object, "reason"), NAME_LIMIT),
         ("message", text(object, view.message), MESSAGE_LIMIT),
     ];
     for (field, value, limit) in bounds {
-        if value.is_empty() && matches!(field, "action" | "reason") {
+        if value.is_empty() && field != "message" {
             causes.push(Cause::required(field, ""));
         } else if value.len() > limit {
             causes.push(invalid(field, &format!("can have at most {limit} characters")));
         }
     }
-    let kind = text(object, "type");
-    if kind.is_empty() {
-        causes.push(Cause::required("type", ""));
-    } else if !TYPES.contains(&kind) {
-        causes.push(invalid("type", &format!("has invalid value: {kind}")));
+    causes
+}
+
+fn series(object: &Value) -> Vec<Cause> {
+    let Some(series) = object.get("series").filter(|series| !series.is_null()) else { return Vec::new() };
+    let mut causes = Vec::new();
+    if series.get("count").and_then(Value::as_i64).unwrap_or(0) < 2 {
+        causes.push(invalid("series.count", "should be at least 2"));
     }
-    if info.group.is_empty() {
-        causes.extend(namespace_of_subject(object, view));
-    } else {
-        causes.extend(superseded(object));
+    if text(series, "lastObservedTime").is_empty() {
+        causes.push(Cause::required("series.lastObservedTime", ""));
     }
     causes
 }
@@ -77,16 +128,9 @@ struct View {
 const CORE: View = View { subject: "involvedObject", controller: "reportingComponent", message: "message" };
 const EVENTS: View = View { subject: "regarding", controller: "reportingController", message: "note" };
 
-/// An event about an object of the cluster lives in `default`.
-fn namespace_of_subject(object: &Value, view: &View) -> Vec<Cause> {
-    let own = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
-    let subject = object.get(view.subject).map(|subject| text(subject, "namespace")).unwrap_or_default();
-    let fits =
-        if subject.is_empty() { matches!(own, "" | "default" | "kube-system") } else { subject == own };
-    if fits {
-        Vec::new()
-    } else {
-        vec![Cause::invalid("involvedObject.namespace", &subject.into(), "does not match event.namespace")]
+impl View {
+    fn of(info: &ResourceInfo) -> &'static Self {
+        if info.group.is_empty() { &CORE } else { &EVENTS }
     }
 }
 

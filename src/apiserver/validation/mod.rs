@@ -13,9 +13,9 @@ use serde_json::Value;
 use crate::resources::ResourceInfo;
 use crate::status::Cause;
 
-/// What is wrong with the content of `object`.
+/// What is wrong with the content of `object`, which replaces `old` if there is one.
 #[must_use]
-pub(crate) fn content(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
+pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) -> Vec<Cause> {
     if !info.builtin {
         return Vec::new();
     }
@@ -24,7 +24,10 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
         ("", "ConfigMap") => config::config_map(object),
         ("", "Secret") => config::secret(object),
         ("", "Pod") => pod::spec(object.get("spec").unwrap_or(&Value::Null), "spec"),
-        ("" | "events.k8s.io", "Event") => event::event(info, object),
+        ("" | "events.k8s.io", "Event") => match old {
+            None => event::event(info, object),
+            Some(old) => event::changed(info, object, old),
+        },
         ("batch", "Job") => workload::job(object),
         ("coordination.k8s.io", "Lease") => workload::lease(object),
         _ => Vec::new(),

@@ -113,7 +113,7 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
         return causes;
     }
     if call.subresource.is_none() {
-        causes.extend(validation::content(&call.info, object));
+        causes.extend(validation::content(&call.info, object, old));
     }
     match (id(&call.info), old) {
         (("batch", "Job"), Some(old)) if call.subresource.is_none() => {
