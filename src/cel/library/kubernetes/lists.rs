@@ -1,8 +1,10 @@
-//! `isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf` over lists.
+//! `isSorted`, `sum`, `min`, `max`, `indexOf`, `lastIndexOf`, `includes` over lists.
 
 use std::cmp::Ordering;
 
-use crate::library::{Overload, cost, mismatch};
+use crate::cost::{CallEstimate, Operand};
+use crate::library::{Overload, Version, cost, mismatch};
+use crate::types::Type;
 use crate::value::{Duration, EvalError, List, Value};
 
 /// The rows of one function for every type with an order.
@@ -103,6 +105,29 @@ pub(super) const INDEX_OF: &[Overload] = &[
     )
     .costs_by_name(cost::estimate_scan, cost::scan),
 ];
+
+pub(super) const INCLUDES: &[Overload] = &[Overload::new(
+    "list_includes_dyn_dyn",
+    "dyn.includes(dyn) -> bool",
+    |_, args| match args {
+        [Value::List(list), item] => Ok(Value::Bool(list.iter().any(|other| other.equals(item)))),
+        [value, item] => Ok(Value::Bool(value.equals(item))),
+        _ => mismatch(),
+    },
+    "Whether a list has an item, or any other value equals it.",
+)
+.costs_by_name(estimate_includes, cost::scan)
+.since(Version(1, 37))];
+
+/// What is no list by its declared type may be one all the same: at worst each of its items is compared.
+fn estimate_includes(args: &[Operand<'_>]) -> CallEstimate {
+    match args.first() {
+        Some(operand) if !matches!(operand.ty, Type::List(_) | Type::Map(..) | Type::Optional(_)) => {
+            CallEstimate::of_cost(operand.size_or_unbounded())
+        }
+        _ => cost::estimate_scan(args),
+    }
+}
 
 fn on_list<'a>(
     args: &[Value<'a>],

@@ -20,6 +20,7 @@ pub(super) const TABLES: &[&[Overload]] = &[
     lists::MAX,
     lists::MIN,
     lists::INDEX_OF,
+    lists::INCLUDES,
     authorizer::ROWS,
     quantity::ROWS,
     network::ADDRESS_ROWS,
