@@ -30,32 +30,68 @@ const MAX_SHOWN: usize = 100;
 const MAX_SNIPPET: usize = 16_384;
 
 impl CompileError {
-    /// Sorts the findings by place, keeping the order of those at one place, and draws them over the source.
-    ///
-    /// Of more than a hundred, the first hundred that were made are kept; the rest is told as a number.
+    /// The findings, in the order of their places; at most a hundred.
     #[must_use]
-    pub fn new(source: &Source<'_>, mut diagnostics: Vec<Diagnostic>) -> Self {
-        let found = diagnostics.len();
-        diagnostics.truncate(MAX_SHOWN);
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+}
+
+/// Findings as they are made. Of more than a hundred, the first hundred are kept; the others are counted, at no cost
+/// beyond that.
+#[derive(Debug)]
+pub(crate) struct Findings<'s> {
+    source: Source<'s>,
+    kept: Vec<Diagnostic>,
+    count: usize,
+}
+
+impl<'s> Findings<'s> {
+    pub(crate) const fn new(source: Source<'s>) -> Self {
+        Self { source, kept: Vec::new(), count: 0 }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// A finding about a part of the text, at the offset that messages name.
+    pub(crate) fn add(&mut self, span: Span, anchor: u32, message: impl FnOnce() -> String) {
+        if self.counts() {
+            let position = Some(self.source.position(anchor));
+            self.kept.push(Diagnostic { message: message(), span, position });
+        }
+    }
+
+    /// A finding about the text as a whole.
+    pub(crate) fn add_whole(&mut self, message: String) {
+        if self.counts() {
+            self.kept.push(Diagnostic { message, span: Span::default(), position: None });
+        }
+    }
+
+    /// Sorts the findings by place, keeping the order of those at one place, and draws them over the source.
+    pub(crate) fn into_error(self) -> CompileError {
+        let Self { source, kept: mut diagnostics, count } = self;
         diagnostics.sort_by_key(|d| d.position.map_or((0, 0), |p| (p.line, p.column)));
         let mut text = String::new();
         for diagnostic in &diagnostics {
             if !text.is_empty() {
                 text.push('\n');
             }
-            draw(&mut text, source, diagnostic);
+            draw(&mut text, &source, diagnostic);
         }
-        if found > MAX_SHOWN {
-            let more = found.saturating_sub(MAX_SHOWN);
+        if count > MAX_SHOWN {
+            let more = count.saturating_sub(MAX_SHOWN);
             text.push_str(&format!("\n{more} more errors were truncated"));
         }
-        Self { diagnostics, text }
+        CompileError { diagnostics, text }
     }
 
-    /// The findings, in the order of their places; at most a hundred.
-    #[must_use]
-    pub fn diagnostics(&self) -> &[Diagnostic] {
-        &self.diagnostics
+    /// Counts a finding; whether it is kept.
+    fn counts(&mut self) -> bool {
+        self.count = self.count.saturating_add(1);
+        self.count <= MAX_SHOWN
     }
 }
 

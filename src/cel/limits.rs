@@ -24,3 +24,7 @@ pub const MAX_RECOVERY_LOOKAHEAD: usize = 256;
 /// Expressions of one tree, macros expanded. The limit of code points keeps every text without nested copying macros
 /// well below it; cel-go has no such limit and would not answer.
 pub const MAX_EXPRESSIONS: usize = 1_000_000;
+
+/// Parts of the type of one expression: `map(string, list(int))` has four. cel-go has no such limit and would not answer
+/// where types double; the nesting of literals reaches half of it.
+pub const MAX_TYPE_PARTS: usize = 500;

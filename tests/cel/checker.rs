@@ -164,3 +164,27 @@ fn depth_is_no_danger() {
         assert!(checked.estimate(&SizeHints::default()).max > 0, "{start}");
     }
 }
+
+/// What takes a checker long is refused, or quick.
+#[test]
+fn hostile_expressions_are_answered() {
+    let env = env(&[("l", "list(int)")]);
+    let doubling: String =
+        (0..100).map(|level| format!("[{{x{level}: x{level}}}].map(x{}, ", level + 1)).collect();
+    let refused = [
+        (format!("l.map(x0, {doubling}1{}", ")".repeat(101)), "has more than 500 parts"),
+        (format!("[{}u]", "u, ".repeat(30_000)), "\n29901 more errors were truncated"),
+        (format!("[{}u]", "'a', 1, ".repeat(10_000)), "undeclared reference to 'u'"),
+    ];
+    for (text, expected) in refused {
+        let error = env.compile(&text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{}", error.chars().take(300).collect::<String>());
+    }
+    for text in [
+        format!("[{}1]", "1, ".repeat(30_000)),
+        format!("[{}?optional.of(1)]", "?optional.of(1), ".repeat(5_000)),
+        format!("'%s'.format([[{}1]])", "'a', 1, ".repeat(10_000)),
+    ] {
+        assert!(env.compile(&text).is_ok(), "{}", text.chars().take(30).collect::<String>());
+    }
+}

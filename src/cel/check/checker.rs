@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Findings;
+use crate::limits::MAX_TYPE_PARTS;
 use crate::source::Source;
 use crate::syntax::{Ast, Comprehension, Entry, Expr, ExprId, Literal};
 use crate::types::Type;
@@ -15,11 +16,10 @@ use super::unify::{Unifier, is_message_without_fields, most_general};
 
 pub(super) struct Checker<'e, 's> {
     pub(super) env: Environment<'e>,
-    pub(super) source: Source<'s>,
     pub(super) ast: Ast,
     pub(super) types: Vec<Type>,
     pub(super) references: Vec<Option<Reference>>,
-    pub(super) errors: Vec<Diagnostic>,
+    pub(super) findings: Findings<'s>,
     pub(super) unifier: Unifier,
     /// Variables of the comprehensions around the current expression, innermost last.
     locals: Vec<(Box<str>, Type)>,
@@ -28,8 +28,8 @@ pub(super) struct Checker<'e, 's> {
 impl<'e, 's> Checker<'e, 's> {
     pub(super) fn new(env: Environment<'e>, source: Source<'s>, ast: Ast) -> Self {
         let (types, references) = (vec![Type::Error; ast.len()], vec![None; ast.len()]);
-        let (errors, unifier, locals) = (Vec::new(), Unifier::default(), Vec::new());
-        Self { env, source, ast, types, references, errors, unifier, locals }
+        let (findings, unifier, locals) = (Findings::new(source), Unifier::default(), Vec::new());
+        Self { env, ast, types, references, findings, unifier, locals }
     }
 
     pub(super) fn check(&mut self, id: ExprId) {
@@ -62,6 +62,13 @@ impl<'e, 's> Checker<'e, 's> {
     }
 
     pub(super) fn set_type(&mut self, id: ExprId, ty: Type) {
+        let mut room = MAX_TYPE_PARTS;
+        let ty = if fits_in(&ty, &mut room) {
+            ty
+        } else {
+            self.error(id, format!("type of the expression has more than {MAX_TYPE_PARTS} parts"));
+            Type::Error
+        };
         if let Some(slot) = self.types.get_mut(id.0 as usize) {
             *slot = ty;
         }
@@ -87,8 +94,7 @@ impl<'e, 's> Checker<'e, 's> {
     }
 
     pub(super) fn error(&mut self, at: ExprId, message: String) {
-        let position = Some(self.source.position(self.ast.anchor(at)));
-        self.errors.push(Diagnostic { message, span: self.ast.span(at), position });
+        self.findings.add(self.ast.span(at), self.ast.anchor(at), || message);
     }
 
     pub(super) fn undeclared(&mut self, at: ExprId, name: &str) {
@@ -173,7 +179,7 @@ impl<'e, 's> Checker<'e, 's> {
         let mut items: Option<Type> = None;
         for (index, element) in (0_u32..).zip(elements) {
             self.check(*element);
-            let ty = self.unwrapped(*element, optional.contains(&index));
+            let ty = self.unwrapped(*element, optional.binary_search(&index).is_ok());
             items = Some(self.join(items, ty));
         }
         let items = items.unwrap_or_else(|| self.unifier.fresh());
@@ -288,6 +294,18 @@ impl<'e, 's> Checker<'e, 's> {
         if !self.unifier.assignable(expected, &found) {
             self.mismatch(id, expected, &found);
         }
+    }
+}
+
+/// Whether a type has no more parts than there is room for. A variable may stand in a type twice, so that types can
+/// double with every level of nesting; this looks at no more parts than there is room for, either.
+fn fits_in(ty: &Type, room: &mut usize) -> bool {
+    let Some(less) = room.checked_sub(1) else { return false };
+    *room = less;
+    match ty {
+        Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => fits_in(inner, room),
+        Type::Map(key, value) => fits_in(key, room) && fits_in(value, room),
+        _ => true,
     }
 }
 

@@ -2,7 +2,7 @@
 //! and maps of mixed types, format strings that do not suit their arguments. The texts are those of cel-go's
 //! validators (`cel/validator.go`), which Kubernetes switches on.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::Findings;
 use crate::library::literal::is_regex;
 use crate::source::Source;
 use crate::syntax::{Entry, Expr, ExprId, Literal};
@@ -12,13 +12,13 @@ use super::unify::same;
 use super::{CheckedAst, Environment, Reference, format};
 
 /// Every mistake in the constants of an expression.
-pub(super) fn validate(checked: &CheckedAst, source: &Source<'_>, env: &Environment<'_>) -> Vec<Diagnostic> {
-    let mut validator = Validator { checked, source, errors: Vec::new() };
+pub(super) fn validate<'s>(checked: &CheckedAst, source: Source<'s>, env: &Environment<'_>) -> Findings<'s> {
+    let mut validator = Validator { checked, findings: Findings::new(source) };
     if env.homogeneous_literals {
         validator.aggregates();
     }
     if !env.checked_literals {
-        return validator.errors;
+        return validator.findings;
     }
     validator.calls("duration", Validator::evaluates);
     validator.calls("timestamp", Validator::evaluates);
@@ -27,24 +27,22 @@ pub(super) fn validate(checked: &CheckedAst, source: &Source<'_>, env: &Environm
         _ => true,
     });
     validator.format_calls();
-    validator.errors
+    validator.findings
 }
 
-pub(super) struct Validator<'c> {
-    pub(super) checked: &'c CheckedAst,
-    source: &'c Source<'c>,
-    errors: Vec<Diagnostic>,
+struct Validator<'c, 's> {
+    checked: &'c CheckedAst,
+    findings: Findings<'s>,
 }
 
-impl<'c> Validator<'c> {
+impl Validator<'_, '_> {
     fn ids(&self) -> impl DoubleEndedIterator<Item = ExprId> + use<> {
         (0..u32::try_from(self.checked.ast.len()).unwrap_or(u32::MAX)).map(ExprId)
     }
 
     fn error(&mut self, at: ExprId, message: String) {
         let ast = &self.checked.ast;
-        let position = Some(self.source.position(ast.anchor(at)));
-        self.errors.push(Diagnostic { message, span: ast.span(at), position });
+        self.findings.add(ast.span(at), ast.anchor(at), || message);
     }
 
     /// Judges the first argument of each call of a function, where it is a constant.
@@ -87,7 +85,7 @@ impl<'c> Validator<'c> {
         let checked = self.checked;
         let mut types = (0_u32..).zip(elements).map(|(index, element)| {
             let ty = checked.type_of(*element);
-            (*element, if optional.contains(&index) { inner(ty) } else { ty })
+            (*element, if optional.binary_search(&index).is_ok() { inner(ty) } else { ty })
         });
         let Some((_, first)) = types.next() else { return };
         if let Some((element, other)) = types.find(|(_, ty)| !same(first, ty)) {

@@ -81,14 +81,14 @@ pub(crate) fn check(
     let root = ast.root;
     let mut checker = Checker::new(*environment, *source, ast);
     checker.check(root);
-    if !checker.errors.is_empty() {
-        return Err(CompileError::new(source, checker.errors));
+    if !checker.findings.is_empty() {
+        return Err(checker.findings.into_error());
     }
     let Checker { ast, mut types, references, unifier, .. } = checker;
     for ty in &mut types {
         *ty = unifier.substitute(ty, true);
     }
     let checked = CheckedAst { ast, types, references };
-    let errors = literals::validate(&checked, source, environment);
-    if errors.is_empty() { Ok(checked) } else { Err(CompileError::new(source, errors)) }
+    let findings = literals::validate(&checked, *source, environment);
+    if findings.is_empty() { Ok(checked) } else { Err(findings.into_error()) }
 }

@@ -18,7 +18,7 @@ mod token;
 pub use ast::{Ast, Comprehension, Entry, Expr, ExprId, Literal};
 pub use macros::Macro;
 
-use crate::diagnostic::{CompileError, Diagnostic};
+use crate::diagnostic::{CompileError, Findings};
 use crate::limits::{MAX_RECURSION_DEPTH, MAX_SOURCE_CODE_POINTS};
 use crate::source::{Source, Span};
 
@@ -41,56 +41,41 @@ pub struct Options {
 ///
 /// When the text is no expression, or is beyond a limit.
 pub fn parse(source: &Source<'_>, options: &Options) -> Result<Ast, CompileError> {
+    let mut findings = Findings::new(*source);
     let size = source.text().chars().count();
     if size > MAX_SOURCE_CODE_POINTS {
-        let message =
-            format!("expression code point size exceeds limit: size: {size}, limit {MAX_SOURCE_CODE_POINTS}");
-        return Err(CompileError::new(source, vec![whole(message)]));
+        findings.add_whole(format!(
+            "expression code point size exceeds limit: size: {size}, limit {MAX_SOURCE_CODE_POINTS}"
+        ));
+        return Err(findings.into_error());
     }
     let mut parser = Parser::new(*source, options);
     let outcome = parser.start();
-    let mut found: Vec<Diagnostic> = parser
-        .tokens
-        .errors
-        .drain(..)
-        .map(|error| {
-            at(
-                source,
-                Span { start: error.start, end: error.end },
-                format!("Syntax error: {}", error.message),
-            )
-        })
-        .collect();
+    for error in &parser.tokens.errors {
+        let span = Span { start: error.start, end: error.end };
+        findings.add(span, error.start, || format!("Syntax error: {}", error.message));
+    }
     match outcome {
         Ok(parsed) => {
-            found.extend(
-                parser
-                    .build
-                    .mistakes
-                    .drain(..)
-                    .map(|mistake| at(source, Span { start: mistake.at, end: mistake.at }, mistake.message)),
-            );
+            for mistake in parser.build.mistakes.drain(..) {
+                findings.add(Span { start: mistake.at, end: mistake.at }, mistake.at, || mistake.message);
+            }
             if parsed.height > MAX_RECURSION_DEPTH {
-                found.push(whole("max recursion depth exceeded".to_owned()));
+                findings.add_whole("max recursion depth exceeded".to_owned());
             }
             if parser.build.oversized {
-                found.push(whole(
-                    "expression is too large: its macros expand to too many expressions".to_owned(),
-                ));
+                let message = "expression is too large: its macros expand to too many expressions";
+                findings.add_whole(message.to_owned());
             }
-            if found.is_empty() {
+            if findings.is_empty() {
                 return Ok(parser.build.finish(parsed.id));
             }
         }
-        Err(stop) => found.extend(stop.message().map(whole)),
+        Err(stop) => {
+            if let Some(message) = stop.message() {
+                findings.add_whole(message);
+            }
+        }
     }
-    Err(CompileError::new(source, found))
-}
-
-fn at(source: &Source<'_>, span: Span, message: String) -> Diagnostic {
-    Diagnostic { message, span, position: Some(source.position(span.start)) }
-}
-
-fn whole(message: String) -> Diagnostic {
-    Diagnostic { message, span: Span::default(), position: None }
+    Err(findings.into_error())
 }

@@ -52,8 +52,9 @@ impl<'a> Printer<'a> {
                 _ => self.call(function, *target, args),
             },
             Expr::List { elements, optional } => {
-                let marked =
-                    (0_u32..).zip(elements).map(|(index, element)| (*element, optional.contains(&index)));
+                let marked = (0_u32..)
+                    .zip(elements)
+                    .map(|(index, element)| (*element, optional.binary_search(&index).is_ok()));
                 self.separated("[", marked, "]", |this, (element, optional)| {
                     this.out.push_str(if optional { "?" } else { "" });
                     this.expr(element);
