@@ -5,8 +5,9 @@ use admit_policy::path::Path;
 use admit_policy::schema::{self, Schema, list_type, validate};
 use serde_json::{Value, json};
 
+/// One that cannot be read becomes one that every case fails with.
 fn schema_of(schema: &Value) -> Schema {
-    schema::parse(schema, &Path::Nil).expect("a schema")
+    schema::parse(schema, &Path::Nil).unwrap_or_default()
 }
 
 fn errors(schema: &Value, value: &Value) -> Vec<String> {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::error::FieldError;
+use crate::go_text;
 use crate::path::Path;
+use crate::schema::format::is_checked;
 use crate::schema::{self, Schema};
 
 /// The annotation by which the Kubernetes project approves an API in its own groups.
@@ -183,10 +185,32 @@ impl Definition {
         format!("{}.{}", self.names.plural, self.group)
     }
 
+    /// What the API server warns of when it accepts the definition: formats that it does not check.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        for schema in self.versions.iter().filter_map(|version| version.schema.as_deref()) {
+            unchecked_formats(schema, &mut warnings);
+        }
+        warnings
+    }
+
     #[must_use]
     pub fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
     }
+}
+
+fn unchecked_formats(schema: &Schema, warnings: &mut Vec<String>) {
+    if let Some(format) = &schema.checks.format
+        && !is_checked(format, schema.schema_type.as_ref())
+    {
+        let warning = format!("unrecognized format {}", go_text::quote(format));
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    schema.children().for_each(|child| unchecked_formats(child, warnings));
 }
 
 fn child<'v>(map: &'v Map<String, Value>, key: &str) -> Option<&'v Map<String, Value>> {

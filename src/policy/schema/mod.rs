@@ -13,7 +13,7 @@
 
 pub mod correlate;
 mod default;
-mod format;
+pub(crate) mod format;
 pub mod list_type;
 pub mod metadata;
 mod numeric;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{AdditionalProperties, Schema};
 
@@ -33,50 +33,45 @@ impl Pruner {
     /// `keep` holds below a node that preserves unknown fields, until a property says otherwise.
     fn node(&mut self, value: &mut Value, schema: Option<&Schema>, keep: bool, resource: bool) {
         match value {
-            Value::Object(map) => {
-                let mut removed = false;
-                for (key, child) in map.iter_mut() {
-                    if resource && is_meta_field(key) {
-                        continue;
-                    }
-                    let known = schema.and_then(|schema| known_child(schema, key));
-                    let length = self.enter(key);
-                    match known {
-                        Some(child_schema) => self.child(child, child_schema),
-                        None if keep => {}
-                        None => {
-                            if !is_meta_field(key) || length > 0 {
-                                self.unknown.push(self.path.clone());
-                            }
-                            removed = true;
-                        }
-                    }
-                    self.path.truncate(length);
-                }
-                if removed {
-                    map.retain(|key, _| {
-                        (resource && is_meta_field(key))
-                            || schema.is_some_and(|s| known_child(s, key).is_some())
-                    });
-                }
-            }
+            Value::Object(map) => self.object(map, schema, keep, resource),
             Value::Array(items) => {
                 let item_schema = schema.and_then(|schema| schema.items.as_deref());
                 for (i, item) in items.iter_mut().enumerate() {
-                    let length = self.path.len();
-                    // Writing to a String cannot fail.
-                    let _ = write!(self.path, "[{i}]");
-                    match item_schema {
-                        // Items stay in their list's mode: only properties end the keeping.
-                        Some(items) if keep => self.node(item, Some(items), true, items.embedded_resource),
-                        None if keep => {}
-                        schema => self.child(item, schema),
-                    }
-                    self.path.truncate(length);
+                    self.item(i, item, item_schema, keep);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
+    }
+
+    fn object(&mut self, map: &mut Map<String, Value>, schema: Option<&Schema>, keep: bool, resource: bool) {
+        map.retain(|key, value| {
+            if resource && is_meta_field(key) {
+                return true;
+            }
+            let length = self.enter(key);
+            let known = schema.and_then(|schema| known_child(schema, key));
+            if let Some(schema) = known {
+                self.child(value, schema);
+            } else if !(keep || (is_meta_field(key) && length == 0)) {
+                self.unknown.push(self.path.clone());
+            }
+            self.path.truncate(length);
+            keep || known.is_some()
+        });
+    }
+
+    fn item(&mut self, index: usize, item: &mut Value, schema: Option<&Schema>, keep: bool) {
+        let length = self.path.len();
+        // Writing to a String cannot fail.
+        let _ = write!(self.path, "[{index}]");
+        match schema {
+            // Items stay in their list's mode: only properties end the keeping.
+            Some(schema) if keep => self.node(item, Some(schema), true, schema.embedded_resource),
+            None if keep => {}
+            schema => self.child(item, schema),
+        }
+        self.path.truncate(length);
     }
 
     fn child(&mut self, value: &mut Value, schema: Option<&Schema>) {

@@ -198,6 +198,14 @@ impl Schema {
         !matches!(self.map_type, Some(MapType::Other(_)))
     }
 
+    /// The nodes right below: on the spine, and under logical keywords.
+    pub(crate) fn children(&self) -> impl Iterator<Item = &Self> {
+        let checks = &self.checks;
+        let spine = self.properties.values().chain(self.items.as_deref()).chain(self.additional_schema());
+        let logical = [&checks.all_of, &checks.any_of, &checks.one_of].into_iter().flatten();
+        spine.chain(logical).chain(checks.not.as_deref())
+    }
+
     /// Whether there are rules in the node or below it; those under `allOf` count only beside others.
     #[must_use]
     pub fn has_rules(&self) -> bool {

@@ -186,11 +186,7 @@ impl StoredExpressions {
         for rule in &schema.rules {
             self.texts.extend([rule.rule.clone(), rule.message_expression.clone()]);
         }
-        let checks = &schema.checks;
-        let nested = [&checks.all_of, &checks.any_of, &checks.one_of].into_iter().flatten();
-        let below =
-            schema.properties.values().chain(schema.items.as_deref()).chain(schema.additional_schema());
-        for child in below.chain(nested).chain(checks.not.as_deref()) {
+        for child in schema.children() {
             self.collect(child);
         }
     }

@@ -224,14 +224,9 @@ fn root_with_status(schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldErro
 }
 
 fn has_unsupported(schema: &Schema) -> bool {
-    let checks = &schema.checks;
     !schema.unsupported.is_empty()
         || schema.preserve_unknown_fields == Some(false)
-        || schema.properties.values().any(has_unsupported)
-        || schema.items.as_deref().is_some_and(has_unsupported)
-        || schema.additional_schema().is_some_and(has_unsupported)
-        || checks.not.as_deref().is_some_and(has_unsupported)
-        || [&checks.all_of, &checks.any_of, &checks.one_of].into_iter().flatten().any(has_unsupported)
+        || schema.children().any(has_unsupported)
 }
 
 fn scale(scale: Option<&ScalePaths>, path: &Path<'_>, errors: &mut Vec<FieldError>) {

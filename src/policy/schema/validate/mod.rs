@@ -220,15 +220,7 @@ impl Node<'_> {
     fn format(&self) -> Option<&str> {
         let format = self.schema.checks.format.as_deref()?;
         let single = if self.schema.int_or_string { None } else { self.schema.schema_type.as_ref() };
-        let checked = match single {
-            None | Some(SchemaType::String) => format::is_known(format),
-            Some(SchemaType::Integer) => matches!(format, "int32" | "int64"),
-            Some(SchemaType::Number) => matches!(format, "float" | "double"),
-            Some(SchemaType::Object | SchemaType::Array | SchemaType::Boolean | SchemaType::Other(_)) => {
-                false
-            }
-        };
-        checked.then_some(format)
+        format::is_checked(format, single).then_some(format)
     }
 }
 

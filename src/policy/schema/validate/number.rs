@@ -67,7 +67,6 @@ impl Node<'_> {
 
     /// Whether the number fits the schema's type and format; tells it when not.
     fn in_range(&self, outcome: &mut Outcome, value: Parsed, what: &str) -> bool {
-        let name = super::outcome::name(self.path);
         let format = self.format().unwrap_or_default();
         let schema_type = if self.schema.int_or_string { None } else { self.schema.schema_type.as_ref() };
         let fits = match (schema_type, value) {
@@ -82,6 +81,7 @@ impl Node<'_> {
             _ => true,
         };
         if !fits {
+            let name = super::outcome::name(self.path);
             let of = schema_type.map_or("", SchemaType::as_str);
             let text = if format.is_empty() {
                 format!("{what} value must be of type {of} (default format) in {name}")

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use admit_policy::crd::CompiledCrd;
 use serde_json::Value;
 
-use super::custom_resource::{Request, causes, same_object};
+use super::custom_resource::{Decision, Request, causes, same_object, warnings};
 use super::{Case, Kind, ratcheting};
 use crate::corpus::{CorpusError, Folder};
 use crate::report::{Aspect, Check};
@@ -118,9 +118,10 @@ impl Server {
             old
         });
         let request = Request { definition, version, old: old.as_ref(), status: op == "updateStatus" };
-        let (mut object, errors) = request.decide(&request.addressed(body));
+        let Decision { mut object, errors, warnings: told } = request.decide(&request.addressed(body));
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];
         checks.extend(causes(step, &errors));
+        checks.extend(warnings(step, &told));
         let stored = definition.definition().versions.iter().any(|v| v.storage && v.name == version.name());
         if let Some(expected) = step.get("object").filter(|_| stored) {
             // The answer is read back from the store, which fills in defaults once more.

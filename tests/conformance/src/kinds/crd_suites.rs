@@ -8,7 +8,7 @@ use admit_policy::crd::{CompiledCrd, Scope};
 use admit_policy::manifest;
 use serde_json::{Value, json};
 
-use super::custom_resource::{Request, causes, same_object};
+use super::custom_resource::{Decision, Request, causes, same_object, warnings};
 use super::{Case, Kind};
 use crate::corpus::{CorpusError, Folder};
 use crate::report::{Aspect, Check};
@@ -151,10 +151,11 @@ impl SuiteCase {
             old
         });
         let request = Request { definition, version, old: old.as_ref(), status: name.ends_with("Status") };
-        let (mut object, errors) = request.decide(&request.addressed(&body));
+        let Decision { mut object, errors, warnings: told } = request.decide(&request.addressed(&body));
         let accepted = step.get("outcome").and_then(Value::as_u64).is_some_and(|code| code < 300);
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];
         checks.extend(causes(step, &errors));
+        checks.extend(warnings(step, &told));
         if let Some(expected) = step.get("object") {
             version.default(&mut object);
             checks.push(same_object(expected, &object));

@@ -18,6 +18,14 @@ pub(super) struct Request<'a> {
     pub(super) status: bool,
 }
 
+/// What a request leads to.
+pub(super) struct Decision {
+    pub(super) object: Value,
+    pub(super) errors: Vec<FieldError>,
+    /// Unknown fields, and failures that were let pass.
+    pub(super) warnings: Vec<String>,
+}
+
 impl Request<'_> {
     /// The body with what the server makes of its metadata before it looks at anything: a generated name, and the
     /// namespace of the path.
@@ -38,19 +46,22 @@ impl Request<'_> {
     }
 
     /// Reads the body as the server does and validates it.
-    pub(super) fn decide(&self, body: &Value) -> (Value, Vec<FieldError>) {
+    pub(super) fn decide(&self, body: &Value) -> Decision {
         let mut object = body.clone();
         self.version.default(&mut object);
-        self.version.prune(&mut object);
-        if let Err(error) = self.version.coerce_metadata(&mut object, Malformed::Drop) {
-            return (object, vec![*error]);
+        let mut unknown = self.version.prune(&mut object);
+        match self.version.coerce_metadata(&mut object, Malformed::Drop) {
+            Ok(more) => unknown.extend(more),
+            Err(error) => return Decision { object, errors: vec![*error], warnings: Vec::new() },
         }
         let object = self.prepared(object);
         let mut errors = if self.old.is_none() { self.metadata_errors(&object) } else { Vec::new() };
         let options = ValidateOptions { status: self.status, earlier: &errors };
         let found = self.version.validate(&object, self.old, &options);
         errors.extend(found.errors);
-        (object, errors)
+        let mut warnings: Vec<_> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+        warnings.extend(found.warnings);
+        Decision { object, errors, warnings }
     }
 
     /// With a status subresource, one request changes the status and another everything else.
@@ -153,6 +164,21 @@ fn sorted(lines: impl Iterator<Item = String>) -> Vec<String> {
     let mut lines: Vec<_> = lines.collect();
     lines.sort();
     lines
+}
+
+/// The warnings of an accepted request: those about its fields, as a set.
+pub(super) fn warnings(step: &Value, actual: &[String]) -> Option<Check> {
+    // Other parameters change what is warned of, and a refusal warns of nothing that was let pass.
+    if step.get("params").is_some()
+        || step.get("outcome").and_then(Value::as_u64).is_none_or(|code| code >= 300)
+    {
+        return None;
+    }
+    let about_fields = |text: &&str| text.starts_with("unknown field ") || text.contains(": Invalid value: ");
+    let recorded = step.get("warnings").and_then(Value::as_array);
+    let expected = recorded.into_iter().flatten().filter_map(Value::as_str).filter(about_fields);
+    let expected = sorted(expected.map(ToOwned::to_owned));
+    Some(Check::new(Aspect::Text, expected, sorted(actual.iter().cloned())))
 }
 
 /// An accepted object beside the recorded one, without metadata, as Go writes it: a whole float has no fraction.

@@ -8,7 +8,7 @@ use admit_policy::manifest;
 use serde_json::Value;
 
 use super::Case;
-use super::custom_resource::{Request, causes, same_object};
+use super::custom_resource::{Decision, Request, causes, same_object, warnings};
 use crate::corpus::{CorpusError, Folder};
 use crate::report::{Aspect, Check};
 
@@ -65,10 +65,11 @@ impl Case for Update {
             stored
         });
         let request = Request { definition, version, old: old.as_ref(), status: false };
-        let (mut object, errors) = request.decide(&request.addressed(&body));
+        let Decision { mut object, errors, warnings: told } = request.decide(&request.addressed(&body));
         let accepted = self.row.get("outcome").and_then(Value::as_u64).is_some_and(|code| code < 300);
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];
         checks.extend(causes(&self.row, &errors));
+        checks.extend(warnings(&self.row, &told));
         if let Some(expected) = self.row.get("object") {
             // The answer is read back from the store, which fills in defaults once more.
             version.default(&mut object);
