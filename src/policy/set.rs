@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bumpalo::Bump;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -114,8 +113,8 @@ impl PolicySet {
         if matching::is_exempt(&request.kind) {
             return Ok(Decision::default());
         }
-        let arena = Bump::new();
-        let mut collector = vap::Collector::new(request, host, &arena);
+        let workspace = vap::Workspace::default();
+        let mut collector = vap::Collector::new(request, host, &workspace);
         for position in self.index.candidates(&request.resource.resource) {
             if let Some(bound) = self.policies.get(position).filter(|bound| accept(&bound.policy.name)) {
                 vap::decide(&bound.policy, &bound.bindings, &mut collector)?;

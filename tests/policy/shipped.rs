@@ -26,13 +26,15 @@ fn read(path: &Path) -> Vec<Document> {
     manifest::read(&path.display().to_string(), &text).unwrap_or_else(|errors| panic!("{errors:?}"))
 }
 
-#[test]
-fn all_policies_load_together() {
+/// All of them together, as they are in force.
+fn all() -> PolicySet {
     let documents: Vec<Document> = files().iter().flat_map(|file| read(file)).collect();
-    // The kind that one policy compares its objects with is defined beside the deployment.
-    let set = PolicySet::load(&documents).unwrap_or_else(|errors| panic!("{errors:#?}"));
-    assert_eq!(set.policies().count(), 49);
-    for (policy, bindings) in set.policies() {
+    PolicySet::load(&documents).unwrap_or_else(|errors| panic!("{errors:#?}"))
+}
+
+#[test]
+fn every_policy_is_bound() {
+    for (policy, bindings) in all().policies() {
         assert_eq!(bindings.len(), 1, "{} needs its binding", policy.name);
     }
 }
@@ -60,5 +62,7 @@ fn every_policy_is_tested_both_ways() {
             tested.extend(set.policies().map(|(policy, _)| policy.name.clone()));
         }
     }
-    assert_eq!(tested.len(), 49);
+    let untested: Vec<String> = all().policies().map(|(policy, _)| policy.name.clone()).collect();
+    let untested: Vec<String> = untested.into_iter().filter(|name| !tested.contains(name)).collect();
+    assert!(untested.is_empty(), "no suite tests {untested:?}");
 }

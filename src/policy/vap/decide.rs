@@ -1,5 +1,6 @@
 //! One policy with its bindings on one request: matching, params, evaluation, and what each binding makes of it.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use admit_cel::Node;
@@ -23,6 +24,13 @@ const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_
 /// Bytes of a published audit annotation.
 const MAX_ANNOTATION: usize = 10 * 1024;
 
+/// Where the values of one decision live.
+#[derive(Debug, Default)]
+pub(crate) struct Workspace {
+    arena: Bump,
+    request_value: OnceCell<Value>,
+}
+
 /// Gathers what all policies make of one request.
 #[derive(Debug)]
 pub(crate) struct Collector<'a> {
@@ -32,6 +40,9 @@ pub(crate) struct Collector<'a> {
     decision: Decision,
     /// The objects as expressions see them, made when the first policy needs them.
     objects: Option<Objects<'a>>,
+    /// The request as expressions see it, in its own form: most policies match it as it is.
+    request_value: &'a OnceCell<Value>,
+    request_node: Option<Node<'a>>,
     /// The Namespace of the request, looked up when the first policy needs it.
     namespace: Option<Option<Arc<Value>>>,
 }
@@ -132,8 +143,13 @@ fn decide_binding(
         Some(converted) => converted.nodes(&arena),
         None => collector.objects(),
     };
-    let request_value = request_value(request, matched);
-    let request_node = Node::from_json(&arena, &request_value);
+    // A scale is of one kind whatever version of the resource it belongs to, so the resource counts too.
+    let as_it_is = matched.kind == request.kind && matched.resource == request.resource;
+    let changed = (!as_it_is).then(|| request_value(request, matched));
+    let request_node = match &changed {
+        Some(changed) => Node::from_json(&arena, changed),
+        None => collector.request_node(),
+    };
     let namespace = node(&arena, namespace.as_deref());
     let authorizer = HostAuthorizer::new(host, request);
     for param in params {
@@ -190,9 +206,18 @@ impl<'a> Objects<'a> {
 }
 
 impl<'a> Collector<'a> {
-    /// What is made for the decision is put into `arena`.
-    pub(crate) fn new(request: &'a Request, host: &'a dyn Host, arena: &'a Bump) -> Self {
-        Self { request, host, arena, decision: Decision::default(), objects: None, namespace: None }
+    /// What is made for the decision is put into `workspace`.
+    pub(crate) fn new(request: &'a Request, host: &'a dyn Host, workspace: &'a Workspace) -> Self {
+        Self {
+            request,
+            host,
+            arena: &workspace.arena,
+            decision: Decision::default(),
+            objects: None,
+            request_value: &workspace.request_value,
+            request_node: None,
+            namespace: None,
+        }
     }
 
     pub(crate) fn finish(self) -> Decision {
@@ -203,6 +228,14 @@ impl<'a> Collector<'a> {
         let (arena, request) = (self.arena, self.request);
         *self.objects.get_or_insert_with(|| {
             Objects::of(arena, request.object.as_deref(), request.old_object.as_deref())
+        })
+    }
+
+    fn request_node(&mut self) -> Node<'a> {
+        let (arena, request, value) = (self.arena, self.request, self.request_value);
+        *self.request_node.get_or_insert_with(|| {
+            let own = Matched { resource: request.resource.clone(), kind: request.kind.clone() };
+            Node::from_json(arena, value.get_or_init(|| request_value(request, &own)))
         })
     }
 

@@ -22,5 +22,5 @@ mod session;
 mod types;
 
 pub use self::binding::{Binding, NotFoundAction, ParamRef, ParamSelector};
-pub(crate) use self::decide::{Collector, decide};
+pub(crate) use self::decide::{Collector, Workspace, decide};
 pub use self::policy::{FailurePolicy, Policy};
