@@ -29,8 +29,8 @@ pub async fn id(client: &Client) -> Result<String, IdError> {
     let versions: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
     let version = match versions.get("version").await {
         Ok(version) => Some(version),
-        // Also the answer of a server that does not know the kind.
-        Err(kube::Error::Api(status)) if status.code == 404 => None,
+        // Also the answers of a server that does not know the kind: 404, or 403 to those who may not ask.
+        Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => None,
         Err(error) => return Err(Box::new(error).into()),
     };
     let cluster_id = version.as_ref().and_then(|version| version.data.pointer("/spec/clusterID"));

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use admit::gather::cluster::id;
 use admit::gather::collect::{Verdict, collect};
 use admit::gather::record::Record;
 use admit::gather::{Context, Failure, GATHERERS, Gatherer, Yield};
@@ -160,4 +161,17 @@ async fn the_records_of_each_gatherer() {
     );
     assert!(!found.iter().any(|(_, text)| text.contains("managedFields")));
     assert!(text("config/version.json").contains("v1.36.2"));
+}
+
+#[tokio::test]
+async fn the_clusters_id_is_found_where_cluster_versions_may_not_be_asked_for() {
+    let cluster = FakeCluster::new(&[]);
+    let version = "/apis/config.openshift.io/v1/clusterversions/version";
+    let uid = cluster.get("/api/v1/namespaces", "kube-system")["metadata"]["uid"].clone();
+    for code in [404, 403] {
+        cluster.refuse_once(http::Method::GET, version, code);
+        assert_eq!(id(&cluster.client()).await.unwrap(), uid, "{code}");
+    }
+    cluster.refuse_once(http::Method::GET, version, 500);
+    assert!(id(&cluster.client()).await.is_err(), "a failing server must not change the id");
 }
