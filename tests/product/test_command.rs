@@ -39,9 +39,9 @@ cases:
 
 /// A folder with the policy and the suite, each changed as asked.
 fn folder(policy: (&str, &str), suite: (&str, &str)) -> TempDir {
-    let folder = TempDir::new().expect("a temporary folder");
-    fs::write(folder.path().join("p.yaml"), POLICY.replace(policy.0, policy.1)).expect("a file");
-    fs::write(folder.path().join("p.suite.yaml"), SUITE.replace(suite.0, suite.1)).expect("a file");
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("p.yaml"), POLICY.replace(policy.0, policy.1)).unwrap();
+    fs::write(folder.path().join("p.suite.yaml"), SUITE.replace(suite.0, suite.1)).unwrap();
     folder
 }
 
@@ -51,11 +51,11 @@ fn admit(folder: &Path, arguments: &[&str]) -> Output {
         .args(arguments)
         .current_dir(folder)
         .output()
-        .expect("the program starts")
+        .unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("text")
+    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 #[test]
@@ -111,7 +111,7 @@ FAIL: 1 of 2 cases failed in 1 suite
 fn json_is_one_document() {
     let folder = folder(("", ""), ("message: bad name", "message: wrong name"));
     let output = admit(folder.path(), &["-o", "json"]);
-    let document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["summary"].to_string(), r#"{"cases":2,"passed":1,"failed":1,"errored":0}"#);
     let case = &document["suites"][0]["cases"][0];
     for (field, expected) in [
