@@ -15,4 +15,5 @@ mod http_corpus;
 mod kubectl;
 mod openapi;
 mod protobuf;
+mod table;
 mod webhook;

@@ -6,8 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
 use super::model::{Field, Tables, TypeDef, TypeId, TypeRef};
@@ -308,12 +306,6 @@ fn zero(tables: &Tables, kind: &TypeRef) -> Value {
         ),
         _ => Value::Null,
     }
-}
-
-/// Base64 of bytes, for values that the server itself encodes.
-#[must_use]
-pub fn encode_bytes(bytes: &[u8]) -> String {
-    STANDARD.encode(bytes)
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub(super) struct Operation<'a> {
     /// The schema's name of what is answered.
     pub(super) answer: String,
     /// The schema's name of what is sent.
-    pub(super) schemas: String,
+    pub(super) sent: String,
 }
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
@@ -161,7 +161,7 @@ impl Operation<'_> {
         let options = format!("{META}.DeleteOptions");
         match body {
             Body::None => None,
-            Body::Object => Some(content(&["application/json", "application/yaml"], &self.schemas)),
+            Body::Object => Some(content(&["application/json", "application/yaml"], &self.sent)),
             Body::DeleteOptions => Some(content(&["application/json", "application/yaml"], &options)),
             Body::Patch => {
                 let mut types = vec![

@@ -27,7 +27,7 @@ pub(super) fn of_resource(row: &ResourceInfo, schemas: &mut Schemas) -> Map<Stri
     }
     let mut paths = Map::new();
     let operation =
-        |action, answer: &str| Operation { row, action, answer: answer.to_owned(), schemas: object.clone() };
+        |action, answer: &str| Operation { row, action, answer: answer.to_owned(), sent: object.clone() };
     let operations = [
         ("list", "get", operation(Action::List, &list)),
         ("create", "post", operation(Action::Create, &object)),
@@ -53,7 +53,7 @@ pub(super) fn of_resource(row: &ResourceInfo, schemas: &mut Schemas) -> Map<Stri
             continue;
         }
         let answer = if *subresource == Subresource::Scale { schemas.scale() } else { object.clone() };
-        let operation = |action| Operation { row, action, answer: answer.clone(), schemas: answer.clone() };
+        let operation = |action| Operation { row, action, answer: answer.clone(), sent: answer.clone() };
         let operations = [
             ("get", "get", operation(Action::Get)),
             ("update", "put", operation(Action::Replace)),

@@ -53,6 +53,35 @@ fn kubectl_prints_what_was_recorded() {
     report(&failed, steps, filter.is_some(), &scenarios);
 }
 
+#[test]
+fn explain_reaches_into_built_in_kinds() {
+    let Some(kubectl) = kubectl() else { return };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let server = TestServer::start(folder.path(), &[]);
+    for (arguments, line) in [
+        (["explain", "pod.spec.containers", "--recursive=false"], "image\t<string>"),
+        (["explain", "pods", "--recursive"], "containers\t<[]Container> -required-"),
+        (
+            ["explain", "job.spec.template.spec.volumes", "--recursive=false"],
+            "configMap\t<ConfigMapVolumeSource>",
+        ),
+        (
+            ["explain", "customresourcedefinition.spec.versions", "--recursive=true"],
+            "openAPIV3Schema\t<JSONSchemaProps>",
+        ),
+    ] {
+        let mut command = Command::new(&kubectl);
+        command.args(arguments).env("KUBECONFIG", server.kubeconfig()).env("HOME", folder.path());
+        let output = command.output().expect("kubectl runs");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            text.lines().any(|printed| printed.trim() == line),
+            "{arguments:?} prints no {line:?}:\n{text}"
+        );
+    }
+}
+
 fn replay(kubectl: &Path, fixtures: &[Value], scenario: &Value) -> Vec<Difference> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let server = TestServer::start(folder.path(), fixtures);

@@ -1,10 +1,10 @@
 //! Compares printed text with recorded text that holds placeholders (`<uid:a>`, `<age>`), runs of blanks taken as one.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// What placeholders with an index stood for so far in a scenario.
 #[derive(Debug, Default)]
-pub(crate) struct Bindings(HashMap<String, String>);
+pub(crate) struct Bindings(BTreeMap<String, String>);
 
 impl Bindings {
     /// Replaces the placeholders in a command's input by what they stood for.

@@ -54,7 +54,7 @@ impl<'a> Runner<'a> {
             if step["background"] == true {
                 let until = step["endedAfterStep"].as_u64().unwrap_or(number);
                 // `wait --for=create` polls and opens no watch: then the time limit lets the next step go on.
-                self.poll(WATCH_LIMIT / 4, || self.server.watches() > watches);
+                poll(WATCH_LIMIT / 4, || self.server.watches() > watches);
                 background.push(Background { step, child, until });
             } else {
                 differences.extend(self.finish(step, child));
@@ -123,7 +123,7 @@ impl<'a> Runner<'a> {
         let number = command.step["n"].as_u64().expect("a number");
         let wanted = command.step["stdout"].as_str().unwrap_or_default().lines().count();
         let path = self.output(number, "out");
-        self.poll(WATCH_LIMIT, || fs::read_to_string(&path).unwrap_or_default().lines().count() >= wanted);
+        poll(WATCH_LIMIT, || fs::read_to_string(&path).unwrap_or_default().lines().count() >= wanted);
         let interrupted = Command::new("kill").args(["-INT", &command.child.id().to_string()]).status();
         assert!(interrupted.is_ok_and(|status| status.success()), "the command is still running");
         wait(&mut command.child, COMMAND_LIMIT);
@@ -158,15 +158,15 @@ impl<'a> Runner<'a> {
         (!report.is_empty()).then_some(Difference { step: number, report })
     }
 
-    fn poll(&self, limit: Duration, done: impl Fn() -> bool) {
-        let start = Instant::now();
-        while !done() && start.elapsed() < limit {
-            std::thread::park_timeout(POLL);
-        }
-    }
-
     fn output(&self, step: u64, kind: &str) -> PathBuf {
         self.folder.join(format!("../{step}.{kind}"))
+    }
+}
+
+fn poll(limit: Duration, done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() && start.elapsed() < limit {
+        std::thread::park_timeout(POLL);
     }
 }
 

@@ -1,0 +1,76 @@
+//! Cells of printer columns against the recorded matrix.
+
+use std::sync::Arc;
+
+use admit_apiserver::resources::{PrinterColumn, ResourceInfo, builtin_rows};
+use admit_apiserver::table::{Include, Options, render};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::corpus;
+
+#[test]
+fn printer_columns_show_what_was_recorded() {
+    let Some(folder) = corpus::folder("crd-matrix") else { return };
+    let definitions = corpus::lines(&folder.join("crds.jsonl"));
+    let mut compared = 0;
+    for case in corpus::lines(&folder.join("recorded.jsonl")) {
+        if case["feature"] != "printer columns" {
+            continue;
+        }
+        let definition =
+            definitions.iter().find(|definition| definition["crd"] == case["crd"]).expect("a definition");
+        let info = row(&definition["manifest"]);
+        let mut object = &Value::Null;
+        for step in case["steps"].as_array().expect("steps") {
+            match step["op"].as_str() {
+                Some("create") => object = &step["object"],
+                Some("table") => {
+                    // Ages of fixed dates grow from day to day.
+                    let options = Options {
+                        include: Include::None,
+                        version: "v1",
+                        headers: true,
+                        now: Timestamp::now(),
+                    };
+                    let table = render(&info, object, &options);
+                    assert_eq!(
+                        table["columnDefinitions"], step["object"]["columnDefinitions"],
+                        "{}",
+                        case["id"]
+                    );
+                    let (cells, recorded) = (&table["rows"][0]["cells"], &step["object"]["rows"][0]["cells"]);
+                    assert_eq!(without_ages(cells), without_ages(recorded), "{}", case["id"]);
+                    compared += 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(compared > 0, "the matrix holds no Tables");
+}
+
+/// A row of the kind that a recorded definition defines, as far as Tables need it.
+fn row(manifest: &Value) -> ResourceInfo {
+    let columns = manifest.pointer("/spec/versions/0/additionalPrinterColumns").and_then(Value::as_array);
+    let text = |column: &Value, name: &str| column[name].as_str().unwrap_or_default().to_owned();
+    let columns = columns.into_iter().flatten().map(|column| PrinterColumn {
+        name: text(column, "name"),
+        kind: text(column, "type"),
+        format: text(column, "format"),
+        description: text(column, "description"),
+        priority: column["priority"].as_i64().and_then(|priority| i32::try_from(priority).ok()).unwrap_or(0),
+        json_path: text(column, "jsonPath"),
+    });
+    let any: Arc<ResourceInfo> = builtin_rows().remove(0);
+    ResourceInfo { builtin: false, columns: columns.collect(), ..ResourceInfo::clone(&any) }
+}
+
+fn without_ages(cells: &Value) -> Vec<Value> {
+    let is_age = |text: &str| {
+        text == "<unknown>"
+            || (text.ends_with(['s', 'd', 'y']) && text.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let cells = cells.as_array().expect("cells").iter();
+    cells.map(|cell| if cell.as_str().is_some_and(is_age) { "AGE".into() } else { cell.clone() }).collect()
+}
