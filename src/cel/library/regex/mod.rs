@@ -12,14 +12,24 @@ use regex_automata::meta::{Config, Regex};
 
 use crate::value::EvalError;
 
-/// Bytes that one compiled pattern may take.
-const SIZE_LIMIT: usize = 16 << 20;
+/// Bytes that one compiled pattern may take, about as many as in Go: a thousand copies of a large class fit.
+const SIZE_LIMIT: usize = 64 << 20;
 
-/// Patterns a thread keeps. Expressions come with few, constant patterns; a data-driven flood must not fill the memory.
-const CACHE_SIZE: usize = 128;
+/// Bytes of compiled patterns that a thread keeps. Expressions come with few, constant patterns; a flood of them from
+/// data must not fill the memory.
+const CACHE_SIZE: usize = 32 << 20;
+
+/// Bytes of the quickest form of a pattern, which not every pattern has.
+const ONE_PASS_LIMIT: usize = 1 << 20;
+
+#[derive(Default)]
+struct Cache {
+    by_pattern: HashMap<Box<str>, Regex>,
+    size: usize,
+}
 
 thread_local! {
-    static CACHE: RefCell<HashMap<Box<str>, Regex>> = RefCell::new(HashMap::new());
+    static CACHE: RefCell<Cache> = RefCell::default();
 }
 
 /// The compiled form of a pattern.
@@ -29,16 +39,29 @@ thread_local! {
 /// Go's text: `` error parsing regexp: missing closing ): `(` ``.
 pub(crate) fn compile(pattern: &str) -> Result<Regex, EvalError> {
     CACHE.with_borrow_mut(|cache| {
-        if let Some(regex) = cache.get(pattern) {
+        if let Some(regex) = cache.by_pattern.get(pattern) {
             return Ok(regex.clone());
         }
         let regex = build(pattern)?;
-        if cache.len() >= CACHE_SIZE {
-            cache.clear();
-        }
-        cache.insert(pattern.into(), regex.clone());
+        cache.keep(pattern, &regex);
         Ok(regex)
     })
+}
+
+impl Cache {
+    /// Starts anew when the patterns grow too large together; one that is too large alone is not kept.
+    fn keep(&mut self, pattern: &str, regex: &Regex) {
+        let size = regex.memory_usage().saturating_add(pattern.len());
+        if size > CACHE_SIZE {
+            return;
+        }
+        self.size = self.size.saturating_add(size);
+        if self.size > CACHE_SIZE {
+            self.by_pattern.clear();
+            self.size = size;
+        }
+        self.by_pattern.insert(pattern.into(), regex.clone());
+    }
 }
 
 /// A pattern in Go's syntax, compiled for as long as it is kept: what `pattern` of a schema is.
@@ -71,7 +94,7 @@ impl GoRegex {
 fn build(pattern: &str) -> Result<Regex, EvalError> {
     let fail = |error: parse::Error<'_>| EvalError::other(format!("error parsing regexp: {error}"));
     let hir = parse::parse(pattern).map_err(fail)?;
-    let config = Config::new().nfa_size_limit(Some(SIZE_LIMIT)).onepass_size_limit(Some(SIZE_LIMIT >> 4_u32));
+    let config = Config::new().nfa_size_limit(Some(SIZE_LIMIT)).onepass_size_limit(Some(ONE_PASS_LIMIT));
     Regex::builder()
         .configure(config)
         .build_from_hir(&hir)
@@ -152,6 +175,7 @@ mod tests {
         ] {
             assert_eq!(compile(pattern).unwrap_err().to_string(), format!("error parsing regexp: {error}"));
         }
+        assert!(compile(r"[\p{L}\p{N}]{1,253}").is_ok());
         let deep = format!("{}a{}", "(".repeat(5_000), ")".repeat(5_000));
         assert!(
             compile(&deep)
