@@ -19,13 +19,16 @@ pub enum Extra {
 /// A row with its parsed signature.
 #[derive(Clone, Debug)]
 pub struct Declared {
+    /// The row.
     pub row: &'static Overload,
+    /// Its signature, parsed.
     pub signature: Signature,
 }
 
 /// All overloads of one name.
 #[derive(Clone, Debug)]
 pub struct Function {
+    /// With its namespace.
     pub name: &'static str,
     /// In the order of their declaration, which is the order in which a choice tries them.
     pub overloads: Vec<Declared>,

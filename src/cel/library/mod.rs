@@ -57,8 +57,11 @@ pub struct Overload {
     /// `function` with its signature in CEL notation: `size(string) -> int`, `list(T).sort() -> list(T)`,
     /// `_+_(int, int) -> int`. Single capitals are type parameters.
     pub signature: &'static str,
+    /// The body.
     pub implementation: Implementation,
+    /// What a call may cost, told before it is made.
     pub estimate: Estimate,
+    /// What a call did cost, where the checker decided for this overload.
     pub cost: Cost,
     /// The cost where the checker left more than one overload, so that the meter knows only the function's name.
     pub dynamic_cost: Cost,

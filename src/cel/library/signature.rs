@@ -16,6 +16,7 @@ pub struct Signature {
     pub member: bool,
     /// With the receiver first.
     pub parameters: Vec<Type>,
+    /// The type of the result.
     pub result: Type,
 }
 

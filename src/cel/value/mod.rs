@@ -98,6 +98,7 @@ pub enum Opaque<'a> {
     Semver(&'a crate::library::semver::Semver<'a>),
     /// A named format of strings.
     Format(&'static crate::library::format::NamedFormat),
+    /// A check of rights, or its outcome.
     Authorization(&'a crate::library::authorizer::Authorization<'a>),
 }
 

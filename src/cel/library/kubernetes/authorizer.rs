@@ -12,7 +12,9 @@ use Value::{Bool, String};
 /// The host's answer to a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
+    /// Whether the subject may.
     pub allowed: bool,
+    /// Why, in the authorizer's words.
     pub reason: Box<str>,
     /// Why the check could not be made.
     pub error: Option<Box<str>>,
@@ -20,6 +22,7 @@ pub struct Decision {
 
 /// Decides checks. It is asked while an expression is evaluated, so it must not block for long.
 pub trait Authorizer: fmt::Debug {
+    /// Decides one check.
     fn authorize(&self, check: &Check<'_>) -> Decision;
 }
 
@@ -28,8 +31,11 @@ pub trait Authorizer: fmt::Debug {
 pub enum Subject<'a> {
     /// The user of the request.
     Requester,
+    /// A service account.
     ServiceAccount {
+        /// Its namespace.
         namespace: &'a str,
+        /// Its name.
         name: &'a str,
     },
 }
@@ -37,8 +43,11 @@ pub enum Subject<'a> {
 /// What the subject would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check<'a> {
+    /// Who would do it.
     pub subject: Subject<'a>,
+    /// `get`, `create`, and so on.
     pub verb: &'a str,
+    /// What it would be done to.
     pub target: Target<'a>,
 }
 
@@ -47,36 +56,57 @@ pub struct Check<'a> {
 pub enum Target<'a> {
     /// A path outside the resources.
     Path(&'a str),
+    /// A resource.
     Resource(ResourceTarget<'a>),
 }
 
 /// A resource, or several; what an expression does not name is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResourceTarget<'a> {
+    /// The API group.
     pub group: &'a str,
+    /// The resource's plural name.
     pub resource: &'a str,
+    /// `status`, `scale`, and so on.
     pub subresource: &'a str,
+    /// The namespace of the object.
     pub namespace: &'a str,
+    /// The name of the object.
     pub name: &'a str,
     /// As written, which may be no selector at all.
     pub field_selector: &'a str,
+    /// As written, which may be no selector at all.
     pub label_selector: &'a str,
 }
 
 /// A check being put together, or its outcome.
 #[derive(Clone, Copy, Debug)]
 pub enum Authorization<'a> {
+    /// The variable `authorizer`, or that of a service account.
     Authorizer(Asker<'a>),
+    /// `authorizer.path(…)`.
     Path(Asker<'a>, &'a str),
+    /// `authorizer.group(…)`.
     Group(Asker<'a>, &'a str),
+    /// `authorizer.group(…).resource(…)`, narrowed or not.
     Resource(Asker<'a>, ResourceTarget<'a>),
-    Decision { allowed: bool, reason: &'a str, error: Option<&'a str> },
+    /// The answer to `check(…)`.
+    Decision {
+        /// Whether the subject may.
+        allowed: bool,
+        /// Why.
+        reason: &'a str,
+        /// Why the check could not be made.
+        error: Option<&'a str>,
+    },
 }
 
 /// Who is asked, about whom.
 #[derive(Clone, Copy, Debug)]
 pub struct Asker<'a> {
+    /// Who decides.
     pub host: &'a dyn Authorizer,
+    /// Whose rights are asked about.
     pub subject: Subject<'a>,
 }
 

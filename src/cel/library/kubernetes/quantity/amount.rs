@@ -23,9 +23,21 @@ pub enum Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount<'a> {
     /// `value · 10^exponent`
-    Small { value: i64, exponent: i32 },
+    Small {
+        /// With its sign.
+        value: i64,
+        /// Of ten.
+        exponent: i32,
+    },
     /// `±digits · 10^exponent`, the digits in decimal without leading zeros.
-    Big { negative: bool, digits: &'a str, exponent: i32 },
+    Big {
+        /// Whether the number is below zero.
+        negative: bool,
+        /// Decimal digits.
+        digits: &'a str,
+        /// Of ten.
+        exponent: i32,
+    },
 }
 
 /// A resource quantity.
@@ -65,6 +77,7 @@ impl<'a> Quantity<'a> {
         self.computed
     }
 
+    /// How the number compares with zero.
     #[must_use]
     pub fn sign(&self) -> Ordering {
         match self.amount {
