@@ -80,14 +80,23 @@ impl Positions {
 
     /// Follows a field path as far as the document goes.
     ///
-    /// A definition with one version keeps its schema, in Kubernetes' internal form and so in its messages, at
-    /// `spec.validation`; in the text it stands under that version.
+    /// What all versions of a definition share stands at the top of Kubernetes' internal form, and so in its messages;
+    /// in the text it stands under each version.
     #[must_use]
     pub fn find(&self, field: &str) -> Position {
-        let moved = field
-            .strip_prefix("spec.validation.")
-            .filter(|_| self.child("spec").is_some_and(|spec| spec.child("validation").is_none()))
-            .map(|rest| format!("spec.versions[0].schema.{rest}"));
+        const SHARED: [(&str, &str); 4] = [
+            ("validation", "schema"),
+            ("subresources", "subresources"),
+            ("additionalPrinterColumns", "additionalPrinterColumns"),
+            ("selectableFields", "selectableFields"),
+        ];
+        let moved = field.strip_prefix("spec.").and_then(|below| {
+            let (_, name) = SHARED.into_iter().find(|(shared, _)| below.starts_with(shared))?;
+            let (_, rest) = below.split_at_checked(below.find(['.', '['])?)?;
+            let versions = self.child("spec")?.child("versions")?;
+            versions.item(0)?.child(name)?;
+            Some(format!("spec.versions[0].{name}{rest}"))
+        });
         let mut node = self;
         for segment in segments(moved.as_deref().unwrap_or(field)) {
             let below = node.child(segment).or_else(|| node.item(segment.parse().ok()?));
