@@ -66,7 +66,7 @@ pub(super) fn validate(
             selectable(version, own_schema, &at.child("selectableFields"), SCHEMA_PER_VERSION, errors);
         }
     }
-    let internal = || BadValue::Verbatim(internal_form(definition, &shared));
+    let internal = || BadValue::Verbatim(internal_form(definition));
     if definition
         .versions
         .iter()
@@ -351,7 +351,7 @@ fn selectable(
 
 /// The versions as the API server prints its internal form; schemas and lists that differ between versions are not
 /// written out.
-fn internal_form(definition: &Definition, _shared: &Shared) -> String {
+fn internal_form(definition: &Definition) -> String {
     let version = |version: &Version| {
         let warning = version
             .deprecation_warning

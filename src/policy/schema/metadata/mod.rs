@@ -20,48 +20,69 @@ enum Shape {
     Time,
     TextMap,
     TextList,
-    OwnerReferences,
-    ManagedFields,
+    /// A list of structures.
+    List(&'static Structure),
     /// Any object: `fieldsV1`.
     Raw,
 }
 
-const OBJECT_META: &[(&str, Shape)] = &[
-    ("name", Shape::Text),
-    ("generateName", Shape::Text),
-    ("namespace", Shape::Text),
-    ("selfLink", Shape::Text),
-    ("uid", Shape::Text),
-    ("resourceVersion", Shape::Text),
-    ("generation", Shape::Integer),
-    ("creationTimestamp", Shape::Time),
-    ("deletionTimestamp", Shape::Time),
-    ("deletionGracePeriodSeconds", Shape::Integer),
-    ("labels", Shape::TextMap),
-    ("annotations", Shape::TextMap),
-    ("ownerReferences", Shape::OwnerReferences),
-    ("finalizers", Shape::TextList),
-    ("managedFields", Shape::ManagedFields),
-];
+/// A structure of Go's: its name and its fields.
+struct Structure {
+    name: &'static str,
+    fields: &'static [(&'static str, Shape)],
+}
 
-const OWNER_REFERENCE: &[(&str, Shape)] = &[
-    ("apiVersion", Shape::Text),
-    ("kind", Shape::Text),
-    ("name", Shape::Text),
-    ("uid", Shape::Text),
-    ("controller", Shape::Bool),
-    ("blockOwnerDeletion", Shape::Bool),
-];
+impl Structure {
+    fn shape(&self, field: &str) -> Option<Shape> {
+        self.fields.iter().find(|(name, _)| *name == field).map(|(_, shape)| *shape)
+    }
+}
 
-const MANAGED_FIELDS: &[(&str, Shape)] = &[
-    ("manager", Shape::Text),
-    ("operation", Shape::Text),
-    ("apiVersion", Shape::Text),
-    ("time", Shape::Time),
-    ("fieldsType", Shape::Text),
-    ("fieldsV1", Shape::Raw),
-    ("subresource", Shape::Text),
-];
+static OBJECT_META: Structure = Structure {
+    name: "ObjectMeta",
+    fields: &[
+        ("name", Shape::Text),
+        ("generateName", Shape::Text),
+        ("namespace", Shape::Text),
+        ("selfLink", Shape::Text),
+        ("uid", Shape::Text),
+        ("resourceVersion", Shape::Text),
+        ("generation", Shape::Integer),
+        ("creationTimestamp", Shape::Time),
+        ("deletionTimestamp", Shape::Time),
+        ("deletionGracePeriodSeconds", Shape::Integer),
+        ("labels", Shape::TextMap),
+        ("annotations", Shape::TextMap),
+        ("ownerReferences", Shape::List(&OWNER_REFERENCE)),
+        ("finalizers", Shape::TextList),
+        ("managedFields", Shape::List(&MANAGED_FIELDS)),
+    ],
+};
+
+static OWNER_REFERENCE: Structure = Structure {
+    name: "OwnerReference",
+    fields: &[
+        ("apiVersion", Shape::Text),
+        ("kind", Shape::Text),
+        ("name", Shape::Text),
+        ("uid", Shape::Text),
+        ("controller", Shape::Bool),
+        ("blockOwnerDeletion", Shape::Bool),
+    ],
+};
+
+static MANAGED_FIELDS: Structure = Structure {
+    name: "ManagedFieldsEntry",
+    fields: &[
+        ("manager", Shape::Text),
+        ("operation", Shape::Text),
+        ("apiVersion", Shape::Text),
+        ("time", Shape::Time),
+        ("fieldsType", Shape::Text),
+        ("fieldsV1", Shape::Raw),
+        ("subresource", Shape::Text),
+    ],
+};
 
 /// What to do with a field of the right name and the wrong type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,38 +160,34 @@ impl Coercer<'_> {
         }
         let Some(metadata) = map.get_mut("metadata") else { return Ok(()) };
         let at = path.child("metadata");
-        if let Err(detail) = check_shape(metadata, OBJECT_META, "ObjectMeta") {
+        if let Err(detail) = check_shape(metadata, &OBJECT_META) {
             if self.malformed == Malformed::Refuse {
                 return Err(Box::new(FieldError::invalid(at, &*metadata, detail)));
             }
             match metadata {
                 Value::Object(fields) => fields.retain(|key, value| {
-                    let shape = OBJECT_META.iter().find(|(name, _)| name == key);
-                    shape.is_none_or(|(name, shape)| check_field(value, *shape, name).is_ok())
+                    let shape = OBJECT_META.shape(key);
+                    shape.is_none_or(|shape| check_field(value, shape, key, &OBJECT_META).is_ok())
                 }),
                 // What is no object at all stays for the schema to refuse.
                 _ => return Ok(()),
             }
         }
-        self.drop_unknown(metadata, OBJECT_META, &at);
+        self.drop_unknown(metadata, &OBJECT_META, &at);
         Ok(())
     }
 
-    fn drop_unknown(&mut self, value: &mut Value, table: &[(&str, Shape)], path: &Path<'_>) {
+    fn drop_unknown(&mut self, value: &mut Value, structure: &Structure, path: &Path<'_>) {
         let Value::Object(fields) = value else { return };
         fields.retain(|key, value| {
-            let known = table.iter().any(|(name, _)| name == key);
+            let known = structure.shape(key).is_some();
             if !known {
                 self.unknown.push(path.child(key).to_string());
             }
             known && !is_zero(value)
         });
         for (key, value) in fields.iter_mut() {
-            let inner = match table.iter().find(|(name, _)| name == key) {
-                Some((_, Shape::OwnerReferences)) => OWNER_REFERENCE,
-                Some((_, Shape::ManagedFields)) => MANAGED_FIELDS,
-                _ => continue,
-            };
+            let Some(Shape::List(inner)) = structure.shape(key) else { continue };
             let at = path.child(key);
             for (i, item) in value.as_array_mut().into_iter().flatten().enumerate() {
                 self.drop_unknown(item, inner, &at.index(i));
@@ -190,57 +207,49 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// Whether the metadata decodes into ObjectMeta; the message is Go's decoder's.
-fn check_shape(value: &Value, table: &[(&str, Shape)], go_type: &str) -> Result<(), String> {
+/// Whether a value decodes into a structure; the message is Go's decoder's.
+fn check_shape(value: &Value, structure: &Structure) -> Result<(), String> {
     match value {
-        Value::Object(fields) => fields.iter().try_for_each(|(key, value)| {
-            table
-                .iter()
-                .find(|(name, _)| name == key)
-                .map_or(Ok(()), |(_, shape)| check_field(value, *shape, key))
-                .map_err(|message| message.replace("%OBJECT%", go_type))
+        Value::Object(fields) => fields.iter().try_for_each(|(key, value)| match structure.shape(key) {
+            Some(shape) => check_field(value, shape, key, structure),
+            None => Ok(()),
         }),
         Value::Null => Ok(()),
-        other => Err(format!("json: cannot unmarshal {} into Go value of type v1.{go_type}", kind_of(other))),
+        other => {
+            let (found, name) = (kind_of(other), structure.name);
+            Err(format!("json: cannot unmarshal {found} into Go value of type v1.{name}"))
+        }
     }
 }
 
-fn check_field(value: &Value, shape: Shape, field: &str) -> Result<(), String> {
-    let wrong = |value: &Value, field: &str, go_type: &str| {
-        Err(format!(
-            "json: cannot unmarshal {} into Go struct field %OBJECT%.{field} of type {go_type}",
-            kind_of(value)
-        ))
+fn check_field(value: &Value, shape: Shape, field: &str, structure: &Structure) -> Result<(), String> {
+    let wrong = |value: &Value, go_type: &str| {
+        let (found, name) = (kind_of(value), structure.name);
+        Err(format!("json: cannot unmarshal {found} into Go struct field {name}.{field} of type {go_type}"))
     };
+    let is_no_text = |value: &&Value| !value.is_string() && !value.is_null();
     match (shape, value) {
         (_, Value::Null)
         | (Shape::Text | Shape::Time, Value::String(_))
         | (Shape::Bool, Value::Bool(_))
         | (Shape::Raw, _) => Ok(()),
         (Shape::Integer, Value::Number(number)) if number.is_i64() => Ok(()),
-        (Shape::Text, value) => wrong(value, field, if field == "uid" { "types.UID" } else { "string" }),
-        (Shape::Time, value) => wrong(value, field, "v1.Time"),
-        (Shape::Bool, value) => wrong(value, field, "bool"),
-        (Shape::Integer, value) => wrong(value, field, "int64"),
-        (Shape::TextMap, Value::Object(map)) => match map.values().find(|v| !v.is_string() && !v.is_null()) {
-            Some(value) => wrong(value, field, "string"),
-            None => Ok(()),
-        },
-        (Shape::TextMap, value) => wrong(value, field, "map[string]string"),
-        (Shape::TextList, Value::Array(items)) => match items.iter().find(|v| !v.is_string() && !v.is_null())
-        {
-            Some(value) => wrong(value, field, "string"),
-            None => Ok(()),
-        },
-        (Shape::TextList, value) => wrong(value, field, "[]string"),
-        (Shape::OwnerReferences, Value::Array(items)) => {
-            items.iter().try_for_each(|item| check_shape(item, OWNER_REFERENCE, "OwnerReference"))
+        (Shape::TextMap, Value::Object(map)) => {
+            map.values().find(is_no_text).map_or(Ok(()), |v| wrong(v, "string"))
         }
-        (Shape::OwnerReferences, value) => wrong(value, field, "[]v1.OwnerReference"),
-        (Shape::ManagedFields, Value::Array(items)) => {
-            items.iter().try_for_each(|item| check_shape(item, MANAGED_FIELDS, "ManagedFieldsEntry"))
+        (Shape::TextList, Value::Array(items)) => {
+            items.iter().find(is_no_text).map_or(Ok(()), |v| wrong(v, "string"))
         }
-        (Shape::ManagedFields, value) => wrong(value, field, "[]v1.ManagedFieldsEntry"),
+        (Shape::List(inner), Value::Array(items)) => {
+            items.iter().try_for_each(|item| check_shape(item, inner))
+        }
+        (Shape::Text, value) => wrong(value, if field == "uid" { "types.UID" } else { "string" }),
+        (Shape::Time, value) => wrong(value, "v1.Time"),
+        (Shape::Bool, value) => wrong(value, "bool"),
+        (Shape::Integer, value) => wrong(value, "int64"),
+        (Shape::TextMap, value) => wrong(value, "map[string]string"),
+        (Shape::TextList, value) => wrong(value, "[]string"),
+        (Shape::List(inner), value) => wrong(value, &format!("[]v1.{}", inner.name)),
     }
 }
 

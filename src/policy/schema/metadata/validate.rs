@@ -66,7 +66,7 @@ fn embedded_resource(map: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec
     let at = path.child("metadata");
     match map.get("metadata") {
         None => {}
-        Some(value) => match check_shape(value, OBJECT_META, "ObjectMeta") {
+        Some(value) => match check_shape(value, &OBJECT_META) {
             Err(detail) => errors.push(FieldError::invalid(at, value, detail)),
             Ok(()) => {
                 let empty = Map::new();
