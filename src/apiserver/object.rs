@@ -5,69 +5,69 @@ use serde_json::{Map, Value};
 
 /// An empty string where the field is absent or no string.
 #[must_use]
-pub fn meta_str<'v>(object: &'v Value, field: &str) -> &'v str {
+pub(crate) fn meta_str<'v>(object: &'v Value, field: &str) -> &'v str {
     object.get("metadata").and_then(|meta| meta.get(field)).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[must_use]
-pub fn name(object: &Value) -> &str {
+pub(crate) fn name(object: &Value) -> &str {
     meta_str(object, "name")
 }
 
 #[must_use]
-pub fn namespace(object: &Value) -> &str {
+pub(crate) fn namespace(object: &Value) -> &str {
     meta_str(object, "namespace")
 }
 
 #[must_use]
-pub fn uid(object: &Value) -> &str {
+pub(crate) fn uid(object: &Value) -> &str {
     meta_str(object, "uid")
 }
 
 #[must_use]
-pub fn resource_version(object: &Value) -> &str {
+pub(crate) fn resource_version(object: &Value) -> &str {
     meta_str(object, "resourceVersion")
 }
 
 #[must_use]
-pub fn is_terminating(object: &Value) -> bool {
+pub(crate) fn is_terminating(object: &Value) -> bool {
     !meta_str(object, "deletionTimestamp").is_empty()
 }
 
 #[must_use]
-pub fn generation(object: &Value) -> i64 {
+pub(crate) fn generation(object: &Value) -> i64 {
     object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or_default()
 }
 
 #[must_use]
-pub fn finalizers(object: &Value) -> Vec<&str> {
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
     let list = object.pointer("/metadata/finalizers").and_then(Value::as_array);
     list.map(|list| list.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
 }
 
 /// The string values of a map of `metadata`: `labels`, `annotations`.
-pub fn meta_map<'v>(object: &'v Value, field: &str) -> impl Iterator<Item = (&'v str, &'v str)> {
+pub(crate) fn meta_map<'v>(object: &'v Value, field: &str) -> impl Iterator<Item = (&'v str, &'v str)> {
     let map = object.get("metadata").and_then(|meta| meta.get(field)).and_then(Value::as_object);
     map.into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
 }
 
 #[must_use]
-pub fn label<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
+pub(crate) fn label<'v>(object: &'v Value, key: &str) -> Option<&'v str> {
     object.pointer("/metadata/labels").and_then(|labels| labels.get(key)).and_then(Value::as_str)
 }
 
 /// `metadata`, made when it is absent or no object. `object` becomes an object when it is none.
-pub fn meta_mut(object: &mut Value) -> &mut Map<String, Value> {
+pub(crate) fn meta_mut(object: &mut Value) -> &mut Map<String, Value> {
     member_mut(map_of(object), "metadata")
 }
 
 /// The object `field` of `map`, made when it is absent or something else.
-pub fn member_mut<'v>(map: &'v mut Map<String, Value>, field: &str) -> &'v mut Map<String, Value> {
+pub(crate) fn member_mut<'v>(map: &'v mut Map<String, Value>, field: &str) -> &'v mut Map<String, Value> {
     map_of(map.entry(field).or_insert(Value::Null))
 }
 
 /// The members of `value`, which becomes an empty object when it is something else.
-pub fn map_of(value: &mut Value) -> &mut Map<String, Value> {
+pub(crate) fn map_of(value: &mut Value) -> &mut Map<String, Value> {
     if !value.is_object() {
         *value = Value::Object(Map::new());
     }
@@ -82,7 +82,7 @@ pub fn map_of(value: &mut Value) -> &mut Map<String, Value> {
 }
 
 /// Sets a field of `metadata`, or removes it when `value` is None.
-pub fn set_meta(object: &mut Value, field: &str, value: Option<Value>) {
+pub(crate) fn set_meta(object: &mut Value, field: &str, value: Option<Value>) {
     let meta = meta_mut(object);
     match value {
         Some(value) => {
@@ -95,13 +95,13 @@ pub fn set_meta(object: &mut Value, field: &str, value: Option<Value>) {
 }
 
 /// Makes a field of `to`'s metadata what it is in `from`.
-pub fn copy_meta(from: &Value, to: &mut Value, field: &str) {
+pub(crate) fn copy_meta(from: &Value, to: &mut Value, field: &str) {
     let value = from.get("metadata").and_then(|meta| meta.get(field)).cloned();
     set_meta(to, field, value);
 }
 
 /// Sets a top-level field, or removes it when `value` is None.
-pub fn set_field(object: &mut Value, field: &str, value: Option<Value>) {
+pub(crate) fn set_field(object: &mut Value, field: &str, value: Option<Value>) {
     let map = map_of(object);
     match value {
         Some(value) => {
@@ -115,17 +115,17 @@ pub fn set_field(object: &mut Value, field: &str, value: Option<Value>) {
 
 /// The group of an `apiVersion`; empty for the core group.
 #[must_use]
-pub fn group_of(api_version: &str) -> &str {
+pub(crate) fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
 /// Now, as object metadata holds times: UTC, whole seconds.
 #[must_use]
-pub fn now() -> String {
+pub(crate) fn now() -> String {
     seconds(Timestamp::now())
 }
 
 #[must_use]
-pub fn seconds(time: Timestamp) -> String {
+pub(crate) fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -92,7 +92,6 @@ impl Server {
 
     /// The server as a service, to be called in process or behind any transport. Requests act as the [`Identity`] in
     /// their extensions, as that of their bearer token, and without either as an administrator.
-    #[must_use]
     pub fn router(&self) -> axum::Router {
         face::router(self.clone())
     }

@@ -7,6 +7,7 @@
     clippy::unwrap_used,
     reason = "a test that cannot go on should say where and stop; counters and skips are said aloud"
 )]
+#![expect(unreachable_pub, reason = "a test program has no outside")]
 
 mod corpus;
 mod harness;

@@ -16,7 +16,7 @@ use crate::status::Refusal;
 
 /// How a body is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     Json,
     Yaml,
     Protobuf,
@@ -24,14 +24,14 @@ pub enum Format {
 
 /// A body as it came.
 #[derive(Clone, Debug)]
-pub struct Body {
+pub(crate) struct Body {
     pub format: Format,
     pub bytes: bytes::Bytes,
 }
 
 /// An object ready for the registry.
 #[derive(Debug)]
-pub struct Received {
+pub(crate) struct Received {
     pub object: Value,
     /// What strict decoding objects to: `unknown field "spec.bogus"`, `duplicate field "metadata"`.
     pub strict: Vec<String>,
@@ -41,7 +41,7 @@ pub struct Received {
 ///
 /// # Errors
 /// The parser's text, with `json parse error: ` before it where Kubernetes has that.
-pub fn parse(body: &Body) -> Result<Document, String> {
+pub(crate) fn parse(body: &Body) -> Result<Document, String> {
     match body.format {
         Format::Json => json::parse(&body.bytes)
             .map_err(|error| format!("couldn't get version/kind; json parse error: {error}")),
@@ -57,7 +57,7 @@ pub fn parse(body: &Body) -> Result<Document, String> {
 ///
 /// # Errors
 /// 400 in Kubernetes' words.
-pub fn receive_scale(body: &Body) -> Result<Received, Refusal> {
+pub(crate) fn receive_scale(body: &Body) -> Result<Received, Refusal> {
     let document = parse(body).map_err(Refusal::bad_request)?;
     let Some(id) = tables().kind("autoscaling", "v1", "Scale") else {
         return Ok(Received { object: document.value, strict: Vec::new() });
@@ -69,7 +69,7 @@ pub fn receive_scale(body: &Body) -> Result<Received, Refusal> {
 
 /// The refusal of a body that strict validation objects to.
 #[must_use]
-pub fn strict_refusal(info: &ResourceInfo, body: &Body, received: &Received) -> Refusal {
+pub(crate) fn strict_refusal(info: &ResourceInfo, body: &Body, received: &Received) -> Refusal {
     let objections = match body.format {
         Format::Yaml => yaml::strict_text(&received.strict),
         Format::Json | Format::Protobuf => received.strict.join(", "),
@@ -84,7 +84,7 @@ pub fn strict_refusal(info: &ResourceInfo, body: &Body, received: &Received) -> 
 ///
 /// # Errors
 /// 400 in Kubernetes' words.
-pub fn receive(
+pub(crate) fn receive(
     info: &ResourceInfo,
     custom: Option<&CustomVersion>,
     body: &Body,
@@ -124,7 +124,7 @@ pub fn receive(
 ///
 /// # Errors
 /// What the value cannot be decoded for.
-pub fn recheck(
+pub(crate) fn recheck(
     info: &ResourceInfo,
     custom: Option<&CustomVersion>,
     value: Value,

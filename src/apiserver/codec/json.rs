@@ -8,7 +8,7 @@ const MAX_DEPTH: usize = 512;
 
 /// A parsed document.
 #[derive(Debug, PartialEq)]
-pub struct Document {
+pub(crate) struct Document {
     pub value: Value,
     /// Paths of members that stood twice or more in one object, in order of appearance. The last one counts.
     pub duplicates: Vec<String>,
@@ -18,7 +18,7 @@ pub struct Document {
 ///
 /// # Errors
 /// Go's wording of the first syntax error: `invalid character '}' looking for beginning of value`.
-pub fn parse(bytes: &[u8]) -> Result<Document, String> {
+pub(crate) fn parse(bytes: &[u8]) -> Result<Document, String> {
     let mut parser = Parser { bytes, at: 0, open: Vec::new(), duplicates: Vec::new() };
     let value = parser.document()?;
     Ok(Document { value, duplicates: parser.duplicates })

@@ -1,8 +1,8 @@
 //! Request bodies: from bytes to an object of the kind that the path names.
 
 mod decode;
-pub mod json;
+pub(crate) mod json;
 mod yaml;
 
-pub use decode::{Body, Format, Received, parse, receive, receive_scale, recheck, strict_refusal};
-pub use yaml::to_yaml;
+pub(crate) use decode::{Body, Format, parse, receive, receive_scale, recheck, strict_refusal};
+pub(crate) use yaml::to_yaml;

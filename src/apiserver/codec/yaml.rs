@@ -38,7 +38,7 @@ pub(super) fn strict_text(objections: &[String]) -> String {
 
 /// The document as YAML: block style, members in order of name, as the API server writes it.
 #[must_use]
-pub fn to_yaml(document: &Value) -> String {
+pub(crate) fn to_yaml(document: &Value) -> String {
     let mut out = String::new();
     match document {
         Value::Object(_) | Value::Array(_) => block(document, 0, &mut out),

@@ -79,7 +79,7 @@ impl Registry {
         dry_run: bool,
         given_version: &str,
     ) -> Result<Answer, Refusal> {
-        if given_version != "" && given_version != "0" && !dry_run {
+        if !given_version.is_empty() && given_version != "0" && !dry_run {
             return Err(Refusal::bad_request("resourceVersion should not be set on objects to be created"));
         }
         let key = call.key(name);

@@ -19,7 +19,7 @@ impl Registry {
     /// 404, 403, 409 when a precondition does not hold.
     pub async fn delete(&self, call: &Call, name: &str, options: &DeleteOptions) -> Result<Answer, Refusal> {
         let key = call.key(name);
-        self.warn_of_orphans(call, options);
+        warn_of_orphans(call, options);
         for _ in 0..ATTEMPTS {
             let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
             preconditions(call, name, &live.object, options)?;
@@ -69,15 +69,6 @@ impl Registry {
         Ok(answer(&stored.object))
     }
 
-    fn warn_of_orphans(&self, call: &Call, options: &DeleteOptions) {
-        if kinds::orphans_by_default(&call.info) && options.propagation.is_none() {
-            call.warnings.add(
-                "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove \
-                 them or set propagationPolicy=Orphan to suppress this warning",
-            );
-        }
-    }
-
     /// Deletes everything that `list` selects; answers the list of what was there.
     ///
     /// # Errors
@@ -99,6 +90,15 @@ impl Registry {
             }
         }
         Ok(Answer::ok(listing.into_value(&call.info)))
+    }
+}
+
+fn warn_of_orphans(call: &Call, options: &DeleteOptions) {
+    if kinds::orphans_by_default(&call.info) && options.propagation.is_none() {
+        call.warnings.add(
+            "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove \
+             them or set propagationPolicy=Orphan to suppress this warning",
+        );
     }
 }
 

@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use serde_json::Value;
 
 pub(crate) use custom::causes;
-pub use custom::{CustomKind, CustomVersion};
+pub use custom::{CustomKind, CustomVersion, ScalePaths};
 pub use list::Listing;
 pub use options::{DeleteOptions, ListOptions, Query, WriteOptions};
 pub use patching::PatchFormat;

@@ -60,7 +60,7 @@ impl Registry {
             if let (Some(Subresource::Scale), Some(custom)) = (call.subresource, &call.custom) {
                 return Ok(custom.with_scale(live, &patched));
             }
-            accepted(call, name, patched, &patch.strict, options)
+            accepted(call, name, &patched, &patch.strict, options)
         };
         self.change(call, name, &Change { make: &make, uid_is_precondition: false }, options).await
     }
@@ -152,7 +152,7 @@ impl Patch {
 fn accepted(
     call: &Call,
     name: &str,
-    patched: Value,
+    patched: &Value,
     strict: &[String],
     options: &WriteOptions,
 ) -> Result<Value, Refusal> {
@@ -165,13 +165,13 @@ fn accepted(
         };
         Refusal::invalid_kind("", "", "", vec![cause])
     };
-    same_kind(call, name, &patched, &refused)?;
-    let received = recheck(&call.info, call.custom.as_deref(), patched.clone())
-        .map_err(|why| refused(&patched, &why))?;
+    same_kind(call, name, patched, &refused)?;
+    let received =
+        recheck(&call.info, call.custom.as_deref(), patched.clone()).map_err(|why| refused(patched, &why))?;
     let objections: Vec<String> = strict.iter().cloned().chain(received.strict).collect();
     match options.field_validation {
         FieldValidation::Strict if !objections.is_empty() => {
-            return Err(refused(&patched, &format!("strict decoding error: {}", objections.join(", "))));
+            return Err(refused(patched, &format!("strict decoding error: {}", objections.join(", "))));
         }
         FieldValidation::Warn => objections.into_iter().for_each(|text| call.warnings.add(text)),
         FieldValidation::Strict | FieldValidation::Ignore => {}

@@ -8,7 +8,7 @@ use crate::status::{Cause, Refusal};
 
 /// Both selectors of a list or watch.
 #[derive(Clone, Debug, Default)]
-pub struct Selector {
+pub(super) struct Selector {
     labels: Vec<Requirement>,
     fields: Vec<FieldTerm>,
 }
@@ -16,7 +16,7 @@ pub struct Selector {
 impl Selector {
     /// # Errors
     /// 400 with the parser's text, or for a field that `info` does not select by.
-    pub fn parse(info: &ResourceInfo, labels: &str, fields: &str) -> Result<Self, Refusal> {
+    pub(super) fn parse(info: &ResourceInfo, labels: &str, fields: &str) -> Result<Self, Refusal> {
         let labels = LabelParser::new(labels).selector().map_err(Refusal::bad_request)?;
         let fields = field_terms(fields).map_err(Refusal::bad_request)?;
         for term in &fields {
@@ -28,13 +28,13 @@ impl Selector {
     }
 
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
     /// `object` as the resource's clients see it.
     #[must_use]
-    pub fn matches(&self, object: &Value) -> bool {
+    pub(super) fn matches(&self, object: &Value) -> bool {
         self.labels.iter().all(|requirement| requirement.matches(object))
             && self.fields.iter().all(|term| term.matches(object))
     }
@@ -313,7 +313,7 @@ impl LabelParser {
                     }
                 }
                 Token::End => return Ok(sorted(requirements)),
-                other => {
+                other @ Token::Symbol(_) => {
                     return Err(format!(
                         "found '{}', expected: !, identifier, or 'end of string'",
                         other.text()
@@ -363,7 +363,7 @@ impl LabelParser {
                 self.at += 1;
                 Ok(word)
             }
-            other => Err(format!("found '{}', expected: identifier", other.text())),
+            other @ Token::Symbol(_) => Err(format!("found '{}', expected: identifier", other.text())),
         }
     }
 

@@ -3,7 +3,7 @@
 //! INVARIANT: the states of an object that lie above the resource's compaction revision are all kept, and below it the
 //! newest one; so every revision from the compaction to now can be shown exactly.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -29,7 +29,7 @@ struct Core {
     assigned: Revision,
     /// Of resources without a partition, history begins here.
     base: Revision,
-    partitions: HashMap<Arc<str>, Partition>,
+    partitions: BTreeMap<Arc<str>, Partition>,
 }
 
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Shared {
     }
 
     pub(super) fn from_image(image: Image) -> Self {
-        let mut core = Core { assigned: image.revision, base: image.revision, partitions: HashMap::new() };
+        let mut core = Core { assigned: image.revision, base: image.revision, partitions: BTreeMap::new() };
         for (key, stored) in image.objects {
             let partition = core.partition(&key.resource);
             let versions = vec![Version { revision: stored.revision, object: Some(stored.object) }];

@@ -95,10 +95,6 @@ impl Bindings {
         }
         if rest == pattern { Ok(()) } else { differs() }
     }
-
-    pub fn learn(&mut self, placeholder: &str, value: &str) {
-        self.values.entry(placeholder.to_owned()).or_insert_with(|| value.to_owned());
-    }
 }
 
 fn is_loose(placeholder: &str) -> bool {

@@ -26,9 +26,8 @@ pub(super) fn verify(body: &[u8], uid: &str) -> Result<Verdict, CallFailed> {
         .value;
     let invalid = |why: String| CallFailed(format!("received invalid webhook response: {why}"));
     let text = |field: &str| review[field].as_str().unwrap_or_default();
-    let response = match &review["response"] {
-        Value::Object(response) => response,
-        _ => return Err(invalid("webhook response was absent".to_owned())),
+    let Value::Object(response) = &review["response"] else {
+        return Err(invalid("webhook response was absent".to_owned()));
     };
     let found = response.get("uid").and_then(Value::as_str).unwrap_or_default();
     if found != uid {
