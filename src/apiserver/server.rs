@@ -77,6 +77,7 @@ impl ServerBuilder {
             Inner { registry, openapi: OpenApi::default(), tokens: self.tokens, parts: RwLock::default() };
         let server = Server { inner: Arc::new(inner) };
         server.create_namespaces().await?;
+        server.inner.registry.settle_definitions().await;
         // History begins here: nobody can have seen anything before.
         let store = &server.inner.registry.store;
         store.compact(store.revision());

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use admit_apiserver::Server;
+use futures::stream::{self, StreamExt as _};
 use serde_json::Value;
 
 use crate::corpus;
@@ -17,12 +18,13 @@ use crate::corpus;
 mod compare;
 mod replay;
 
-use replay::Replay;
+use replay::{Outcome, Replay};
 
 /// The areas that this server covers.
 const AREAS: [&str; 9] = ["auth", "bodies", "crd", "crud", "delete", "list", "patch", "paths", "validation"];
 const WATCH: [&str; 1] = ["watch"];
 const MORE: [&str; 2] = ["discovery", "negotiation"];
+const CONCURRENT: usize = 16;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn recorded_sequences() {
@@ -31,23 +33,27 @@ async fn recorded_sequences() {
     let mut failed: BTreeMap<String, String> = BTreeMap::new();
     let mut areas: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let only = std::env::var("HTTP_ONLY").unwrap_or_default();
-    for area in AREAS.into_iter().chain(WATCH).chain(MORE) {
-        for sequence in sequences(&folder.join(format!("{area}.jsonl"))) {
-            let name = sequence["name"].as_str().unwrap().to_owned();
-            if !only.is_empty() && !name.starts_with(&only) {
-                continue;
-            }
-            let server = Server::builder().build().await.unwrap();
-            let mut replay = Replay::new(&server);
-            replay.fixtures(&sequences(&folder.join("fixtures.jsonl"))).await;
-            for (step, outcome) in replay.run(&sequence).await {
-                let (passed, total) = areas.entry(area).or_default();
-                *total += 1;
-                match outcome {
-                    Ok(()) => *passed += 1,
-                    Err(why) => {
-                        failed.insert(format!("{name}/{step}"), why);
-                    }
+    let fixtures = sequences(&folder.join("fixtures.jsonl"));
+    let all: Vec<(&str, Value)> = AREAS
+        .into_iter()
+        .chain(WATCH)
+        .chain(MORE)
+        .flat_map(|area| {
+            sequences(&folder.join(format!("{area}.jsonl"))).into_iter().map(move |one| (area, one))
+        })
+        .filter(|(_, sequence)| sequence["name"].as_str().unwrap().starts_with(&only))
+        .collect();
+    // Watches wait for their timeouts; sequences do not know of one another.
+    let mut replays = stream::iter(all.iter().map(|(area, sequence)| replayed(area, sequence, &fixtures)))
+        .buffer_unordered(CONCURRENT);
+    while let Some((area, name, outcomes)) = replays.next().await {
+        for (step, outcome) in outcomes {
+            let (passed, total) = areas.entry(area).or_default();
+            *total += 1;
+            match outcome {
+                Ok(()) => *passed += 1,
+                Err(why) => {
+                    failed.insert(format!("{name}/{step}"), why);
                 }
             }
         }
@@ -66,6 +72,17 @@ async fn recorded_sequences() {
         assert!(fixed.is_empty(), "known failures that pass: strike them off: {fixed:?}");
     }
     assert!(unexpected.is_empty(), "{} steps fail unexpectedly", unexpected.len());
+}
+
+async fn replayed<'a>(
+    area: &'a str,
+    sequence: &Value,
+    fixtures: &[Value],
+) -> (&'a str, String, Vec<Outcome>) {
+    let server = Server::builder().build().await.unwrap();
+    let mut replay = Replay::new(&server);
+    replay.fixtures(fixtures).await;
+    (area, sequence["name"].as_str().unwrap().to_owned(), replay.run(sequence).await)
 }
 
 fn sequences(path: &Path) -> Vec<Value> {

@@ -16,5 +16,6 @@ mod http_corpus;
 mod kubectl;
 mod openapi;
 mod protobuf;
+mod store;
 mod table;
 mod webhook;

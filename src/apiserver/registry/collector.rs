@@ -85,6 +85,7 @@ impl Registry {
                 self.end(node, own).await?;
             }
         }
+        self.settle_definitions().await;
         self.empty_namespaces().await
     }
 
@@ -187,7 +188,11 @@ impl Registry {
         Ok(())
     }
 
-    fn own_call(&self, info: &std::sync::Arc<crate::resources::ResourceInfo>, namespace: &str) -> Call {
+    pub(super) fn own_call(
+        &self,
+        info: &std::sync::Arc<crate::resources::ResourceInfo>,
+        namespace: &str,
+    ) -> Call {
         Call {
             info: std::sync::Arc::clone(info),
             custom: self.served().custom_version(info),

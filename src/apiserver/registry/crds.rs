@@ -107,18 +107,47 @@ fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str,
 impl Registry {
     /// What follows from a write: definitions are established, or ended, and served.
     pub(super) async fn after_write(&self, call: &Call, name: &str) {
-        self.collector.poke();
+        let stored = self.store.latest(&call.key(name));
+        if stored.as_ref().is_some_and(|stored| concerns_collector(&stored.object)) {
+            self.collector.poke();
+        }
         self.admission.written(&call.info.storage_key);
         if call.info.storage_key != STORAGE_KEY {
             return;
         }
-        if let Some(definition) = self.store.latest(&call.key(name)) {
-            if object::is_terminating(&definition.object) {
-                self.serve_definitions();
-                self.end_definition(call, name).await;
-            } else {
-                self.establish(call, name, definition).await;
+        if let Some(definition) = stored {
+            self.settle_definition(call, name, definition).await;
+        }
+    }
+
+    /// Does for every definition what its last write may have left undone, when the process or the client ended in
+    /// between.
+    pub async fn settle_definitions(&self) {
+        let Some(info) = definitions_row(&self.served()) else { return };
+        let call = self.own_call(&info, "");
+        let mut definitions = Vec::new();
+        let mut collect = |stored: &Stored| {
+            definitions.push(stored.clone());
+            false
+        };
+        if let Err(error) = self.store.list(STORAGE_KEY, Range::default(), 0, &mut collect) {
+            tracing::error!(%error, "the definitions cannot be listed");
+        }
+        for definition in definitions {
+            let settled = condition(&definition.object, "Established") == Some("True");
+            if !settled || object::is_terminating(&definition.object) {
+                let name = object::name(&definition.object).to_owned();
+                self.settle_definition(&call, &name, definition).await;
             }
+        }
+    }
+
+    async fn settle_definition(&self, call: &Call, name: &str, definition: Stored) {
+        if object::is_terminating(&definition.object) {
+            self.serve_definitions();
+            self.end_definition(call, name).await;
+        } else {
+            self.establish(call, name, definition).await;
         }
         self.serve_definitions();
     }
@@ -223,6 +252,11 @@ impl Registry {
         }
         self.serve(Served::with_custom(kinds, self.store.revision()));
     }
+}
+
+/// Whether the garbage collector may have to do something about the object.
+fn concerns_collector(object: &Value) -> bool {
+    object::is_terminating(object) || object.pointer("/metadata/ownerReferences").is_some()
 }
 
 fn definitions_row(served: &Served) -> Option<Arc<ResourceInfo>> {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet::URL_SAFE;
+use base64::engine::DecodePaddingMode;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, URL_SAFE_NO_PAD};
 use serde_json::{Map, Value, json};
 
 use super::options::{ListOptions, VersionMatch};
@@ -151,6 +153,14 @@ fn next_token(revision: Revision, last: Option<&Value>) -> String {
     URL_SAFE_NO_PAD.encode(place.to_string())
 }
 
+/// Reads tokens as leniently as Go does, so that what is wrong with one is found where Go finds it.
+const TOKENS: GeneralPurpose = GeneralPurpose::new(
+    &URL_SAFE,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
 fn resume(options: &ListOptions) -> Result<Option<Place>, Refusal> {
     if options.continue_token.is_empty() {
         return Ok(None);
@@ -158,8 +168,7 @@ fn resume(options: &ListOptions) -> Result<Option<Place>, Refusal> {
     let invalid = |why: String| {
         Refusal::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
     };
-    let bytes =
-        URL_SAFE_NO_PAD.decode(&options.continue_token).map_err(|error| invalid(error.to_string()))?;
+    let bytes = TOKENS.decode(&options.continue_token).map_err(|error| invalid(error.to_string()))?;
     let value = crate::codec::json::parse(&bytes).map_err(invalid)?.value;
     let part = |index: usize| value.pointer(&format!("/start/{index}")).and_then(Value::as_str);
     let (Some(revision), Some(namespace), Some(name)) = (value["rv"].as_u64(), part(0), part(1)) else {

@@ -17,7 +17,8 @@ pub struct Replay {
     bindings: Bindings,
 }
 
-type Outcome = (u64, Result<(), String>);
+/// A step's number, and what differs.
+pub type Outcome = (u64, Result<(), String>);
 
 impl Replay {
     pub fn new(server: &Server) -> Self {
