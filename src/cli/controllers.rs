@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tokio_util::sync::CancellationToken;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::Exit;
 use super::gathering::GatheringArgs;
 use super::process::{self, Fault};
-use crate::controllers::datagather;
+use crate::controllers::datagather::{self, JobSettings, RunnerKind};
 use crate::controllers::kit::lease::Election;
 use crate::telemetry::LogFormat;
 
@@ -37,6 +37,57 @@ pub(super) struct ControllersArgs {
 
     #[command(flatten)]
     gathering: GatheringArgs,
+
+    #[command(flatten)]
+    jobs: JobArgs,
+}
+
+/// What was typed about where gatherings run.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Data gathering")]
+struct JobArgs {
+    /// What runs a gathering
+    #[arg(long, value_enum, default_value_t)]
+    runner: Runner,
+
+    /// Image of gathering Jobs
+    #[arg(long, value_name = "IMAGE", required_if_eq("runner", "job"))]
+    job_image: Option<String>,
+
+    /// Service account of gathering Jobs
+    #[arg(long, value_name = "NAME", default_value = "admit-controllers")]
+    job_service_account: String,
+
+    /// PersistentVolumeClaim that gathering Jobs keep archives in [default: none, archives go with the Pod]
+    #[arg(long, value_name = "NAME")]
+    job_claim: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Runner {
+    /// This process
+    #[default]
+    InProcess,
+    /// A Job per DataGather
+    Job,
+}
+
+impl JobArgs {
+    fn runner(self, gathering: &GatheringArgs) -> Result<RunnerKind, Fault> {
+        let Self { runner, job_image, job_service_account, job_claim } = self;
+        let image = match (runner, job_image) {
+            (Runner::Job, Some(image)) => image,
+            (Runner::Job, None) => return Err(Fault::usage("--runner job needs --job-image")),
+            (Runner::InProcess, _) => return Ok(RunnerKind::InProcess),
+        };
+        Ok(RunnerKind::Job(JobSettings {
+            image,
+            service_account: job_service_account,
+            claim: job_claim,
+            args: gathering.of_job()?,
+            priority_class: None,
+        }))
+    }
 }
 
 impl ControllersArgs {
@@ -47,6 +98,7 @@ impl ControllersArgs {
     async fn work(self, shutdown: CancellationToken) -> Result<(), Fault> {
         let client = client(self.kubeconfig).await?;
         let mut settings = self.gathering.settings("archives".as_ref());
+        settings.runner = self.jobs.runner(&self.gathering)?;
         settings.lease = Some(Election::new(&self.lease_namespace, LEASE, &identity()));
         datagather::run(client, settings, shutdown).await.map_err(Fault::usage)
     }
@@ -58,7 +110,7 @@ fn identity() -> String {
     format!("{host}_{}", uuid::Uuid::new_v4())
 }
 
-async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Fault> {
+pub(super) async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Fault> {
     let config = match kubeconfig {
         None => Config::infer().await.map_err(|error| {
             Fault::usage(format!("no cluster is configured: {error}; name a kubeconfig with --kubeconfig"))

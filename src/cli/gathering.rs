@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::process::Fault;
+
 use crate::controllers::datagather::{Settings, TokenSettings, UploadSettings};
 
 /// What was typed about data gathering.
@@ -44,6 +46,36 @@ pub(super) struct GatheringArgs {
 }
 
 impl GatheringArgs {
+    /// The flags that a gathering Job is given so that it does what this process would do.
+    ///
+    /// # Errors
+    /// For flags that name files of this machine.
+    pub(super) fn of_job(&self) -> Result<Vec<String>, Fault> {
+        let Self {
+            archive_dir: _,
+            upload_url,
+            upload_token_file,
+            upload_ca,
+            cluster_id,
+            namespace_prefix,
+            gathering_namespace,
+            obfuscate_always,
+        } = self;
+        if upload_token_file.is_some() || upload_ca.is_some() {
+            return Err(Fault::usage(
+                "--upload-token-file and --upload-ca name files that a Job does not see; run gatherings in process",
+            ));
+        }
+        let mut flags = vec![
+            format!("--namespace-prefix={namespace_prefix}"),
+            format!("--gathering-namespace={gathering_namespace}"),
+        ];
+        flags.extend(upload_url.iter().map(|url| format!("--upload-url={url}")));
+        flags.extend(cluster_id.iter().map(|id| format!("--cluster-id={id}")));
+        flags.extend(obfuscate_always.then(|| "--obfuscate-always".to_owned()));
+        Ok(flags)
+    }
+
     /// What the flags mean; `archives` is where archives go when no flag says so.
     pub(super) fn settings(&self, archives: &Path) -> Settings {
         let Self {

@@ -6,6 +6,7 @@
 mod certs;
 mod controllers;
 pub mod exit;
+mod gather;
 mod gathering;
 mod generate;
 mod kubeconfig;
@@ -42,6 +43,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Run the controllers against a cluster
     Controllers(controllers::ControllersArgs),
+    /// Run one DataGather, as its Job does
+    Gather(gather::GatherArgs),
     /// Print manifests that follow from the policies
     Generate(generate::GenerateArgs),
     /// Make the certificates of a webhook that runs in a cluster
@@ -73,6 +76,7 @@ impl Cli {
             Command::Test(args) => args.run(),
             Command::Serve(args) => args.run(),
             Command::Controllers(args) => args.run(),
+            Command::Gather(args) => args.run(),
             Command::Generate(args) => args.run(),
             Command::Certs(args) => args.run(),
         }

@@ -191,14 +191,17 @@ async fn watch_objects(
     if let RunnerKind::Job(_) = settings.runner {
         controller = watch::owned_jobs(controller, context.client.clone(), &settings.namespace);
     }
-    let runs = context.runs.clone();
+    let known = Arc::clone(&context);
     controller
         .graceful_shutdown_on(stop.cancelled_owned())
         .run(reconcile, on_error, context)
         .for_each(|looked| {
             match looked {
                 Ok((object, _)) => debug!(name = object.name, "reconciled"),
-                Err(controller::Error::ObjectNotFound(object)) => runs.forget_name(&object.name),
+                Err(controller::Error::ObjectNotFound(object)) => {
+                    known.runs.forget_name(&object.name);
+                    known.backoff.reset(&object.name);
+                }
                 // Reported by the error policy and by the guarded watch.
                 Err(error) => debug!(%error, "reconciliation did not finish"),
             }

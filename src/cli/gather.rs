@@ -1,0 +1,45 @@
+//! `admit gather`: one gathering and no more, in the container of a gathering Job or by hand.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use tokio_util::sync::CancellationToken;
+
+use super::Exit;
+use super::controllers::client;
+use super::gathering::GatheringArgs;
+use super::process::{self, Fault};
+use crate::controllers::datagather;
+use crate::telemetry::LogFormat;
+
+/// Arguments of `admit gather`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  admit gather sample --archive-dir /tmp/archives")]
+pub(super) struct GatherArgs {
+    /// Name of the DataGather to run
+    #[arg(value_name = "NAME", env = "DATAGATHER_NAME")]
+    name: String,
+
+    /// Which cluster, and as whom [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// How log lines are written
+    #[arg(long, value_enum, default_value_t)]
+    log_format: LogFormat,
+
+    #[command(flatten)]
+    gathering: GatheringArgs,
+}
+
+impl GatherArgs {
+    pub(super) fn run(self) -> Exit {
+        process::run(self.log_format, |shutdown| self.gather(shutdown))
+    }
+
+    async fn gather(self, shutdown: CancellationToken) -> Result<(), Fault> {
+        let client = client(self.kubeconfig).await?;
+        let settings = self.gathering.settings("archives".as_ref());
+        datagather::run_one(client, settings, &self.name, shutdown).await.map_err(Fault::usage)
+    }
+}
