@@ -124,6 +124,19 @@ fn variables_are_evaluated_when_used() {
 }
 
 #[test]
+fn a_variable_that_refers_to_itself_is_an_error() {
+    let text = policy(
+        "variables: [{name: a, expression: '1'}, {name: a, expression: variables.a + 1}]
+  validations: [{expression: variables.a == 2, message: refused}]",
+        "validationActions: [Deny]",
+        "",
+    );
+    let decision = decide(&text, "x");
+    let message = message(&decision).expect("it cannot be decided");
+    assert!(message.ends_with("composited variable \"a\" refers to itself"), "{message}");
+}
+
+#[test]
 fn params_are_looked_up_where_the_binding_says() {
     let spec = "paramKind: {apiVersion: v1, kind: ConfigMap}
   validations: [{expression: object.metadata.name != params.data.reserved, message: reserved}]";

@@ -11,10 +11,13 @@
 
 mod authorizer;
 mod binding;
+mod collector;
 mod decide;
 mod evaluate;
 mod expression;
 mod meta;
+mod objects;
+mod param_kind;
 mod params;
 mod policy;
 mod request_value;
@@ -22,5 +25,6 @@ mod session;
 mod types;
 
 pub use self::binding::{Binding, NotFoundAction, ParamRef, ParamSelector};
-pub(crate) use self::decide::{Collector, Workspace, decide};
+pub(crate) use self::collector::{Collector, Workspace};
+pub(crate) use self::decide::decide;
 pub use self::policy::{FailurePolicy, Policy};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::expression::{CompileError, Compiler, Expression, Returns, Uses};
-use super::meta;
+use super::{meta, param_kind};
 use crate::decision::Reason;
 use crate::decode::{DecodeError, Fields};
 use crate::error::{BadValue, FieldError};
@@ -91,7 +91,10 @@ impl Reader {
         let name = meta::name(&document, &mut self.errors)?;
         let spec = document.object("spec")?;
         let failure_policy = self.failure_policy(&spec)?;
-        let param_kind = spec.optional_object("paramKind")?.map(|kind| self.param_kind(&kind)).transpose()?;
+        let param_kind = spec
+            .optional_object("paramKind")?
+            .map(|kind| param_kind::decode(&kind, &mut self.errors))
+            .transpose()?;
         self.has_params = param_kind.is_some();
         let constraints = self.constraints(&spec)?;
         let conditions = self.conditions(&spec)?;
@@ -129,49 +132,6 @@ impl Reader {
                 self.errors.push(FieldError::not_supported(path, other, ["Fail", "Ignore"]));
                 Ok(FailurePolicy::Fail)
             }
-        }
-    }
-
-    fn param_kind(&mut self, fields: &Fields<'_>) -> Result<GroupVersionKind, DecodeError> {
-        let api_version = fields.string("apiVersion")?;
-        let kind = fields.string("kind")?;
-        let parsed = GroupVersionKind::from_api_version(&api_version, &kind);
-        let path = fields.path_of("apiVersion");
-        if api_version.is_empty() {
-            self.errors.push(FieldError::required(path, ""));
-        } else if parsed.version.contains('/') {
-            let detail = format!("unexpected GroupVersion string: {api_version}");
-            self.errors.push(FieldError::invalid(path, api_version.as_str(), detail));
-        } else {
-            self.group_version(&path, &api_version, &parsed);
-        }
-        let path = fields.path_of("kind");
-        if kind.is_empty() {
-            self.errors.push(FieldError::required(path, ""));
-        } else {
-            let complaints = names::dns1035_label(&kind.to_lowercase());
-            if !complaints.is_empty() {
-                let detail =
-                    format!("may have mixed case, but should otherwise match: {}", complaints.join(","));
-                self.errors.push(FieldError::invalid(path, kind.as_str(), detail));
-            }
-        }
-        Ok(parsed)
-    }
-
-    fn group_version(&mut self, path: &str, api_version: &str, parsed: &GroupVersionKind) {
-        let group =
-            if parsed.group.is_empty() { Vec::new() } else { names::dns1123_subdomain(&parsed.group) };
-        if !group.is_empty() {
-            self.errors.push(FieldError::invalid(path, parsed.group.as_str(), group.join(",")));
-        }
-        if parsed.version.is_empty() {
-            self.errors.push(FieldError::invalid(path, api_version, "version must be specified"));
-            return;
-        }
-        let version = names::dns1035_label(&parsed.version);
-        if !version.is_empty() {
-            self.errors.push(FieldError::invalid(path, parsed.version.as_str(), version.join(",")));
         }
     }
 

@@ -131,11 +131,14 @@ impl<'a> Scope<'a> {
         let position = self.policy.variables.iter().rposition(|variable| variable.name == name)?;
         let (variable, cell) = (self.policy.variables.get(position)?, self.values.get(position)?);
         let memo = cell.get().unwrap_or_else(|| {
+            // Of two variables of one name, the later may name the earlier, which is hidden by it: itself, that is.
+            let arena = self.inputs.arena;
+            cell.set(Some(Err(arena.alloc_str(&format!("composited variable \"{name}\" refers to itself")))));
             let (result, cost) = self.run(&variable.expression);
             self.variables_cost.set(self.variables_cost.get().saturating_add(cost));
             let memo = result.map_err(|error| {
                 let text = format!("composited variable \"{name}\" fails to evaluate: {error}");
-                &*self.inputs.arena.alloc_str(&text)
+                &*arena.alloc_str(&text)
             });
             cell.set(Some(memo));
             memo

@@ -1,0 +1,237 @@
+//! What all policies make of one request, gathered: denial, warnings, annotations, outcomes; and what they share of the
+//! request, made when the first of them needs it.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use admit_cel::Node;
+use bumpalo::Bump;
+use serde_json::{Value, json};
+
+use super::binding::Binding;
+use super::decide::Bound;
+use super::evaluate::{Annotation, Evaluation, denies, reason};
+use super::objects::Objects;
+use super::policy::Policy;
+use super::request_value::request_value;
+use crate::decision::{Decision, Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, Verdict};
+use crate::go_text;
+use crate::host::{Host, HostError};
+use crate::matching::Matched;
+use crate::request::Request;
+
+const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_failure";
+/// Bytes of a published audit annotation.
+const MAX_ANNOTATION: usize = 10 * 1024;
+
+/// Where the values of one decision live.
+#[derive(Debug, Default)]
+pub(crate) struct Workspace {
+    arena: Bump,
+    request_value: OnceCell<Value>,
+}
+
+/// Gathers what all policies make of one request.
+#[derive(Debug)]
+pub(crate) struct Collector<'a> {
+    pub(super) request: &'a Request,
+    pub(super) host: &'a dyn Host,
+    arena: &'a Bump,
+    decision: Decision,
+    /// The objects as expressions see them, made when the first policy needs them.
+    objects: Option<Objects<'a>>,
+    /// The request as expressions see it, in its own form: most policies match it as it is.
+    request_value: &'a OnceCell<Value>,
+    request_node: Option<Node<'a>>,
+    /// The Namespace of the request, looked up when the first policy needs it.
+    namespace: Option<Option<Arc<Value>>>,
+}
+
+impl<'a> Collector<'a> {
+    /// What is made for the decision is put into `workspace`.
+    pub(crate) fn new(request: &'a Request, host: &'a dyn Host, workspace: &'a Workspace) -> Self {
+        Self {
+            request,
+            host,
+            arena: &workspace.arena,
+            decision: Decision::default(),
+            objects: None,
+            request_value: &workspace.request_value,
+            request_node: None,
+            namespace: None,
+        }
+    }
+
+    pub(crate) fn finish(self) -> Decision {
+        self.decision
+    }
+
+    pub(super) fn objects(&mut self) -> Objects<'a> {
+        let (arena, request) = (self.arena, self.request);
+        *self.objects.get_or_insert_with(|| {
+            Objects::of(arena, request.object.as_deref(), request.old_object.as_deref())
+        })
+    }
+
+    pub(super) fn request_node(&mut self) -> Node<'a> {
+        let (arena, request, value) = (self.arena, self.request, self.request_value);
+        *self.request_node.get_or_insert_with(|| {
+            let own = Matched { resource: request.resource.clone(), kind: request.kind.clone() };
+            Node::from_json(arena, value.get_or_init(|| request_value(request, &own)))
+        })
+    }
+
+    pub(super) fn namespace(&mut self) -> Result<Option<Arc<Value>>, HostError> {
+        if let Some(namespace) = &self.namespace {
+            return Ok(namespace.clone());
+        }
+        let kind = &self.request.kind;
+        let is_namespace = kind.group.is_empty() && kind.version == "v1" && kind.kind == "Namespace";
+        let name = &self.request.namespace;
+        let namespace = if is_namespace || name.is_empty() {
+            None
+        } else {
+            let missing = || HostError(format!("namespaces \"{name}\" not found"));
+            Some(self.host.namespace(name)?.ok_or_else(missing)?)
+        };
+        self.namespace = Some(namespace.clone());
+        Ok(namespace)
+    }
+
+    /// A policy or binding that cannot be applied: denies unless failures are ignored.
+    pub(super) fn misconfigured(&mut self, policy: &Policy, binding: Option<&Binding>, error: &str) {
+        let what = if binding.is_some() { "binding" } else { "policy" };
+        let message = format!("failed to configure {what}: {error}");
+        let denies = denies(policy);
+        if denies {
+            self.deny(policy, binding, &message, Reason::Invalid);
+        }
+        self.decision.outcomes.push(PolicyOutcome {
+            policy: policy.name.clone(),
+            binding: binding.map(|binding| binding.name.clone()),
+            param: None,
+            rules: vec![RuleOutcome {
+                path: if binding.is_some() { "spec.paramRef" } else { "spec.matchConstraints" }.to_owned(),
+                verdict: Verdict::Errored { message, denies },
+                enforced: if denies { vec![Enforcement::Deny] } else { Vec::new() },
+            }],
+        });
+    }
+
+    pub(super) fn apply(
+        &mut self,
+        bound: &Bound<'_>,
+        param: Option<&Value>,
+        evaluation: Evaluation,
+        annotations: &mut Vec<(String, Vec<String>)>,
+    ) {
+        let Bound { policy, binding, .. } = *bound;
+        let mut rules = Vec::with_capacity(policy.rule_count());
+        for (index, verdict) in evaluation.verdicts.into_iter().enumerate() {
+            let enforced = self.enforce(bound, index, &verdict);
+            rules.push(RuleOutcome { path: format!("spec.validations[{index}]"), verdict, enforced });
+        }
+        for (index, annotation) in evaluation.annotations.into_iter().enumerate() {
+            let path = format!("spec.auditAnnotations[{index}]");
+            let (verdict, enforced) = match annotation {
+                Annotation::Excluded => (Verdict::Admitted, Vec::new()),
+                Annotation::Publish { key, value } => {
+                    collect_annotation(annotations, key, truncated(value));
+                    (Verdict::Admitted, Vec::new())
+                }
+                Annotation::Error { message, denies } => {
+                    if denies {
+                        self.deny(policy, Some(binding), &message, Reason::Invalid);
+                    }
+                    let enforced = if denies { vec![Enforcement::Deny] } else { Vec::new() };
+                    (Verdict::Errored { message, denies }, enforced)
+                }
+            };
+            rules.push(RuleOutcome { path, verdict, enforced });
+        }
+        self.decision.outcomes.push(PolicyOutcome {
+            policy: policy.name.clone(),
+            binding: Some(binding.name.clone()),
+            param: param.map(param_name),
+            rules,
+        });
+    }
+
+    /// Does what the binding says about a failed validation.
+    fn enforce(&mut self, bound: &Bound<'_>, index: usize, verdict: &Verdict) -> Vec<Enforcement> {
+        let Bound { policy, binding, .. } = *bound;
+        let message = match verdict {
+            Verdict::Failed { message, .. } | Verdict::Errored { message, denies: true } => message,
+            Verdict::Admitted | Verdict::Errored { denies: false, .. } => return Vec::new(),
+        };
+        for action in &binding.actions {
+            match action {
+                Enforcement::Deny => self.deny(policy, Some(binding), message, reason(verdict)),
+                Enforcement::Warn => self.decision.warnings.push(format!(
+                    "Validation failed for ValidatingAdmissionPolicy '{}' with binding '{}': {message}",
+                    policy.name, binding.name
+                )),
+                Enforcement::Audit => {
+                    let value = failure_annotation(binding, index, message);
+                    self.annotate(FAILURE_ANNOTATION.to_owned(), value);
+                }
+            }
+        }
+        binding.actions.clone()
+    }
+
+    /// The first denial is the one that is told.
+    fn deny(&mut self, policy: &Policy, binding: Option<&Binding>, message: &str, reason: Reason) {
+        if self.decision.denial.is_some() {
+            return;
+        }
+        let with = binding.map(|binding| format!(" with binding '{}'", binding.name)).unwrap_or_default();
+        let message = format!("ValidatingAdmissionPolicy '{}'{with} denied request: {message}", policy.name);
+        self.decision.denial = Some(Denial::new(self.request, message, reason));
+    }
+
+    /// An annotation that is set is never overwritten.
+    pub(super) fn annotate(&mut self, key: String, value: String) {
+        self.decision.audit_annotations.entry(key).or_insert(value);
+    }
+}
+
+fn collect_annotation(annotations: &mut Vec<(String, Vec<String>)>, key: String, value: String) {
+    match annotations.iter_mut().find(|(known, _)| *known == key) {
+        Some((_, values)) if values.contains(&value) => {}
+        Some((_, values)) => values.push(value),
+        None => annotations.push((key, vec![value])),
+    }
+}
+
+fn truncated(mut value: String) -> String {
+    value.truncate(value.floor_char_boundary(MAX_ANNOTATION));
+    value
+}
+
+fn param_name(param: &Value) -> String {
+    let part = |field: &str| {
+        param
+            .get("metadata")
+            .and_then(|metadata| metadata.get(field))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    match part("namespace") {
+        "" => part("name").to_owned(),
+        namespace => format!("{namespace}/{}", part("name")),
+    }
+}
+
+/// The JSON that kube-apiserver publishes about a failed validation.
+fn failure_annotation(binding: &Binding, index: usize, message: &str) -> String {
+    let text = |text: &str| go_text::json(&json!(text));
+    let actions: Vec<&str> = binding.actions.iter().map(|action| action.as_str()).collect();
+    format!(
+        "[{{\"message\":{},\"policy\":{},\"binding\":{},\"expressionIndex\":{index},\"validationActions\":{}}}]",
+        text(message),
+        text(&binding.policy_name),
+        text(&binding.name),
+        go_text::json(&json!(actions)),
+    )
+}

@@ -1,0 +1,56 @@
+//! The objects of a request as expressions see them, in the version that the policy speaks about.
+
+use std::sync::Arc;
+
+use admit_cel::Node;
+use bumpalo::Bump;
+use serde_json::Value;
+
+use crate::host::{Host, HostError};
+use crate::matching::Matched;
+use crate::request::Request;
+
+/// The objects as expressions see them; null where there is none.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Objects<'a> {
+    pub(super) object: Node<'a>,
+    pub(super) old_object: Node<'a>,
+}
+
+/// The objects in another version, the one that the policy speaks about.
+pub(super) struct Converted {
+    object: Option<Value>,
+    old_object: Option<Value>,
+}
+
+impl Converted {
+    /// `None` when the objects are in the right version as they are.
+    pub(super) fn of(
+        request: &Request,
+        matched: &Matched,
+        host: &dyn Host,
+    ) -> Result<Option<Self>, HostError> {
+        if matched.kind == request.kind {
+            return Ok(None);
+        }
+        let convert = |object: &Option<Arc<Value>>| {
+            object.as_ref().map(|object| host.convert(object, &matched.kind)).transpose()
+        };
+        Ok(Some(Self { object: convert(&request.object)?, old_object: convert(&request.old_object)? }))
+    }
+
+    pub(super) fn nodes<'a>(&'a self, arena: &'a Bump) -> Objects<'a> {
+        Objects::of(arena, self.object.as_ref(), self.old_object.as_ref())
+    }
+}
+
+impl<'a> Objects<'a> {
+    pub(super) fn of(arena: &'a Bump, object: Option<&'a Value>, old_object: Option<&'a Value>) -> Self {
+        Self { object: node(arena, object), old_object: node(arena, old_object) }
+    }
+}
+
+/// A document as expressions see it; null where there is none.
+pub(super) fn node<'a>(arena: &'a Bump, value: Option<&'a Value>) -> Node<'a> {
+    value.map_or(Node::Null, |value| Node::from_json(arena, value))
+}
