@@ -4,6 +4,7 @@
 use bumpalo::Bump;
 
 use super::{Duration, EvalError, Timestamp, room};
+use crate::library::go::{duration, timestamp};
 
 /// Base64 with the URL alphabet and padding, as Go's `base64.URLEncoding`; line breaks are skipped.
 pub(super) fn bytes<'a>(arena: &'a Bump, text: &str) -> Result<&'a [u8], EvalError> {
@@ -45,14 +46,14 @@ pub(super) fn bytes<'a>(arena: &'a Bump, text: &str) -> Result<&'a [u8], EvalErr
 }
 
 /// A Go duration (`1h30m`), or numbers with longer unit names (`3 days`), which add up.
-pub(super) fn duration(text: &str) -> Result<Duration, EvalError> {
-    go_duration(text).or_else(|| worded_duration(text)).map(Duration).ok_or_else(|| {
+pub(super) fn span(text: &str) -> Result<Duration, EvalError> {
+    duration::parse(text).or_else(|| worded_duration(text)).map(Duration).ok_or_else(|| {
         EvalError::Other(format!("Invalid duration {text}: unable to parse {text} as duration").into())
     })
 }
 
 /// A `date-time` (RFC 3339, the offset optional; empty is the epoch) or a `date`.
-pub(super) fn timestamp(text: &str) -> Result<Timestamp, EvalError> {
+pub(super) fn instant(text: &str) -> Result<Timestamp, EvalError> {
     if text.is_empty() {
         return Ok(Timestamp { seconds: 0, nanos: 0, offset: 0 });
     }
@@ -78,55 +79,6 @@ const UNITS: &[(&[&str], i64)] = &[
     (&["d", "day"], 86_400 * NANOS),
     (&["w", "wk", "week"], 604_800 * NANOS),
 ];
-
-fn go_duration(text: &str) -> Option<i64> {
-    let (negative, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" {
-        return Some(0);
-    }
-    let mut total = 0_i128;
-    loop {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (number, tail) = rest.split_at_checked(end)?;
-        let end = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
-        let (unit, tail) = tail.split_at_checked(end)?;
-        let unit = match unit {
-            "ns" => 1,
-            "us" | "µs" | "μs" => 1_000,
-            "ms" => 1_000_000,
-            "s" => NANOS,
-            "m" => 60_i64.wrapping_mul(NANOS),
-            "h" => 3_600_i64.wrapping_mul(NANOS),
-            _ => return None,
-        };
-        total = total.checked_add(scaled(number, unit)?)?;
-        rest = tail;
-        if rest.is_empty() {
-            break;
-        }
-    }
-    i64::try_from(if negative { total.checked_neg()? } else { total }).ok()
-}
-
-/// A decimal number of a unit, in nanoseconds, rounded down.
-fn scaled(number: &str, unit: i64) -> Option<i128> {
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-    let mut total = whole.checked_mul(i128::from(unit))?;
-    let mut place = i128::from(unit).checked_mul(NANOS.into())?;
-    for digit in fraction.chars() {
-        place = place.checked_div(10)?;
-        let digit = i128::from(digit.to_digit(10)?);
-        total = total.checked_add(digit.checked_mul(place)?.checked_div(NANOS.into())?)?;
-    }
-    Some(total)
-}
 
 fn worded_duration(text: &str) -> Option<i64> {
     let mut found = false;
@@ -157,75 +109,10 @@ fn worded_duration(text: &str) -> Option<i64> {
 }
 
 fn date_time(text: &str) -> Option<Timestamp> {
-    let mut fields = Fields { rest: text };
-    let (year, month, day) = (fields.number(4)?, fields.after('-', 2)?, fields.after('-', 2)?);
-    let days = days_since_epoch(year, month, day)?;
-    if fields.rest.is_empty() {
-        return Some(Timestamp { seconds: days.checked_mul(86_400)?, nanos: 0, offset: 0 });
-    }
-    let (hour, minute, second) = (fields.after('T', 2)?, fields.after(':', 2)?, fields.after(':', 2)?);
-    if hour > 23 || minute > 59 || second > 59 {
-        return None;
-    }
-    let nanos = fields.fraction()?;
-    let offset = fields.offset()?;
-    let clock = hour.checked_mul(3_600)?.checked_add(minute.checked_mul(60)?)?.checked_add(second)?;
-    let seconds = days.checked_mul(86_400)?.checked_add(clock)?.checked_sub(offset.into())?;
-    Some(Timestamp { seconds, nanos, offset })
-}
-
-/// What is left of a timestamp.
-struct Fields<'t> {
-    rest: &'t str,
-}
-
-impl Fields<'_> {
-    fn number(&mut self, digits: usize) -> Option<i64> {
-        let (number, rest) = self.rest.split_at_checked(digits)?;
-        if !number.bytes().all(|b| b.is_ascii_digit()) {
-            return None;
-        }
-        self.rest = rest;
-        number.parse().ok()
-    }
-
-    fn after(&mut self, separator: char, digits: usize) -> Option<i64> {
-        self.rest = self.rest.strip_prefix(separator)?;
-        self.number(digits)
-    }
-
-    /// Digits after a point or comma; those beyond the ninth are cut off.
-    fn fraction(&mut self) -> Option<u32> {
-        let Some(digits) = self.rest.strip_prefix(['.', ',']) else { return Some(0) };
-        let (digits, rest) =
-            digits.split_at_checked(digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len()))?;
-        if digits.is_empty() {
-            return None;
-        }
-        self.rest = rest;
-        format!("{digits:0<9}").get(..9)?.parse().ok()
-    }
-
-    /// `Z`, `+hh:mm`, or nothing.
-    fn offset(&mut self) -> Option<i32> {
-        if self.rest.is_empty() || self.rest == "Z" {
-            return Some(0);
-        }
-        let sign = if self.rest.starts_with('-') { -1 } else { 1 };
-        let hours = self.after(if sign < 0 { '-' } else { '+' }, 2)?;
-        let minutes = self.after(':', 2)?;
-        if hours > 24 || minutes > 59 || !self.rest.is_empty() {
-            return None;
-        }
-        let seconds = hours.checked_mul(3_600)?.checked_add(minutes.checked_mul(60)?)?;
-        i32::try_from(seconds).ok()?.checked_mul(sign)
-    }
-}
-
-/// Days from 1970-01-01 to a day of the Gregorian calendar; none where there is no such day.
-fn days_since_epoch(year: i64, month: i64, day: i64) -> Option<i64> {
-    let date =
-        jiff::civil::Date::new(year.try_into().ok()?, month.try_into().ok()?, day.try_into().ok()?).ok()?;
-    let span = jiff::civil::date(1970, 1, 1).until(date).ok()?;
-    Some(span.get_days().into())
+    const DATE: usize = "2006-01-02".len();
+    timestamp::parse(text).or_else(|| {
+        // Without an offset the time is UTC; without a time the day begins.
+        let missing = if text.len() == DATE { "T00:00:00Z" } else { "Z" };
+        timestamp::parse(&format!("{text}{missing}"))
+    })
 }

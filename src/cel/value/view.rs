@@ -96,8 +96,8 @@ fn scalar<'a>(arena: Option<&'a Bump>, node: &'a Node<'a>, ty: &Type) -> Result<
             Some(arena) => formats::bytes(arena, s).map(Value::Bytes),
             None => Ok(Value::String(s)),
         },
-        (Type::Duration, Node::String(s)) => formats::duration(s).map(Value::Duration),
-        (Type::Timestamp, Node::String(s)) => formats::timestamp(s).map(Value::Timestamp),
+        (Type::Duration, Node::String(s)) => formats::span(s).map(Value::Duration),
+        (Type::Timestamp, Node::String(s)) => formats::instant(s).map(Value::Timestamp),
         (Type::Dyn, Node::String(_) | Node::Int(_)) => Ok(Value::untyped(node)),
         (Type::Dyn, _) => {
             Err(invalid("invalid data, expected XIntOrString value to be either a string or integer"))
