@@ -29,7 +29,7 @@ pub use list::List;
 pub(crate) use map::object_field;
 pub use map::{HostMap, Map};
 pub(crate) use members::Identity;
-pub use order::{compare_int_double, compare_uint_double};
+use order::{compare_int_double, compare_uint_double};
 pub use text::TimestampError;
 
 pub use crate::document::{MapNode, Node};

@@ -70,7 +70,7 @@ const TWO_POW_64: f64 = 18_446_744_073_709_551_616.0;
 /// cel-go compares within the range of the integer after turning the integer into a double. None for a NaN.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "cel-go loses the same digits")]
-pub fn compare_int_double(int: i64, double: f64) -> Option<Ordering> {
+pub(super) fn compare_int_double(int: i64, double: f64) -> Option<Ordering> {
     if double < -TWO_POW_63 {
         return Some(Ordering::Greater);
     }
@@ -83,7 +83,7 @@ pub fn compare_int_double(int: i64, double: f64) -> Option<Ordering> {
 /// The same for an unsigned integer.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "cel-go loses the same digits")]
-pub fn compare_uint_double(uint: u64, double: f64) -> Option<Ordering> {
+pub(super) fn compare_uint_double(uint: u64, double: f64) -> Option<Ordering> {
     if double < 0.0 {
         return Some(Ordering::Greater);
     }
