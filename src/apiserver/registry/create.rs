@@ -68,6 +68,7 @@ impl Registry {
         kinds::warnings(call, &object);
         let review = Review::create(call, &name, &object, options.dry_run, options.to_value());
         self.admit(&review).await?;
+        kinds::complete(&call.info, &mut object);
         self.store_new(call, &name, object, options.dry_run, &given_version).await
     }
 

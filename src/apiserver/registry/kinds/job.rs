@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::object;
+use crate::registry::names::NameRule;
 use crate::status::Cause;
 
 const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
@@ -21,13 +22,33 @@ pub(super) fn prepare_create(job: &mut Value) {
     for (key, value) in [(CONTROLLER_UID, &uid), (JOB_NAME, &name), (LEGACY[0], &uid), (LEGACY[1], &name)] {
         labels.insert(key.to_owned(), value.as_str().into());
     }
-    let labels = labels.clone();
-    if job.pointer("/metadata/labels").is_none() {
-        object::set_meta(job, "labels", Some(Value::Object(labels)));
-    }
     if job.pointer("/spec/selector").is_none() {
         job["spec"]["selector"] = json!({"matchLabels": {CONTROLLER_UID: uid}});
     }
+}
+
+/// A Job without labels has those of its template. They come when it is stored: only the template's are validated.
+pub(super) fn complete(job: &mut Value) {
+    let labels = job.pointer("/spec/template/metadata/labels").cloned();
+    if job.pointer("/metadata/labels").is_none() {
+        object::set_meta(job, "labels", labels);
+    }
+}
+
+/// Pods and their host names are made from the Job's name.
+pub(super) fn warning(job: &Value) -> Option<String> {
+    let problems = if object::name(job).contains('.') {
+        vec!["must not contain dots".to_owned()]
+    } else {
+        NameRule::Label.problems(object::name(job), false)
+    };
+    (!problems.is_empty()).then(|| {
+        format!(
+            "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS \
+             label is recommended: [{}]",
+            problems.join(", ")
+        )
+    })
 }
 
 /// What of a Job's specification may not change.

@@ -136,6 +136,16 @@ pub(super) fn warnings(call: &Call, object: &Value) {
     for warning in metadata::finalizer_warnings(&call.info, object) {
         call.warnings.add(warning);
     }
+    if let Some(warning) = (id(&call.info) == ("batch", "Job")).then(|| job::warning(object)).flatten() {
+        call.warnings.add(warning);
+    }
+}
+
+/// Fills in what an object gets when it is stored, after it was found valid.
+pub(super) fn complete(info: &ResourceInfo, object: &mut Value) {
+    if id(info) == ("batch", "Job") {
+        job::complete(object);
+    }
 }
 
 /// Whether a terminating object has nothing left to wait for.
