@@ -7,6 +7,9 @@
 //! assert_eq!(env.variables().collect::<Vec<_>>(), ["self"]);
 //! ```
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::check::{self, CheckedAst, Reference};

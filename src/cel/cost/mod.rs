@@ -1,4 +1,4 @@
-//! Size algebra and the static estimate. The meter that runs beside an evaluation belongs to [`crate::eval`].
+//! Size algebra and the static estimate. The meter that runs beside an evaluation is the evaluator's.
 
 mod bounds;
 mod estimate;

@@ -1,16 +1,14 @@
 //! A checked expression to a program: names, fields and overloads resolved once, constants folded as cel-go folds them
 //! with optimisation (conversions of constants, list and map literals, `in` on constant lists, constant patterns).
 //!
-//! Input: a [`CheckedAst`] and the environment's variables and functions. Output: a [`Program`]. Running it is
-//! [`crate::eval`]'s.
+//! Input: a [`CheckedAst`] and the environment's variables and functions. Output: a [`Program`]. Running it is the
+//! evaluator's.
 
 mod attribute;
 mod call;
 mod comprehension;
 mod planner;
 mod step;
-#[cfg(test)]
-mod tests;
 mod usage;
 
 use std::fmt;

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use bumpalo::Bump;
 use serde_json::Value as Json;
 
-use super::{Options, ProgramError};
-use crate::env::{Env, Mode};
+use super::{Env, Mode};
 use crate::eval::{Bindings, Evaluation};
 use crate::library::Version;
+use crate::plan::{Options, ProgramError};
 
 /// A value or an error as text, and the cost.
 fn outcome(env: &Env, text: &str, options: Options) -> Option<Result<(String, u64), ProgramError>> {
