@@ -8,7 +8,7 @@ pub use bounds::Bounds;
 pub(crate) use bounds::{REGEX_LENGTH, STRING_TRAVERSAL, scale};
 pub(crate) use estimate::estimate;
 
-use crate::syntax::Literal;
+pub(crate) use crate::syntax::Literal;
 use crate::types::Type;
 
 /// What the estimator knows of one argument of a call.

@@ -2,9 +2,9 @@
 
 use std::cmp::Ordering;
 
+use crate::cost::Literal;
 use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL};
 use crate::library::{Context, Overload, Version, cost, mismatch, runtime_type};
-use crate::syntax::Literal;
 use crate::value::{EvalError, List, Value};
 
 const SINCE: Version = Version(1, 34);
