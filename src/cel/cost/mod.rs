@@ -26,6 +26,15 @@ pub struct Operand<'t> {
 }
 
 impl Operand<'_> {
+    /// The integer, where the argument is an integer literal.
+    #[must_use]
+    pub const fn integer(&self) -> Option<i64> {
+        match self.literal {
+            Some(Literal::Int(integer)) => Some(*integer),
+            _ => None,
+        }
+    }
+
     /// The size, thought unbounded where it is not known.
     #[must_use]
     pub fn size_or_unbounded(&self) -> Bounds {

@@ -8,6 +8,8 @@
 //! | [`cost`] | the shapes of cost that rows share |
 //! | `standard` | operators, conversions, strings, times: the language itself |
 //! | `extensions` | cel-go's string, list, set and optional libraries |
+//! | `kubernetes` | quantities, addresses, URLs, versions, named formats, authorization, list functions |
+//! | `regex` | regular expressions in Go's syntax |
 //! | `go` | number, time and text forms exactly as Go reads and writes them |
 //!
 //! A row decides nothing about evaluation order: `&&`, `||`, `?:`, `==`, indexing and optional selection have rows for

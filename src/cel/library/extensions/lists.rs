@@ -275,8 +275,6 @@ fn estimate_sort(args: &[Operand<'_>], keys: usize, item_type: &str) -> CallEsti
 
 /// The value of an integer literal, zero for a negative one; `default` for anything else.
 fn literal(args: &[Operand<'_>], index: usize, default: u64) -> u64 {
-    match args.get(index).and_then(|operand| operand.literal) {
-        Some(Literal::Int(value)) => u64::try_from(*value).unwrap_or(0),
-        _ => default,
-    }
+    let integer = args.get(index).and_then(Operand::integer);
+    integer.map_or(default, |integer| u64::try_from(integer).unwrap_or(0))
 }

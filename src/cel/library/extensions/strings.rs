@@ -352,10 +352,7 @@ fn estimate_join(args: &[Operand<'_>]) -> CallEstimate {
 /// With an empty separator every character becomes a part; a literal limit bounds the parts.
 fn estimate_split(args: &[Operand<'_>]) -> CallEstimate {
     let size = cost::bounds_of(args, 0);
-    let max = match args.get(2).and_then(|operand| operand.literal) {
-        Some(Literal::Int(limit)) => limit.cast_unsigned(),
-        _ => size.max,
-    };
+    let max = args.get(2).and_then(Operand::integer).map_or(size.max, i64::cast_unsigned);
     CallEstimate::with_result(size.scaled(2.0 * STRING_TRAVERSAL), Bounds::new(0, max))
 }
 
