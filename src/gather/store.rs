@@ -125,7 +125,10 @@ impl ArchiveStore {
     /// [`StoreError::Io`] when the folder cannot be read or a file not be removed.
     pub fn prune(&self, keep: usize) -> Result<(), StoreError> {
         let mut names = self.archives()?;
-        names.sort();
+        // By age, not by name: archives of one second carry names ahead of their time.
+        names.sort_by_cached_key(|path| {
+            (fs::metadata(path).and_then(|file| file.modified()).ok(), path.clone())
+        });
         let surplus = names.len().saturating_sub(keep);
         let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for path in names.iter().take(surplus).filter(|path| !pinned.contains(*path)) {

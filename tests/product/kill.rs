@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use admit::controllers::datagather::crd::{DataGather, DataGatherSpec, State};
 use kube::api::{ListParams, PostParams};
@@ -100,8 +100,14 @@ fn names(folder: &Path) -> BTreeSet<String> {
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-fn archives(folder: &Path) -> BTreeSet<String> {
-    names(folder).into_iter().filter(|name| name.starts_with("insights-")).collect()
+/// Archives by name and age: the name of one that was pruned may be taken again.
+fn archives(folder: &Path) -> BTreeSet<(String, SystemTime)> {
+    let archives = names(folder).into_iter().filter(|name| name.starts_with("insights-"));
+    let aged = archives.map(|name| {
+        let file = fs::metadata(folder.join(".admit/archives").join(&name)).unwrap();
+        (name, file.modified().unwrap())
+    });
+    aged.collect()
 }
 
 fn leftovers(folder: &Path) -> Vec<String> {
