@@ -3,7 +3,7 @@
 //! Finds the suites, loads what each of them tests, runs their cases on all processors, and hands the report to
 //! `render`. What a case means is the policy package's affair.
 
-use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,13 +13,14 @@ use std::time::Instant;
 
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::suite::{self, Suite, SuiteError};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use regex_automata::meta::Regex;
 
 use super::Exit;
 use super::load;
 use super::process::{self, Fault};
 use super::render::suites::{self, CaseReport, Report, SuiteReport};
+use super::render::{self, Output, Palette};
 
 /// Evaluation recurses as deep as expressions nest.
 const THREAD_STACK: usize = 8 * 1024 * 1024;
@@ -51,13 +52,6 @@ pub(super) struct TestArgs {
     output: Output,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Output {
-    #[default]
-    Text,
-    Json,
-}
-
 impl TestArgs {
     pub(super) fn run(self) -> Exit {
         match self.report() {
@@ -82,11 +76,10 @@ impl TestArgs {
             process::fail(fault);
         }
         let drawing = match self.output {
-            Output::Text => suites::text(report, self.verbose, colours()),
+            Output::Text => suites::text(report, self.verbose, Palette::of_stdout()),
             Output::Json => suites::json(report),
         };
-        // A reader that has gone, as `head` does, changes nothing about the verdict.
-        let _ = io::stdout().write_all(drawing.as_bytes());
+        render::print(&drawing);
         report.exit()
     }
 }
@@ -101,10 +94,6 @@ struct Source {
 
 fn compile(pattern: &str) -> Result<Regex, Fault> {
     Regex::new(pattern).map_err(|error| Fault::usage(format!("--run `{pattern}`: {error}")))
-}
-
-fn colours() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Fault> {

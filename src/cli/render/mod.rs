@@ -1,3 +1,61 @@
 //! Drawings of results and diagnostics for people and machines. Decides nothing.
+//!
+//! ```text
+//! report (data) ──text, json, junit, …──► String ──print──► standard output
+//! ```
 
 pub(super) mod suites;
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use clap::ValueEnum;
+use serde_json::Value;
+
+/// How results are written by commands whose results are read by people or by one program.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub(super) enum Output {
+    #[default]
+    Text,
+    Json,
+}
+
+/// Colours, where standard output shows them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Palette {
+    on: bool,
+}
+
+impl Palette {
+    /// Colours for a terminal, unless `NO_COLOR` is set to something (<https://no-color.org>).
+    pub(super) fn of_stdout() -> Self {
+        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Self { on: io::stdout().is_terminal() && !refused }
+    }
+
+    pub(super) fn red(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    pub(super) fn green(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.on { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+/// Writes results. A reader that has gone, as `head` does, changes nothing about the verdict.
+pub(super) fn print(text: &str) {
+    let _ = io::stdout().write_all(text.as_bytes());
+}
+
+/// One document, indented, with a line feed at its end.
+pub(super) fn json(document: &Value) -> String {
+    format!("{document:#}\n")
+}
+
+/// `1 case`, `2 cases`.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}

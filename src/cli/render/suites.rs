@@ -6,6 +6,7 @@ use std::time::Duration;
 use admit_policy::suite::{CaseResult, Mismatch, Outcome};
 use serde_json::{Value, json};
 
+use super::{Palette, counted};
 use crate::cli::Exit;
 use crate::cli::process::Fault;
 
@@ -69,11 +70,11 @@ impl SuiteReport {
 }
 
 /// One line a suite, more for cases that fail, and the sums.
-pub(in crate::cli) fn text(report: &Report, verbose: bool, colours: bool) -> String {
+pub(in crate::cli) fn text(report: &Report, verbose: bool, palette: Palette) -> String {
     let mut out = String::new();
     let shown = || report.suites.iter().filter(|suite| suite.fault.is_some() || !suite.cases.is_empty());
     for suite in shown() {
-        draw_suite(&mut out, suite, verbose, colours);
+        draw_suite(&mut out, suite, verbose, palette);
     }
     let (cases, failed) = (report.cases().count(), failed(report));
     let unrun = report.suites.iter().filter(|suite| suite.fault.is_some()).count();
@@ -97,7 +98,7 @@ pub(in crate::cli) fn json(report: &Report) -> String {
     let errored = report.suites.iter().filter(|suite| suite.fault.is_some()).count();
     let (cases, failed) = (report.cases().count(), failed(report));
     let summary = json!({"cases": cases, "passed": cases - failed, "failed": failed, "errored": errored});
-    format!("{:#}\n", json!({"suites": suites, "summary": summary}))
+    super::json(&json!({"suites": suites, "summary": summary}))
 }
 
 fn failed(report: &Report) -> usize {
@@ -127,13 +128,12 @@ fn suite_json(suite: &SuiteReport) -> Value {
     object
 }
 
-fn draw_suite(out: &mut String, suite: &SuiteReport, verbose: bool, colours: bool) {
-    let (word, colour) = match (&suite.fault, suite.exit()) {
-        (Some(_), _) => ("ERROR", "31"),
-        (None, Exit::Expected) => ("ok", "32"),
-        (None, _) => ("FAIL", "31"),
+fn draw_suite(out: &mut String, suite: &SuiteReport, verbose: bool, palette: Palette) {
+    let word = match (&suite.fault, suite.exit()) {
+        (Some(_), _) => palette.red("ERROR"),
+        (None, Exit::Expected) => palette.green("ok   "),
+        (None, _) => palette.red("FAIL "),
     };
-    let word = if colours { format!("\x1b[{colour}m{word:<5}\x1b[0m") } else { format!("{word:<5}") };
     let took = format!("{:.1} ms", suite.duration.as_secs_f64() * 1000.0);
     match suite.fault {
         Some(_) => line(out, &format!("{word} {}", suite.file)),
@@ -177,8 +177,4 @@ fn prefixed(out: &mut String, prefix: &str, text: &str) {
 fn line(out: &mut String, text: &str) {
     out.push_str(text);
     out.push('\n');
-}
-
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
