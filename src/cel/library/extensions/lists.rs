@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 
-use crate::cost::Literal;
 use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL};
 use crate::library::{Context, Overload, Version, cost, mismatch, runtime_type};
 use crate::value::{EvalError, List, Value};

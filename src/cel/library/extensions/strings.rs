@@ -1,6 +1,5 @@
 //! cel-go's string library, version 2. Positions count code points; costs are Kubernetes'.
 
-use crate::cost::Literal;
 use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL};
 use crate::library::{Context, Overload, Version, cost, go, mismatch};
 use crate::value::{EvalError, List, Value};
