@@ -65,8 +65,8 @@ impl Answer {
     }
 
     fn review(response: Value) -> Self {
-        let body =
-            json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
+        let mut body = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"});
+        body["response"] = response;
         Self { code: StatusCode::OK, body }
     }
 }

@@ -1,3 +1,5 @@
+//! What the routes answer to reviews, good and malformed.
+
 use admit_policy::PolicySet;
 use axum::Router;
 use axum::body::{Body, to_bytes};

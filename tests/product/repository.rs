@@ -4,18 +4,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// One source file of ours.
-pub struct SourceFile {
+pub(crate) struct SourceFile {
     /// Relative to the repository's root, with forward slashes.
-    pub path: String,
-    pub text: String,
+    pub(crate) path: String,
+    pub(crate) text: String,
 }
 
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// Every `.rs` file below `folder`, in path order.
-pub fn rust_files(folder: &str) -> Vec<SourceFile> {
+pub(crate) fn rust_files(folder: &str) -> Vec<SourceFile> {
     let mut files = Vec::new();
     collect(&root().join(folder), &mut files);
     assert!(!files.is_empty(), "no Rust files below `{folder}`");

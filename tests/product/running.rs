@@ -14,12 +14,12 @@ use crate::repository::root;
 const START: Duration = Duration::from_secs(60);
 
 /// A folder in which `admit up` can be started, again and again: the shipped files, and a state folder of its own.
-pub struct Workplace {
+pub(crate) struct Workplace {
     folder: tempfile::TempDir,
 }
 
 impl Workplace {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         for shipped in ["policies", "deploy"] {
             symlink(root().join(shipped), folder.path().join(shipped)).unwrap();
@@ -27,21 +27,21 @@ impl Workplace {
         Self { folder }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    pub fn kubeconfig(&self) -> PathBuf {
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.path().join(".admit/kubeconfig")
     }
 
     /// `admit up` on free ports, not yet started.
-    pub fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         self.command_on("127.0.0.1:0", "127.0.0.1:0")
     }
 
     /// `admit up` on these addresses, not yet started.
-    pub fn command_on(&self, api: &str, webhook: &str) -> Command {
+    pub(crate) fn command_on(&self, api: &str, webhook: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_admit"));
         command
             .args(["up", "--listen", api, "--admission-listen", webhook])
@@ -51,7 +51,7 @@ impl Workplace {
     }
 
     /// Starts it and waits until it says that it is ready: the last of its three lines on standard output.
-    pub fn start(&self) -> Running {
+    pub(crate) fn start(&self) -> Running {
         let log = fs::File::create(self.path().join("admit.log")).unwrap();
         let mut child = self.command().stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
@@ -70,26 +70,26 @@ impl Workplace {
     }
 
     /// What the newest start logged.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.path().join("admit.log")).unwrap_or_default()
     }
 }
 
 /// A started process; killed when the value goes, if it still runs.
-pub struct Running {
+pub(crate) struct Running {
     child: Child,
 }
 
 impl Running {
     /// SIGTERM, then the exit status.
-    pub fn terminate(mut self) -> ExitStatus {
+    pub(crate) fn terminate(mut self) -> ExitStatus {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
         self.child.wait().unwrap()
     }
 
     /// SIGKILL: no chance to tidy up.
-    pub fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }

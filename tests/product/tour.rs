@@ -23,12 +23,12 @@ impl Step {
 /// The commands of the fenced block that follows the tour's mark.
 fn tour() -> Vec<Step> {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let (_, after) = readme.split_once("<!-- tour:").expect("README.md has the tour's mark");
+    let (_, after) = readme.split_once("<!-- tour:").unwrap();
     let block = after.split_once("```sh\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
     let mut steps: Vec<Step> = Vec::new();
     for line in block.lines() {
         if let Some(text) = line.strip_prefix("#> ") {
-            steps.last_mut().expect("a command stands above").prints.push(text.to_owned());
+            steps.last_mut().unwrap().prints.push(text.to_owned());
         } else if !line.is_empty() && !line.starts_with('#') {
             steps.push(Step { command: line.to_owned(), prints: Vec::new() });
         }

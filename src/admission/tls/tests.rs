@@ -1,3 +1,5 @@
+//! The life of an authority: made, reused, renewed, expired.
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 

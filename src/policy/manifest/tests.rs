@@ -1,3 +1,5 @@
+//! What YAML text is read as, and where its parts stand.
+
 use serde_json::json;
 
 use super::*;
