@@ -6,13 +6,14 @@
 //!                                     refusals, warnings                          default, prune, validate
 //! ```
 //!
-//! What is validated is what is handed in: which part of an object a request may change is the caller's matter.
+//! What a [`CrdVersion`] validates is what is handed in; a [`Write`] knows which part of an object a request may change.
 
 mod definition;
 pub mod field_path;
 mod registration;
 mod resource;
 pub mod rules;
+mod write;
 
 use std::sync::Arc;
 
@@ -23,6 +24,7 @@ pub use definition::{
     WebhookClient, WebhookService,
 };
 pub use resource::{CrdVersion, ValidateOptions, Validation};
+pub use write::{Write, Written};
 
 use crate::error::FieldError;
 

@@ -5,10 +5,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use admit_policy::crd::CompiledCrd;
+use admit_policy::crd::{CompiledCrd, Write, Written};
 use serde_json::Value;
 
-use super::custom_resource::{Decision, Request, causes, same_object, warnings};
+use super::custom_resource::{causes, same_object, warnings};
 use super::{Case, Kind, ratcheting};
 use crate::corpus::{CorpusError, Folder};
 use crate::report::{Aspect, Check};
@@ -117,8 +117,8 @@ impl Server {
             version.prune(&mut old);
             old
         });
-        let request = Request { definition, version, old: old.as_ref(), status: op == "updateStatus" };
-        let Decision { mut object, errors, warnings: told } = request.decide(&request.addressed(body));
+        let write = Write { crd: definition, version, old: old.as_ref(), status: op == "updateStatus" };
+        let Written { mut object, errors, warnings: told } = write.decide(body);
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];
         checks.extend(causes(step, &errors));
         checks.extend(warnings(step, &told));

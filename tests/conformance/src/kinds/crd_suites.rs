@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use admit_policy::crd::{CompiledCrd, Scope};
+use admit_policy::crd::{CompiledCrd, Scope, Write, Written};
 use admit_policy::manifest;
 use serde_json::{Value, json};
 
-use super::custom_resource::{Decision, Request, causes, same_object, warnings};
+use super::custom_resource::{causes, same_object, warnings};
 use super::{Case, Kind};
 use crate::corpus::{CorpusError, Folder};
 use crate::report::{Aspect, Check};
@@ -150,8 +150,8 @@ impl SuiteCase {
             version.prune(&mut old);
             old
         });
-        let request = Request { definition, version, old: old.as_ref(), status: name.ends_with("Status") };
-        let Decision { mut object, errors, warnings: told } = request.decide(&request.addressed(&body));
+        let write = Write { crd: definition, version, old: old.as_ref(), status: name.ends_with("Status") };
+        let Written { mut object, errors, warnings: told } = write.decide(&body);
         let accepted = step.get("outcome").and_then(Value::as_u64).is_some_and(|code| code < 300);
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];
         checks.extend(causes(step, &errors));

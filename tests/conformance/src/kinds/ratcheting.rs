@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use admit_policy::crd::CompiledCrd;
+use admit_policy::crd::{CompiledCrd, Write, Written};
 use admit_policy::manifest;
 use serde_json::Value;
 
 use super::Case;
-use super::custom_resource::{Decision, Request, causes, same_object, warnings};
+use super::custom_resource::{causes, same_object, warnings};
 use crate::corpus::{CorpusError, Folder};
 use crate::report::{Aspect, Check};
 
@@ -64,8 +64,8 @@ impl Case for Update {
             version.prune(&mut stored);
             stored
         });
-        let request = Request { definition, version, old: old.as_ref(), status: false };
-        let Decision { mut object, errors, warnings: told } = request.decide(&request.addressed(&body));
+        let write = Write { crd: definition, version, old: old.as_ref(), status: false };
+        let Written { mut object, errors, warnings: told } = write.decide(&body);
         let accepted = self.row.get("outcome").and_then(Value::as_u64).is_some_and(|code| code < 300);
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];
         checks.extend(causes(&self.row, &errors));

@@ -1,0 +1,167 @@
+//! A creation or update of a custom resource, as the API server's storage prepares and checks it.
+//!
+//! ```text
+//! body ──address──► default ─► prune ─► read metadata ─► keep what the request may not change ─► validate ──► Written
+//!        name, namespace
+//! ```
+//!
+//! Storing the object, policies, and what only a server knows (uids, versions, conflicts) is left to others.
+
+use serde_json::{Map, Value, json};
+
+use super::definition::Scope;
+use super::{CompiledCrd, CrdVersion, ValidateOptions};
+use crate::error::{FieldError, aggregate};
+use crate::names;
+use crate::path::Path;
+use crate::schema::metadata::{self, Malformed};
+
+/// Stands for the five letters that the server would choose; no valid name, so that none is mistaken for one.
+const GENERATED: &str = "XXXXX";
+
+/// A request that writes a custom resource.
+#[derive(Clone, Copy, Debug)]
+pub struct Write<'a> {
+    pub crd: &'a CompiledCrd,
+    pub version: &'a CrdVersion,
+    /// The stored object, defaulted and pruned; absent for a creation.
+    pub old: Option<&'a Value>,
+    /// The request goes to `/status`.
+    pub status: bool,
+}
+
+/// What a write leads to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Written {
+    /// What would be stored if there are no errors.
+    pub object: Value,
+    /// In the order in which the API server lists them.
+    pub errors: Vec<FieldError>,
+    /// Unknown fields, and failed rules that were let pass because what they speak of did not change.
+    pub warnings: Vec<String>,
+}
+
+impl Write<'_> {
+    /// Decides `body`. A name that is to be generated ends in `XXXXX`; a missing namespace is left out.
+    #[must_use]
+    pub fn decide(&self, body: &Value) -> Written {
+        let mut object = self.addressed(body);
+        self.version.default(&mut object);
+        let mut unknown = self.version.prune(&mut object);
+        match self.version.coerce_metadata(&mut object, Malformed::Refuse) {
+            Ok(more) => unknown.extend(more),
+            Err(error) => return Written { object, errors: vec![*error], warnings: Vec::new() },
+        }
+        let object = self.prepared(object);
+        let mut errors = if self.old.is_none() { self.metadata_errors(&object) } else { Vec::new() };
+        let options = ValidateOptions { status: self.status, earlier: &errors };
+        let found = self.version.validate(&object, self.old, &options);
+        errors.extend(found.errors);
+        let mut warnings: Vec<_> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
+        warnings.extend(found.warnings);
+        Written { object, errors, warnings }
+    }
+
+    fn addressed(&self, body: &Value) -> Value {
+        let mut body = body.clone();
+        let cluster = self.crd.definition().scope == Scope::Cluster;
+        if let Some(metadata) = body.get_mut("metadata").and_then(Value::as_object_mut) {
+            if cluster {
+                metadata.shift_remove("namespace");
+            }
+            if text(metadata, "name").is_empty() && !text(metadata, "generateName").is_empty() {
+                let name = format!("{}{GENERATED}", text(metadata, "generateName"));
+                metadata.insert("name".to_owned(), name.into());
+            }
+        }
+        body
+    }
+
+    /// With a status subresource, one request changes the status and another everything else.
+    fn prepared(&self, mut object: Value) -> Value {
+        let name = self.version.name();
+        let split = self.crd.definition().version(name).is_some_and(|version| version.status_subresource);
+        let status = |object: &Value| object.get("status").cloned();
+        match self.old {
+            Some(old) if self.status => {
+                let mut kept = old.clone();
+                set_status(&mut kept, status(&object));
+                kept
+            }
+            Some(old) if split => {
+                set_status(&mut object, status(old));
+                object
+            }
+            None if split => {
+                set_status(&mut object, None);
+                object
+            }
+            _ => object,
+        }
+    }
+
+    fn metadata_errors(&self, object: &Value) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        let mut fields = object.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+        let namespaced = self.crd.definition().scope == Scope::Namespaced;
+        if namespaced {
+            fields.entry("namespace").or_insert_with(|| json!("default"));
+        }
+        let prefix = text(&fields, "generateName");
+        let prefix_problems =
+            if prefix.is_empty() { Vec::new() } else { names::subdomain_name(prefix, true) };
+        let name = text(&fields, "name");
+        if name.is_empty() {
+            errors.push(FieldError::required("metadata.name", "name or generateName is required"));
+        } else if !is_generated(&fields) || !prefix_problems.is_empty() {
+            let problems = names::subdomain_name(name, false);
+            errors.extend(problems.into_iter().map(|why| FieldError::invalid("metadata.name", name, why)));
+        }
+        let of_prefix = |why| FieldError::invalid("metadata.generateName", prefix, why);
+        errors.splice(0..0, prefix_problems.into_iter().map(of_prefix));
+        metadata::validate_object_meta(&fields, namespaced, &Path::Root("metadata"), &mut errors);
+        errors
+    }
+}
+
+impl Written {
+    /// The message of the `Status` that refuses the write: `Widget.example.dev "a" is invalid: spec.b: …`.
+    #[must_use]
+    pub fn refusal(&self, crd: &CompiledCrd) -> Option<String> {
+        if self.errors.is_empty() {
+            return None;
+        }
+        Some(format!("{}{}", self.subject(crd), aggregate(&self.errors)))
+    }
+
+    /// How that message begins.
+    #[must_use]
+    pub fn subject(&self, crd: &CompiledCrd) -> String {
+        let definition = crd.definition();
+        let name = self.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        format!("{}.{} \"{name}\" is invalid: ", definition.names.kind, definition.group)
+    }
+}
+
+/// Whether the name is one of ours, whose masked end is no valid one.
+fn is_generated(metadata: &Map<String, Value>) -> bool {
+    text(metadata, "name")
+        .strip_suffix(GENERATED)
+        .is_some_and(|start| !start.is_empty() && start == text(metadata, "generateName"))
+}
+
+fn text<'m>(metadata: &'m Map<String, Value>, key: &str) -> &'m str {
+    metadata.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn set_status(object: &mut Value, status: Option<Value>) {
+    let Some(map) = object.as_object_mut() else { return };
+    match status {
+        Some(status) => {
+            map.insert("status".to_owned(), status);
+        }
+        None => {
+            map.shift_remove("status");
+        }
+    }
+}
