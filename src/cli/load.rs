@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use admit_policy::PolicySet;
@@ -64,6 +65,23 @@ pub(super) fn definitions(path: &Path) -> Result<Vec<Value>, Fault> {
     Ok(documents.into_iter().map(|document| document.value).collect())
 }
 
+/// The one value that `path` holds, whatever it is.
+///
+/// # Errors
+/// With [`Exit::Usage`] what cannot be read, is no YAML, or is not one document.
+pub(super) fn value(path: &Path) -> Result<Value, Fault> {
+    let shown = path.display();
+    let trees = manifest::parse(&text(path)?).map_err(|error| Fault::usage(format!("{shown}:{error}")))?;
+    let mut values = trees.into_iter().map(|tree| tree.value).filter(|value| !value.is_null());
+    match (values.next(), values.count()) {
+        (Some(value), 0) => Ok(value),
+        (None, _) => Err(Fault::usage(format!("`{shown}` is empty"))),
+        (Some(_), more) => {
+            Err(Fault::usage(format!("`{shown}` has {} documents; one is expected", more + 1)))
+        }
+    }
+}
+
 /// One line an error, or as many as its message has.
 pub(super) fn not_compiled(errors: &[LoadError]) -> Fault {
     let mut message = String::new();
@@ -80,7 +98,7 @@ pub(super) fn not_compiled(errors: &[LoadError]) -> Fault {
 /// When there is no such path, or a folder cannot be read.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, Fault> {
     let path = without_recursion(path);
-    if path.is_file() {
+    if is_stdin(path) || path.is_file() {
         return Ok(vec![path.to_owned()]);
     }
     let mut found = Vec::new();
@@ -110,13 +128,27 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Fau
     Ok(())
 }
 
-/// The text of a file, within the size of manifests.
+/// Whether `path` stands for standard input.
+pub(super) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The text of a file, or of standard input, within the size of manifests.
 ///
 /// # Errors
 /// When it cannot be read.
 pub(super) fn text(file: &Path) -> Result<String, Fault> {
     let unreadable =
         |error: &dyn std::fmt::Display| Fault::usage(format!("cannot read `{}`: {error}", file.display()));
+    if is_stdin(file) {
+        let mut text = String::new();
+        let read = io::stdin().take(MAX_FILE + 1).read_to_string(&mut text);
+        let size = read.map_err(|error| unreadable(&error))?;
+        return match u64::try_from(size) {
+            Ok(size) if size <= MAX_FILE => Ok(text),
+            _ => Err(unreadable(&format!("more than {MAX_FILE} bytes are too many for a manifest"))),
+        };
+    }
     let size = fs::metadata(file).map_err(|error| unreadable(&error))?.len();
     if size > MAX_FILE {
         return Err(unreadable(&format!("{size} bytes are too many for a manifest")));

@@ -5,6 +5,7 @@
 
 mod certs;
 mod controllers;
+mod eval;
 pub mod exit;
 mod gather;
 mod gathering;
@@ -39,6 +40,8 @@ enum Command {
     Up(Box<up::UpArgs>),
     /// Run the declared test suites of policies and CRDs, offline
     Test(test::TestArgs),
+    /// Evaluate one expression
+    Eval(eval::EvalArgs),
     /// Serve the policies as an admission webhook
     Serve(serve::ServeArgs),
     /// Run the controllers against a cluster
@@ -74,6 +77,7 @@ impl Cli {
         match self.command {
             Command::Up(args) => args.run(),
             Command::Test(args) => args.run(),
+            Command::Eval(args) => args.run(),
             Command::Serve(args) => args.run(),
             Command::Controllers(args) => args.run(),
             Command::Gather(args) => args.run(),

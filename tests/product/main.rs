@@ -8,6 +8,7 @@ mod deploy;
 mod kill;
 mod kit;
 mod licences;
+mod offline;
 mod replay;
 mod repository;
 mod running;

@@ -33,9 +33,9 @@ impl FromStr for Timestamp {
 }
 
 impl Value<'_> {
-    /// The value as Go's `%v` prints it.
+    /// The value as Go's `%v` prints it. Shows also what JSON cannot hold, such as a type or an address.
     #[must_use]
-    pub(crate) fn go_text(&self) -> String {
+    pub fn go_text(&self) -> String {
         match self {
             Self::List(list) => list_text(list),
             Self::Map(map) => map_text(map),

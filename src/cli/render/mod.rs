@@ -4,6 +4,7 @@
 //! report (data) ──text, json, junit, …──► String ──print──► standard output
 //! ```
 
+pub(super) mod eval;
 pub(super) mod suites;
 
 use std::io::{self, IsTerminal as _, Write as _};

@@ -1,0 +1,126 @@
+//! `admit eval`: one expression, its value, its type and what it cost.
+
+use std::path::PathBuf;
+
+use admit_policy::adhoc::{self, AdhocError, Answer};
+use clap::Args;
+use serde_json::Value;
+
+use super::Exit;
+use super::load;
+use super::process::{self, Fault};
+use super::render::{self, Output, eval};
+
+/// Arguments of `admit eval`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  admit eval '[1, 2, 3].sum() > 5'
+  admit eval 'self.spec.replicas <= 3' --self deployment.yaml
+  admit eval 'self.size == oldSelf.size' --self new.yaml --old old.yaml
+  kubectl get pod p -o yaml | admit eval 'object.spec.containers.map(c, c.image)' --self -
+  admit eval 'object.spec.replicas <= params.max' --self d.yaml --var 'params={\"max\": 3}'
+
+Exit codes: 0 the expression has a value (whatever it is), 2 usage or unreadable input, 3 the expression does not \
+compile, 4 it has no value: evaluation failed")]
+pub(super) struct EvalArgs {
+    /// The expression, in the CEL of Kubernetes 1.36
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    expression: String,
+
+    /// What `self` stands for, and `object` as policies call it: a YAML or JSON file, `-` for standard input
+    #[arg(long = "self", value_name = "FILE")]
+    new: Option<PathBuf>,
+
+    /// What `oldSelf` stands for, and `oldObject`; null where absent, as in a creation
+    #[arg(long, value_name = "FILE")]
+    old: Option<PathBuf>,
+
+    /// A further variable; may be given several times
+    #[arg(long = "var", value_name = "NAME=JSON", value_parser = variable)]
+    variables: Vec<(String, Value)>,
+
+    /// How the result is written
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Output,
+}
+
+impl EvalArgs {
+    pub(super) fn run(self) -> Exit {
+        let variables = match self.bindings() {
+            Ok(variables) => variables,
+            Err(fault) => return process::fail(&fault),
+        };
+        let outcome = adhoc::evaluate(&self.expression, &variables);
+        if let Err(error) = &outcome {
+            process::fail(&fault(error));
+        }
+        match self.output {
+            Output::Text => render::print(&outcome.as_ref().map(eval::text).unwrap_or_default()),
+            Output::Json => render::print(&eval::json(&outcome)),
+        }
+        outcome.as_ref().map_or_else(exit, |_: &Answer| Exit::Expected)
+    }
+
+    /// Both names of each document. `self` and `oldSelf` are there only if given, so that an expression that needs
+    /// them says so; `object` and `oldObject` are null otherwise, as policies see them.
+    fn bindings(&self) -> Result<Vec<(String, Value)>, Fault> {
+        if self.new.as_deref() == self.old.as_deref() && self.new.as_deref().is_some_and(load::is_stdin) {
+            return Err(Fault::usage("--self and --old cannot both be standard input"));
+        }
+        let mut bindings = Vec::new();
+        for (file, names) in [(&self.new, ["self", "object"]), (&self.old, ["oldSelf", "oldObject"])] {
+            let value = file.as_deref().map(load::value).transpose()?;
+            let [bare, policy] = names;
+            if let Some(value) = &value {
+                bindings.push((bare.to_owned(), value.clone()));
+            }
+            bindings.push((policy.to_owned(), value.unwrap_or_default()));
+        }
+        // A variable that is named takes the place of a document's.
+        bindings.extend(self.variables.iter().cloned());
+        Ok(bindings)
+    }
+}
+
+fn variable(text: &str) -> Result<(String, Value), String> {
+    let (name, json) = text.split_once('=').ok_or("must be NAME=JSON")?;
+    let identifier = name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+        && name.chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
+    if !identifier {
+        return Err(format!("`{name}` is no name of a variable"));
+    }
+    let value = serde_json::from_str(json).map_err(|error| {
+        format!("`{json}` is not JSON: {error} (a text needs its quotes: {name}='\"text\"')")
+    })?;
+    Ok((name.to_owned(), value))
+}
+
+fn fault(error: &AdhocError) -> Fault {
+    let message = match error {
+        AdhocError::Compile(_) => {
+            format!("the expression does not compile\n{error}{}", hint(&error.to_string()))
+        }
+        AdhocError::Program(_) => error.to_string(),
+        AdhocError::Evaluation { .. } => format!("evaluation failed: {error}"),
+    };
+    Fault { exit: exit(error), message }
+}
+
+/// Two names are there only with their flags.
+fn hint(message: &str) -> &'static str {
+    if message.contains("undeclared reference to 'self'") {
+        "\n`self` is what --self FILE holds"
+    } else if message.contains("undeclared reference to 'oldSelf'") {
+        "\n`oldSelf` is what --old FILE holds"
+    } else {
+        ""
+    }
+}
+
+fn exit(error: &AdhocError) -> Exit {
+    match error {
+        AdhocError::Compile(_) | AdhocError::Program(_) => Exit::NotCompiled,
+        AdhocError::Evaluation { .. } => Exit::Internal,
+    }
+}

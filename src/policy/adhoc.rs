@@ -1,0 +1,70 @@
+//! One expression by itself, on documents that the caller hands in: how `admit eval` answers.
+//!
+//! Input: a text and named JSON values. Output: the value with its type and cost, or why there is none. Every variable
+//! is untyped; which names there are is the caller's matter.
+
+use admit_cel::library::runtime_type;
+use admit_cel::{Bindings, CompileError, Env, EvalError, Evaluation, Mode, Node, ProgramError, Type, Value};
+use bumpalo::Bump;
+use serde_json::Value as Json;
+use thiserror::Error;
+
+use crate::crd::rules::compile::RELEASE;
+
+/// The value of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// None where JSON cannot hold it: a type, an address, an optional without value.
+    pub json: Option<Json>,
+    /// The value as messages show it.
+    pub text: String,
+    /// The type that the checker found: `list(string)`.
+    pub declared_type: String,
+    /// The type that the value has: `list`.
+    pub value_type: String,
+    /// Runtime cost in Kubernetes' units.
+    pub cost: u64,
+}
+
+/// Why an expression has no value.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum AdhocError {
+    /// It does not parse or check; the text has a caret line for every mistake.
+    #[error("{0}")]
+    Compile(CompileError),
+    #[error("{0}")]
+    Program(ProgramError),
+    #[error("{error}")]
+    Evaluation {
+        error: EvalError,
+        /// What was spent until then.
+        cost: u64,
+    },
+}
+
+/// Evaluates `text` with `variables`, within Kubernetes' limit for one call.
+///
+/// # Errors
+/// When the text is no expression, or has no value on these variables.
+pub fn evaluate(text: &str, variables: &[(String, Json)]) -> Result<Answer, AdhocError> {
+    let names = variables.iter().map(|(name, _)| (name.as_str(), Type::Dyn));
+    let env = Env::kubernetes(RELEASE, Mode::New).with_variables(names);
+    let checked = env.compile(text).map_err(AdhocError::Compile)?;
+    let program = env.program(&checked).map_err(AdhocError::Program)?;
+    let arena = Bump::new();
+    let mut bindings = Bindings::new(&program);
+    for (name, json) in variables {
+        bindings.set(name, Value::untyped(arena.alloc(Node::from_json(&arena, json))));
+    }
+    let mut cx = Evaluation::new(&arena);
+    let value = program
+        .eval(&bindings, &mut cx)
+        .map_err(|error| AdhocError::Evaluation { error, cost: cx.cost() })?;
+    Ok(Answer {
+        json: value.to_json(&arena).ok(),
+        text: value.go_text(),
+        declared_type: checked.output_type().to_string(),
+        value_type: runtime_type::name_of(&value).to_owned(),
+        cost: cx.cost(),
+    })
+}

@@ -1,0 +1,112 @@
+//! The offline commands as their users see them: transcripts in `tests/product/offline/`, one file a subject, run in a
+//! copy of `tests/product/offline/files`.
+//!
+//! `$ COMMAND` is followed by what the command prints to standard output, its standard error with `2> ` before each
+//! line, and `=> CODE` unless that is 0. `admit` is the program under test. With `ADMIT_BLESS=1` the transcripts are
+//! written anew from what is printed; the diff is then to be read.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::repository::root;
+
+fn folder() -> PathBuf {
+    root().join("tests/product/offline")
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let target = to.join(path.file_name().unwrap());
+        if path.is_dir() {
+            copy(&path, &target);
+        } else {
+            fs::copy(&path, &target).unwrap();
+        }
+    }
+}
+
+/// What `command` prints and how it ends, as a transcript has it.
+fn run(command: &str, place: &Path) -> String {
+    let admit = Path::new(env!("CARGO_BIN_EXE_admit")).parent().unwrap();
+    let path = std::env::join_paths(
+        std::iter::once(admit.to_owned()).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let output = Command::new("bash")
+        .args(["-c", command])
+        .current_dir(place)
+        .env("PATH", path.unwrap())
+        .env("COLUMNS", "100")
+        .env_remove("NO_COLOR")
+        .output()
+        .unwrap();
+    let mut text = String::from_utf8(output.stdout).unwrap();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push_str("(no line feed)\n");
+    }
+    for line in String::from_utf8(output.stderr).unwrap().lines() {
+        writeln!(text, "{}", format!("2> {line}").trim_end()).unwrap();
+    }
+    match output.status.code() {
+        Some(0) => {}
+        Some(code) => writeln!(text, "=> {code}").unwrap(),
+        None => writeln!(text, "=> killed").unwrap(),
+    }
+    text
+}
+
+/// The transcript with every command run anew; comments and blank lines between commands stay.
+fn replay(transcript: &str) -> String {
+    let place = TempDir::new().unwrap();
+    copy(&folder().join("files"), place.path());
+    let mut text = String::new();
+    let mut lines = transcript.lines().peekable();
+    while let Some(line) = lines.next() {
+        writeln!(text, "{line}").unwrap();
+        let Some(command) = line.strip_prefix("$ ") else { continue };
+        text.push_str(&run(command, place.path()));
+        text.push('\n');
+        while lines.next_if(|line| !line.starts_with("$ ") && !line.starts_with("# ")).is_some() {}
+    }
+    text
+}
+
+/// Compares, or writes anew, the transcript of that subject.
+fn check(subject: &str) {
+    let file = folder().join(subject).with_extension("txt");
+    let expected = fs::read_to_string(&file).unwrap();
+    let actual = replay(&expected);
+    if std::env::var_os("ADMIT_BLESS").is_some() {
+        fs::write(&file, actual).unwrap();
+        return;
+    }
+    let first = expected.lines().zip(actual.lines()).position(|(a, b)| a != b);
+    assert!(
+        expected == actual,
+        "{}: differs from line {}; run with ADMIT_BLESS=1 and read the diff. Printed:\n{actual}",
+        file.display(),
+        first.map_or_else(|| expected.lines().count().min(actual.lines().count()) + 1, |line| line + 1)
+    );
+}
+
+#[test]
+fn every_transcript_is_run() {
+    let mut found: Vec<_> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|end| end == "txt"))
+        .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .collect();
+    found.sort();
+    assert_eq!(found, ["eval"]);
+}
+
+#[test]
+fn eval() {
+    check("eval");
+}
