@@ -15,6 +15,7 @@ pub mod documents;
 pub mod error;
 pub mod go_text;
 pub mod host;
+pub mod json;
 mod load;
 pub mod manifest;
 pub mod matching;

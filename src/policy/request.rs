@@ -12,6 +12,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::decode::{DecodeError, Fields};
+use crate::json;
 
 /// API group, version and kind.
 #[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -105,9 +106,9 @@ pub enum ReviewErrorKind {
 impl Request {
     /// Parses the body of a POST from an API server.
     pub fn from_review_json(body: &[u8]) -> Result<Self, ReviewError> {
-        let review: Value = serde_json::from_slice(body)
-            .map_err(|error| ReviewError { uid: None, kind: ReviewErrorKind::Json(error.to_string()) })?;
-        Self::from_review(&review)
+        let document = json::parse(body)
+            .map_err(|error| ReviewError { uid: None, kind: ReviewErrorKind::Json(error) })?;
+        Self::from_review(&document.value)
     }
 
     /// Parses a decoded AdmissionReview.

@@ -6,7 +6,7 @@
 //!
 //! `metadata.managedFields` is not compared: this server keeps none.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use admit_apiserver::Server;
@@ -29,7 +29,7 @@ const CONCURRENT: usize = 16;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn recorded_sequences() {
     let Some(folder) = corpus::folder("http") else { return };
-    let known = known_failures();
+    let known = corpus::known_failures("http");
     let mut failed: BTreeMap<String, String> = BTreeMap::new();
     let mut areas: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let only = std::env::var("HTTP_ONLY").unwrap_or_default();
@@ -88,9 +88,4 @@ async fn replayed<'a>(
 fn sequences(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn known_failures() -> BTreeSet<String> {
-    let text = include_str!("../known-failures/http.txt");
-    text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned).collect()
 }

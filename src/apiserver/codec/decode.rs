@@ -3,9 +3,9 @@
 
 use std::sync::LazyLock;
 
+use admit_policy::json::{self, Document};
 use serde_json::{Map, Value};
 
-use super::json::{self, Document};
 use super::yaml;
 use crate::builtin::decode::decode;
 use crate::builtin::{TypeId, protobuf, tables};

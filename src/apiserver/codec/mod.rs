@@ -1,7 +1,6 @@
 //! Request bodies: from bytes to an object of the kind that the path names.
 
 mod decode;
-pub(crate) mod json;
 mod yaml;
 
 pub(crate) use decode::{Body, Format, parse, receive, receive_scale, recheck, strict_refusal};

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
+use admit_policy::json::Document;
 use admit_policy::manifest;
 use serde_json::Value;
-
-use super::json::Document;
 
 /// Reads the first document. A member that stands twice is noted as a whole sentence, and the last one counts.
 ///

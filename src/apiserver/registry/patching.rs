@@ -1,5 +1,6 @@
 //! PATCH: JSON patch, JSON merge patch, strategic merge patch; each makes a new object out of the live one.
 
+use admit_policy::json;
 use json_patch::PatchOperation;
 use serde_json::{Map, Value};
 
@@ -8,7 +9,7 @@ use super::options::{FieldValidation, WriteOptions};
 use super::update::Change;
 use super::{Answer, Call, Registry};
 use crate::builtin::tables;
-use crate::codec::{json, recheck};
+use crate::codec::recheck;
 use crate::object;
 use crate::patch::strategic;
 use crate::resources::Subresource;

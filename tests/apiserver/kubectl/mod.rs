@@ -92,7 +92,7 @@ fn replay(kubectl: &Path, fixtures: &[Value], scenario: &Value) -> Vec<Differenc
 }
 
 fn report(failed: &[(String, Difference)], steps: usize, filtered: bool, scenarios: &[Value]) {
-    let known = known_failures();
+    let known = corpus::known_failures("kubectl");
     let ran: BTreeSet<&str> = scenarios.iter().map(name).collect();
     let mut unexpected = Vec::new();
     let mut seen = BTreeSet::new();
@@ -123,14 +123,6 @@ fn report(failed: &[(String, Difference)], steps: usize, filtered: bool, scenari
         println!("{}", unexpected.join("\n"));
     }
     assert!(filtered || fixed.is_empty(), "no longer failing, strike off: {fixed:?}");
-}
-
-/// Lines `SCENARIO/STEP`, under `#` lines that give the reason.
-fn known_failures() -> BTreeSet<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/known-failures/kubectl.txt");
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let words = text.lines().filter(|line| !line.starts_with('#')).flat_map(str::split_whitespace);
-    words.map(str::to_owned).collect()
 }
 
 fn name(scenario: &Value) -> &str {

@@ -1,4 +1,5 @@
-//! Lists of known failures, `<corpus>.txt`: a case id, a tab, the reason. Lines that start with `#` are remarks.
+//! Lists of known failures, `<corpus>.txt`: groups divided by blank lines, each a heading `# reason` and case ids, one a
+//! line.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -19,14 +20,31 @@ impl KnownFailures {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(CorpusError::Io { path, error }),
         };
+        Self::parse(&text).map_err(|problem| CorpusError::Content { path, problem })
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
         let mut known = HashMap::new();
-        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            let Some((id, reason)) = line.split_once('\t').filter(|(_, reason)| !reason.trim().is_empty())
-            else {
-                let problem = format!("a known failure needs a tab and a reason: {line}");
-                return Err(CorpusError::Content { path, problem });
-            };
-            known.insert(id.to_owned(), reason.trim().to_owned());
+        let mut reason = String::new();
+        for group in text.split("\n\n") {
+            let (remarks, ids): (Vec<&str>, Vec<&str>) =
+                group.lines().filter(|line| !line.is_empty()).partition(|line| line.starts_with('#'));
+            if !remarks.is_empty() {
+                reason = remarks
+                    .iter()
+                    .map(|line| line.trim_start_matches('#').trim())
+                    .collect::<Vec<_>>()
+                    .join(" ");
+            }
+            for id in ids {
+                if reason.is_empty() {
+                    return Err(format!("a known failure needs a heading `# reason`: {id}"));
+                }
+                if known.insert(id.trim().to_owned(), reason.clone()).is_some() {
+                    return Err(format!("listed twice: {id}"));
+                }
+            }
+            reason.clear();
         }
         Ok(Self(known))
     }

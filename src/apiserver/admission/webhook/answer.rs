@@ -1,9 +1,9 @@
 //! Reads a webhook's answer, and believes it only when it is the answer to the question that was asked.
 
+use admit_policy::json;
 use serde_json::Value;
 
 use super::CallFailed;
-use crate::codec::json;
 
 /// What a webhook said.
 #[derive(Clone, Debug, PartialEq)]

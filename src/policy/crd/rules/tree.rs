@@ -29,13 +29,21 @@ pub(super) struct RuleNode {
 }
 
 impl RuleTree {
-    /// Compiles all rules of a stored schema.
+    /// Compiles the rules of a stored schema that an API server runs: it looks for rules on the spine alone, so that
+    /// where all stand under `allOf`, none is run.
     #[must_use]
     pub fn compile(schema: &Schema, resource_root: bool) -> Self {
-        // The API server looks for rules on the spine alone: where all stand under `allOf`, none is run.
-        let exposed = decl::is_exposed(schema);
-        let root = if schema.has_rules() { compile(schema, schema, resource_root, exposed) } else { None };
-        Self { root }
+        if schema.has_rules() {
+            Self::compile_every_level(schema, resource_root)
+        } else {
+            Self { root: None }
+        }
+    }
+
+    /// Compiles all rules of a schema, also where every one stands under `allOf`.
+    #[must_use]
+    pub fn compile_every_level(schema: &Schema, resource_root: bool) -> Self {
+        Self { root: compile(schema, schema, resource_root, decl::is_exposed(schema)) }
     }
 
     /// Whether there is nothing to evaluate.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use admit_policy::crd::{CompiledCrd, Write, Written};
+use admit_policy::json;
 use serde_json::Value;
 
 use super::custom_resource::{causes, same_object, warnings};
@@ -138,7 +139,7 @@ fn body(step: &Value) -> Option<Value> {
         return None;
     }
     match step.get("rawBody").and_then(Value::as_str) {
-        Some(text) => serde_json::from_str(text).ok(),
+        Some(text) => json::parse(text.as_bytes()).ok().map(|document| document.value),
         None => step.get("body").cloned(),
     }
 }

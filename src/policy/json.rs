@@ -1,5 +1,8 @@
-//! JSON text to a value, with the error texts of Go's `encoding/json` (clients print them), duplicate members noted
-//! with their paths, and a bound on nesting. Iterative, so that no input can exhaust the stack.
+//! JSON text to a value as an API server reads it: with the error texts of Go's `encoding/json` (clients print them),
+//! duplicate members noted with their paths, and a bound on nesting. Iterative, so that no input can exhaust the stack.
+//!
+//! A number without fraction and exponent is an integer where 64 bits hold it, `-0` the integer zero; anything else is a
+//! double. What the value means is left to others.
 
 use serde_json::{Map, Number, Value};
 
@@ -7,8 +10,8 @@ use serde_json::{Map, Number, Value};
 const MAX_DEPTH: usize = 512;
 
 /// A parsed document.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Document {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
     pub value: Value,
     /// Paths of members that stood twice or more in one object, in order of appearance. The last one counts.
     pub duplicates: Vec<String>,
@@ -18,7 +21,7 @@ pub(crate) struct Document {
 ///
 /// # Errors
 /// Go's wording of the first syntax error: `invalid character '}' looking for beginning of value`.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Document, String> {
+pub fn parse(bytes: &[u8]) -> Result<Document, String> {
     let mut parser = Parser { bytes, at: 0, open: Vec::new(), duplicates: Vec::new() };
     let value = parser.document()?;
     Ok(Document { value, duplicates: parser.duplicates })
@@ -40,7 +43,7 @@ const END: &str = "unexpected end of JSON input";
 const VALUE: &str = "looking for beginning of value";
 const KEY: &str = "looking for beginning of object key string";
 
-impl Parser<'_> {
+impl<'b> Parser<'b> {
     fn document(&mut self) -> Result<Value, String> {
         loop {
             // One value begins here: a scalar, an empty container, or a container that is entered.
@@ -80,7 +83,7 @@ impl Parser<'_> {
         self.deeper(b'{')?;
         match self.peek().ok_or(END)? {
             b'}' => {
-                self.at += 1;
+                self.bump();
                 Ok(Some(Value::Object(Map::new())))
             }
             _ => {
@@ -94,7 +97,7 @@ impl Parser<'_> {
     fn enter_array(&mut self) -> Result<Option<Value>, String> {
         self.deeper(b'[')?;
         if self.peek().ok_or(END)? == b']' {
-            self.at += 1;
+            self.bump();
             return Ok(Some(Value::Array(Vec::new())));
         }
         self.open.push(Container::Array(Vec::new()));
@@ -105,7 +108,7 @@ impl Parser<'_> {
         if self.open.len() >= MAX_DEPTH {
             return Err(unexpected(byte, "exceeded max depth"));
         }
-        self.at += 1;
+        self.bump();
         Ok(())
     }
 
@@ -116,12 +119,12 @@ impl Parser<'_> {
                 items.push(value);
                 match self.peek().ok_or(END)? {
                     b',' => {
-                        self.at += 1;
+                        self.bump();
                         self.open.push(Container::Array(items));
                         Ok(None)
                     }
                     b']' => {
-                        self.at += 1;
+                        self.bump();
                         Ok(Some(Value::Array(items)))
                     }
                     other => Err(unexpected(other, "after array element")),
@@ -134,13 +137,13 @@ impl Parser<'_> {
                 members.insert(key, value);
                 match self.peek().ok_or(END)? {
                     b',' => {
-                        self.at += 1;
+                        self.bump();
                         let key = self.key()?;
                         self.open.push(Container::Object { members, key });
                         Ok(None)
                     }
                     b'}' => {
-                        self.at += 1;
+                        self.bump();
                         Ok(Some(Value::Object(members)))
                     }
                     other => Err(unexpected(other, "after object key:value pair")),
@@ -157,7 +160,7 @@ impl Parser<'_> {
         let key = self.string()?;
         match self.peek().ok_or(END)? {
             b':' => {
-                self.at += 1;
+                self.bump();
                 Ok(key)
             }
             other => Err(unexpected(other, "after object key")),
@@ -179,10 +182,10 @@ impl Parser<'_> {
 
     fn literal(&mut self, word: &'static str, value: Value) -> Result<Option<Value>, String> {
         for expected in word.bytes() {
-            match self.bytes.get(self.at) {
+            match self.byte() {
                 None => return Err(END.to_owned()),
-                Some(&found) if found == expected => self.at += 1,
-                Some(&found) => {
+                Some(found) if found == expected => self.bump(),
+                Some(found) => {
                     let expected = char::from(expected);
                     return Err(unexpected(found, &format!("in literal {word} (expecting '{expected}')")));
                 }
@@ -193,25 +196,25 @@ impl Parser<'_> {
 
     fn number(&mut self) -> Result<Value, String> {
         let start = self.at;
-        if self.bytes.get(self.at) == Some(&b'-') {
-            self.at += 1;
+        if self.byte() == Some(b'-') {
+            self.bump();
         }
-        match self.bytes.get(self.at).copied().ok_or(END)? {
-            b'0' => self.at += 1,
+        match self.byte().ok_or(END)? {
+            b'0' => self.bump(),
             b'1'..=b'9' => self.digits(),
             other => return Err(unexpected(other, "in numeric literal")),
         }
         let mut whole = true;
-        if self.bytes.get(self.at) == Some(&b'.') {
+        if self.byte() == Some(b'.') {
             whole = false;
-            self.at += 1;
+            self.bump();
             self.some_digits("after decimal point in numeric literal")?;
         }
-        if let Some(b'e' | b'E') = self.bytes.get(self.at) {
+        if let Some(b'e' | b'E') = self.byte() {
             whole = false;
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.bytes.get(self.at) {
-                self.at += 1;
+            self.bump();
+            if let Some(b'+' | b'-') = self.byte() {
+                self.bump();
             }
             self.some_digits("in exponent of numeric literal")?;
         }
@@ -221,13 +224,13 @@ impl Parser<'_> {
     }
 
     fn digits(&mut self) {
-        while self.bytes.get(self.at).is_some_and(u8::is_ascii_digit) {
-            self.at += 1;
+        while self.byte().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.bump();
         }
     }
 
     fn some_digits(&mut self, place: &str) -> Result<(), String> {
-        match self.bytes.get(self.at).copied().ok_or(END)? {
+        match self.byte().ok_or(END)? {
             b'0'..=b'9' => {
                 self.digits();
                 Ok(())
@@ -237,23 +240,41 @@ impl Parser<'_> {
     }
 
     fn string(&mut self) -> Result<String, String> {
-        self.at += 1;
-        let mut out = Vec::new();
+        self.bump();
+        let run = self.run();
+        if self.byte() == Some(b'"') {
+            self.bump();
+            return Ok(String::from_utf8_lossy(run).into_owned());
+        }
+        let mut out = run.to_vec();
         loop {
-            let byte = self.bytes.get(self.at).copied().ok_or(END)?;
-            self.at += 1;
-            match byte {
-                b'"' => return Ok(String::from_utf8_lossy(&out).into_owned()),
-                b'\\' => self.escape(&mut out)?,
-                0..=0x1f => return Err(unexpected(byte, "in string literal")),
-                other => out.push(other),
+            match self.byte().ok_or(END)? {
+                b'"' => {
+                    self.bump();
+                    return Ok(String::from_utf8_lossy(&out).into_owned());
+                }
+                b'\\' => {
+                    self.bump();
+                    self.escape(&mut out)?;
+                }
+                control @ 0..=0x1f => return Err(unexpected(control, "in string literal")),
+                _ => out.extend_from_slice(self.run()),
             }
         }
     }
 
+    /// The bytes up to the next one that means something in a string.
+    fn run(&mut self) -> &'b [u8] {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
+        let length = rest.iter().position(ends).unwrap_or(rest.len());
+        self.at = self.at.saturating_add(length);
+        rest.get(..length).unwrap_or_default()
+    }
+
     fn escape(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
-        let byte = self.bytes.get(self.at).copied().ok_or(END)?;
-        self.at += 1;
+        let byte = self.byte().ok_or(END)?;
+        self.bump();
         let plain = match byte {
             b'"' | b'\\' | b'/' => byte,
             b'b' => 8,
@@ -274,46 +295,48 @@ impl Parser<'_> {
 
     fn code_point(&mut self) -> Result<char, String> {
         let high = self.hex4()?;
-        if let Some(c) = char::from_u32(high) {
+        if let Some(c) = char::from_u32(u32::from(high)) {
             return Ok(c);
         }
         let follows = self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(b"\\u"));
-        if !(0xd800..0xdc00).contains(&high) || !follows {
-            return Ok(char::REPLACEMENT_CHARACTER);
+        if follows {
+            let back = self.at;
+            self.at = self.at.saturating_add(2);
+            let low = self.hex4()?;
+            if let Some(Ok(c)) = char::decode_utf16([high, low]).next() {
+                return Ok(c);
+            }
+            self.at = back;
         }
-        let back = self.at;
-        self.at += 2;
-        let low = self.hex4()?;
-        if (0xdc00..0xe000).contains(&low) {
-            let point = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-            return Ok(char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER));
-        }
-        self.at = back;
         Ok(char::REPLACEMENT_CHARACTER)
     }
 
-    fn hex4(&mut self) -> Result<u32, String> {
-        let mut value = 0;
+    fn hex4(&mut self) -> Result<u16, String> {
+        let mut value = 0_u16;
         for _ in 0..4 {
-            let byte = self.bytes.get(self.at).copied().ok_or(END)?;
-            let digit = char::from(byte)
-                .to_digit(16)
-                .ok_or_else(|| unexpected(byte, "in \\u hexadecimal character escape"))?;
-            value = value * 16 + digit;
-            self.at += 1;
+            let byte = self.byte().ok_or(END)?;
+            let digit = char::from(byte).to_digit(16).and_then(|digit| u16::try_from(digit).ok());
+            let digit = digit.ok_or_else(|| unexpected(byte, "in \\u hexadecimal character escape"))?;
+            value = (value << 4) | digit;
+            self.bump();
         }
         Ok(value)
     }
 
     /// The next byte that is no white space.
     fn peek(&mut self) -> Option<u8> {
-        while let Some(byte) = self.bytes.get(self.at) {
-            match byte {
-                b' ' | b'\t' | b'\n' | b'\r' => self.at += 1,
-                other => return Some(*other),
-            }
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte() {
+            self.bump();
         }
-        None
+        self.byte()
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn bump(&mut self) {
+        self.at = self.at.saturating_add(1);
     }
 }
 
