@@ -1,17 +1,35 @@
 //! The HTTPS edge of the policies: AdmissionReview in, decision out. What a request means is `admit_policy`'s to say.
 //!
 //! ```text
-//! connection ──listen──► routes ──review──► PolicySet::decide ──review──► AdmissionReview
-//!              TLS, limits        bytes in    on a blocking thread         bytes out, always 200 when a uid is known
+//! connection ──listen──► routes ──workers──► read ──► decide ──► Answer
+//!              TLS, time   size,    queue,     bytes    CRDs and    bytes out, always 200
+//!              limits      deadline stacks     to a     policies    when a uid is known
+//!                                              request
 //! ```
+//!
+//! What requests are decided by ([`InForce`], [`Cluster`]) arrives on watch channels from whoever loads or watches it;
+//! certificates likewise.
 
+mod body;
+mod deadline;
+mod decide;
+mod in_force;
 mod listen;
+mod log;
+mod observe;
+mod resource;
 mod review;
 mod routes;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 pub mod tls;
+mod workers;
 
-pub use listen::{ServeError, serve};
+pub use in_force::InForce;
+pub use listen::{Port, ServeError, Shutdown, serve};
+pub use observe::Observed;
 pub use review::Answer;
-pub use routes::{Admission, Namespaces};
+pub use routes::Admission;
+pub use surroundings::{Cluster, NoCluster};
+pub use workers::Workers;

@@ -1,176 +1,208 @@
 //! The routes of the webhook port.
+//!
+//! | route | asks |
+//! |---|---|
+//! | `/validate` | every policy that matches, and the definitions of custom resources |
+//! | `/validate/POLICY` | that policy alone |
+//! | `/enforce` | policies with a binding that denies, and the definitions: register it with `failurePolicy: Fail` |
+//! | `/audit` | policies that only warn or audit; never denies: register it with `failurePolicy: Ignore` |
+//!
+//! Whatever is asked with a uid is answered as a review, with 200; what is refused before a review was read (size, time,
+//! overload) is a Kubernetes `Status` with its own code, which the caller's failure policy decides on.
 
-use std::any::Any;
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use admit_policy::decision::Denial;
-use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
-use admit_policy::request::{GroupVersionKind, GroupVersionResource, Request, UserInfo};
-use admit_policy::{Documents, PolicySet};
 use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::extract::State;
+use axum::body::Body;
+use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use http::{HeaderMap, StatusCode, header};
-use serde_json::Value;
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant as TokioInstant, timeout_at};
 
-use super::Answer;
+use super::body::{BODY_TIMEOUT, BodyMemory, MAX_BODY, NoBody, Received};
+use super::deadline::Deadline;
+use super::decide::{Decided, decide};
+use super::in_force::{Ask, InForce};
+use super::review::{Answer, Unreadable, read, recover_uid};
+use super::surroundings::Cluster;
+use super::workers::{NotDone, Workers};
+use crate::telemetry::{Metrics, Readiness};
 
-/// Two objects of 3 MiB, the most an API server takes, with their envelope.
-const MAX_BODY: usize = 8 * 1024 * 1024;
-/// A body must arrive within this time.
-const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The namespaces of the cluster by name: live objects, kept by whoever watches them.
-pub type Namespaces = HashMap<String, Arc<Value>>;
+/// How long a request may take when the caller does not say.
+const OWN_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// What the routes decide with: always the newest complete set.
 #[derive(Clone, Debug)]
 pub struct Admission {
-    pub policies: watch::Receiver<Arc<PolicySet>>,
-    pub namespaces: watch::Receiver<Arc<Namespaces>>,
+    pub policies: watch::Receiver<Arc<InForce>>,
+    pub cluster: Cluster,
+    pub workers: Workers,
+    pub metrics: Arc<Metrics>,
+    pub readiness: Readiness,
+}
+
+#[derive(Clone, Debug)]
+struct Context {
+    admission: Admission,
+    memory: BodyMemory,
 }
 
 impl Admission {
-    /// `POST /validate` and the probes.
+    /// The routes of the table above, and the probes.
     pub fn router(self) -> Router {
+        let readiness = self.readiness.clone();
+        let context = Context { admission: self, memory: BodyMemory::default() };
         Router::new()
-            .route("/validate", post(validate))
+            .route("/validate", post(everything))
+            .route("/validate/{policy}", post(one))
+            .route("/enforce", post(enforcing))
+            .route("/audit", post(auditing))
+            .with_state(context)
             .route("/livez", get(|| async { "ok" }))
-            .route("/readyz", get(|| async { "ok" }))
-            .with_state(self)
+            .route("/readyz", get(|| async move { readyz(&readiness) }))
     }
 }
 
-async fn validate(State(admission): State<Admission>, headers: HeaderMap, body: Body) -> Response {
-    let json =
-        headers.get(header::CONTENT_TYPE).is_some_and(|v| v.as_bytes().starts_with(b"application/json"));
-    if !json {
-        let message = "the body of a review is `application/json`";
-        return Answer::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
-            .into_response();
+/// Readiness as an answer: 200 or 503, and a line for each part.
+pub(super) fn readyz(readiness: &Readiness) -> Response {
+    let code = if readiness.ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (code, readiness.text()).into_response()
+}
+
+async fn everything(State(context): State<Context>, uri: Uri, headers: HeaderMap, body: Body) -> Response {
+    context.answer(Ask::Everything, &uri, &headers, body).await
+}
+
+async fn enforcing(State(context): State<Context>, uri: Uri, headers: HeaderMap, body: Body) -> Response {
+    context.answer(Ask::Enforcing, &uri, &headers, body).await
+}
+
+async fn auditing(State(context): State<Context>, uri: Uri, headers: HeaderMap, body: Body) -> Response {
+    context.answer(Ask::Auditing, &uri, &headers, body).await
+}
+
+async fn one(
+    State(context): State<Context>,
+    Path(policy): Path<String>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    context.answer(Ask::One(policy), &uri, &headers, body).await
+}
+
+impl Context {
+    async fn answer(self, ask: Ask, uri: &Uri, headers: &HeaderMap, body: Body) -> Response {
+        let (started, route) = (Instant::now(), ask.label());
+        let deadline = Deadline::new(started, OWN_TIMEOUT, uri.query());
+        let metrics = Arc::clone(&self.admission.metrics);
+        let Decided { answer, label } = self.decided(ask, deadline, headers, body).await;
+        metrics.request(route, label, started.elapsed());
+        answer.into_response()
     }
-    let body = match timeout(BODY_TIMEOUT, to_bytes(body, MAX_BODY)).await {
-        Ok(Ok(body)) => body,
-        Ok(Err(_)) => {
-            let message = format!("the review is larger than {MAX_BODY} bytes, or its body broke off");
-            return Answer::plain(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", &message)
-                .into_response();
+
+    async fn decided(self, ask: Ask, deadline: Deadline, headers: &HeaderMap, body: Body) -> Decided {
+        let json = headers
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+        if !json {
+            let message = "the body of a review is `application/json`";
+            let answer = Answer::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message);
+            return Decided { answer, label: "malformed" };
         }
-        Err(_) => {
-            let message = format!("the body did not arrive within {} seconds", BODY_TIMEOUT.as_secs());
-            return Answer::plain(StatusCode::REQUEST_TIMEOUT, "Timeout", &message).into_response();
+        // The newest set at this moment decides the whole request.
+        let in_force = Arc::clone(&self.admission.policies.borrow());
+        if let Ask::One(policy) = &ask
+            && !in_force.has(policy)
+        {
+            let message = format!("no policy `{policy}` is loaded");
+            let answer = Answer::plain(StatusCode::NOT_FOUND, "NotFound", &message);
+            return Decided { answer, label: "malformed" };
         }
+        let Received { bytes, share } = match self.memory.receive(headers, body).await {
+            Ok(received) => received,
+            Err(problem) => return no_body(problem),
+        };
+        let (cluster, metrics) = (Arc::clone(&self.admission.cluster), Arc::clone(&self.admission.metrics));
+        let review = bytes.clone();
+        let work = move || {
+            let decided = match read(&review) {
+                Ok(request) => decide(&request, &ask, &in_force, cluster.as_ref(), &deadline, &metrics),
+                Err(unreadable) => malformed(&unreadable),
+            };
+            // As long as the body is worked on, it counts.
+            drop(share);
+            decided
+        };
+        let done =
+            timeout_at(TokioInstant::from_std(deadline.answer), self.admission.workers.run(work)).await;
+        match done {
+            Ok(Ok(decided)) => decided,
+            Ok(Err(NotDone::Overloaded)) => overloaded(),
+            Ok(Err(NotDone::Panicked(text))) => {
+                self.admission.metrics.panicked();
+                denied(&bytes, "failed", &format!("panicked: {text}"))
+            }
+            Err(_) => denied(&bytes, "timeout", "the time for it is over"),
+        }
+    }
+}
+
+/// A denial of a request of which only the bytes are known.
+fn denied(review: &[u8], label: &'static str, why: &str) -> Decided {
+    let uid = recover_uid(review);
+    tracing::error!(uid, cause = why, "a request could not be decided and is denied");
+    let answer = match uid {
+        Some(uid) => Answer::undecided(&uid, why),
+        None => Answer::plain(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", why),
     };
-    // Deciding is work for the processor, not a wait: it does not belong on the threads that carry connections.
-    let request = match tokio::task::spawn_blocking(move || Request::from_review_json(&body)).await {
-        Ok(Ok(request)) => request,
-        Ok(Err(error)) => return Answer::malformed(&error).into_response(),
-        Err(failure) => {
-            let message = format!("the review could not be read: {}", panic_text(failure));
-            return Answer::plain(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
-                .into_response();
+    Decided { answer, label }
+}
+
+fn malformed(unreadable: &Unreadable) -> Decided {
+    Decided { answer: Answer::malformed(unreadable), label: "malformed" }
+}
+
+fn no_body(problem: NoBody) -> Decided {
+    let (code, reason, message, label) = match problem {
+        NoBody::TooLarge => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "RequestEntityTooLarge",
+            format!("the review is larger than {MAX_BODY} bytes"),
+            "too_large",
+        ),
+        NoBody::TooSlow => (
+            StatusCode::REQUEST_TIMEOUT,
+            "Timeout",
+            format!("the body did not arrive within {} seconds", BODY_TIMEOUT.as_secs()),
+            "timeout",
+        ),
+        NoBody::BrokenOff => {
+            (StatusCode::BAD_REQUEST, "BadRequest", "the body broke off".to_owned(), "malformed")
         }
+        NoBody::NoMemory => return overloaded(),
     };
-    decide(admission, request).await.into_response()
+    Decided { answer: Answer::plain(code, reason, &message), label }
 }
 
-async fn decide(admission: Admission, request: Request) -> Answer {
-    let uid = request.uid.clone();
-    let policies = admission.policies.borrow().clone();
-    let namespaces = admission.namespaces.borrow().clone();
-    let decided = tokio::task::spawn_blocking(move || {
-        let host = Surroundings { files: policies.documents(), namespaces: &namespaces };
-        let decision = policies.decide(&request, &host)?;
-        if let Some(denial) = &decision.denial {
-            log_denial(&request, denial);
-        }
-        Ok::<_, HostError>(decision)
-    });
-    let (message, uid) = match decided.await {
-        Ok(Ok(decision)) => return Answer::decided(&uid, &decision),
-        Ok(Err(error)) => (error.to_string(), uid),
-        Err(failure) => (panic_text(failure), uid),
-    };
-    tracing::error!(uid, cause = message, "a request could not be decided and is denied");
-    let message = format!("the policies could not be evaluated: {message}");
-    Answer::failed(&uid, StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
-}
-
-/// One line per denial; nothing of the object's content but its name.
-fn log_denial(request: &Request, denial: &Denial) {
-    tracing::info!(
-        uid = request.uid,
-        operation = %request.operation,
-        resource = request.resource.group_resource(),
-        subresource = request.subresource,
-        namespace = request.namespace,
-        name = request.name,
-        user = request.user.username,
-        reason = denial.message,
-        "denied"
-    );
-}
-
-/// What a panic said, as far as it is text. One request ends with it; the process goes on.
-fn panic_text(failure: tokio::task::JoinError) -> String {
-    let text = |payload: Box<dyn Any + Send>| {
-        payload
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned())
-            .or_else(|| payload.downcast_ref::<String>().cloned())
-            .unwrap_or_else(|| "no message".to_owned())
-    };
-    failure.try_into_panic().map_or_else(|_| "cancelled".to_owned(), text)
-}
-
-/// Answers from the loaded files, and for namespaces from the cluster where it knows them.
-#[derive(Debug)]
-struct Surroundings<'a> {
-    files: &'a Documents,
-    namespaces: &'a Namespaces,
-}
-
-impl Host for Surroundings<'_> {
-    fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, HostError> {
-        match self.namespaces.get(name) {
-            Some(namespace) => Ok(Some(namespace.clone())),
-            None => self.files.namespace(name),
-        }
-    }
-
-    fn param_scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
-        self.files.param_scope(kind)
-    }
-
-    fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
-        self.files.params(kind, namespace)
-    }
-
-    fn equivalents(
-        &self,
-        resource: &GroupVersionResource,
-        subresource: &str,
-    ) -> Vec<(GroupVersionResource, GroupVersionKind)> {
-        self.files.equivalents(resource, subresource)
-    }
-
-    fn convert(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
-        self.files.convert(object, kind)
-    }
-
-    fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
-        self.files.authorize(user, attributes)
+fn overloaded() -> Decided {
+    let message = "too many requests at once, please try again later";
+    Decided {
+        answer: Answer::plain(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message),
+        label: "overloaded",
     }
 }
 
 impl IntoResponse for Answer {
     fn into_response(self) -> Response {
-        (self.code, axum::Json(self.body)).into_response()
+        let code = self.code;
+        let mut response = (code, [(header::CONTENT_TYPE, "application/json")], self.body).into_response();
+        if code == StatusCode::TOO_MANY_REQUESTS {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
     }
 }

@@ -1,45 +1,19 @@
-//! What the routes answer to reviews, good and malformed.
+//! What the routes answer to reviews, good and malformed, and when what they stand on fails. Rows are those of the
+//! acceptance table of the admission server.
 
-use admit_policy::PolicySet;
-use axum::Router;
-use axum::body::{Body, to_bytes};
-use http::{Request, StatusCode};
+mod support;
+
+use http::StatusCode;
 use serde_json::{Value, json};
-use std::sync::Arc;
-use tokio::sync::watch;
-use tower::ServiceExt;
 
-use super::*;
-
-fn router() -> Router {
-    let policies = watch::channel(Arc::new(PolicySet::default())).1;
-    Admission { policies, namespaces: watch::channel(Arc::default()).1 }.router()
-}
-
-async fn post(content_type: &str, body: impl Into<Body>) -> (StatusCode, Value) {
-    let request = Request::post("/validate?timeout=10s").header("content-type", content_type);
-    let response = router().oneshot(request.body(body.into()).unwrap()).await.unwrap();
-    let code = response.status();
-    let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
-    (code, serde_json::from_slice(&bytes).unwrap())
-}
-
-fn review(request: &Value) -> String {
-    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}).to_string()
-}
+use self::support::{Fault, Faulty, Post, config_map, pod_policies, policy, review, server, server_with};
 
 #[tokio::test]
 async fn a_request_that_no_policy_matches_is_allowed_under_its_uid() {
-    let request = json!({
-        "uid": "not-a-uuid", "operation": "CREATE",
-        "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},
-        "resource": {"group": "", "version": "v1", "resource": "configmaps"},
-        "object": {"apiVersion": "v1", "kind": "ConfigMap"},
-    });
-    let (code, answer) = post("application/json", review(&request)).await;
-    assert_eq!(code, StatusCode::OK);
+    let answer = server(&[]).post("/validate", &config_map("not-a-uuid")).await;
+    assert_eq!(answer.code, StatusCode::OK);
     assert_eq!(
-        answer,
+        answer.json,
         json!({
             "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
             "response": {"uid": "not-a-uuid", "allowed": true},
@@ -47,29 +21,258 @@ async fn a_request_that_no_policy_matches_is_allowed_under_its_uid() {
     );
 }
 
+/// Row 4: the uid comes back byte for byte, whatever it looks like.
+#[tokio::test]
+async fn row_04_any_uid_is_echoed() {
+    let server = server(&[]);
+    for uid in ["u".repeat(1024), "ünï \"quoted\" \\ \u{1f980}".to_owned(), " ".to_owned()] {
+        let answer = server.post("/validate", &config_map(&uid)).await;
+        assert_eq!(answer.json["response"]["uid"], uid);
+    }
+}
+
 #[tokio::test]
 async fn a_malformed_request_with_a_uid_is_denied_under_it() {
-    let (code, answer) = post("application/json", review(&json!({"uid": "u1", "operation": "PATCH"}))).await;
-    assert_eq!(code, StatusCode::OK);
-    assert_eq!(answer["response"]["uid"], "u1");
-    assert_eq!(answer["response"]["allowed"], false);
-    assert_eq!(answer["response"]["status"]["code"], 400);
+    let answer = server(&[]).post("/validate", &review(&json!({"uid": "u1", "operation": "PATCH"}))).await;
+    assert_eq!(answer.code, StatusCode::OK);
+    assert_eq!(answer.json["response"]["uid"], "u1");
+    assert_eq!(answer.json["response"]["allowed"], false);
+    assert_eq!(answer.json["response"]["status"]["code"], 400);
 }
 
+/// Row 3: version and kind; what has no uid is a bad request.
 #[tokio::test]
-async fn what_is_no_review_is_a_bad_request() {
-    for body in ["", "{", "[]", "{}", r#"{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview"}"#]
-    {
-        let (code, answer) = post("application/json", body).await;
-        assert_eq!(code, StatusCode::BAD_REQUEST, "{body}");
-        assert_eq!(answer["kind"], "Status", "{body}");
+async fn row_03_what_is_no_v1_review_is_refused() {
+    let request = r#""request":{"uid":"u1"}"#;
+    let cases = [
+        (String::new(), 400),
+        ("{".to_owned(), 400),
+        ("[]".to_owned(), 400),
+        ("{}".to_owned(), 400),
+        ("null".to_owned(), 400),
+        (r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview"}"#.to_owned(), 400),
+        (r#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{}}"#.to_owned(), 400),
+        (format!(r#"{{"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview",{request}}}"#), 200),
+        (format!(r#"{{"apiVersion":"admission.k8s.io/v9","kind":"AdmissionReview",{request}}}"#), 200),
+        (format!(r#"{{"apiVersion":"v1","kind":"AdmissionReview",{request}}}"#), 200),
+        (format!(r#"{{"apiVersion":"admission.k8s.io/v1","kind":"Review",{request}}}"#), 200),
+        (format!(r#"{{"kind":"AdmissionReview",{request}}}"#), 200),
+    ];
+    let server = server(&[]);
+    for (body, code) in cases {
+        let answer = server.post("/validate", &body).await;
+        assert_eq!(answer.code.as_u16(), code, "{body}");
+        if code == 200 {
+            assert_eq!(answer.json["response"]["uid"], "u1", "{body}");
+            assert_eq!(answer.json["response"]["allowed"], false, "{body}");
+            assert_eq!(answer.json["response"]["status"]["code"], 400, "{body}");
+        } else {
+            assert_eq!(answer.json["kind"], "Status", "{body}");
+        }
     }
-    let (code, _) = post("application/yaml", "").await;
-    assert_eq!(code, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    let answer = server.send(Post { content_type: "application/yaml", ..Post::to("/validate") }, "").await;
+    assert_eq!(answer.code, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+}
+
+/// Row 7, the short form: two objects of 3 MiB pass, 8 MiB and a byte do not.
+#[tokio::test]
+async fn row_07_a_body_over_the_limit_is_refused() {
+    let server = server(&[]);
+    let answer = server.post("/validate", &" ".repeat(8 * 1024 * 1024 + 1)).await;
+    assert_eq!(answer.code, StatusCode::PAYLOAD_TOO_LARGE);
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"v": "x".repeat(3 * 1024 * 1024)}});
+    let mut request: Value = serde_json::from_str(&config_map("u1")).unwrap();
+    request["request"]["object"] = object.clone();
+    request["request"]["oldObject"] = object;
+    let answer = server.post("/validate", &request.to_string()).await;
+    assert_eq!(answer.json["response"]["allowed"], true);
+}
+
+/// Row 8: depth is data up to the budget, and a denial under the right uid beyond it.
+#[tokio::test]
+async fn row_08_nesting_beyond_the_budget_is_denied_under_the_uid() {
+    let server = server(&[policy("p", "has(object.data)")]);
+    for (depth, readable) in
+        [(100, true), (124, true), (125, true), (500, true), (513, false), (9_999, false), (100_000, false)]
+    {
+        let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        let object = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","data":{nested}}}"#);
+        let body = config_map("u1").replace(r#""object":{}"#, &format!(r#""object":{object}"#));
+        assert!(body.len() > depth, "the object is in its place");
+        let answer = server.post("/validate", &body).await;
+        assert_eq!(answer.code, StatusCode::OK, "{depth}");
+        assert_eq!(answer.json["response"]["uid"], "u1", "{depth}");
+        assert_eq!(answer.json["response"]["allowed"], readable, "{depth}: {}", answer.json);
+    }
+}
+
+/// Row 10: a review that says something twice says nothing.
+#[tokio::test]
+async fn row_10_duplicate_keys_are_refused() {
+    let server = server(&[]);
+    let body = config_map("u1");
+    let cases = [
+        (body.replacen(r#""uid":"u1""#, r#""uid":"u0","uid":"u1""#, 1), 400),
+        (body.replacen(r#""operation":"CREATE""#, r#""operation":"DELETE","operation":"CREATE""#, 1), 400),
+        (body.replacen(r#""kind":"AdmissionReview""#, r#""kind":"Review","kind":"AdmissionReview""#, 1), 400),
+        (body.replacen(r#""object":{}"#, r#""object":{},"object":{"a":1}"#, 1), 400),
+        (body.replacen(r#""object":{}"#, r#""object":{"a":{"b":1,"b":2}}"#, 1), 200),
+    ];
+    for (changed, code) in cases {
+        assert_ne!(changed, body);
+        let answer = server.post("/validate", &changed).await;
+        assert_eq!(answer.code.as_u16(), code, "{changed}");
+        assert!(code == 400 || answer.json["response"]["allowed"] == false, "{changed}");
+    }
+}
+
+/// Row 11: keys are compared exactly.
+#[tokio::test]
+async fn row_11_other_spellings_of_keys_are_unknown() {
+    let server = server(&[policy("p", "!has(object.data)")]);
+    for key in ["Data", "DATA", "dATA", "daTa", "data ", "d\\u0061ta"] {
+        let object = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","{key}":{{}}}}"#);
+        let body = config_map("u1").replacen(r#""object":{}"#, &format!(r#""object":{object}"#), 1);
+        let answer = server.post("/validate", &body).await;
+        let unknown = key != "d\\u0061ta";
+        assert_eq!(answer.json["response"]["allowed"], unknown, "{key}");
+    }
+    for key in ["Uid", "UID", "u\u{131}d"] {
+        let body = config_map("u1").replacen(r#""uid""#, &format!("\"{key}\""), 1);
+        assert_eq!(server.post("/validate", &body).await.code, StatusCode::BAD_REQUEST, "{key}");
+    }
+}
+
+/// Row 14: a panic denies its own request, and nothing else.
+#[tokio::test]
+async fn row_14_a_panic_denies_one_request() {
+    let server = server_with(&[policy("p", "namespaceObject != null")], Faulty::every(100, Fault::Panic));
+    let mut denied = 0;
+    for number in 1..=2_000 {
+        let answer = server.post("/validate", &config_map(&number.to_string())).await;
+        assert_eq!(answer.json["response"]["uid"], number.to_string());
+        if answer.json["response"]["allowed"] == false {
+            assert_eq!(answer.json["response"]["status"]["code"], 500);
+            assert_eq!(answer.json["response"]["status"]["reason"], "InternalError");
+            assert_eq!(number % 100, 0, "{}", answer.json);
+            denied += 1;
+        }
+    }
+    assert_eq!(denied, 20);
+    assert!(server.metrics().contains("admit_panics_total 20\n"), "{}", server.metrics());
+}
+
+/// Row 20: what cannot be looked up is a failure under failurePolicy, never "no match".
+#[tokio::test]
+async fn row_20_faults_of_the_surroundings_follow_the_failure_policy() {
+    for failure_policy in ["Fail", "Ignore"] {
+        for (what, policies) in support::looking_up(failure_policy) {
+            let server = server_with(&policies, Faulty::every(1, Fault::Error));
+            let answer = server.post("/validate", &config_map("u1")).await;
+            let denied = failure_policy == "Fail";
+            assert_eq!(
+                answer.json["response"]["allowed"], !denied,
+                "{what} {failure_policy}: {}",
+                answer.json
+            );
+            let let_through =
+                server.metrics().contains("admit_let_through_total{cause=\"failure_policy_ignore\"} 1");
+            assert_eq!(let_through, !denied, "{what} {failure_policy}: {}", server.metrics());
+        }
+    }
+}
+
+/// Row 21: nothing an object says about itself exempts it.
+#[tokio::test]
+async fn row_21_objects_do_not_exempt_themselves() {
+    let server = server(&[policy("p", "false")]);
+    for metadata in [
+        json!({"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["a/b"]}),
+        json!({"labels": {"admission.gatekeeper.sh/ignore": "true", "control-plane": "x"}}),
+        json!({"annotations": {"policies.kyverno.io/exclude": "true"}}),
+        json!({"generateName": "kube-", "namespace": "kube-system"}),
+        json!({"ownerReferences": [{"kind": "Node", "name": "a", "uid": "b", "apiVersion": "v1"}]}),
+        json!({"managedFields": [{"manager": "kube-controller-manager"}]}),
+        json!({"name": "admit", "namespace": "admit-system"}),
+        json!(null),
+        json!([]),
+        json!("name"),
+    ] {
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}).to_string();
+        let body = config_map("u1").replacen(r#""object":{}"#, &format!(r#""object":{object}"#), 1);
+        let answer = server.post("/validate", &body).await;
+        assert_eq!(answer.json["response"]["allowed"], false, "{object}");
+    }
 }
 
 #[tokio::test]
-async fn a_body_over_the_limit_is_refused() {
-    let (code, _) = post("application/json", vec![b' '; 8 * 1024 * 1024 + 1]).await;
-    assert_eq!(code, StatusCode::PAYLOAD_TOO_LARGE);
+async fn each_route_asks_its_own_policies() {
+    let server = server(&pod_policies());
+    let cases = [
+        ("/validate", false, 1),
+        ("/enforce", false, 0),
+        ("/audit", true, 1),
+        ("/validate/denies", false, 0),
+        ("/validate/warns", true, 1),
+    ];
+    for (route, allowed, warnings) in cases {
+        let answer = server.post(route, &config_map("u1")).await;
+        assert_eq!(answer.json["response"]["allowed"], allowed, "{route}");
+        let told = answer.json["response"]["warnings"].as_array().map_or(0, Vec::len);
+        assert_eq!(told, warnings, "{route}: {}", answer.json);
+    }
+    let answer = server.post("/validate/unknown", &config_map("u1")).await;
+    assert_eq!(answer.code, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_denial_is_the_status_of_the_api_server() {
+    let server = server(&[policy("p", "false")]);
+    let answer = server.post("/validate", &config_map("u1")).await;
+    let message = "ValidatingAdmissionPolicy 'p' with binding 'p' denied request: failed expression: false";
+    assert_eq!(
+        answer.json["response"]["status"],
+        json!({
+            "metadata": {}, "status": "Failure", "code": 422, "reason": "Invalid",
+            "message": format!("configmaps \"c\" is forbidden: {message}"),
+            "details": {"name": "c", "kind": "configmaps", "causes": [{"message": message}]},
+        })
+    );
+}
+
+#[tokio::test]
+async fn definitions_are_enforced_with_the_causes_of_the_api_server() {
+    let server = server(&[support::definition()]);
+    let widget = |spec: &Value, old: Option<&Value>| {
+        let object = |spec: &Value| {
+            json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "n"},
+                   "spec": spec})
+        };
+        review(&json!({
+            "uid": "u1", "operation": if old.is_some() { "UPDATE" } else { "CREATE" }, "name": "w", "namespace": "n",
+            "kind": {"group": "example.com", "version": "v1", "kind": "Widget"},
+            "resource": {"group": "example.com", "version": "v1", "resource": "widgets"},
+            "object": object(spec), "oldObject": old.map(object),
+        }))
+    };
+    let answer = server.post("/validate", &widget(&json!({"size": 7, "colour": 1}), None)).await;
+    let status = &answer.json["response"]["status"];
+    assert_eq!((&status["code"], &status["reason"]), (&json!(422), &json!("Invalid")));
+    let text =
+        "spec.colour: Invalid value: \"integer\": spec.colour in body must be of type string: \"integer\"";
+    assert!(status["message"].as_str().unwrap().contains(text), "{status}");
+    assert_eq!(status["details"]["kind"], "Widget");
+    assert_eq!(status["details"]["causes"][0]["field"], "spec.colour");
+
+    let answer = server.post("/validate", &widget(&json!({"size": 7}), None)).await;
+    let status = &answer.json["response"]["status"];
+    assert_eq!(
+        status["message"],
+        "Widget.example.com \"w\" is invalid: spec: Invalid value: size must be even"
+    );
+    let old = json!({"size": 2});
+    let answer = server.post("/validate", &widget(&json!({"size": 4}), Some(&old))).await;
+    assert_eq!(answer.json["response"]["allowed"], true, "{}", answer.json);
+    let answer = server.post("/validate/any", &widget(&json!({"size": 7}), None)).await;
+    assert_eq!(answer.code, StatusCode::NOT_FOUND);
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use tokio::sync::watch;
@@ -13,8 +14,8 @@ use super::Exit;
 use super::load;
 use super::process::{self, Fault};
 use crate::admission::tls::{Identity, server_config};
-use crate::admission::{self, Admission};
-use crate::telemetry::LogFormat;
+use crate::admission::{self, Admission, InForce, NoCluster, Port, Shutdown, Workers};
+use crate::telemetry::{LogFormat, Metrics, Readiness};
 
 /// Arguments of `admit serve`.
 #[derive(Debug, Args)]
@@ -57,12 +58,24 @@ impl ServeArgs {
         })?;
         let listener = process::listen(self.listen, "--listen").await?;
         tracing::info!(address = %self.listen, policies = policies.policies().count(), "serving");
-        // Nothing changes the set or watches namespaces here; the senders go, the newest values stay.
+        let metrics = Arc::new(Metrics::default());
+        let readiness = Readiness::default();
+        readiness.set("policies", true);
         let admission = Admission {
-            policies: watch::channel(Arc::new(policies)).1,
-            namespaces: watch::channel(Arc::default()).1,
+            policies: watch::channel(Arc::new(InForce::new(Arc::new(policies), String::new()))).1,
+            cluster: Arc::new(NoCluster),
+            workers: Workers::start().map_err(Fault::internal)?,
+            metrics: metrics.clone(),
+            readiness,
         };
-        admission::serve(listener, Arc::new(tls), admission.router(), shutdown).await.map_err(Fault::internal)
+        let port = Port {
+            listener,
+            tls: Some(watch::channel(Arc::new(tls)).1),
+            router: admission.router(),
+            metrics,
+        };
+        let shutdown = Shutdown { asked: shutdown, linger: Duration::ZERO };
+        admission::serve(port, shutdown).await.map_err(Fault::internal)
     }
 }
 

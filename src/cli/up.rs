@@ -8,6 +8,7 @@ use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use admit_apiserver::store::{RedbBackend, Store};
 use admit_apiserver::{Identity, Server};
@@ -27,10 +28,11 @@ use super::gathering::GatheringArgs;
 use super::process::{self, Fault};
 use super::{kubeconfig, load, register, webhook};
 use crate::admission::tls::{Authority, server_config, write_private};
-use crate::admission::{self, Admission};
+use crate::admission::{self, Admission, InForce, Port, Shutdown, Workers};
+use crate::controllers::datagather;
 use crate::controllers::kit::tasks::Supervisor;
-use crate::controllers::{datagather, policies};
-use crate::telemetry::LogFormat;
+use crate::controllers::policies::ClusterCache;
+use crate::telemetry::{LogFormat, Metrics, Readiness};
 
 /// Who the controllers are to the API server; policies tell them from users by this name.
 const CONTROLLERS: &str = "system:serviceaccount:admit-system:admit-controllers";
@@ -230,12 +232,21 @@ fn start_admission(
     let names = [local(&listener)?.ip().to_string(), "localhost".to_owned()];
     let leaf = authority.issue_server(&names, OffsetDateTime::now_utc()).map_err(Fault::internal)?;
     let tls = Arc::new(server_config(&leaf, None).map_err(Fault::internal)?);
-    let (sender, namespaces) = watch::channel(Arc::default());
-    let router = Admission { policies: watch::channel(policies).1, namespaces }.router();
-    let serving = admission::serve(listener, tls, router, shutdown.clone());
+    let cluster = Arc::new(ClusterCache::default());
+    let (metrics, readiness) = (Arc::new(Metrics::default()), Readiness::default());
+    readiness.set("policies", true);
+    let admission = Admission {
+        policies: watch::channel(Arc::new(InForce::new(policies, String::new()))).1,
+        cluster: cluster.clone(),
+        workers: Workers::start().map_err(Fault::internal)?,
+        metrics: metrics.clone(),
+        readiness,
+    };
+    let port = Port { listener, tls: Some(watch::channel(tls).1), router: admission.router(), metrics };
+    // The API server in this process asks until it has stopped itself.
+    let serving = admission::serve(port, Shutdown { asked: shutdown.clone(), linger: Duration::ZERO });
     parts.part("admission", async { serving.await.map_err(Fault::internal) });
-    let publishing =
-        policies::publish_namespaces(client(server, Identity::admin()), sender, shutdown.clone());
-    parts.part("namespaces", async { publishing.await.map_err(Fault::internal) });
+    let following = cluster.follow_namespaces(client(server, Identity::admin()), shutdown.clone());
+    parts.part("namespaces", async { following.await.map_err(Fault::internal) });
     Ok(())
 }

@@ -108,17 +108,23 @@ impl Request {
     pub fn from_review_json(body: &[u8]) -> Result<Self, ReviewError> {
         let document = json::parse(body)
             .map_err(|error| ReviewError { uid: None, kind: ReviewErrorKind::Json(error) })?;
-        Self::from_review(&document.value)
+        Self::from_review(document.value)
     }
 
-    /// Parses a decoded AdmissionReview.
-    pub fn from_review(review: &Value) -> Result<Self, ReviewError> {
+    /// Parses a decoded AdmissionReview. The objects in it become those of the request without a copy.
+    pub fn from_review(mut review: Value) -> Result<Self, ReviewError> {
         let uid = review
             .pointer("/request/uid")
             .and_then(Value::as_str)
             .filter(|uid| !uid.is_empty())
             .map(ToOwned::to_owned);
-        Self::decode_review(review).map_err(|kind| ReviewError { uid, kind })
+        let mut take = |key: &str| {
+            let taken = review.get_mut("request")?.get_mut(key)?.take();
+            (!taken.is_null()).then(|| Arc::new(taken))
+        };
+        let (object, old_object, options) = (take("object"), take("oldObject"), take("options"));
+        let rest = Self::decode_review(&review).map_err(|kind| ReviewError { uid, kind })?;
+        Ok(Self { object, old_object, options, ..rest })
     }
 
     fn decode_review(review: &Value) -> Result<Self, ReviewErrorKind> {

@@ -1,9 +1,16 @@
-//! Logging of the process: one subscriber, text or JSON lines, on standard error.
+//! What a process tells about itself: log lines (one subscriber, text or JSON, on standard error), counters, and which of
+//! its parts are ready.
+
+mod metrics;
+mod readiness;
 
 use std::io::{self, IsTerminal as _};
 
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
+
+pub use metrics::{MEDIA_TYPE, Metrics};
+pub use readiness::Readiness;
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

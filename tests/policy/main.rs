@@ -6,7 +6,6 @@ mod deciding;
 mod field_errors;
 mod loading;
 mod matching;
-mod recording;
 mod review;
 mod schemas;
 mod shipped;

@@ -5,9 +5,8 @@ use crate::types::ListType;
 use crate::value::{Identity, List, Node, Value};
 
 use super::machine::{Machine, Outcome};
-use super::watch::Watch;
 
-impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
+impl<'a> Machine<'a, '_> {
     pub(super) fn join(&self, left: &List<'a>, right: &List<'a>) -> Outcome<'a> {
         let identity = |item: &Value<'a>| match left.list_type() {
             ListType::Atomic => None,

@@ -1,5 +1,7 @@
-//! Keeps what decisions need from the cluster: published whole on watch channels, so that a reader sees one state.
+//! Keeps what decisions need from the cluster: watched, and honest about not being up to date.
 
-mod namespaces;
+mod cluster;
+mod collection;
+mod follow;
 
-pub use namespaces::publish as publish_namespaces;
+pub use cluster::ClusterCache;

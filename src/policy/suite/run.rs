@@ -9,7 +9,6 @@ use super::{Case, Mismatch, Outcome};
 use crate::crd::{CrdVersion, ValidateOptions};
 use crate::decision::{Decision, Enforcement, Reason, RuleOutcome, Verdict};
 use crate::documents::Documents;
-use crate::recording::Recording;
 use crate::request::{GroupVersionKind, GroupVersionResource, Operation, Request};
 use crate::schema::metadata::Malformed;
 use crate::set::PolicySet;
@@ -34,22 +33,13 @@ impl CaseResult {
 
 /// Runs `case` against `set`.
 pub fn run(case: &Case, set: &PolicySet) -> CaseResult {
-    run_with(case, set, None)
-}
-
-/// The same, and what every expression did is added to `recording`.
-pub fn run_recorded(case: &Case, set: &PolicySet, recording: &Recording) -> CaseResult {
-    run_with(case, set, Some(recording))
-}
-
-fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> CaseResult {
     let mut host = set.documents().clone();
     for object in &case.existing {
         host.insert(Arc::clone(object));
     }
     let request = request(case, &host);
     host.ensure_namespace(&request.namespace);
-    let answer = answer(case, request, (set, &host), recording);
+    let answer = answer(case, request, set, &host);
     CaseResult {
         outcome: answer.outcome.unwrap_or(Outcome::Unmatched),
         message: answer.messages.first().cloned().unwrap_or_default(),
@@ -58,28 +48,19 @@ fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Case
     }
 }
 
-fn answer(
-    case: &Case,
-    mut request: Request,
-    (set, host): (&PolicySet, &Documents),
-    recording: Option<&Recording>,
-) -> Answer {
+fn answer(case: &Case, mut request: Request, set: &PolicySet, host: &Documents) -> Answer {
     // Where a case names policies, passing the CRD alone is not what it is about.
     let by_crd = case.policies.is_empty();
     let crd = host.crd_of(&request.kind).and_then(|crd| crd.version(&request.kind.version)).cloned();
     let mut checked = false;
     if let Some(version) = crd.filter(|_| request.operation != Operation::Delete) {
-        match check_resource(&version, &mut request, recording) {
+        match check_resource(&version, &mut request) {
             Ok(validated) => checked = validated && by_crd,
             Err(refusal) => return refusal,
         }
     }
     let in_force = |name: &str| case.policies.is_empty() || case.policies.iter().any(|policy| policy == name);
-    let decided = match recording {
-        None => set.decide_only(&request, host, in_force),
-        Some(recording) => set.decide_recorded(&request, host, in_force, recording),
-    };
-    match decided {
+    match set.decide_only(&request, host, in_force) {
         Ok(decision) => of_decision(&decision, checked),
         Err(error) => {
             Answer { outcome: Some(Outcome::Error), messages: vec![error.to_string()], ..Answer::default() }
@@ -137,15 +118,11 @@ fn plural_of(kind: &GroupVersionKind, host: &Documents) -> String {
 
 /// Does to the objects of a custom resource what the API server does before admission, and validates them. True when
 /// there was an object to validate.
-fn check_resource(
-    version: &CrdVersion,
-    request: &mut Request,
-    recording: Option<&Recording>,
-) -> Result<bool, Answer> {
+fn check_resource(version: &CrdVersion, request: &mut Request) -> Result<bool, Answer> {
     let old = request.old_object.as_deref().map(|old| prepared(version, old)).transpose()?;
     let new = request.object.as_deref().map(|new| prepared(version, new)).transpose()?;
     let Some(new) = new else { return Ok(false) };
-    let options = ValidateOptions { status: request.subresource == "status", earlier: &[], recording };
+    let options = ValidateOptions { status: request.subresource == "status", earlier: &[] };
     let found = version.validate(&new, old.as_ref(), &options);
     request.object = Some(Arc::new(new));
     request.old_object = old.map(Arc::new);

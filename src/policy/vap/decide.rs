@@ -96,7 +96,15 @@ fn decide_binding(
     if params.is_empty() {
         return Ok(());
     }
-    let namespace = collector.namespace()?;
+    let namespace = match collector.namespace() {
+        Ok(namespace) => namespace,
+        // Not knowing the namespace is a failure of the policies that look at it, and of no other.
+        Err(error) if policy.uses_namespace() => {
+            collector.misconfigured(policy, Some(binding), &error.to_string());
+            return Ok(());
+        }
+        Err(_) => None,
+    };
     // Objects that have to be converted live as long as this binding only.
     let arena = Bump::new();
     let converted = match Converted::of(request, matched, host) {
@@ -130,7 +138,6 @@ fn decide_binding(
             params: &param_node,
             namespace: &namespace,
             authorizer: Some(&authorizer),
-            recording: collector.recording,
         };
         let evaluation = evaluate(policy, inputs);
         collector.apply(bound, param.as_deref(), evaluation, annotations);

@@ -35,11 +35,11 @@ pub(super) enum CompileError {
 /// A compiled expression with its text.
 #[derive(Debug)]
 pub(super) struct Expression {
-    /// Where it stands in the policy.
-    pub(super) path: String,
     pub(super) text: String,
     pub(super) program: Program,
     output: Type,
+    /// Whether it names the Namespace of the request.
+    pub(super) uses_namespace: bool,
     /// What the program's slots stand for.
     names: Box<[Option<Name>]>,
 }
@@ -92,7 +92,6 @@ impl Compiler {
 
     pub(super) fn compile(
         &self,
-        path: &str,
         text: &str,
         returns: Returns,
         uses: Uses,
@@ -104,8 +103,9 @@ impl Compiler {
         returns.check(checked.output_type())?;
         let program = env.program(&checked).map_err(|error| CompileError::Internal(error.to_string()))?;
         let names = env.variables().map(Name::from_text).collect();
-        let (path, text, output) = (path.to_owned(), text.to_owned(), checked.output_type().clone());
-        Ok(Expression { path, text, program, output, names })
+        let uses_namespace = checked.uses_variable("namespaceObject");
+        let output = checked.output_type().clone();
+        Ok(Expression { text: text.to_owned(), program, output, uses_namespace, names })
     }
 
     fn env(&self, uses: Uses) -> Env {

@@ -10,7 +10,6 @@ use crate::error::{BadValue, FieldError};
 use crate::go_text;
 use crate::matching::MatchResources;
 use crate::names;
-use crate::recording::{self, ExpressionId, Origin};
 use crate::request::GroupVersionKind;
 
 const MAX_MATCH_CONDITIONS: usize = 64;
@@ -72,31 +71,19 @@ impl Policy {
         }
     }
 
-    /// Every expression, in the order of the document.
-    #[must_use]
-    pub fn expressions(&self) -> Vec<recording::Expression<'_>> {
-        let validations = self.validations.iter().flat_map(|validation| {
-            [Some(&validation.expression), validation.message_expression.as_ref()].into_iter().flatten()
-        });
-        let all = (self.conditions.iter())
-            .chain(self.variables.iter().map(|variable| &variable.expression))
-            .chain(validations)
-            .chain(self.audit_annotations.iter().map(|annotation| &annotation.expression));
-        all.map(|expression| recording::Expression {
-            id: self.id_of(expression),
-            text: &expression.text,
-            program: &expression.program,
-        })
-        .collect()
-    }
-
-    pub(super) fn id_of(&self, expression: &Expression) -> ExpressionId {
-        ExpressionId { origin: Origin::Policy { name: self.name.clone() }, path: expression.path.clone() }
-    }
-
     /// How many rules the policy has: validations and audit annotations.
     pub fn rule_count(&self) -> usize {
         self.validations.len().saturating_add(self.audit_annotations.len())
+    }
+
+    /// Whether the Namespace of a request can make a difference: match conditions do not see it.
+    pub(super) fn uses_namespace(&self) -> bool {
+        let of_validations = self.validations.iter().flat_map(|validation| {
+            std::iter::once(&validation.expression).chain(&validation.message_expression)
+        });
+        let of_annotations = self.audit_annotations.iter().map(|annotation| &annotation.expression);
+        let of_variables = self.variables.iter().map(|variable| &variable.expression);
+        of_validations.chain(of_annotations).chain(of_variables).any(|expression| expression.uses_namespace)
     }
 }
 
@@ -350,7 +337,7 @@ impl Reader {
     }
 
     fn expression(&mut self, path: &str, text: &str, returns: Returns, uses: Uses) -> Option<Expression> {
-        match self.compiler.compile(path, text, returns, uses) {
+        match self.compiler.compile(text, returns, uses) {
             Ok(expression) => Some(expression),
             Err(CompileError::Invalid(detail)) => {
                 self.errors.push(FieldError::invalid(path, text, detail));

@@ -103,7 +103,6 @@ impl Row {
             new: &new,
             old: self.get("/oldObj"),
             ratchet: ratcheting,
-            recorder: None,
         };
         let found = rules.evaluate(&subject, &limits);
         let expected = self.get("/expect/errors").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -260,8 +259,7 @@ impl Row {
 
 fn holds(schema: &Value, object: &Value) -> Value {
     let Ok(schema) = schema::parse(schema, &Path::Nil) else { return Value::Null };
-    let subject =
-        Subject { schema: &schema, path: &Path::Nil, new: object, old: None, ratchet: false, recorder: None };
+    let subject = Subject { schema: &schema, path: &Path::Nil, new: object, old: None, ratchet: false };
     let found = RuleTree::compile(&schema, false).evaluate(&subject, &Limits::default());
     match found.errors.as_slice() {
         [] => json!(true),

@@ -30,7 +30,7 @@ impl Case for Reviewed {
     }
 
     fn run(&self) -> Vec<Check> {
-        let request = match Request::from_review(&self.review) {
+        let request = match Request::from_review(self.review.clone()) {
             Ok(request) => request,
             Err(error) => return vec![Check::new(Aspect::Verdict, "a request", error.to_string())],
         };

@@ -1,0 +1,83 @@
+//! By when a request must be answered: our own limit, or what the API server says it waits, less a margin for the way.
+
+use std::time::{Duration, Instant};
+
+/// Of the caller's patience, what evaluation may take. The rest is for the network and for making the answer.
+const SHARE: f64 = 0.8;
+/// Of the caller's patience, when the answer leaves even if evaluation has not noticed its own end.
+const LATEST: f64 = 0.85;
+
+/// The two moments of one request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Deadline {
+    /// Evaluation stops here, and what it has not decided counts as failed.
+    pub(super) evaluation: Instant,
+    /// The request is answered here, decided or not.
+    pub(super) answer: Instant,
+}
+
+impl Deadline {
+    /// From the `timeout=10s` of the request's query, where it is less than `own`.
+    pub(super) fn new(from: Instant, own: Duration, query: Option<&str>) -> Self {
+        let own_of_caller = own.div_f64(SHARE);
+        let caller = query.and_then(timeout).unwrap_or(own_of_caller).min(own_of_caller);
+        Self { evaluation: from + caller.mul_f64(SHARE), answer: from + caller.mul_f64(LATEST) }
+    }
+}
+
+fn timeout(query: &str) -> Option<Duration> {
+    query.split('&').find_map(|pair| pair.strip_prefix("timeout=")).and_then(go_duration)
+}
+
+/// `10s`, `1m30s`, `1.5s`: a positive duration as Go writes it.
+fn go_duration(text: &str) -> Option<Duration> {
+    let mut rest = text;
+    let mut seconds = 0.0;
+    while !rest.is_empty() {
+        let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (amount, after) = rest.split_at(number);
+        let unit = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let (unit, after) = after.split_at(unit);
+        let scale = match unit {
+            "h" => 3600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 1e-3,
+            "us" | "µs" => 1e-6,
+            "ns" => 1e-9,
+            _ => return None,
+        };
+        seconds += amount.parse::<f64>().ok()? * scale;
+        rest = after;
+    }
+    Duration::try_from_secs_f64(seconds).ok().filter(|duration| !duration.is_zero())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shorter_of_both_limits_counts() {
+        let own = Duration::from_secs(8);
+        let cases = [
+            (None, 8_000, 8_500),
+            (Some("timeout=1s"), 800, 850),
+            (Some("a=b&timeout=1m30s"), 8_000, 8_500),
+            (Some("timeout=2.5s"), 2_000, 2_125),
+            (Some("timeout=500ms"), 400, 425),
+            (Some("timeout="), 8_000, 8_500),
+            (Some("timeout=0s"), 8_000, 8_500),
+            (Some("timeout=-1s"), 8_000, 8_500),
+            (Some("timeout=ten"), 8_000, 8_500),
+            (Some("timeout=99999999999999999999h"), 8_000, 8_500),
+        ];
+        let now = Instant::now();
+        for (query, evaluation, answer) in cases {
+            let deadline = Deadline::new(now, own, query);
+            let millis = |moment: Instant| (moment - now).as_secs_f64() * 1000.0;
+            assert!((millis(deadline.evaluation) - f64::from(evaluation)).abs() < 0.01, "{query:?}");
+            assert!((millis(deadline.answer) - f64::from(answer)).abs() < 0.01, "{query:?}");
+        }
+    }
+}

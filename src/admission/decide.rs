@@ -1,0 +1,102 @@
+//! One request to one answer, on the thread of a worker: read, asked, counted, logged, written.
+
+use std::time::Instant;
+
+use admit_policy::decision::{Decision, Enforcement, RuleOutcome, Verdict};
+use admit_policy::host::Host;
+use admit_policy::request::Request;
+
+use super::deadline::Deadline;
+use super::in_force::{Ask, InForce};
+use super::review::Answer;
+use super::surroundings::Surroundings;
+use super::{log, resource};
+use crate::telemetry::Metrics;
+
+/// An answer, and how it is counted.
+pub(super) struct Decided {
+    pub(super) answer: Answer,
+    pub(super) label: &'static str,
+}
+
+/// Decides `request` by what `ask` names of `in_force`.
+pub(super) fn decide(
+    request: &Request,
+    ask: &Ask,
+    in_force: &InForce,
+    cluster: &dyn Host,
+    deadline: &Deadline,
+    metrics: &Metrics,
+) -> Decided {
+    if Instant::now() >= deadline.evaluation {
+        let answer = Answer::undecided(&request.uid, "its time was over before it began");
+        return Decided { answer, label: "timeout" };
+    }
+    let documents = in_force.policies.documents();
+    let checked =
+        if ask.definitions() { resource::check(documents, request) } else { resource::Checked::default() };
+    let host = Surroundings { files: documents, cluster };
+    let mut decision = match checked.denial {
+        Some(denial) => Decision { denial: Some(denial), ..Decision::default() },
+        None => match in_force.policies.decide_only(request, &host, |name| ask.concerns(in_force, name)) {
+            Ok(decision) => decision,
+            Err(error) => {
+                tracing::error!(uid = request.uid, cause = %error, "a request could not be decided and is denied");
+                let answer = Answer::undecided(&request.uid, &error.to_string());
+                return Decided { answer, label: "failed" };
+            }
+        },
+    };
+    decision.warnings.extend(checked.warnings);
+    count(&decision, metrics);
+    if *ask == Ask::Auditing {
+        audit_only(&mut decision, metrics);
+    }
+    if let Some(denial) = &decision.denial {
+        log::denial(request, &decision, denial);
+    }
+    let label = if decision.allowed() { "allowed" } else { "denied" };
+    Decided { answer: Answer::decided(&request.uid, &decision), label }
+}
+
+fn count(decision: &Decision, metrics: &Metrics) {
+    let mut undecided = false;
+    for outcome in &decision.outcomes {
+        for rule in &outcome.rules {
+            let (action, word) = (action(rule), word(&rule.verdict));
+            metrics.rule(&outcome.policy, action, word);
+            undecided |= matches!(rule.verdict, Verdict::Errored { denies: false, .. });
+        }
+    }
+    if undecided && decision.allowed() {
+        metrics.let_through("failure_policy_ignore");
+    }
+}
+
+/// The weightiest of what a binding does with a rule's failure.
+fn action(rule: &RuleOutcome) -> &'static str {
+    let has = |action: Enforcement| rule.enforced.contains(&action);
+    match () {
+        () if has(Enforcement::Deny) => "deny",
+        () if has(Enforcement::Warn) => "warn",
+        () if has(Enforcement::Audit) => "audit",
+        () => "none",
+    }
+}
+
+const fn word(verdict: &Verdict) -> &'static str {
+    match verdict {
+        Verdict::Admitted => "admitted",
+        Verdict::Failed { .. } => "failed",
+        Verdict::Errored { .. } => "errored",
+    }
+}
+
+/// On the auditing route nothing denies: policies there have no binding that does, so that a denial is a policy that
+/// could not be applied. It becomes a warning.
+fn audit_only(decision: &mut Decision, metrics: &Metrics) {
+    if let Some(denial) = decision.denial.take() {
+        decision.warnings.push(denial.message);
+        metrics.let_through("auditing_route");
+    }
+}

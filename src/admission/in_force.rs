@@ -1,0 +1,94 @@
+//! What requests are decided by: one complete set of policies with what can be said about it, published whole.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use admit_policy::PolicySet;
+use admit_policy::decision::Enforcement;
+use admit_policy::vap::{Binding, Policy};
+
+/// A complete set, and where it came from.
+#[derive(Debug, Default)]
+pub struct InForce {
+    pub policies: Arc<PolicySet>,
+    /// SHA-256 of the documents, in hexadecimal digits; empty where nobody needs to tell sets apart.
+    pub hash: String,
+    /// What the author of the documents should know, though they compile.
+    pub warnings: Vec<String>,
+    enforcing: HashSet<String>,
+}
+
+/// Which of the policies a route asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ask {
+    /// All, and the definitions of custom resources.
+    Everything,
+    /// Those that can deny, and the definitions of custom resources.
+    Enforcing,
+    /// Those that only warn or audit.
+    Auditing,
+    One(String),
+}
+
+impl InForce {
+    #[must_use]
+    pub fn new(policies: Arc<PolicySet>, hash: String) -> Self {
+        let enforcing = policies
+            .policies()
+            .filter(|(_, bindings)| enforces(bindings))
+            .map(|(policy, _)| policy.name.clone());
+        let enforcing = enforcing.collect();
+        let warnings = warnings(&policies);
+        Self { policies, hash, warnings, enforcing }
+    }
+
+    /// Whether a failure of this policy may deny.
+    #[must_use]
+    pub fn enforces(&self, policy: &str) -> bool {
+        self.enforcing.contains(policy)
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.policies.policies().any(|(policy, _)| policy.name == name)
+    }
+}
+
+impl Ask {
+    pub(super) fn concerns(&self, in_force: &InForce, policy: &str) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Enforcing => in_force.enforces(policy),
+            Self::Auditing => !in_force.enforces(policy),
+            Self::One(name) => name == policy,
+        }
+    }
+
+    pub(super) const fn definitions(&self) -> bool {
+        match self {
+            Self::Everything | Self::Enforcing => true,
+            Self::Auditing | Self::One(_) => false,
+        }
+    }
+
+    /// As a label of metrics: of a fixed number of words.
+    pub(super) const fn label(&self) -> &'static str {
+        match self {
+            Self::Everything => "validate",
+            Self::Enforcing => "enforce",
+            Self::Auditing => "audit",
+            Self::One(_) => "policy",
+        }
+    }
+}
+
+fn enforces(bindings: &[Binding]) -> bool {
+    bindings.iter().any(|binding| binding.actions.contains(&Enforcement::Deny))
+}
+
+fn warnings(set: &PolicySet) -> Vec<String> {
+    let unbound = set.policies().filter(|(_, bindings)| bindings.is_empty());
+    let of_policies = unbound.map(|(Policy { name, .. }, _)| {
+        format!("ValidatingAdmissionPolicy `{name}` has no binding and is never applied")
+    });
+    of_policies.collect()
+}

@@ -1,0 +1,153 @@
+//! How long a caller may take to send the head of a request, told apart from how long a connection may lie idle.
+//!
+//! hyper has one clock for both: an idle connection of an API server would end after the few seconds that a slow head may
+//! take, and an answer to the next request would sometimes be a reset. Here the clock of the head starts with its first
+//! byte and is stopped by the request's handler, which runs once the head is whole.
+
+use std::future::Future as _;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+/// Set while no request is being worked on: bytes that arrive begin a head.
+#[derive(Clone, Debug)]
+pub(super) struct Between(Arc<AtomicBool>);
+
+impl Default for Between {
+    fn default() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+}
+
+impl Between {
+    /// The head of a request is whole.
+    pub(super) fn request_begins(&self) {
+        self.0.store(false, Ordering::Release);
+    }
+
+    /// The request is answered.
+    pub(super) fn request_ends(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// A stream that fails when a head takes longer than `limit`.
+#[derive(Debug)]
+pub(super) struct Paced<S> {
+    stream: S,
+    between: Between,
+    limit: Duration,
+    clock: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Paced<S> {
+    pub(super) fn new(stream: S, between: Between, limit: Duration) -> Self {
+        Self { stream, between, limit, clock: None }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if !this.between.0.load(Ordering::Acquire) {
+            this.clock = None;
+            return Pin::new(&mut this.stream).poll_read(cx, buffer);
+        }
+        if let Some(clock) = &mut this.clock
+            && clock.as_mut().poll(cx).is_ready()
+        {
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the head took too long")));
+        }
+        ready!(Pin::new(&mut this.stream).poll_read(cx, buffer))?;
+        if this.clock.is_none() {
+            let mut clock = Box::pin(sleep(this.limit));
+            // Registers the task, which may wait for nothing but the next byte from here on.
+            let _ = clock.as_mut().poll(cx);
+            this.clock = Some(clock);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+    use tokio::time::{Instant, timeout};
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(5);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_has_its_time_and_idleness_another() {
+        let (mut client, server) = duplex(64);
+        let between = Between::default();
+        let mut paced = Paced::new(server, between.clone(), LIMIT);
+        let mut byte = [0];
+        // Idle: nothing arrives for long, and nothing happens.
+        assert!(timeout(LIMIT * 10, paced.read(&mut byte)).await.is_err());
+
+        client.write_all(b"PO").await.unwrap();
+        paced.read_exact(&mut byte).await.unwrap();
+        between.request_begins();
+        paced.read_exact(&mut byte).await.unwrap();
+        assert!(timeout(LIMIT * 2, paced.read(&mut byte)).await.is_err(), "a body has its own clock");
+
+        between.request_ends();
+        client.write_all(b"PO").await.unwrap();
+        paced.read_exact(&mut [0; 2]).await.unwrap();
+        let error = timeout(LIMIT * 2, paced.read(&mut byte)).await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn dribbling_does_not_prolong_a_head() {
+        let (mut client, server) = duplex(64);
+        let mut paced = Paced::new(server, Between::default(), LIMIT);
+        let started = Instant::now();
+        loop {
+            client.write_all(b"x").await.unwrap();
+            if paced.read(&mut [0]).await.is_err() {
+                break;
+            }
+            tokio::time::advance(Duration::from_secs(1)).await;
+        }
+        assert!(started.elapsed() <= LIMIT + Duration::from_secs(1), "{:?}", started.elapsed());
+    }
+}

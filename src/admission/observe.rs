@@ -1,0 +1,73 @@
+//! The routes of the second port, which is for operators: counters, probes, and what is in force. Plain HTTP, and nothing
+//! that a caller sends is read.
+
+use std::sync::Arc;
+
+use admit_policy::vap::FailurePolicy;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use http::header;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use super::in_force::InForce;
+use super::routes::readyz;
+use crate::telemetry::{MEDIA_TYPE, Metrics, Readiness};
+
+/// What operators may look at.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    pub policies: watch::Receiver<Arc<InForce>>,
+    pub metrics: Arc<Metrics>,
+    pub readiness: Readiness,
+}
+
+impl Observed {
+    /// `GET /metrics`, `/livez`, `/readyz` and `/policies`.
+    pub fn router(self) -> Router {
+        let Self { policies, metrics, readiness } = self;
+        Router::new()
+            .route("/metrics", get(|| async move { text(&metrics) }))
+            .route("/livez", get(|| async { "ok" }))
+            .route("/readyz", get(|| async move { readyz(&readiness) }))
+            .route("/policies", get(|| async move { Json(loaded(&policies.borrow())) }))
+    }
+}
+
+fn text(metrics: &Metrics) -> Response {
+    ([(header::CONTENT_TYPE, MEDIA_TYPE)], metrics.text()).into_response()
+}
+
+/// What is in force: names and hashes, nothing of what the documents say.
+fn loaded(in_force: &InForce) -> Value {
+    let policies: Vec<Value> = in_force
+        .policies
+        .policies()
+        .map(|(policy, bindings)| {
+            json!({
+                "name": policy.name,
+                "failurePolicy": match policy.failure_policy {
+                    FailurePolicy::Fail => "Fail",
+                    FailurePolicy::Ignore => "Ignore",
+                },
+                "enforcing": in_force.enforces(&policy.name),
+                "bindings": bindings.iter().map(|binding| json!({
+                    "name": binding.name,
+                    "actions": binding.actions.iter().map(|action| action.as_str()).collect::<Vec<_>>(),
+                })).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    let definitions: Vec<String> = in_force
+        .policies
+        .documents()
+        .crds()
+        .iter()
+        .map(|definition| definition.definition().group_resource())
+        .collect();
+    json!({
+        "sha256": in_force.hash, "policies": policies, "customResourceDefinitions": definitions,
+        "warnings": in_force.warnings,
+    })
+}

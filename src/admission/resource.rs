@@ -1,0 +1,70 @@
+//! Custom resources against the definitions that were loaded: what an API server whose installed definition has the same
+//! schema and rules would refuse, in its words.
+
+use admit_policy::Documents;
+use admit_policy::crd::{CompiledCrd, CrdVersion, Write, Written};
+use admit_policy::decision::{Denial, Reason, Status, StatusDetails};
+use admit_policy::error::FieldError;
+use admit_policy::request::{Operation, Request};
+use admit_policy::schema::metadata::Malformed;
+use serde_json::Value;
+
+/// What a definition says about a request.
+#[derive(Debug, Default)]
+pub(super) struct Checked {
+    pub(super) denial: Option<Denial>,
+    /// Unknown fields, and failures that were let pass because what they speak of did not change.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Checks the object of `request` where a loaded definition serves its kind. Deletions have no object to check, and the
+/// kinds of subresources such as scale are not the definition's.
+pub(super) fn check(documents: &Documents, request: &Request) -> Checked {
+    let written = matches!(request.operation, Operation::Create | Operation::Update);
+    let (Some(object), true) = (request.object.as_deref(), written) else { return Checked::default() };
+    let Some(definition) = documents.crd_of(&request.kind) else { return Checked::default() };
+    let Some(version) = definition.version(&request.kind.version) else { return Checked::default() };
+    let written = write(definition, version, request, object);
+    match written.refusal(definition) {
+        None => Checked { denial: None, warnings: written.warnings },
+        Some(message) => {
+            Checked { denial: Some(denial(definition, &written, message)), warnings: Vec::new() }
+        }
+    }
+}
+
+fn write(definition: &CompiledCrd, version: &CrdVersion, request: &Request, object: &Value) -> Written {
+    // Only updates ratchet; a creation whose review brings an old object is no reason to.
+    let old = request.old_object.as_deref().filter(|_| request.operation == Operation::Update);
+    let old = match old.map(|old| stored(version, old)).transpose() {
+        Ok(old) => old,
+        Err(error) => return Written { object: object.clone(), errors: vec![*error], warnings: Vec::new() },
+    };
+    Write { crd: definition, version, old: old.as_ref(), status: request.subresource == "status" }
+        .decide(object)
+}
+
+/// The old object as this definition reads it: the API server read it by its own, which may be another one.
+fn stored(version: &CrdVersion, object: &Value) -> Result<Value, Box<FieldError>> {
+    let mut object = object.clone();
+    version.default(&mut object);
+    version.prune(&mut object);
+    version.coerce_metadata(&mut object, Malformed::Refuse)?;
+    Ok(object)
+}
+
+/// The whole `Status`, with a cause for each mistake.
+fn denial(definition: &CompiledCrd, written: &Written, message: String) -> Denial {
+    let (group, kind) = (&definition.definition().group, &definition.definition().names.kind);
+    let name = written.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let details = StatusDetails {
+        name: name.to_owned(),
+        group: group.clone(),
+        kind: kind.clone(),
+        causes: written.errors.iter().map(FieldError::cause).collect(),
+    };
+    let reason = Reason::Invalid;
+    let status =
+        Status { code: reason.code(), reason: reason.as_str().to_owned(), message: message.clone(), details };
+    Denial { message, reason, status }
+}

@@ -1,0 +1,181 @@
+//! What comes back for a request, a decision or a failure, exact to what an API server verifies: `apiVersion`, `kind`, the
+//! same `uid`, no patch (there is no field for one), a code of an error, annotation keys that it can qualify.
+
+use admit_policy::decision::{Decision, Status};
+use admit_policy::error::StatusCause;
+use bytes::Bytes;
+use http::StatusCode;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::annotations;
+use super::read::Unreadable;
+
+/// Bytes of warnings that are told. API servers cut what clients get to 4,096 characters of all webhooks together.
+const MAX_WARNINGS: usize = 16 * 1024;
+
+/// What is sent back: an HTTP status and a JSON body.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    pub code: StatusCode,
+    pub body: Bytes,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Review<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    response: Response<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Response<'a> {
+    uid: &'a str,
+    allowed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Failure<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    warnings: &'a [String],
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    audit_annotations: Map<String, Value>,
+}
+
+/// `metav1.Status` of a refusal.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Failure<'a> {
+    #[serde(flatten)]
+    types: Option<Types>,
+    metadata: Map<String, Value>,
+    status: &'static str,
+    message: &'a str,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Details<'a>>,
+    code: u16,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Types {
+    kind: &'static str,
+    api_version: &'static str,
+}
+
+#[derive(Serialize)]
+struct Details<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    name: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    group: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    kind: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    causes: Vec<Cause<'a>>,
+}
+
+#[derive(Serialize)]
+struct Cause<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    message: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    field: &'a str,
+}
+
+impl Answer {
+    /// The answer to a request that was decided.
+    #[must_use]
+    pub fn decided(uid: &str, decision: &Decision) -> Self {
+        review(Response {
+            uid,
+            allowed: decision.denial.is_none(),
+            status: decision.denial.as_ref().map(|denial| failure(&denial.status)),
+            warnings: told(&decision.warnings),
+            audit_annotations: annotations::for_webhook(&decision.audit_annotations),
+        })
+    }
+
+    /// The answer to a review that cannot be decided on: a denial where the uid is known, so that the caller's failure
+    /// policy is not asked; else a plain 400.
+    #[must_use]
+    pub(in crate::admission) fn malformed(unreadable: &Unreadable) -> Self {
+        let message = format!("the AdmissionReview is malformed: {}", unreadable.why);
+        match &unreadable.uid {
+            Some(uid) => Self::failed(uid, StatusCode::BAD_REQUEST, "BadRequest", &message),
+            None => Self::plain(StatusCode::BAD_REQUEST, "BadRequest", &message),
+        }
+    }
+
+    /// A denial because the request with this uid could not be decided.
+    #[must_use]
+    pub fn undecided(uid: &str, why: &str) -> Self {
+        let message = format!("the policies could not be evaluated: {why}");
+        Self::failed(uid, StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
+    }
+
+    /// A Kubernetes `Status` outside of any review.
+    #[must_use]
+    pub fn plain(code: StatusCode, reason: &str, message: &str) -> Self {
+        let types = Some(Types { kind: "Status", api_version: "v1" });
+        Self { code, body: json(&Failure { types, ..plain_failure(code, reason, message) }) }
+    }
+
+    fn failed(uid: &str, code: StatusCode, reason: &str, message: &str) -> Self {
+        let status = Some(plain_failure(code, reason, message));
+        review(Response { uid, allowed: false, status, warnings: &[], audit_annotations: Map::new() })
+    }
+}
+
+fn review(response: Response<'_>) -> Answer {
+    let review = Review { api_version: "admission.k8s.io/v1", kind: "AdmissionReview", response };
+    Answer { code: StatusCode::OK, body: json(&review) }
+}
+
+fn json(value: &impl Serialize) -> Bytes {
+    // Text, numbers and maps with text as keys: nothing in them can fail to be written.
+    serde_json::to_vec(value).unwrap_or_default().into()
+}
+
+fn plain_failure<'a>(code: StatusCode, reason: &'a str, message: &'a str) -> Failure<'a> {
+    let code = code.as_u16();
+    Failure { types: None, metadata: Map::new(), status: "Failure", message, reason, details: None, code }
+}
+
+fn failure(status: &Status) -> Failure<'_> {
+    let Status { code, reason, message, details } = status;
+    let details = Details {
+        name: &details.name,
+        group: &details.group,
+        kind: &details.kind,
+        causes: details.causes.iter().map(cause).collect(),
+    };
+    Failure {
+        types: None,
+        metadata: Map::new(),
+        status: "Failure",
+        message,
+        reason,
+        details: Some(details),
+        code: *code,
+    }
+}
+
+fn cause(cause: &StatusCause) -> Cause<'_> {
+    let StatusCause { reason, message, field } = cause;
+    Cause { reason, message, field }
+}
+
+/// As many warnings as there is room for.
+fn told(warnings: &[String]) -> &[String] {
+    let mut bytes = 0_usize;
+    let fits = warnings.iter().take_while(|warning| {
+        bytes = bytes.saturating_add(warning.len());
+        bytes <= MAX_WARNINGS
+    });
+    let count = fits.count();
+    warnings.get(..count).unwrap_or_default()
+}

@@ -1,0 +1,11 @@
+//! The AdmissionReview codec: bytes to a request within limits, a decision or a failure to bytes that an API server
+//! believes. Deciding is left to others.
+
+mod annotations;
+mod answer;
+mod read;
+mod uid;
+
+pub use answer::Answer;
+pub(super) use read::{Unreadable, read};
+pub(super) use uid::recover as recover_uid;

@@ -1,0 +1,156 @@
+//! The threads that read and decide: a fixed number with stacks of a known size, behind a queue of a known length.
+//!
+//! Not tokio's blocking threads: those are up to 512, so that overload would turn into memory and into waiting without
+//! end, and they share their stack size with everything else that blocks. What does not fit in the queue is refused at
+//! once; the caller's failure policy then decides sooner than any wait could.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use tokio::sync::oneshot;
+
+/// Room for reading, matching and evaluating documents at the depth limit, in unoptimised builds too. Pages that are
+/// never reached cost nothing.
+const STACK: usize = 32 * 1024 * 1024;
+/// Work that waits for each thread.
+const QUEUE_PER_THREAD: usize = 64;
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Hands work to the threads; they end when the last handle is gone.
+#[derive(Clone)]
+pub struct Workers {
+    queue: SyncSender<Job>,
+}
+
+/// Why there is no result.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum NotDone {
+    /// The queue is full.
+    Overloaded,
+    /// The work panicked, and said this.
+    Panicked(String),
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workers").finish_non_exhaustive()
+    }
+}
+
+impl Workers {
+    /// As many threads as there are processors, two at least: one slow request does not stop all others.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn start() -> io::Result<Self> {
+        Self::of(thread::available_parallelism().map_or(2, |count| count.get().max(2)))
+    }
+
+    pub(super) fn of(threads: usize) -> io::Result<Self> {
+        let (queue, jobs) = sync_channel(threads * QUEUE_PER_THREAD);
+        let jobs = Arc::new(Mutex::new(jobs));
+        for number in 0..threads {
+            let jobs = Arc::clone(&jobs);
+            thread::Builder::new()
+                .name(format!("decide-{number}"))
+                .stack_size(STACK)
+                .spawn(move || work(&jobs))?;
+        }
+        Ok(Self { queue })
+    }
+
+    /// The result of `work`. Work whose caller has gone is not begun.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, NotDone> {
+        let (sender, result) = oneshot::channel();
+        let job: Job = Box::new(move || {
+            if !sender.is_closed() {
+                // The closure is gone after a panic, and with it everything it might have left half done.
+                let done = catch_unwind(AssertUnwindSafe(work));
+                let _ = sender.send(done.map_err(|payload| NotDone::Panicked(panic_text(payload.as_ref()))));
+            }
+        });
+        match self.queue.try_send(job) {
+            Ok(()) => {}
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => return Err(NotDone::Overloaded),
+        }
+        result.await.unwrap_or_else(|_| Err(NotDone::Panicked("the work was dropped".to_owned())))
+    }
+}
+
+fn work(jobs: &Mutex<Receiver<Job>>) {
+    loop {
+        // Held while waiting, not while working: the next thread waits for the lock instead of for the queue.
+        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        match job {
+            Ok(job) => job(),
+            Err(_) => return,
+        }
+    }
+}
+
+/// What a panic said, as far as it is text.
+fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_ends_one_piece_of_work() {
+        let workers = Workers::of(1).unwrap();
+        let ended = workers.run(|| -> u8 { panic!("number {}", 7) }).await;
+        assert_eq!(ended, Err(NotDone::Panicked("number 7".to_owned())));
+        assert_eq!(workers.run(|| 8).await, Ok(8));
+    }
+
+    #[tokio::test]
+    async fn what_does_not_fit_in_the_queue_is_refused_at_once() {
+        let workers = Workers::of(1).unwrap();
+        let (started, gate) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+        let (inside, end) = (Arc::clone(&started), Arc::clone(&gate));
+        let blocking = tokio::spawn({
+            let workers = workers.clone();
+            async move {
+                let wait = move || {
+                    inside.wait();
+                    end.wait();
+                };
+                workers.run(wait).await
+            }
+        });
+        tokio::task::spawn_blocking(move || started.wait()).await.unwrap();
+        let mut waiting: Vec<_> = (0..QUEUE_PER_THREAD).map(|_| Box::pin(workers.run(|| ()))).collect();
+        for work in &mut waiting {
+            assert!(futures::poll!(work).is_pending());
+        }
+        assert_eq!(workers.run(|| ()).await, Err(NotDone::Overloaded));
+        tokio::task::spawn_blocking(move || gate.wait()).await.unwrap();
+        assert_eq!(blocking.await.unwrap(), Ok(()));
+        for work in waiting {
+            assert_eq!(work.await, Ok(()), "what was queued is done");
+        }
+    }
+
+    #[tokio::test]
+    async fn work_may_recurse_as_deep_as_documents_and_expressions_do() {
+        fn deep(levels: u32) -> u32 {
+            let room = std::hint::black_box([0_u8; 8 * 1024]);
+            if levels == 0 { u32::from(room[0]) } else { deep(levels - 1) + 1 }
+        }
+        assert_eq!(Workers::of(1).unwrap().run(|| deep(1_000)).await, Ok(1_000));
+    }
+}

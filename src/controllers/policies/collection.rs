@@ -1,0 +1,113 @@
+//! The objects of one kind, as last heard of from the cluster, and whether that can be relied on.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use admit_policy::host::HostError;
+use serde_json::Value;
+
+/// How long objects are answered for after their watch broke. A watch that is set up again at once is not a reason to
+/// fail requests; one that stays away is.
+const TOLERANCE: Duration = Duration::from_secs(60);
+
+/// Namespace (empty for cluster-scoped kinds) and name.
+pub(super) type ObjectKey = (String, String);
+
+/// Read by those who decide, written by the watch.
+#[derive(Debug)]
+pub(super) struct Collection {
+    /// What it holds, as messages name it: `namespaces`.
+    name: String,
+    state: RwLock<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    objects: BTreeMap<ObjectKey, Arc<Value>>,
+    listed: bool,
+    /// Since when nothing is heard.
+    broken: Option<Instant>,
+}
+
+impl Collection {
+    pub(super) fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), state: RwLock::default() }
+    }
+
+    /// # Errors
+    /// When the objects were never listed, or nothing was heard of them for too long.
+    pub(super) fn get(&self, namespace: &str, name: &str) -> Result<Option<Arc<Value>>, HostError> {
+        self.read(|objects| objects.get(&(namespace.to_owned(), name.to_owned())).cloned())
+    }
+
+    fn read<T>(&self, answer: impl FnOnce(&BTreeMap<ObjectKey, Arc<Value>>) -> T) -> Result<T, HostError> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        if !state.listed {
+            return Err(HostError(format!("{}: not listed yet", self.name)));
+        }
+        match state.broken.map(|since| since.elapsed()) {
+            Some(silent) if silent > TOLERANCE => {
+                let seconds = silent.as_secs();
+                Err(HostError(format!("{}: nothing was heard from the cluster for {seconds} s", self.name)))
+            }
+            _ => Ok(answer(&state.objects)),
+        }
+    }
+
+    /// A complete list: what is in force from now on.
+    pub(super) fn replace(&self, objects: BTreeMap<ObjectKey, Arc<Value>>) {
+        self.write(|state| *state = State { objects, listed: true, broken: None });
+    }
+
+    pub(super) fn apply(&self, key: ObjectKey, object: Arc<Value>) {
+        self.write(|state| drop(state.objects.insert(key, object)));
+    }
+
+    pub(super) fn remove(&self, key: &ObjectKey) {
+        self.write(|state| drop(state.objects.remove(key)));
+    }
+
+    /// The watch broke; `at` is when, unless it was broken already.
+    pub(super) fn broke(&self, at: Instant) {
+        self.write(|state| {
+            state.broken.get_or_insert(at);
+        });
+    }
+
+    fn write(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.state.write().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn key(namespace: &str, name: &str) -> ObjectKey {
+        (namespace.to_owned(), name.to_owned())
+    }
+
+    #[test]
+    fn nothing_is_answered_before_the_first_list_and_long_after_a_break() {
+        let collection = Collection::new("limits");
+        assert_eq!(collection.get("a", "x"), Err(HostError("limits: not listed yet".to_owned())));
+        let object = Arc::new(json!({}));
+        collection.replace([(key("a", "x"), object.clone()), (key("b", "y"), object.clone())].into());
+        assert_eq!(collection.get("a", "x"), Ok(Some(object.clone())));
+
+        collection.broke(Instant::now());
+        assert_eq!(collection.get("a", "z"), Ok(None), "a short break is nothing");
+        let Some(long_ago) = Instant::now().checked_sub(TOLERANCE * 2) else { return };
+        let collection = Collection::new("limits");
+        collection.replace([(key("a", "x"), object)].into());
+        collection.broke(long_ago);
+        collection.broke(Instant::now());
+        let error = collection.get("a", "x").unwrap_err().to_string();
+        assert!(error.starts_with("limits: nothing was heard from the cluster for "), "{error}");
+        collection.replace(BTreeMap::new());
+        assert_eq!(collection.get("a", "x"), Ok(None));
+    }
+}

@@ -1,0 +1,102 @@
+//! Follows one kind of the cluster into a collection: listed, watched, and after every trouble listed again.
+//!
+//! A stream that broke is not continued: only a complete list says for certain that nothing was missed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::TryStreamExt as _;
+use kube::api::{ApiResource, DynamicObject};
+use kube::runtime::watcher;
+use kube::{Api, ResourceExt as _};
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::collection::{Collection, ObjectKey};
+
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+
+/// A kind to follow.
+#[derive(Clone, Debug)]
+pub(super) struct Followed {
+    pub(super) api: Api<DynamicObject>,
+    pub(super) resource: ApiResource,
+    pub(super) into: Arc<Collection>,
+    /// Told after every change.
+    pub(super) changed: Arc<Notify>,
+}
+
+impl Followed {
+    /// Follows until `shutdown`. Trouble is logged, waited out and never the end.
+    pub(super) async fn run(self, shutdown: CancellationToken) {
+        let mut wait = FIRST_WAIT;
+        loop {
+            let following = Instant::now();
+            let Some(error) = shutdown.run_until_cancelled(self.until_trouble()).await else { return };
+            self.into.broke(Instant::now());
+            warn!(kind = self.resource.kind, %error, "a watch broke and is set up again");
+            if following.elapsed() > LONGEST_WAIT {
+                wait = FIRST_WAIT;
+            }
+            if shutdown.run_until_cancelled(sleep(jittered(wait))).await.is_none() {
+                return;
+            }
+            wait = (wait * 2).min(LONGEST_WAIT);
+        }
+    }
+
+    async fn until_trouble(&self) -> watcher::Error {
+        let mut events = std::pin::pin!(watcher(self.api.clone(), watcher::Config::default()));
+        let mut listing = BTreeMap::new();
+        loop {
+            match events.try_next().await {
+                Err(error) => return error,
+                // The stream has no end; if it had, it would be trouble.
+                Ok(None) => return watcher::Error::NoResourceVersion,
+                Ok(Some(watcher::Event::Init)) => listing.clear(),
+                Ok(Some(watcher::Event::InitApply(object))) => listing.extend(self.read(object)),
+                Ok(Some(watcher::Event::InitDone)) => self.into.replace(std::mem::take(&mut listing)),
+                Ok(Some(watcher::Event::Apply(object))) => {
+                    if let Some((key, object)) = self.read(object) {
+                        self.into.apply(key, object);
+                    }
+                }
+                Ok(Some(watcher::Event::Delete(object))) => self.into.remove(&key(&object)),
+            }
+            self.changed.notify_one();
+        }
+    }
+
+    /// The object as JSON, its kind filled in: items of lists come without.
+    fn read(&self, mut object: DynamicObject) -> Option<(ObjectKey, Arc<Value>)> {
+        let types = kube::api::TypeMeta {
+            api_version: self.resource.api_version.clone(),
+            kind: self.resource.kind.clone(),
+        };
+        object.types.get_or_insert(types);
+        let key = key(&object);
+        match serde_json::to_value(object) {
+            Ok(object) => Some((key, Arc::new(object))),
+            Err(error) => {
+                warn!(kind = self.resource.kind, name = key.1, %error, "an object cannot be shown as JSON");
+                None
+            }
+        }
+    }
+}
+
+fn key(object: &DynamicObject) -> ObjectKey {
+    (object.namespace().unwrap_or_default(), object.name_any())
+}
+
+/// Between half of `wait` and all of it: replicas that lost their watches together do not come back together.
+fn jittered(wait: Duration) -> Duration {
+    use std::hash::{BuildHasher as _, RandomState};
+    let random = RandomState::new().hash_one(0) % 1024;
+    wait / 2 + (wait / 2).mul_f64(random as f64 / 1024.0)
+}

@@ -1,0 +1,266 @@
+//! What the process counts, in the Prometheus text format. Every label has a bounded set of values: words of this
+//! source, and the names of loaded policies up to [`MAX_POLICIES`].
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+/// Policies that are counted under their own names; further ones share [`OTHER`].
+const MAX_POLICIES: usize = 500;
+const OTHER: &str = "(other)";
+
+/// The media type of [`Metrics::text`].
+pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The counters of a process; clones share them.
+pub struct Metrics {
+    registry: Registry,
+    policies: Mutex<HashSet<String>>,
+    requests: Family<RequestLabels, Counter>,
+    seconds: Family<RouteLabels, Histogram, fn() -> Histogram>,
+    rules: Family<RuleLabels, Counter>,
+    cost: Histogram,
+    let_through: Family<LetThroughLabels, Counter>,
+    reloads: Family<ReloadLabels, Counter>,
+    panics: Counter,
+    handshakes: Family<ResultLabels, Counter>,
+    connections: Gauge,
+    loaded: Gauge,
+    set: Family<SetLabels, Gauge>,
+    certificate_days: Gauge<f64, AtomicU64>,
+    ready: Family<PartLabels, Gauge<i64, AtomicI64>>,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct RequestLabels {
+    route: &'static str,
+    answer: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct RouteLabels {
+    route: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct RuleLabels {
+    policy: String,
+    action: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct LetThroughLabels {
+    cause: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct ReloadLabels {
+    part: &'static str,
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct ResultLabels {
+    result: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct SetLabels {
+    sha256: String,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct PartLabels {
+    part: String,
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").finish_non_exhaustive()
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("admit");
+        let metrics = Self {
+            policies: Mutex::default(),
+            requests: Family::default(),
+            seconds: Family::new_with_constructor(latency),
+            rules: Family::default(),
+            cost: Histogram::new(exponential_buckets(10.0, 10.0, 7)),
+            let_through: Family::default(),
+            reloads: Family::default(),
+            panics: Counter::default(),
+            handshakes: Family::default(),
+            connections: Gauge::default(),
+            loaded: Gauge::default(),
+            set: Family::default(),
+            certificate_days: Gauge::default(),
+            ready: Family::default(),
+            registry: Registry::default(),
+        };
+        let mut register = Register(&mut registry);
+        register.add("requests", "Requests by route and answer", &metrics.requests);
+        register.add("request_seconds", "Seconds from the head of a request to its answer", &metrics.seconds);
+        register.add("decisions", "Rules that were asked, by policy, action and outcome", &metrics.rules);
+        register.add("evaluation_cost", "CEL cost of all policies of a request", &metrics.cost);
+        register.add(
+            "let_through",
+            "Requests allowed although something was undecided",
+            &metrics.let_through,
+        );
+        register.add("reloads", "Reloads by part and result", &metrics.reloads);
+        register.add("panics", "Requests that ended in a panic and were denied", &metrics.panics);
+        register.add("handshakes", "TLS handshakes by result", &metrics.handshakes);
+        register.add("connections", "Open connections of the webhook", &metrics.connections);
+        register.add("policies", "Policies in force", &metrics.loaded);
+        register.add("policy_set", "1 for the content hash of the documents in force", &metrics.set);
+        register.add(
+            "certificate_days_left",
+            "Days until the serving certificate expires",
+            &metrics.certificate_days,
+        );
+        register.add("ready", "1 for each part that is ready", &metrics.ready);
+        Self { registry, ..metrics }
+    }
+}
+
+struct Register<'r>(&'r mut Registry);
+
+impl Register<'_> {
+    fn add(&mut self, name: &str, help: &str, metric: &(impl prometheus_client::registry::Metric + Clone)) {
+        self.0.register(name, help, metric.clone());
+    }
+}
+
+/// From 100 µs to 13 s.
+fn latency() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_1, 2.0, 18))
+}
+
+impl Metrics {
+    /// All of it, as text of [`MEDIA_TYPE`].
+    #[must_use]
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+
+    /// One answered request.
+    pub fn request(&self, route: &'static str, answer: &'static str, took: Duration) {
+        self.requests.get_or_create(&RequestLabels { route, answer }).inc();
+        self.seconds.get_or_create(&RouteLabels { route }).observe(took.as_secs_f64());
+    }
+
+    /// What one rule of a policy said, and what came of it.
+    pub fn rule(&self, policy: &str, action: &'static str, outcome: &'static str) {
+        let policy = self.policy(policy);
+        self.rules.get_or_create(&RuleLabels { policy, action, outcome }).inc();
+    }
+
+    /// What the expressions of one request cost together.
+    pub fn cost(&self, cost: u64) {
+        self.cost.observe(cost as f64);
+    }
+
+    /// A request that was allowed although something about it could not be decided.
+    pub fn let_through(&self, cause: &'static str) {
+        self.let_through.get_or_create(&LetThroughLabels { cause }).inc();
+    }
+
+    pub fn reload(&self, part: &'static str, succeeded: bool) {
+        let result = if succeeded { "success" } else { "failure" };
+        self.reloads.get_or_create(&ReloadLabels { part, result }).inc();
+    }
+
+    pub fn panicked(&self) {
+        self.panics.inc();
+    }
+
+    pub fn handshake(&self, result: &'static str) {
+        self.handshakes.get_or_create(&ResultLabels { result }).inc();
+    }
+
+    pub fn connection_opened(&self) {
+        self.connections.inc();
+    }
+
+    pub fn connection_closed(&self) {
+        self.connections.dec();
+    }
+
+    /// What is in force from now on.
+    pub fn set_in_force(&self, hash: &str, policies: usize) {
+        self.loaded.set(i64::try_from(policies).unwrap_or(i64::MAX));
+        self.set.clear();
+        self.set.get_or_create(&SetLabels { sha256: hash.to_owned() }).set(1);
+    }
+
+    pub fn certificate_days_left(&self, days: f64) {
+        self.certificate_days.set(days);
+    }
+
+    pub fn ready(&self, part: &str, ready: bool) {
+        self.ready.get_or_create(&PartLabels { part: part.to_owned() }).set(i64::from(ready));
+    }
+
+    /// The name to count a policy under.
+    fn policy(&self, name: &str) -> String {
+        let mut known = self.policies.lock().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains(name) {
+            if known.len() >= MAX_POLICIES {
+                return OTHER.to_owned();
+            }
+            known.insert(name.to_owned());
+        }
+        name.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_have_names_and_labels() {
+        let metrics = Metrics::default();
+        metrics.request("validate", "denied", Duration::from_millis(2));
+        metrics.rule("p", "deny", "failed");
+        metrics.set_in_force("aa", 1);
+        metrics.set_in_force("bb", 2);
+        let text = metrics.text();
+        for line in [
+            "admit_requests_total{route=\"validate\",answer=\"denied\"} 1",
+            "admit_decisions_total{policy=\"p\",action=\"deny\",outcome=\"failed\"} 1",
+            "admit_request_seconds_count{route=\"validate\"} 1",
+            "admit_policy_set{sha256=\"bb\"} 1",
+            "admit_policies 2",
+            "# EOF",
+        ] {
+            assert!(text.lines().any(|found| found == line), "`{line}` is missing:\n{text}");
+        }
+        assert!(!text.contains("aa"), "a set that is gone is not shown");
+    }
+
+    #[test]
+    fn names_of_policies_are_bounded() {
+        let metrics = Metrics::default();
+        (0..MAX_POLICIES + 10).for_each(|number| metrics.rule(&format!("p{number}"), "deny", "failed"));
+        assert_eq!(metrics.text().matches("admit_decisions_total{").count(), MAX_POLICIES + 1);
+        assert!(metrics.text().contains("policy=\"(other)\",action=\"deny\",outcome=\"failed\"} 10"));
+    }
+}
