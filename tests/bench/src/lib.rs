@@ -1,0 +1,14 @@
+//! What the benchmarks and the exact tests of this package measure: expressions of Kubernetes' kind with their
+//! documents, and the two engines behind one interface.
+//!
+//! | part | decides |
+//! |---|---|
+//! | [`cases`] | the expressions, and the documents they run on |
+//! | [`ours`] | one evaluation by admit-cel, from a `serde_json::Value` or from JSON text |
+//! | [`peer`] | one evaluation by the `cel` crate, from a `serde_json::Value` |
+//!
+//! `scripts/bench` runs everything and prints the ratios; `cargo test -p bench` counts allocations.
+
+pub mod cases;
+pub mod ours;
+pub mod peer;
