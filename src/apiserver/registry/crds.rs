@@ -60,24 +60,9 @@ pub(super) fn mark_deleted(definition: &mut Value) {
     );
 }
 
-/// What is wrong with a definition.
+/// What is wrong with a definition, or with its change.
 pub(super) fn validate(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
-    let mut causes = super::custom::definition_causes(definition);
-    let established = old.is_some_and(|old| condition(old, "Established") == Some("True"));
-    if let Some(old) = old.filter(|_| established) {
-        for (path, field) in [
-            ("/spec/group", "spec.group"),
-            ("/spec/scope", "spec.scope"),
-            ("/spec/names/kind", "spec.names.kind"),
-            ("/spec/names/plural", "spec.names.plural"),
-        ] {
-            let value = definition.pointer(path).unwrap_or(&Value::Null);
-            if Some(value) != old.pointer(path) {
-                causes.push(Cause::invalid(field, value, "field is immutable"));
-            }
-        }
-    }
-    causes
+    super::custom::definition_causes(definition, old)
 }
 
 fn condition<'v>(definition: &'v Value, kind: &str) -> Option<&'v str> {

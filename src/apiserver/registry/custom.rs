@@ -111,9 +111,13 @@ impl CustomVersion {
     }
 }
 
-/// What is wrong with a definition.
-pub(super) fn definition_causes(definition: &Value) -> Vec<Cause> {
-    CompiledCrd::compile(definition).err().map(|errors| causes(&errors)).unwrap_or_default()
+/// What is wrong with a definition, or with its change.
+pub(super) fn definition_causes(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
+    let compiled = match old {
+        None => CompiledCrd::compile(definition),
+        Some(old) => CompiledCrd::compile_update(definition, old),
+    };
+    compiled.err().map(|errors| causes(&errors)).unwrap_or_default()
 }
 
 /// The compiled definition. A stored one that does not compile was accepted by other rules than today's.

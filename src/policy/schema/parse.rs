@@ -258,24 +258,22 @@ impl Reader<'_> {
 }
 
 fn unsupported_keywords(map: &Map<String, Value>) -> Vec<Unsupported> {
+    let present = |key: &str| map.get(key).is_some_and(|value| !value.is_null());
     let filled = |key: &str| match map.get(key) {
         None | Some(Value::Null) => false,
         Some(Value::String(text)) => !text.is_empty(),
         Some(Value::Object(map)) => !map.is_empty(),
         Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => true,
     };
+    // Some count as soon as they are written. In the order in which they are told.
     let table = [
-        ("id", Unsupported::Id),
-        ("$schema", Unsupported::MetaSchema),
-        ("$ref", Unsupported::Ref),
-        ("patternProperties", Unsupported::PatternProperties),
-        ("dependencies", Unsupported::Dependencies),
-        ("definitions", Unsupported::Definitions),
+        (filled("id"), Unsupported::Id),
+        (filled("$schema"), Unsupported::MetaSchema),
+        (present("additionalItems"), Unsupported::AdditionalItems),
+        (filled("patternProperties"), Unsupported::PatternProperties),
+        (filled("definitions"), Unsupported::Definitions),
+        (present("dependencies"), Unsupported::Dependencies),
+        (present("$ref"), Unsupported::Ref),
     ];
-    let mut found: Vec<_> =
-        table.into_iter().filter(|(key, _)| filled(key)).map(|(_, keyword)| keyword).collect();
-    if map.get("additionalItems").is_some_and(|value| !value.is_null()) {
-        found.push(Unsupported::AdditionalItems);
-    }
-    found
+    table.into_iter().filter(|(set, _)| *set).map(|(_, keyword)| keyword).collect()
 }

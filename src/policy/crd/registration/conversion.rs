@@ -6,7 +6,13 @@ use crate::go_text;
 use crate::names;
 use crate::path::Path;
 
-pub(super) fn validate(conversion: &Conversion, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+/// `must_speak`: one of the review versions has to be the server's.
+pub(super) fn validate(
+    conversion: &Conversion,
+    must_speak: bool,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+) {
     let strategy = conversion.strategy.as_str();
     let strategy_at = path.child("strategy");
     let client_at = path.child("webhookClientConfig");
@@ -35,25 +41,26 @@ pub(super) fn validate(conversion: &Conversion, path: &Path<'_>, errors: &mut Ve
             _ => errors.push(FieldError::required(client_at, "exactly one of url or service is required")),
         },
     }
-    review_versions(&webhook.review_versions, &reviews_at, errors);
+    review_versions(&webhook.review_versions, must_speak, &reviews_at, errors);
 }
 
 fn validate_url(url: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    const FORM: &str = "; desired format: https://host[/path]";
     let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
-    let mut refuse =
-        |part: &str, detail: &str| errors.push(FieldError::invalid(path, part, format!("{detail}{FORM}")));
+    let mut refuse = |part: &str, detail: &str| errors.push(FieldError::invalid(path, part, detail));
     let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let authority = rest.strip_prefix("//").map_or("", |rest| rest.split('/').next().unwrap_or_default());
-    let (user, host) = authority.rsplit_once('@').unwrap_or(("", authority));
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, authority),
+    };
     if scheme != "https" {
-        refuse(scheme, "'https' is the only allowed URL scheme");
+        refuse(scheme, "'https' is the only allowed URL scheme; desired format: https://host[/path]");
     }
     if host.is_empty() {
-        refuse(host, "host must be specified");
+        refuse(host, "host must be specified; desired format: https://host[/path]");
     }
-    if !user.is_empty() {
+    if let Some(user) = user {
         refuse(user, "user information is not permitted in the URL");
     }
     if !fragment.is_empty() {
@@ -65,11 +72,12 @@ fn validate_url(url: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
 }
 
 fn validate_service(service: &WebhookService, path: &Path<'_>, errors: &mut Vec<FieldError>) {
-    if service.name.is_empty() {
-        errors.push(FieldError::required(path.child("name"), "service name is required"));
-    }
+    // The server hands the two over in each other's place.
     if service.namespace.is_empty() {
-        errors.push(FieldError::required(path.child("namespace"), "service namespace is required"));
+        errors.push(FieldError::required(path.child("name"), ""));
+    }
+    if service.name.is_empty() {
+        errors.push(FieldError::required(path.child("namespace"), ""));
     }
     if !(1..=65_535).contains(&service.port) {
         let detail = "port is not valid: must be between 1 and 65535, inclusive";
@@ -77,14 +85,16 @@ fn validate_service(service: &WebhookService, path: &Path<'_>, errors: &mut Vec<
     }
     let Some(url_path) = service.path.as_deref().filter(|path| !matches!(*path, "" | "/")) else { return };
     let at = path.child("path");
-    let Some(segments) = url_path.strip_prefix('/') else {
-        errors.push(FieldError::invalid(at, url_path, "must start with a '/'"));
-        return;
-    };
     if url_path == "//" {
         errors.push(FieldError::invalid(at, url_path, "segment[0] may not be empty"));
         return;
     }
+    let mut rest = url_path.chars();
+    if rest.next() != Some('/') {
+        errors.push(FieldError::invalid(at, url_path, "must start with a '/'"));
+    }
+    // The first character is passed over whatever it is.
+    let segments = rest.as_str();
     let segments = segments.strip_suffix('/').unwrap_or(segments);
     for (i, segment) in segments.split('/').enumerate() {
         if segment.is_empty() {
@@ -100,7 +110,12 @@ fn validate_service(service: &WebhookService, path: &Path<'_>, errors: &mut Vec<
     }
 }
 
-fn review_versions(versions: &[String], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+/// Whether the server can send a ConversionReview of this version.
+pub(super) fn is_spoken(review_version: &str) -> bool {
+    matches!(review_version, "v1" | "v1beta1")
+}
+
+fn review_versions(versions: &[String], must_speak: bool, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     if versions.is_empty() {
         errors.push(FieldError::required(path, ""));
         return;
@@ -114,7 +129,7 @@ fn review_versions(versions: &[String], path: &Path<'_>, errors: &mut Vec<FieldE
         let problems = names::dns1035_label(version);
         errors.extend(problems.into_iter().map(|problem| FieldError::invalid(at, version.as_str(), problem)));
     }
-    if !versions.iter().any(|version| matches!(version.as_str(), "v1" | "v1beta1")) {
+    if must_speak && !versions.iter().any(|version| is_spoken(version)) {
         let shown = BadValue::Verbatim(go_text::json(&serde_json::json!(versions)));
         errors.push(FieldError::invalid(path, shown, "must include at least one of v1, v1beta1"));
     }

@@ -2,20 +2,43 @@
 
 use serde_json::{Map, Value};
 
+use crate::crd::rules::{Limits, RuleTree, Subject};
 use crate::error::{FieldError, aggregate};
 use crate::path::Path;
 use crate::schema::metadata::{self, Malformed};
 use crate::schema::prune::{is_meta_field, prune_as};
 use crate::schema::{AdditionalProperties, Schema, validate};
 
-pub(super) fn validate(schema: &Schema, path: &Path<'_>) -> Vec<FieldError> {
-    let mut walk = Walk { errors: Vec::new() };
+/// All mistakes; unknown fields count only where defaults have to be `pruned`.
+pub(super) fn validate(schema: &Schema, pruned: bool, path: &Path<'_>) -> Vec<FieldError> {
+    let mut walk = Walk { errors: Vec::new(), pruned, budget: Limits::default().budget };
     walk.node(schema, path, &At { resource: schema, inside_metadata: false, steps: Vec::new() }, true);
     walk.errors
 }
 
+/// Whether no default of a node and of what is below it has unknown fields.
+pub(super) fn are_pruned(schema: &Schema, is_resource: bool) -> bool {
+    let known = schema.default.as_ref().is_none_or(|default| is_pruned(default, schema, is_resource));
+    // Metadata is read by its own types.
+    let properties = schema
+        .properties
+        .iter()
+        .filter(|(name, _)| !((is_resource || schema.embedded_resource) && is_meta_field(name)));
+    let below = properties.map(|(_, property)| property).chain(schema.items.as_deref());
+    known && below.into_iter().all(|child| are_pruned(child, child.embedded_resource))
+}
+
+fn is_pruned(default: &Value, schema: &Schema, is_resource: bool) -> bool {
+    let mut pruned = default.clone();
+    prune_as(&mut pruned, schema, is_resource);
+    pruned == *default
+}
+
 struct Walk {
     errors: Vec<FieldError>,
+    pruned: bool,
+    /// What the rules of the nodes may still cost together; negative when they cost more, which ends the walk.
+    budget: i64,
 }
 
 /// Where a node stands in the resource around it.
@@ -28,6 +51,9 @@ struct At<'s> {
 
 impl Walk {
     fn node<'s>(&mut self, schema: &'s Schema, path: &Path<'_>, at: &At<'s>, root: bool) {
+        if self.budget < 0 {
+            return;
+        }
         let own = At { resource: schema, inside_metadata: false, steps: Vec::new() };
         let at = if schema.embedded_resource { &own } else { at };
         if let Some(default) = &schema.default {
@@ -50,6 +76,9 @@ impl Walk {
     }
 
     fn default(&mut self, default: &Value, schema: &Schema, is_resource: bool, path: &Path<'_>, at: &At<'_>) {
+        if self.pruned && !at.inside_metadata && !is_pruned(default, schema, is_resource) {
+            self.errors.push(FieldError::invalid(path, default, "must not have unknown fields"));
+        }
         let before = self.errors.len();
         if at.inside_metadata {
             self.inside_metadata(default, path, at);
@@ -59,6 +88,27 @@ impl Walk {
         if self.errors.len() == before {
             self.errors.extend(validate::validate(default, &without_int_or_string(schema), None, path));
         }
+        if self.errors.len() == before {
+            self.rules(default, schema, is_resource, path);
+        }
+    }
+
+    /// A default may be there from the beginning as well as come in place of itself; the dearer of the two is paid.
+    fn rules(&mut self, default: &Value, schema: &Schema, is_resource: bool, path: &Path<'_>) {
+        let rules = RuleTree::compile(schema, is_resource);
+        if rules.is_empty() {
+            return;
+        }
+        let limits = Limits { budget: self.budget, ..Limits::default() };
+        let subject = Subject { schema, path, new: default, old: Some(default), ratchet: false };
+        let updated = rules.evaluate(&subject, &limits);
+        self.budget = updated.remaining;
+        if updated.errors.is_empty() {
+            let created = rules.evaluate(&Subject { old: None, ..subject }, &limits);
+            self.errors.extend(created.errors);
+            self.budget = self.budget.min(created.remaining);
+        }
+        self.errors.extend(updated.errors);
     }
 
     /// The metadata that the default would make is checked as a whole.
@@ -90,11 +140,6 @@ impl Walk {
     }
 
     fn outside_metadata(&mut self, default: &Value, schema: &Schema, is_resource: bool, path: &Path<'_>) {
-        let mut pruned = default.clone();
-        prune_as(&mut pruned, schema, is_resource);
-        if pruned != *default {
-            self.errors.push(FieldError::invalid(path, default, "must not have unknown fields"));
-        }
         let mut coerced = default.clone();
         match metadata::coerce(&mut coerced, schema, is_resource, Malformed::Refuse) {
             Err(error) => {

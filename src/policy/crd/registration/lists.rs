@@ -1,15 +1,32 @@
 //! List and map types at registration: what they may be set on, and what keys and items they ask for.
 
+use super::demands::Demands;
 use super::openapi::Node;
 use crate::error::{BadValue, FieldError};
 use crate::go_text;
+use crate::path::Path;
 use crate::schema::{ListType, MapType, Schema, SchemaType, Unsupported};
 
-pub(super) fn validate(node: &Node<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(node: &Node<'_>, demands: &Demands, errors: &mut Vec<FieldError>) {
     map_type(node, errors);
-    list_type(node, errors);
+    list_type(node, demands.atomic_set_items, errors);
     map_list(node, errors);
-    items_of_sets_and_maps(node, errors);
+    if demands.sound_items {
+        items_of_sets_and_maps(node.schema, node.path, errors);
+    }
+}
+
+/// Whether the node is a set of lists or maps that are no atoms.
+pub(super) fn has_composite_set_items(schema: &Schema) -> bool {
+    let is_set = schema.list_type == Some(ListType::Set);
+    schema.items.as_deref().filter(|_| is_set).is_some_and(|items| composite_keyword(items).is_some())
+}
+
+/// Whether the node is a set or map list whose items may be null or without their keys.
+pub(super) fn has_unsound_items(schema: &Schema) -> bool {
+    let mut errors = Vec::new();
+    items_of_sets_and_maps(schema, &Path::Nil, &mut errors);
+    !errors.is_empty()
 }
 
 fn map_type(node: &Node<'_>, errors: &mut Vec<FieldError>) {
@@ -21,7 +38,7 @@ fn map_type(node: &Node<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn list_type(node: &Node<'_>, errors: &mut Vec<FieldError>) {
+fn list_type(node: &Node<'_>, atomic_set_items: bool, errors: &mut Vec<FieldError>) {
     let Some(list_type) = &node.schema.list_type else { return };
     let at = node.path.child("x-kubernetes-list-type");
     if !node.schema.is_type(&SchemaType::Array) {
@@ -31,7 +48,8 @@ fn list_type(node: &Node<'_>, errors: &mut Vec<FieldError>) {
             "must be array if x-kubernetes-list-type is specified",
             errors,
         );
-    } else if *list_type == ListType::Set
+    } else if atomic_set_items
+        && *list_type == ListType::Set
         && let Some(items) = &node.schema.items
     {
         items_of_set(items, node, errors);
@@ -61,14 +79,19 @@ fn items_of_set(items: &Schema, node: &Node<'_>, errors: &mut Vec<FieldError>) {
     let shown = items.list_type.as_ref().map_or(BadValue::Json(serde_json::Value::Null), |list_type| {
         BadValue::from(list_type_text(list_type))
     });
+    if let Some(keyword) = composite_keyword(items) {
+        errors.push(FieldError::invalid(at.child(keyword), shown, DETAIL));
+    }
+}
+
+/// The keyword by which an item of a set is no atom.
+fn composite_keyword(items: &Schema) -> Option<&'static str> {
     match &items.schema_type {
         Some(SchemaType::Array) if !matches!(items.list_type, None | Some(ListType::Atomic)) => {
-            errors.push(FieldError::invalid(at.child("x-kubernetes-list-type"), shown, DETAIL));
+            Some("x-kubernetes-list-type")
         }
-        Some(SchemaType::Object) if items.map_type != Some(MapType::Atomic) => {
-            errors.push(FieldError::invalid(at.child("x-kubernetes-map-type"), shown, DETAIL));
-        }
-        _ => {}
+        Some(SchemaType::Object) if items.map_type != Some(MapType::Atomic) => Some("x-kubernetes-map-type"),
+        _ => None,
     }
 }
 
@@ -123,13 +146,12 @@ fn map_list(node: &Node<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// Items of sets and map lists are never null, and every one of a map list has its keys.
-fn items_of_sets_and_maps(node: &Node<'_>, errors: &mut Vec<FieldError>) {
-    let (Some(items), Some(list_type @ (ListType::Set | ListType::Map))) =
-        (&node.schema.items, &node.schema.list_type)
+fn items_of_sets_and_maps(schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    let (Some(items), Some(list_type @ (ListType::Set | ListType::Map))) = (&schema.items, &schema.list_type)
     else {
         return;
     };
-    let at = node.path.child("items");
+    let at = path.child("items");
     if items.nullable {
         let detail =
             format!("cannot be nullable when x-kubernetes-list-type is {}", list_type_text(list_type));
@@ -139,7 +161,7 @@ fn items_of_sets_and_maps(node: &Node<'_>, errors: &mut Vec<FieldError>) {
         return;
     }
     let properties = at.child("properties");
-    for key in &node.schema.list_map_keys {
+    for key in &schema.list_map_keys {
         let Some(property) = items.properties.get(key) else { continue };
         let at = properties.key(key);
         if !items.checks.required.contains(key) && property.default.is_none() {

@@ -6,12 +6,14 @@
 
 mod conversion;
 mod defaults;
+mod demands;
 mod lists;
 mod openapi;
 mod rules;
 mod structural;
 mod versions;
 
+use self::versions::has_unsupported;
 use super::definition::{API_APPROVED, Definition, Names, Scope};
 use crate::error::{BadValue, FieldError};
 use crate::names;
@@ -20,9 +22,8 @@ use crate::path::Path;
 /// Everything for which a definition would be refused: a new one, or one that replaces another.
 pub(super) fn validate(definition: &Definition, replaced: Option<&Definition>) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    match replaced {
-        None => name(definition, &mut errors),
-        Some(replaced) => immutable(definition, replaced, &mut errors),
+    if replaced.is_none() {
+        name(definition, &mut errors);
     }
     group(definition, &mut errors);
     let spec = Path::Root("spec");
@@ -33,17 +34,35 @@ pub(super) fn validate(definition: &Definition, replaced: Option<&Definition>) -
             errors.push(FieldError::not_supported("spec.scope", text.as_str(), ["Cluster", "Namespaced"]));
         }
     }
-    versions::validate(definition, replaced, &spec, &mut errors);
+    let checked = versions::Checked::new(definition, replaced);
+    if definition.preserve_unknown_fields && demands::has_defaults(definition) {
+        let detail = "must be false in order to use defaults in the schema";
+        errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
+    }
+    checked.each(&spec, &mut errors);
     names_given(&definition.names, &mut errors);
     names_valid(&definition.names, &mut errors);
+    checked.shared(&spec, &mut errors);
     if let Some(conversion) = &definition.conversion {
-        conversion::validate(conversion, &spec.child("conversion"), &mut errors);
+        if conversion.strategy != "None" && definition.preserve_unknown_fields {
+            let detail = "must be None if spec.preserveUnknownFields is true";
+            errors.push(FieldError::invalid(
+                "spec.conversion.strategy",
+                conversion.strategy.as_str(),
+                detail,
+            ));
+        }
+        let must_speak = checked.demands.review_versions;
+        conversion::validate(conversion, must_speak, &spec.child("conversion"), &mut errors);
+    }
+    if let Some(replaced) = replaced {
+        immutable(definition, replaced, &mut errors);
     }
     stored_versions(definition, replaced, &mut errors);
-    if replaced.is_none_or(|replaced| replaced.api_approved != definition.api_approved) {
+    if replaced.is_none_or(|replaced| Approval::of(replaced) != Approval::of(definition)) {
         api_approval(definition, &mut errors);
     }
-    if definition.preserve_unknown_fields {
+    if definition.preserve_unknown_fields && checked.demands.pruning {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
                       spec.versions[*].schema instead";
         errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
@@ -173,19 +192,40 @@ fn api_approval(definition: &Definition, errors: &mut Vec<FieldError>) {
         return;
     }
     let at = format!("metadata.annotations[{API_APPROVED}]");
-    match definition.api_approved.as_deref().unwrap_or_default() {
-        "" => {
+    match Approval::of(definition) {
+        Approval::Missing => {
             let detail =
                 format!("protected groups must have approval annotation \"{API_APPROVED}\", {REVIEW}");
             errors.push(FieldError::required(at, detail));
         }
-        reason if reason.starts_with("unapproved") || has_host(reason) => {}
-        reason => {
+        Approval::Given | Approval::Bypassed => {}
+        Approval::Invalid => {
+            let reason = definition.api_approved.as_deref().unwrap_or_default();
             let detail = format!(
                 "protected groups must have approval annotation \"{API_APPROVED}\" with either a URL or a reason \
                  starting with \"unapproved\", {REVIEW}"
             );
             errors.push(FieldError::invalid(at, reason, detail));
+        }
+    }
+}
+
+/// What the annotation says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Approval {
+    Missing,
+    Bypassed,
+    Given,
+    Invalid,
+}
+
+impl Approval {
+    fn of(definition: &Definition) -> Self {
+        match definition.api_approved.as_deref().unwrap_or_default() {
+            "" => Self::Missing,
+            reason if reason.starts_with("unapproved") => Self::Bypassed,
+            url if has_host(url) => Self::Given,
+            _ => Self::Invalid,
         }
     }
 }

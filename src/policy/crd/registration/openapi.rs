@@ -1,6 +1,7 @@
 //! What a custom resource's schema may not say although OpenAPI allows it, node by node, logical keywords included
 //! (apiextensions `ValidateCustomResourceDefinitionOpenAPISchema`).
 
+use super::demands::Demands;
 use super::{lists, rules};
 use crate::error::FieldError;
 use crate::path::Path;
@@ -24,7 +25,10 @@ pub(super) struct Node<'a> {
 
 /// What the nodes of one schema share.
 pub(super) struct Context<'c> {
+    pub(super) demands: &'c Demands,
     pub(super) stored: &'c rules::StoredExpressions,
+    /// The schema is the one that was stored, so that no rule is refused for its cost.
+    pub(super) unchanged: bool,
     pub(super) costs: rules::TotalCost,
 }
 
@@ -71,7 +75,7 @@ impl<'a> Node<'a> {
 
     pub(super) fn validate(&self, cx: &mut Context<'_>) -> Found {
         let mut found = Found::default();
-        self.keywords(&mut found.schema);
+        self.keywords(cx.demands, &mut found.schema);
         self.additional_properties(&mut found, cx);
         self.properties(&mut found, cx);
         self.logical(&mut found, cx);
@@ -80,18 +84,20 @@ impl<'a> Node<'a> {
             let at = self.path.child("x-kubernetes-preserve-unknown-fields");
             found.schema.push(FieldError::invalid(at, false, "must be true or undefined"));
         }
-        lists::validate(self, &mut found.schema);
+        lists::validate(self, cx.demands, &mut found.schema);
         rules::texts(self, &mut found.schema);
         if found.schema.is_empty() {
-            found.rules.extend(rules::compile(self, cx.stored, &mut cx.costs));
+            found.rules.extend(rules::compile(self, cx));
         }
         found
     }
 
-    fn keywords(&self, errors: &mut Vec<FieldError>) {
+    fn keywords(&self, demands: &Demands, errors: &mut Vec<FieldError>) {
         const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
         if let Some(SchemaType::Other(text)) = &self.schema.schema_type {
-            errors.push(FieldError::not_supported(self.path.child("type"), &**text, TYPES));
+            if demands.types {
+                errors.push(FieldError::not_supported(self.path.child("type"), &**text, TYPES));
+            }
             if &**text == "null" {
                 let detail = "type cannot be set to null, use nullable as an alternative";
                 errors.push(FieldError::forbidden(self.path.child("type"), detail));

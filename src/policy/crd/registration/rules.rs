@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use admit_cel::Mode;
 
-use super::openapi::Node;
+use super::openapi::{Context, Node};
 use crate::crd::field_path;
-use crate::crd::rules::compile::{CompiledRule, RuleEnv};
+use crate::crd::rules::compile::{CompiledRule, Modes, RuleEnv};
 use crate::crd::rules::decl;
 use crate::error::{BadValue, FieldError};
 use crate::go_text;
@@ -136,7 +136,10 @@ fn rule_texts(rule: &Rule, schema: &Schema, path: &Path<'_>, errors: &mut Vec<Fi
     if has_line_break(field_path) {
         errors.push(FieldError::invalid(at, field_path, "must not contain line breaks"));
     }
-    if field_path::resolve(field_path, schema, field_path::Subscripts::Allowed).is_err() {
+    // Where a schema cannot be read as structural, nothing is known of its paths.
+    if !super::has_unsupported(schema)
+        && field_path::resolve(field_path, schema, field_path::Subscripts::Allowed).is_err()
+    {
         errors.push(FieldError::invalid(at, field_path, "must be a valid path"));
     }
 }
@@ -145,8 +148,8 @@ fn has_line_break(text: &str) -> bool {
     text.contains(['\n', '\r'])
 }
 
-/// Compiles the node's rules; `stored` knows the expressions that an update found in place.
-pub(super) fn compile(node: &Node<'_>, stored: &StoredExpressions, costs: &mut TotalCost) -> Vec<FieldError> {
+/// Compiles the node's rules.
+pub(super) fn compile(node: &Node<'_>, cx: &mut Context<'_>) -> Vec<FieldError> {
     let Some(scope) = node.scope.filter(|_| !node.schema.rules.is_empty()) else { return Vec::new() };
     let at = node.path.child("x-kubernetes-validations");
     let Some(decl) = decl::decl_type(node.schema, node.is_resource_root()) else {
@@ -158,33 +161,37 @@ pub(super) fn compile(node: &Node<'_>, stored: &StoredExpressions, costs: &mut T
     let repeated = scope.cardinality.unwrap_or_else(|| env.max_cardinality());
     let mut errors = Vec::new();
     for (i, rule) in node.schema.rules.iter().enumerate() {
-        let compiled = env.compile(rule, node.schema, |text| stored.mode(text));
+        let compiled = env.compile(rule, node.schema, cx.stored.modes(rule));
         let path = at.index(i);
-        let mut check = RuleCheck { rule, path: &path, stored, errors: &mut errors };
-        check.expression(&compiled, repeated, costs);
-        check.message(&compiled, costs);
+        let mut check = RuleCheck { rule, path: &path, cx, errors: &mut errors };
+        check.expression(&compiled, repeated);
+        check.message(&compiled);
         check.old_self(&compiled, node.uncorrelatable);
     }
     errors
 }
 
-/// What an update found in place: its expressions are compiled as stored ones, its schemas are not refused for cost.
+/// The expressions that an update found in place, which are compiled as stored ones.
 #[derive(Debug, Default)]
 pub(super) struct StoredExpressions {
-    pub(super) texts: HashSet<String>,
-    /// The schema is the one that was stored.
-    pub(super) unchanged: bool,
+    rules: HashSet<String>,
+    messages: HashSet<String>,
 }
 
 impl StoredExpressions {
-    fn mode(&self, text: &str) -> Mode {
-        if self.texts.contains(text) { Mode::Stored } else { Mode::New }
+    fn modes(&self, rule: &Rule) -> Modes {
+        let mode = |known: bool| if known { Mode::Stored } else { Mode::New };
+        Modes {
+            rule: mode(self.rules.contains(&rule.rule)),
+            message: mode(self.messages.contains(&rule.message_expression)),
+        }
     }
 
     /// Adds the expressions of a stored schema.
     pub(super) fn collect(&mut self, schema: &Schema) {
         for rule in &schema.rules {
-            self.texts.extend([rule.rule.clone(), rule.message_expression.clone()]);
+            self.rules.insert(rule.rule.clone());
+            self.messages.insert(rule.message_expression.clone());
         }
         for child in schema.children() {
             self.collect(child);
@@ -192,42 +199,42 @@ impl StoredExpressions {
     }
 }
 
-struct RuleCheck<'a> {
+struct RuleCheck<'a, 'c> {
     rule: &'a Rule,
     path: &'a Path<'a>,
-    stored: &'a StoredExpressions,
+    cx: &'a mut Context<'c>,
     errors: &'a mut Vec<FieldError>,
 }
 
-impl RuleCheck<'_> {
-    fn expression(&mut self, compiled: &CompiledRule, repeated: u64, costs: &mut TotalCost) {
+impl RuleCheck<'_, '_> {
+    fn expression(&mut self, compiled: &CompiledRule, repeated: u64) {
         let at = self.path.child("rule");
         match &compiled.program {
             None => {}
-            Some(Ok(program)) => self.cost(&at, "rule", program.max_cost.saturating_mul(repeated), costs),
+            Some(Ok(program)) => self.cost(&at, "rule", program.max_cost.saturating_mul(repeated)),
             Some(Err(error)) => {
                 self.errors.push(FieldError::invalid(at, internal_form(self.rule), error.as_str()))
             }
         }
     }
 
-    fn message(&mut self, compiled: &CompiledRule, costs: &mut TotalCost) {
+    fn message(&mut self, compiled: &CompiledRule) {
         let at = self.path.child("messageExpression");
         match &compiled.message {
             None => {}
-            Some(Ok(program)) => self.cost(&at, "messageExpression", program.max_cost, costs),
+            Some(Ok(program)) => self.cost(&at, "messageExpression", program.max_cost),
             Some(Err(error)) => {
                 self.errors.push(FieldError::invalid(at, internal_form(self.rule), error.as_str()))
             }
         }
     }
 
-    fn cost(&mut self, at: &Path<'_>, what: &str, cost: u64, costs: &mut TotalCost) {
-        if !self.stored.unchanged && cost > EXPRESSION_LIMIT {
+    fn cost(&mut self, at: &Path<'_>, what: &str, cost: u64) {
+        if !self.cx.unchanged && cost > EXPRESSION_LIMIT {
             let detail = over_budget(&format!("estimated {what} cost"), cost, EXPRESSION_LIMIT);
             self.errors.push(FieldError::forbidden(at, detail));
         }
-        costs.observe(at, cost);
+        self.cx.costs.observe(at, cost);
     }
 
     fn old_self(&mut self, compiled: &CompiledRule, uncorrelatable: Option<&Path<'_>>) {

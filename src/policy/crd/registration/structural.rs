@@ -14,6 +14,11 @@ pub(super) fn validate(schema: &Schema, path: &Path<'_>) -> Vec<FieldError> {
     walk.errors
 }
 
+/// Whether a schema is structural.
+pub(super) fn holds(schema: &Schema) -> bool {
+    !super::has_unsupported(schema) && validate(schema, &Path::Nil).is_empty()
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,

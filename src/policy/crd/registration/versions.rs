@@ -1,5 +1,6 @@
 //! `spec.versions` at registration: names, flags, schemas, subresources, columns, selectable fields.
 
+use super::demands::Demands;
 use super::{defaults, openapi, rules, structural};
 use crate::crd::definition::{Definition, PrinterColumn, ScalePaths, Version};
 use crate::crd::field_path::{self, Subscripts};
@@ -31,107 +32,191 @@ impl Shared {
     }
 }
 
-pub(super) fn validate(
-    definition: &Definition,
-    replaced: Option<&Definition>,
-    spec: &Path<'_>,
-    errors: &mut Vec<FieldError>,
-) {
-    let expressions = Expressions::of(replaced);
-    let shared = Shared::of(&definition.versions);
-    let versions_at = spec.child("versions");
-    for (i, version) in definition.versions.iter().enumerate() {
-        let at = versions_at.index(i);
-        if version.schema.is_none() {
-            errors.push(FieldError::required(at.child("schema").child("openAPIV3Schema"), ""));
+/// What the checks of one definition have in common.
+pub(super) struct Checked<'d> {
+    pub(super) definition: &'d Definition,
+    pub(super) demands: Demands,
+    replaced: Option<&'d Definition>,
+    stored: rules::StoredExpressions,
+    shared: Shared,
+}
+
+impl<'d> Checked<'d> {
+    pub(super) fn new(definition: &'d Definition, replaced: Option<&'d Definition>) -> Self {
+        let mut stored = rules::StoredExpressions::default();
+        let versions = replaced.into_iter().flat_map(|replaced| &replaced.versions);
+        versions.filter_map(|version| version.schema.as_deref()).for_each(|schema| stored.collect(schema));
+        Self {
+            definition,
+            demands: Demands::of(definition, replaced),
+            replaced,
+            stored,
+            shared: Shared::of(&definition.versions),
         }
+    }
+
+    fn stored_version(&self, version: &Version) -> Option<&Version> {
+        self.replaced.and_then(|replaced| replaced.version(&version.name))
+    }
+
+    /// Each version on its own, and all as a list.
+    pub(super) fn each(&self, spec: &Path<'_>, errors: &mut Vec<FieldError>) {
+        let versions_at = spec.child("versions");
+        self.schemas_given(&versions_at, errors);
+        for (i, version) in self.definition.versions.iter().enumerate() {
+            self.version(version, &versions_at.index(i), errors);
+        }
+        let versions = &self.definition.versions;
+        let internal = || BadValue::Verbatim(internal_form(self.definition));
+        let twice = |(i, version): (usize, &Version)| versions.iter().take(i).any(|v| v.name == version.name);
+        if versions.iter().enumerate().any(twice) {
+            errors.push(FieldError::invalid(versions_at, internal(), "must contain unique version names"));
+        }
+        if versions.iter().filter(|version| version.storage).count() != 1 {
+            let detail = "must have exactly one version marked as storage version";
+            errors.push(FieldError::invalid(versions_at, internal(), detail));
+        }
+        if let Some(first) = versions.first().filter(|first| !first.name.is_empty()) {
+            let problems = names::dns1035_label(&first.name);
+            if !problems.is_empty() {
+                let detail = problems.join(",");
+                errors.push(FieldError::invalid(spec.child("version"), first.name.as_str(), detail));
+            }
+        }
+    }
+
+    fn schemas_given(&self, versions_at: &Path<'_>, errors: &mut Vec<FieldError>) {
+        let all = self.demands.schemas;
+        if !all && self.definition.preserve_unknown_fields {
+            return;
+        }
+        let detail = if all { "" } else { "because otherwise all fields are pruned" };
+        for (i, version) in self.definition.versions.iter().enumerate() {
+            if version.schema.is_none() && (all || version.served) {
+                let at = versions_at.index(i);
+                errors.push(FieldError::required(at.child("schema").child("openAPIV3Schema"), detail));
+            }
+        }
+    }
+
+    fn version(&self, version: &Version, at: &Path<'_>, errors: &mut Vec<FieldError>) {
         let problems = names::dns1035_label(&version.name);
         if !problems.is_empty() {
             errors.push(FieldError::invalid(at.child("name"), version.name.as_str(), problems.join(",")));
         }
         deprecation(version, &at.child("deprecationWarning"), errors);
-        let status = version.status_subresource;
-        if let Some(version_schema) = version.schema.as_deref().filter(|_| !shared.schema) {
-            let stored = expressions.for_version(version);
-            schema(version_schema, status, &stored, &at.child("schema").child("openAPIV3Schema"), errors);
+        let own_schema = version.schema.as_deref().filter(|_| !self.shared.schema);
+        if let Some(own_schema) = own_schema {
+            let at = at.child("schema");
+            self.schema(
+                own_schema,
+                version,
+                version.status_subresource,
+                &at.child("openAPIV3Schema"),
+                errors,
+            );
         }
-        if !shared.subresources {
+        if !self.shared.subresources {
             scale(version.scale.as_ref(), &at.child("subresources"), errors);
         }
-        if !shared.columns {
+        if !self.shared.columns {
             columns(&version.columns, &at.child("additionalPrinterColumns"), errors);
         }
-        if !shared.selectable_fields {
-            let own_schema = version.schema.as_deref().filter(|_| !shared.schema);
-            selectable(version, own_schema, &at.child("selectableFields"), SCHEMA_PER_VERSION, errors);
+        if !self.shared.selectable_fields {
+            self.selectable(version, own_schema, &at.child("selectableFields"), SCHEMA_PER_VERSION, errors);
         }
     }
-    let internal = || BadValue::Verbatim(internal_form(definition));
-    if definition
-        .versions
-        .iter()
-        .enumerate()
-        .any(|(i, version)| definition.versions.iter().take(i).any(|earlier| earlier.name == version.name))
-    {
-        errors.push(FieldError::invalid(versions_at, internal(), "must contain unique version names"));
-    }
-    if definition.versions.iter().filter(|version| version.storage).count() != 1 {
-        let detail = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid(versions_at, internal(), detail));
-    }
-    if let Some(first) = definition.versions.first() {
-        first_version(definition, first, &shared, &expressions, spec, errors);
-    }
-}
 
-/// What an update finds in place.
-struct Expressions<'d> {
-    replaced: Option<&'d Definition>,
-    stored: rules::StoredExpressions,
-}
-
-impl<'d> Expressions<'d> {
-    fn of(replaced: Option<&'d Definition>) -> Self {
-        let mut stored = rules::StoredExpressions::default();
-        let versions = replaced.into_iter().flat_map(|replaced| &replaced.versions);
-        versions.filter_map(|version| version.schema.as_deref()).for_each(|schema| stored.collect(schema));
-        Self { replaced, stored }
+    /// What the internal form holds at its top: what all versions share.
+    pub(super) fn shared(&self, spec: &Path<'_>, errors: &mut Vec<FieldError>) {
+        let versions = &self.definition.versions;
+        let Some(first) = versions.first() else { return };
+        let shared_schema = first.schema.as_deref().filter(|_| self.shared.schema);
+        if let Some(schema) = shared_schema {
+            let status = versions.iter().any(|version| version.status_subresource);
+            let at = spec.child("validation");
+            self.schema(schema, first, status, &at.child("openAPIV3Schema"), errors);
+        }
+        if self.shared.subresources {
+            scale(first.scale.as_ref(), &spec.child("subresources"), errors);
+        }
+        if self.shared.columns {
+            columns(&first.columns, &spec.child("additionalPrinterColumns"), errors);
+        }
+        if self.shared.selectable_fields {
+            self.selectable(first, shared_schema, &spec.child("selectableFields"), SCHEMA_AT_TOP, errors);
+        }
     }
 
-    fn for_version(&self, version: &Version) -> rules::StoredExpressions {
-        let old = self.replaced.and_then(|replaced| replaced.version(&version.name));
-        let unchanged = old.is_some_and(|old| old.schema == version.schema);
-        rules::StoredExpressions { texts: self.stored.texts.clone(), unchanged }
+    /// The schema of one version, or of all.
+    fn schema(
+        &self,
+        schema: &Schema,
+        version: &Version,
+        status: bool,
+        path: &Path<'_>,
+        errors: &mut Vec<FieldError>,
+    ) {
+        let before = errors.len();
+        if status {
+            root_with_status(schema, path, errors);
+        }
+        if schema.nullable {
+            errors.push(FieldError::forbidden(path.child("nullable"), "nullable cannot be true at the root"));
+        }
+        let mut scope = None;
+        let readable = !has_unsupported(schema);
+        if self.demands.structural && readable {
+            let found = structural::validate(schema, path);
+            let found = if found.is_empty() {
+                defaults::validate(schema, self.demands.pruned_defaults, path)
+            } else {
+                found
+            };
+            scope = found.is_empty().then_some(rules::Scope::ROOT);
+            errors.extend(found);
+        }
+        let unchanged = self.stored_version(version).is_some_and(|stored| stored.schema == version.schema);
+        let mut cx = openapi::Context {
+            demands: &self.demands,
+            stored: &self.stored,
+            unchanged,
+            costs: rules::TotalCost::default(),
+        };
+        let found = openapi::Node::root(schema, path, scope).validate(&mut cx);
+        errors.extend(found.schema);
+        errors.extend(found.rules);
+        // A schema that cannot even be read as structural and has no other mistake is told so.
+        if self.demands.structural && !readable && errors.len() == before {
+            let detail = "OpenAPIV3Schema 'schema' is not supported";
+            errors.push(FieldError::invalid(path, "", detail));
+        }
+        cx.costs.report(path, errors);
     }
-}
 
-/// What the internal form holds at its top: the first version's name, and what is shared by all.
-fn first_version(
-    definition: &Definition,
-    first: &Version,
-    shared: &Shared,
-    expressions: &Expressions<'_>,
-    spec: &Path<'_>,
-    errors: &mut Vec<FieldError>,
-) {
-    let problems = names::dns1035_label(&first.name);
-    if !first.name.is_empty() && !problems.is_empty() {
-        errors.push(FieldError::invalid(spec.child("version"), first.name.as_str(), problems.join(",")));
-    }
-    let shared_schema = first.schema.as_deref().filter(|_| shared.schema);
-    if let Some(shared_schema) = shared_schema {
-        let status = definition.versions.iter().any(|version| version.status_subresource);
-        let stored = expressions.for_version(first);
-        schema(shared_schema, status, &stored, &spec.child("validation").child("openAPIV3Schema"), errors);
-    }
-    if shared.subresources {
-        scale(first.scale.as_ref(), &spec.child("subresources"), errors);
-    }
-    if shared.columns {
-        columns(&first.columns, &spec.child("additionalPrinterColumns"), errors);
-    }
-    if shared.selectable_fields {
-        selectable(first, shared_schema, &spec.child("selectableFields"), SCHEMA_AT_TOP, errors);
+    fn selectable(
+        &self,
+        version: &Version,
+        schema: Option<&Schema>,
+        path: &Path<'_>,
+        without_schema: &str,
+        errors: &mut Vec<FieldError>,
+    ) {
+        if version.selectable_fields.is_empty() {
+            return;
+        }
+        let Some(schema) = schema else {
+            errors.push(FieldError::invalid(path, "", without_schema));
+            return;
+        };
+        let count = selectable_paths(&version.selectable_fields, schema, path, errors);
+        // More than are allowed stay as they are.
+        let as_stored = self
+            .stored_version(version)
+            .is_some_and(|stored| stored.selectable_fields == version.selectable_fields);
+        if count > MAX_SELECTABLE && !as_stored {
+            errors.push(FieldError::too_many(path, count, MAX_SELECTABLE));
+        }
     }
 }
 
@@ -152,40 +237,6 @@ fn deprecation(version: &Version, path: &Path<'_>, errors: &mut Vec<FieldError>)
             "must only contain printable UTF-8 characters; non-printable character found at index {i}"
         ));
     }
-}
-
-/// The schema of one version, or of all.
-fn schema(
-    schema: &Schema,
-    status: bool,
-    stored: &rules::StoredExpressions,
-    path: &Path<'_>,
-    errors: &mut Vec<FieldError>,
-) {
-    let before = errors.len();
-    if status {
-        root_with_status(schema, path, errors);
-    }
-    if schema.nullable {
-        errors.push(FieldError::forbidden(path.child("nullable"), "nullable cannot be true at the root"));
-    }
-    let mut scope = None;
-    if !has_unsupported(schema) {
-        let found = structural::validate(schema, path);
-        let found = if found.is_empty() { defaults::validate(schema, path) } else { found };
-        scope = found.is_empty().then_some(rules::Scope::ROOT);
-        errors.extend(found);
-    }
-    let mut cx = openapi::Context { stored, costs: rules::TotalCost::default() };
-    let found = openapi::Node::root(schema, path, scope).validate(&mut cx);
-    errors.extend(found.schema);
-    errors.extend(found.rules);
-    // A schema that cannot even be read as structural and has no other mistake is told so.
-    if errors.len() == before && has_unsupported(schema) {
-        let detail = "OpenAPIV3Schema 'schema' is not supported";
-        errors.push(FieldError::invalid(path, "", detail));
-    }
-    cx.costs.report(path, errors);
 }
 
 /// The status of an object is checked on its own then, so that nothing at the root may say something about both.
@@ -223,7 +274,7 @@ fn root_with_status(schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldErro
     }
 }
 
-fn has_unsupported(schema: &Schema) -> bool {
+pub(super) fn has_unsupported(schema: &Schema) -> bool {
     !schema.unsupported.is_empty()
         || schema.preserve_unknown_fields == Some(false)
         || schema.children().any(has_unsupported)
@@ -292,26 +343,19 @@ fn columns(columns: &[PrinterColumn], path: &Path<'_>, errors: &mut Vec<FieldErr
     }
 }
 
+const MAX_SELECTABLE: i64 = 8;
 const SCHEMA_PER_VERSION: &str = "may only be set when `version.schema.openAPIV3Schema` is not included";
 const SCHEMA_AT_TOP: &str = "may only be set when validations.schema is included";
 
-fn selectable(
-    version: &Version,
-    schema: Option<&Schema>,
+/// How many different fields the paths lead to.
+fn selectable_paths(
+    json_paths: &[String],
+    schema: &Schema,
     path: &Path<'_>,
-    without_schema: &str,
     errors: &mut Vec<FieldError>,
-) {
-    const MAX: i64 = 8;
-    if version.selectable_fields.is_empty() {
-        return;
-    }
-    let Some(schema) = schema else {
-        errors.push(FieldError::invalid(path, "", without_schema));
-        return;
-    };
+) -> i64 {
     let mut seen: Vec<String> = Vec::new();
-    for (i, json_path) in version.selectable_fields.iter().enumerate() {
+    for (i, json_path) in json_paths.iter().enumerate() {
         let at = path.index(i);
         let at = at.child("jsonPath");
         let shown = json_path.as_str();
@@ -343,10 +387,7 @@ fn selectable(
             seen.push(found.text);
         }
     }
-    let count = i64::try_from(seen.len()).unwrap_or(i64::MAX);
-    if count > MAX {
-        errors.push(FieldError::too_many(path, count, MAX));
-    }
+    i64::try_from(seen.len()).unwrap_or(i64::MAX)
 }
 
 /// The versions as the API server prints its internal form; schemas and lists that differ between versions are not

@@ -19,6 +19,18 @@ pub struct RuleEnv {
     max_cardinality: u64,
 }
 
+/// Whether a rule and its message expression are new, or were stored before.
+#[derive(Clone, Copy, Debug)]
+pub struct Modes {
+    pub rule: Mode,
+    pub message: Mode,
+}
+
+impl Modes {
+    pub const NEW: Self = Self { rule: Mode::New, message: Mode::New };
+    pub const STORED: Self = Self { rule: Mode::Stored, message: Mode::Stored };
+}
+
 /// A rule that was looked at.
 #[derive(Clone, Debug)]
 pub struct CompiledRule {
@@ -62,16 +74,15 @@ impl RuleEnv {
         Env::kubernetes(RELEASE, mode).with_variables([("self", self.ty.clone()), ("oldSelf", old)])
     }
 
-    /// Compiles a rule of a node. `mode` tells for the rule and for its message expression whether each is new or was
-    /// stored before.
+    /// Compiles a rule of a node.
     #[must_use]
-    pub fn compile(&self, rule: &Rule, schema: &Schema, mode: impl Fn(&str) -> Mode) -> CompiledRule {
+    pub fn compile(&self, rule: &Rule, schema: &Schema, modes: Modes) -> CompiledRule {
         let mut compiled =
             CompiledRule { program: None, message: None, uses_old_self: false, field_path: None };
         if rule.rule.trim().is_empty() {
             return compiled;
         }
-        let env = self.env(rule, mode(&rule.rule));
+        let env = self.env(rule, modes.rule);
         let checked = match check(&env, &rule.rule, &Type::Bool) {
             Ok(checked) => checked,
             Err(problem) => {
@@ -90,7 +101,7 @@ impl RuleEnv {
             return compiled;
         }
         if !rule.message_expression.is_empty() {
-            let env = self.env(rule, mode(&rule.message_expression));
+            let env = self.env(rule, modes.message);
             compiled.message = Some(self.message(&env, &rule.message_expression));
         }
         if !rule.field_path.is_empty() {

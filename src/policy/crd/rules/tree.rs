@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use admit_cel::Mode;
-
-use super::compile::{CompiledRule, RuleEnv};
+use super::compile::{CompiledRule, Modes, RuleEnv};
 use super::decl;
 use crate::schema::{Rule, Schema};
 
@@ -95,7 +93,7 @@ fn own_rules(node: &mut RuleNode, checks: &Schema, schema: &Schema, resource_roo
         return;
     };
     let env = RuleEnv::new(&decl);
-    let rules = checks.rules.iter().map(|rule| (rule.clone(), env.compile(rule, schema, |_| Mode::Stored)));
+    let rules = checks.rules.iter().map(|rule| (rule.clone(), env.compile(rule, schema, Modes::STORED)));
     node.rules = rules.collect();
     node.decl = Some(decl);
 }

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use admit_cel::Mode;
 use admit_policy::crd::field_path::{self, Subscripts};
-use admit_policy::crd::rules::compile::RuleEnv;
+use admit_policy::crd::rules::compile::{Modes, RuleEnv};
 use admit_policy::crd::rules::{Limits, RuleTree, Subject, decl};
 use admit_policy::error::FieldError;
 use admit_policy::path::Path;
@@ -146,7 +145,7 @@ impl Row {
         let Some(decl) = decl::decl_type(schema, self.is_root()) else { return Vec::new() };
         let env = RuleEnv::new(&decl);
         let estimate = |(expected, rule): (&Value, &schema::Rule)| {
-            let compiled = env.compile(rule, schema, |_| Mode::Stored);
+            let compiled = env.compile(rule, schema, Modes::STORED);
             let actual = match &compiled.program {
                 // An empty rule is never run.
                 None => Some(json!(["0", "0"])),
@@ -172,7 +171,7 @@ impl Row {
         let env = RuleEnv::new(&decl);
         let mut checks = Vec::new();
         for (expected, rule) in results.iter().zip(&schema.rules) {
-            let compiled = env.compile(rule, &schema, |_| if stored { Mode::Stored } else { Mode::New });
+            let compiled = env.compile(rule, &schema, if stored { Modes::STORED } else { Modes::NEW });
             let program = compiled.program.as_ref().and_then(|program| program.as_ref().ok());
             let error = compiled.program.as_ref().and_then(|program| program.as_ref().err());
             let message_error = compiled.message.as_ref().and_then(|message| message.as_ref().err());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use admit_policy::crd::{CompiledCrd, Write, Written};
 use admit_policy::json;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::custom_resource::{causes, same_object, warnings};
 use super::{Case, Kind, ratcheting};
@@ -63,6 +63,8 @@ impl Case for Sequence {
 /// What the steps so far have stored; every recorded answer replaces our own, so that each step stands alone.
 #[derive(Default)]
 struct Server {
+    /// As it was sent, with the status that the server gave it.
+    manifest: Option<Value>,
     definition: Option<Arc<CompiledCrd>>,
     objects: HashMap<String, Value>,
 }
@@ -70,6 +72,12 @@ struct Server {
 impl Server {
     fn register(&mut self, manifest: &Value) {
         self.definition = CompiledCrd::compile(manifest).ok().map(Arc::new);
+        let mut manifest = manifest.clone();
+        if let Some(fields) = manifest.as_object_mut() {
+            let established = json!([{"type": "Established", "status": "True"}]);
+            fields.insert("status".to_owned(), json!({"conditions": established}));
+        }
+        self.manifest = Some(manifest);
     }
 
     fn step(&mut self, step: &Value) -> Vec<Check> {
@@ -88,19 +96,37 @@ impl Server {
 
     fn definition_step(&mut self, op: &str, step: &Value, body: &Value) -> Vec<Check> {
         let Some(accepted) = verdict(step) else { return Vec::new() };
-        if op != "createCRD" {
-            if accepted {
-                self.register(body);
-            }
-            return Vec::new();
-        }
-        let result = CompiledCrd::compile(body);
+        let result = match self.manifest.as_ref().filter(|_| op != "createCRD") {
+            Some(stored) => CompiledCrd::compile_update(body, stored),
+            None => CompiledCrd::compile(body),
+        };
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, result.is_ok())];
         checks.extend(causes(step, result.as_ref().err().map_or(&[], Vec::as_slice)));
-        if let Ok(compiled) = result {
-            self.definition = Some(Arc::new(compiled));
+        if accepted {
+            self.stored(step, body);
         }
         checks
+    }
+
+    /// A definition keeps the versions that it was ever stored in.
+    fn stored(&mut self, step: &Value, body: &Value) {
+        let before = self.manifest.take();
+        let known = before.as_ref().and_then(|stored| stored.pointer("/status/storedVersions")).cloned();
+        self.register(body);
+        let status = self.manifest.as_mut().and_then(|manifest| manifest.get_mut("status"));
+        let Some(status) = status.and_then(Value::as_object_mut) else { return };
+        if let Some(conditions) = step.get("conditions") {
+            status.insert("conditions".to_owned(), conditions.clone());
+        }
+        let versions = body.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+        let storage = versions.filter(|version| version.get("storage") == Some(&true.into()));
+        let mut names = known.and_then(|known| known.as_array().cloned()).unwrap_or_default();
+        for name in storage.filter_map(|version| version.get("name")) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        status.insert("storedVersions".to_owned(), names.into());
     }
 
     fn object_step(&self, op: &str, step: &Value, body: &Value) -> Vec<Check> {
