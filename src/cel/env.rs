@@ -204,16 +204,6 @@ impl Env {
         self.plan(checked, Options { folds: true, tells_macros: true })
     }
 
-    /// A program in which every sub-expression is evaluated as written, constants too: for [`Program::explain`]. Values
-    /// are those of [`Self::program`], costs are not, and nothing constant is an error of the program.
-    ///
-    /// # Errors
-    ///
-    /// For expressions that no evaluation could run.
-    pub fn program_as_written(&self, checked: &Checked) -> Result<Program, ProgramError> {
-        self.plan(checked, Options { folds: false, tells_macros: false })
-    }
-
     pub(crate) fn plan(&self, checked: &Checked, options: Options) -> Result<Program, ProgramError> {
         let variables = self.inner.variables.iter().map(|(name, _)| name.clone()).collect();
         Program::plan(&checked.inner.ast, variables, &self.inner.functions, options)

@@ -9,6 +9,14 @@ pub struct Span {
     pub end: u32,
 }
 
+impl Span {
+    /// The part of a text that the span covers; nothing where it does not fit the text.
+    #[must_use]
+    pub fn of(self, text: &str) -> &str {
+        text.get(self.start as usize..self.end as usize).unwrap_or_default()
+    }
+}
+
 /// A position as error messages show it: both count from 1, columns in code points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {

@@ -12,6 +12,7 @@ use crate::documents::Documents;
 use crate::error::FieldError;
 use crate::host::{Host, HostError};
 use crate::matching;
+use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Request};
 use crate::vap::{self, Binding, Policy};
 
@@ -110,11 +111,32 @@ impl PolicySet {
         host: &dyn Host,
         accept: impl Fn(&str) -> bool,
     ) -> Result<Decision, HostError> {
+        self.decide_with(request, host, accept, None)
+    }
+
+    /// The same decision, and what every expression did is added to `recording`.
+    pub fn decide_recorded(
+        &self,
+        request: &Request,
+        host: &dyn Host,
+        accept: impl Fn(&str) -> bool,
+        recording: &Recording,
+    ) -> Result<Decision, HostError> {
+        self.decide_with(request, host, accept, Some(recording))
+    }
+
+    fn decide_with(
+        &self,
+        request: &Request,
+        host: &dyn Host,
+        accept: impl Fn(&str) -> bool,
+        recording: Option<&Recording>,
+    ) -> Result<Decision, HostError> {
         if matching::is_exempt(&request.kind) {
             return Ok(Decision::default());
         }
         let workspace = vap::Workspace::default();
-        let mut collector = vap::Collector::new(request, host, &workspace);
+        let mut collector = vap::Collector::new(request, host, &workspace).recorded(recording);
         for position in self.index.candidates(&request.resource.resource) {
             if let Some(bound) = self.policies.get(position).filter(|bound| accept(&bound.policy.name)) {
                 vap::decide(&bound.policy, &bound.bindings, &mut collector)?;

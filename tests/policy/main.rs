@@ -6,6 +6,7 @@ mod deciding;
 mod field_errors;
 mod loading;
 mod matching;
+mod recording;
 mod registration;
 mod review;
 mod schemas;

@@ -69,7 +69,7 @@ impl CustomVersion {
             return vec![Cause::forbidden("<nil>", why)];
         };
         let earlier: Vec<FieldError> = earlier.iter().map(field_error).collect();
-        let options = ValidateOptions { status, earlier: &earlier };
+        let options = ValidateOptions { status, earlier: &earlier, recording: None };
         causes(&rules.validate(new, old, &options).errors)
     }
 

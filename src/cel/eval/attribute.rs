@@ -10,11 +10,12 @@ use crate::types::{DeclKind, DeclType};
 use crate::value::{EvalError, List, Map, MapNode, Value, object_field};
 
 use super::machine::{Machine, Outcome};
+use super::watch::Watch;
 
 /// A value that may be absent.
 type Found<'a> = Result<Option<Value<'a>>, EvalError>;
 
-impl<'a> Machine<'a, '_> {
+impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     /// The attribute as a step of its own.
     pub(super) fn attribute(&mut self, attribute: &'a Attribute) -> Outcome<'a> {
         let outcome = self.resolve(attribute);
@@ -32,11 +33,17 @@ impl<'a> Machine<'a, '_> {
 
     /// The attribute without the cost of its operand.
     fn resolve(&mut self, attribute: &'a Attribute) -> Outcome<'a> {
-        let root = self.root(&attribute.root)?;
-        if attribute.qualifiers.is_empty() {
-            return Ok(root);
+        let root = self.root(&attribute.root);
+        // A step has noted itself.
+        if !matches!(attribute.root, Root::Step(_)) {
+            self.watch.note(self.program, attribute.at, &root);
         }
-        self.qualify(root, attribute)
+        if attribute.qualifiers.is_empty() {
+            return root;
+        }
+        let outcome = self.qualify(root?, attribute);
+        self.watch.note(self.program, attribute.whole(), &outcome);
+        outcome
     }
 
     fn root(&mut self, root: &'a Root) -> Outcome<'a> {
@@ -78,13 +85,17 @@ impl<'a> Machine<'a, '_> {
                 let Ok(Some(found)) = found else { return Ok(absent(attribute)) };
                 self.charge(1)?;
                 value = found;
-                continue;
+            } else {
+                self.charge(1)?;
+                match found? {
+                    found if is_tested => return Ok(Value::Bool(found.is_some())),
+                    Some(found) => value = found,
+                    None => return Ok(Value::Null),
+                }
             }
-            self.charge(1)?;
-            match found? {
-                found if is_tested => return Ok(Value::Bool(found.is_some())),
-                Some(found) => value = found,
-                None => return Ok(Value::Null),
+            if W::WATCHES && at != last {
+                let shown = if is_optional { self.present(value) } else { Ok(value) };
+                self.watch.note(self.program, qualifier.at, &shown);
             }
         }
         if attribute.is_test {
@@ -93,6 +104,10 @@ impl<'a> Machine<'a, '_> {
         if !is_optional {
             return Ok(value);
         }
+        self.present(value)
+    }
+
+    fn present(&self, value: Value<'a>) -> Outcome<'a> {
         let value = self.cx.arena.try_alloc(value).map_err(|_| EvalError::MemoryLimitExceeded)?;
         Ok(Value::Optional(Some(value)))
     }

@@ -5,6 +5,7 @@ use crate::plan::{Call, Matches, Step, Target};
 use crate::value::{EvalError, List, Value};
 
 use super::machine::{Machine, Outcome, unless_final};
+use super::watch::Watch;
 
 /// Arguments of one call without an allocation.
 const FEW: usize = 3;
@@ -12,7 +13,7 @@ const FEW: usize = 3;
 /// What cel-go's meter of `sort` says of an argument that is an error.
 const NOT_A_LIST: &str = "interface conversion: *types.Err is not traits.Lister: missing method Add";
 
-impl<'a> Machine<'a, '_> {
+impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     pub(super) fn call(&mut self, call: &'a Call) -> Outcome<'a> {
         let mut few = [Value::Null; FEW];
         if let Some(args) = few.get_mut(..call.args.len()) {

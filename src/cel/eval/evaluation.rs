@@ -6,7 +6,6 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec as ArenaVec;
 
 use crate::limits;
-use crate::source::Span;
 use crate::value::{EvalError, Value, room};
 
 /// Where and within which limits programs run; used again for the next program over the same documents.
@@ -19,15 +18,6 @@ pub struct Evaluation<'a> {
     pub(super) cost: u64,
     max_arena_bytes: usize,
     budget: Option<u64>,
-}
-
-/// The outcome of one sub-expression.
-#[derive(Clone, Debug)]
-pub struct Trace<'a> {
-    /// Where it stands in the text.
-    pub span: Span,
-    /// Its value, or why it has none.
-    pub outcome: Result<Value<'a>, EvalError>,
 }
 
 /// Bytes that one evaluation may add to the arena. Under Kubernetes' cost limit text grows by ten characters a unit and

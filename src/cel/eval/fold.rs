@@ -8,6 +8,7 @@ use crate::plan::{Fold, FoldKind, General, Step};
 use crate::value::{EvalError, List, Map, Value};
 
 use super::machine::{LIST, Machine, Outcome, unless_final};
+use super::watch::Watch;
 
 /// What a comprehension walks over.
 #[derive(Clone, Copy)]
@@ -25,8 +26,15 @@ impl Range<'_> {
     }
 }
 
-impl<'a> Machine<'a, '_> {
+impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     pub(super) fn fold(&mut self, fold: &'a Fold) -> Outcome<'a> {
+        self.watch.enter();
+        let outcome = self.fold_range(fold);
+        self.watch.leave();
+        outcome
+    }
+
+    fn fold_range(&mut self, fold: &'a Fold) -> Outcome<'a> {
         let range = match self.step(&fold.range)? {
             Value::List(list) => Range::List(list),
             Value::Map(map) => Range::Map(map),
@@ -44,6 +52,7 @@ impl<'a> Machine<'a, '_> {
 
     /// Binds the iteration variables to what stands at a position; false where the range does not show it.
     fn bind(&mut self, fold: &Fold, range: &Range<'a>, at: usize) -> bool {
+        self.watch.round(at);
         let arena = self.cx.arena;
         match (range, fold.second) {
             (Range::List(list), None) => {
@@ -280,6 +289,7 @@ impl<'a> Machine<'a, '_> {
             self.set_local(fold.accumulator, next);
             self.tick()?;
         }
+        self.watch.after_rounds();
         let outcome = self.step(&general.result);
         self.pending.retain(|(local, _)| *local != fold.accumulator);
         outcome

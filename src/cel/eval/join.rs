@@ -5,8 +5,9 @@ use crate::types::ListType;
 use crate::value::{Identity, List, Node, Value};
 
 use super::machine::{Machine, Outcome};
+use super::watch::Watch;
 
-impl<'a> Machine<'a, '_> {
+impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     pub(super) fn join(&self, left: &List<'a>, right: &List<'a>) -> Outcome<'a> {
         let identity = |item: &Value<'a>| match left.list_type() {
             ListType::Atomic => None,

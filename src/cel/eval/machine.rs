@@ -8,29 +8,30 @@ use crate::plan::{EntryPlan, Equal, EqualConstant, ListPlan, Local, Member, Op, 
 use crate::value::{Constant, EvalError, List, Map, Value};
 
 use super::bindings::Variables;
-use super::evaluation::{Evaluation, Trace};
+use super::evaluation::Evaluation;
+use super::watch::Watch;
 
 pub(super) type Outcome<'a> = Result<Value<'a>, EvalError>;
 
 /// One run.
-pub(super) struct Machine<'a, 'r> {
+pub(super) struct Machine<'a, 'r, W> {
     pub(super) program: &'a Program,
     pub(super) variables: &'r dyn Variables<'a>,
     pub(super) cx: &'r mut Evaluation<'a>,
     pub(super) iterations: u32,
     /// Accumulators that have not been read, with what they start from.
     pub(super) pending: Vec<(Local, &'a Step)>,
-    trace: Option<&'r mut Vec<Trace<'a>>>,
+    pub(super) watch: W,
 }
 
-pub(super) fn run<'a, 'r>(
+pub(super) fn run<'a, 'r, W: Watch<'a>>(
     program: &'a Program,
     variables: &'r dyn Variables<'a>,
     cx: &'r mut Evaluation<'a>,
-    trace: Option<&'r mut Vec<Trace<'a>>>,
+    watch: W,
 ) -> Outcome<'a> {
     let arena_limit = cx.start(program.locals());
-    let mut machine = Machine { program, variables, cx, iterations: 0, pending: Vec::new(), trace };
+    let mut machine = Machine { program, variables, cx, iterations: 0, pending: Vec::new(), watch };
     let outcome = machine.step(program.root());
     machine.cx.finish(arena_limit);
     outcome
@@ -40,11 +41,13 @@ pub(super) fn run<'a, 'r>(
 const MAP: u64 = 30;
 pub(super) const LIST: u64 = 10;
 
-impl<'a> Machine<'a, '_> {
+impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     pub(super) fn step(&mut self, step: &'a Step) -> Outcome<'a> {
         let outcome = match &step.op {
+            Op::Constant(constant) if W::WATCHES => Ok(constant.value()),
             Op::Constant(constant) => return Ok(constant.value()),
-            Op::Attribute(attribute) => self.attribute(attribute),
+            // Notes its links itself.
+            Op::Attribute(attribute) => return self.attribute(attribute),
             Op::And(terms) => self.logic(terms, false),
             Op::Or(terms) => self.logic(terms, true),
             Op::Equal(equal) => self.equal(equal),
@@ -57,18 +60,8 @@ impl<'a> Machine<'a, '_> {
             Op::Map(entries) => self.map(entries),
             Op::Fold(fold) => self.fold(fold),
         };
-        if self.trace.is_some() {
-            self.note(step, &outcome);
-        }
+        self.watch.note(self.program, step.at, &outcome);
         outcome
-    }
-
-    #[cold]
-    fn note(&mut self, step: &Step, outcome: &Outcome<'a>) {
-        let span = self.program.span(step.at);
-        if let Some(trace) = &mut self.trace {
-            trace.push(Trace { span, outcome: outcome.clone() });
-        }
     }
 
     /// Adds to the cost.

@@ -9,6 +9,7 @@
 //! | `call` | calls of the library |
 //! | `fold` | comprehensions |
 //! | `join` | `+` of lists |
+//! | `watch`, `observe` | what observers are told, and the two observers that there are |
 //!
 //! Costs are cel-go's `interpreter/runtimecost.go` as Kubernetes configures it, to the unit, also where an error cuts
 //! an expression short: the meter there counts what was observed, so a call whose arguments were all evaluated pays
@@ -21,12 +22,17 @@ mod evaluation;
 mod fold;
 mod join;
 mod machine;
+mod observe;
+mod watch;
 
 pub use bindings::{Bindings, Variables};
-pub use evaluation::{Evaluation, Trace};
+pub use evaluation::Evaluation;
+pub use observe::{Coverage, Trace, TraceEntry};
+pub use watch::{Observation, Observer};
 
 use crate::plan::Program;
 use crate::value::{EvalError, Value};
+use watch::{Unwatched, Watched};
 
 impl Program {
     /// The value of the expression.
@@ -39,21 +45,21 @@ impl Program {
         variables: &dyn Variables<'a>,
         cx: &mut Evaluation<'a>,
     ) -> Result<Value<'a>, EvalError> {
-        machine::run(self, variables, cx, None)
+        machine::run(self, variables, cx, Unwatched)
     }
 
-    /// The same, noting the outcome of every sub-expression that is evaluated, in the order of their completion. What
-    /// constant folding and the shapes of macros make unnecessary is not evaluated and not noted.
+    /// The same value at the same cost, and an observer is told what every sub-expression came to: [`Trace`],
+    /// [`Coverage`], both in a tuple, or the caller's own. What is not evaluated is not told.
     ///
     /// # Errors
     ///
     /// As [`Self::eval`].
-    pub fn explain<'a>(
+    pub fn observe<'a>(
         &'a self,
         variables: &dyn Variables<'a>,
         cx: &mut Evaluation<'a>,
-        trace: &mut Vec<Trace<'a>>,
+        observer: &mut dyn Observer<'a>,
     ) -> Result<Value<'a>, EvalError> {
-        machine::run(self, variables, cx, Some(trace))
+        machine::run(self, variables, cx, Watched::new(observer))
     }
 }

@@ -20,7 +20,7 @@ impl Planner<'_> {
     ) -> Result<Step, ProgramError> {
         let mut chain = self.step(operand)?.into_attribute();
         let key = QualifierKey::Field(self.field(operand, field));
-        chain.qualifiers.push(Qualifier { key, is_optional: false });
+        chain.qualifiers.push(Qualifier { key, at: id, is_optional: false });
         chain.is_test = is_test;
         Ok(Step { op: Op::Attribute(Box::new(chain)), at: id })
     }
@@ -47,7 +47,7 @@ impl Planner<'_> {
             Op::Attribute(attribute) => QualifierKey::Attribute(*attribute),
             op => QualifierKey::Step(Step { op, at: index.at }),
         };
-        chain.qualifiers.push(Qualifier { key, is_optional });
+        chain.qualifiers.push(Qualifier { key, at: id, is_optional });
         Ok(Step { op: Op::Attribute(Box::new(chain)), at: id })
     }
 
@@ -74,7 +74,10 @@ impl Step {
     pub(super) fn into_attribute(self) -> Attribute {
         match self.op {
             Op::Attribute(attribute) if !attribute.is_test => *attribute,
-            _ => Attribute { root: Root::Step(Box::new(self)), qualifiers: Vec::new(), is_test: false },
+            _ => {
+                let at = self.at;
+                Attribute { root: Root::Step(Box::new(self)), at, qualifiers: Vec::new(), is_test: false }
+            }
         }
     }
 }

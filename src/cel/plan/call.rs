@@ -46,7 +46,7 @@ impl Planner<'_> {
         let op = match (function, <[Step; 3]>::try_from(steps)) {
             ("_?_:_", Ok([condition, truthy, falsy])) => {
                 let parts = (condition, truthy.into_branch(), falsy.into_branch());
-                super::planner::attribute(Root::Conditional(Box::new(parts)))
+                super::planner::attribute(Root::Conditional(Box::new(parts)), id)
             }
             (_, Ok(steps)) => self.library_call(id, function, &operands, steps.into())?,
             (_, Err(steps)) => self.operator(id, function, &operands, steps)?,

@@ -5,6 +5,7 @@
 //! evaluator's.
 
 mod attribute;
+mod branches;
 mod call;
 mod comprehension;
 mod planner;
@@ -12,8 +13,10 @@ mod step;
 mod usage;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+pub(crate) use branches::Points;
+pub use branches::{Branch, BranchKind};
 pub(crate) use planner::Options;
 pub(crate) use step::*;
 pub(crate) use usage::uses_variable;
@@ -22,6 +25,7 @@ use crate::check::CheckedAst;
 use crate::library::Functions;
 use crate::source::Span;
 use crate::syntax::ExprId;
+use crate::types::Type;
 use crate::value::EvalError;
 
 /// The number of a variable in the environment of a program.
@@ -41,6 +45,8 @@ struct Inner {
     locals: u16,
     /// Where each expression stands in the text.
     spans: Box<[Span]>,
+    is_bool: bool,
+    points: OnceLock<Points>,
 }
 
 /// Why a checked expression cannot be run. Shown in kube-apiserver's words.
@@ -73,9 +79,10 @@ impl Program {
         let mut planner = planner::Planner::new(checked, variables, functions, options);
         let root = planner.step(checked.ast().root)?;
         let (variables, locals) = planner.finish();
-        Ok(Self {
-            inner: Arc::new(Inner { variables, root, locals, spans: checked.ast().spans.clone().into() }),
-        })
+        let spans = checked.ast().spans.clone().into();
+        let is_bool = *checked.output_type() == Type::Bool;
+        let points = OnceLock::new();
+        Ok(Self { inner: Arc::new(Inner { variables, root, locals, spans, is_bool, points }) })
     }
 
     /// The slot of a variable of the environment.
@@ -83,6 +90,16 @@ impl Program {
     pub fn slot(&self, name: &str) -> Option<Slot> {
         let at = self.inner.variables.iter().position(|known| **known == *name)?;
         u16::try_from(at).ok().map(Slot)
+    }
+
+    /// The ways that evaluation may go, in an order that only the text decides. For [`Coverage`](crate::Coverage).
+    #[must_use]
+    pub fn branches(&self) -> &[Branch] {
+        self.points().branches()
+    }
+
+    pub(crate) fn points(&self) -> &Points {
+        self.inner.points.get_or_init(|| Points::of(self, self.inner.is_bool))
     }
 
     pub(crate) fn variable(&self, slot: Slot) -> &str {

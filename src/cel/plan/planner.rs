@@ -78,7 +78,7 @@ impl<'p> Planner<'p> {
         }
         let name = name.strip_prefix('.').unwrap_or(name);
         let undeclared = || ProgramError::Invalid(format!("undeclared reference to '{name}'").into());
-        self.root(name).map(attribute).ok_or_else(undeclared)
+        self.root(name).map(|root| attribute(root, id)).ok_or_else(undeclared)
     }
 
     /// The variable of a name: of a comprehension before one of the environment.
@@ -152,8 +152,8 @@ impl Step {
     }
 }
 
-pub(super) fn attribute(root: Root) -> Op {
-    Op::Attribute(Box::new(Attribute { root, qualifiers: Vec::new(), is_test: false }))
+pub(super) fn attribute(root: Root, at: ExprId) -> Op {
+    Op::Attribute(Box::new(Attribute { root, at, qualifiers: Vec::new(), is_test: false }))
 }
 
 fn constant(literal: &Literal) -> Constant {

@@ -44,9 +44,18 @@ pub(crate) enum Op {
 #[derive(Debug)]
 pub(crate) struct Attribute {
     pub(crate) root: Root,
+    /// The expression that the root was made of.
+    pub(crate) at: ExprId,
     pub(crate) qualifiers: Vec<Qualifier>,
     /// The last qualifier is tested for presence only (`has`).
     pub(crate) is_test: bool,
+}
+
+impl Attribute {
+    /// The expression that the whole chain was made of.
+    pub(crate) fn whole(&self) -> ExprId {
+        self.qualifiers.last().map_or(self.at, |last| last.at)
+    }
 }
 
 #[derive(Debug)]
@@ -65,6 +74,8 @@ pub(crate) type Local = u16;
 #[derive(Debug)]
 pub(crate) struct Qualifier {
     pub(crate) key: QualifierKey,
+    /// The selection that ends here.
+    pub(crate) at: ExprId,
     /// Written `?`: an absent value ends the chain with an empty optional.
     pub(crate) is_optional: bool,
 }

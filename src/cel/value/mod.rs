@@ -7,6 +7,7 @@
 //! | `view` | what a node of a document is through its declared type |
 //! | `equality`, `members`, `order` | `==` and the order of `<` and `sort`, across number types |
 //! | `convert` | JSON |
+//! | `preview` | CEL's own notation, shortened |
 //! | `text` | how Go prints a value inside an error text |
 
 mod constant;
@@ -18,6 +19,7 @@ mod list;
 mod map;
 mod members;
 mod order;
+mod preview;
 mod text;
 mod view;
 

@@ -1,7 +1,7 @@
 //! Runs a data gathering for each DataGather and says in its status how it went.
 //!
 //! A pipeline with I/O only at its ends: [`fetch`] reads, [`plan`] decides, [`apply`] sets work up, [`status`] writes
-//! and lets it begin. The work itself ([`run`]) is a supervised task whose outcomes the next plan reads as values.
+//! and lets it begin. The work itself (`run`) is a supervised task whose outcomes the next plan reads as values.
 //!
 //! ```text
 //!  watch ──► reconcile: fetch ──► plan ──► apply ──► status write (fenced) ──► permit

@@ -72,7 +72,7 @@ pub async fn run(client: Client, settings: Settings, shutdown: CancellationToken
 /// Job does. Its report is left to the controller that made the Job.
 ///
 /// # Errors
-/// As [`run`], and [`RunError::Watch`] when the DataGather cannot be followed.
+/// As `run`, and [`RunError::Watch`] when the DataGather cannot be followed.
 pub async fn run_one(
     client: Client,
     settings: Settings,

@@ -59,8 +59,8 @@ impl CompiledCrd {
         if !errors.is_empty() {
             return Err(errors);
         }
-        let versions =
-            definition.versions.iter().map(|version| Arc::new(CrdVersion::new(&definition, version)));
+        let versions = definition.versions.iter().enumerate();
+        let versions = versions.map(|(at, version)| Arc::new(CrdVersion::new(&definition, at, version)));
         let versions = versions.collect();
         Ok(Self { definition, versions })
     }

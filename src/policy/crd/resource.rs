@@ -5,9 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::definition::{Definition, ScalePaths, Version};
-use super::rules::{Limits, RuleTree, Subject};
+use super::rules::{Limits, Recorder, RuleTree, Subject};
 use crate::error::{BadValue, FieldError};
 use crate::path::Path;
+use crate::recording::{Expression, ExpressionId, Origin, Recording};
 use crate::schema::correlate::Correlated;
 use crate::schema::metadata::{self, Malformed};
 use crate::schema::{self, Schema, list_type, validate};
@@ -25,6 +26,8 @@ pub struct CrdVersion {
     scale: Option<ScalePaths>,
     schema: Arc<Schema>,
     rules: RuleTree,
+    /// Where the schema stands in the definition.
+    place: ExpressionId,
 }
 
 /// What is asked of a validation.
@@ -34,6 +37,8 @@ pub struct ValidateOptions<'a> {
     pub status: bool,
     /// What was found before, in the metadata; errors that make rules pointless keep them from being run.
     pub earlier: &'a [FieldError],
+    /// Where the rules' evaluations are noted, if anyone asks for it.
+    pub recording: Option<&'a Recording>,
 }
 
 /// What a validation found, without what was found earlier.
@@ -46,7 +51,13 @@ pub struct Validation {
 }
 
 impl CrdVersion {
-    pub(super) fn new(definition: &Definition, version: &Version) -> Self {
+    /// `at` is the version's position in the definition.
+    pub(super) fn new(definition: &Definition, at: usize, version: &Version) -> Self {
+        let name = definition.group_resource();
+        let place = ExpressionId {
+            origin: Origin::Definition { name, version: version.name.clone() },
+            path: format!("spec.versions[{at}].schema.openAPIV3Schema"),
+        };
         let schema = version.schema.clone().unwrap_or_default();
         Self {
             name: version.name.clone(),
@@ -56,6 +67,7 @@ impl CrdVersion {
             scale: version.scale.clone(),
             rules: RuleTree::compile(&schema, true),
             schema,
+            place,
         }
     }
 
@@ -68,6 +80,17 @@ impl CrdVersion {
     #[must_use]
     pub fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    /// Every expression of the rules, in order of their paths.
+    #[must_use]
+    pub fn expressions(&self) -> Vec<Expression<'_>> {
+        let expressions = self.rules.expressions().into_iter();
+        let mut expressions: Vec<_> = expressions
+            .map(|(path, text, program)| Expression { id: self.place.below(&path), text, program })
+            .collect();
+        expressions.sort_by(|a, b| a.id.cmp(&b.id));
+        expressions
     }
 
     /// Fills in defaults; nulls that the schema does not allow count as absent. First step of reading an object.
@@ -123,7 +146,8 @@ impl CrdVersion {
             errors.push(FieldError::invalid(Path::Nil, Value::Null, RULES_NOT_CHECKED));
             return Validation { errors, warnings: Vec::new() };
         }
-        let subject = Subject { schema: &self.schema, path: &Path::Nil, new, old, ratchet: true };
+        let recorder = options.recording.map(|recording| Recorder { recording, schema: &self.place });
+        let subject = Subject { schema: &self.schema, path: &Path::Nil, new, old, ratchet: true, recorder };
         let found = self.rules.evaluate(&subject, &Limits::default());
         errors.extend(found.errors);
         Validation { errors, warnings: found.forgiven.iter().map(ToString::to_string).collect() }

@@ -14,6 +14,7 @@ use super::{CompiledCrd, CrdVersion, ValidateOptions};
 use crate::error::{FieldError, aggregate};
 use crate::names;
 use crate::path::Path;
+use crate::recording::Recording;
 use crate::schema::metadata::{self, Malformed};
 
 /// Stands for the five letters that the server would choose; no valid name, so that none is mistaken for one.
@@ -28,6 +29,8 @@ pub struct Write<'a> {
     pub old: Option<&'a Value>,
     /// The request goes to `/status`.
     pub status: bool,
+    /// Where the rules' evaluations are noted, if anyone asks for it.
+    pub recording: Option<&'a Recording>,
 }
 
 /// What a write leads to.
@@ -54,7 +57,7 @@ impl Write<'_> {
         }
         let object = self.prepared(object);
         let mut errors = if self.old.is_none() { self.metadata_errors(&object) } else { Vec::new() };
-        let options = ValidateOptions { status: self.status, earlier: &errors };
+        let options = ValidateOptions { status: self.status, earlier: &errors, recording: self.recording };
         let found = self.version.validate(&object, self.old, &options);
         errors.extend(found.errors);
         let mut warnings: Vec<_> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();

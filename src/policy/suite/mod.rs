@@ -18,7 +18,7 @@ use serde_json::Value;
 
 pub use self::decode::SuiteError;
 pub use self::expect::{Expectation, Mismatch, Text};
-pub use self::run::{CaseResult, run};
+pub use self::run::{CaseResult, run, run_recorded};
 use crate::request::{Operation, UserInfo};
 
 /// The `apiVersion` of suites.

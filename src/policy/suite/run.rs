@@ -9,6 +9,7 @@ use super::{Case, Mismatch, Outcome};
 use crate::crd::{CrdVersion, ValidateOptions};
 use crate::decision::{Decision, Enforcement, Reason, RuleOutcome, Verdict};
 use crate::documents::Documents;
+use crate::recording::Recording;
 use crate::request::{GroupVersionKind, GroupVersionResource, Operation, Request};
 use crate::schema::metadata::Malformed;
 use crate::set::PolicySet;
@@ -33,13 +34,22 @@ impl CaseResult {
 
 /// Runs `case` against `set`.
 pub fn run(case: &Case, set: &PolicySet) -> CaseResult {
+    run_with(case, set, None)
+}
+
+/// The same, and what every expression did is added to `recording`.
+pub fn run_recorded(case: &Case, set: &PolicySet, recording: &Recording) -> CaseResult {
+    run_with(case, set, Some(recording))
+}
+
+fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> CaseResult {
     let mut host = set.documents().clone();
     for object in &case.existing {
         host.insert(Arc::clone(object));
     }
     let request = request(case, &host);
     host.ensure_namespace(&request.namespace);
-    let answer = answer(case, request, set, &host);
+    let answer = answer(case, request, (set, &host), recording);
     CaseResult {
         outcome: answer.outcome.unwrap_or(Outcome::Unmatched),
         message: answer.messages.first().cloned().unwrap_or_default(),
@@ -48,19 +58,28 @@ pub fn run(case: &Case, set: &PolicySet) -> CaseResult {
     }
 }
 
-fn answer(case: &Case, mut request: Request, set: &PolicySet, host: &Documents) -> Answer {
+fn answer(
+    case: &Case,
+    mut request: Request,
+    (set, host): (&PolicySet, &Documents),
+    recording: Option<&Recording>,
+) -> Answer {
     // Where a case names policies, passing the CRD alone is not what it is about.
     let by_crd = case.policies.is_empty();
     let crd = host.crd_of(&request.kind).and_then(|crd| crd.version(&request.kind.version)).cloned();
     let mut checked = false;
     if let Some(version) = crd.filter(|_| request.operation != Operation::Delete) {
-        match check_resource(&version, &mut request) {
+        match check_resource(&version, &mut request, recording) {
             Ok(validated) => checked = validated && by_crd,
             Err(refusal) => return refusal,
         }
     }
     let in_force = |name: &str| case.policies.is_empty() || case.policies.iter().any(|policy| policy == name);
-    match set.decide_only(&request, host, in_force) {
+    let decided = match recording {
+        None => set.decide_only(&request, host, in_force),
+        Some(recording) => set.decide_recorded(&request, host, in_force, recording),
+    };
+    match decided {
         Ok(decision) => of_decision(&decision, checked),
         Err(error) => {
             Answer { outcome: Some(Outcome::Error), messages: vec![error.to_string()], ..Answer::default() }
@@ -118,11 +137,15 @@ fn plural_of(kind: &GroupVersionKind, host: &Documents) -> String {
 
 /// Does to the objects of a custom resource what the API server does before admission, and validates them. True when
 /// there was an object to validate.
-fn check_resource(version: &CrdVersion, request: &mut Request) -> Result<bool, Answer> {
+fn check_resource(
+    version: &CrdVersion,
+    request: &mut Request,
+    recording: Option<&Recording>,
+) -> Result<bool, Answer> {
     let old = request.old_object.as_deref().map(|old| prepared(version, old)).transpose()?;
     let new = request.object.as_deref().map(|new| prepared(version, new)).transpose()?;
     let Some(new) = new else { return Ok(false) };
-    let options = ValidateOptions { status: request.subresource == "status", earlier: &[] };
+    let options = ValidateOptions { status: request.subresource == "status", earlier: &[], recording };
     let found = version.validate(&new, old.as_ref(), &options);
     request.object = Some(Arc::new(new));
     request.old_object = old.map(Arc::new);

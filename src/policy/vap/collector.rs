@@ -18,6 +18,7 @@ use crate::decision::{Decision, Denial, Enforcement, PolicyOutcome, Reason, Rule
 use crate::go_text;
 use crate::host::{Host, HostError};
 use crate::matching::Matched;
+use crate::recording::Recording;
 use crate::request::Request;
 
 const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_failure";
@@ -36,6 +37,7 @@ pub(crate) struct Workspace {
 pub(crate) struct Collector<'a> {
     pub(super) request: &'a Request,
     pub(super) host: &'a dyn Host,
+    pub(super) recording: Option<&'a Recording>,
     arena: &'a Bump,
     decision: Decision,
     /// The objects as expressions see them, made when the first policy needs them.
@@ -53,6 +55,7 @@ impl<'a> Collector<'a> {
         Self {
             request,
             host,
+            recording: None,
             arena: &workspace.arena,
             decision: Decision::default(),
             objects: None,
@@ -60,6 +63,11 @@ impl<'a> Collector<'a> {
             request_node: None,
             namespace: None,
         }
+    }
+
+    /// Notes evaluations in `recording`.
+    pub(crate) fn recorded(self, recording: Option<&'a Recording>) -> Self {
+        Self { recording, ..self }
     }
 
     pub(crate) fn finish(self) -> Decision {

@@ -35,6 +35,8 @@ pub(super) enum CompileError {
 /// A compiled expression with its text.
 #[derive(Debug)]
 pub(super) struct Expression {
+    /// Where it stands in the policy.
+    pub(super) path: String,
     pub(super) text: String,
     pub(super) program: Program,
     output: Type,
@@ -92,6 +94,7 @@ impl Compiler {
 
     pub(super) fn compile(
         &self,
+        path: &str,
         text: &str,
         returns: Returns,
         uses: Uses,
@@ -104,8 +107,8 @@ impl Compiler {
         let program = env.program(&checked).map_err(|error| CompileError::Internal(error.to_string()))?;
         let names = env.variables().map(Name::from_text).collect();
         let uses_namespace = checked.uses_variable("namespaceObject");
-        let output = checked.output_type().clone();
-        Ok(Expression { text: text.to_owned(), program, output, uses_namespace, names })
+        let (path, text, output) = (path.to_owned(), text.to_owned(), checked.output_type().clone());
+        Ok(Expression { path, text, program, output, uses_namespace, names })
     }
 
     fn env(&self, uses: Uses) -> Env {

@@ -10,6 +10,7 @@ use crate::error::{BadValue, FieldError};
 use crate::go_text;
 use crate::matching::MatchResources;
 use crate::names;
+use crate::recording::{self, ExpressionId, Origin};
 use crate::request::GroupVersionKind;
 
 const MAX_MATCH_CONDITIONS: usize = 64;
@@ -69,6 +70,28 @@ impl Policy {
             Ok(_) => Err(reader.errors),
             Err(error) => Err(vec![meta::wrong_type(&error)]),
         }
+    }
+
+    /// Every expression, in the order of the document.
+    #[must_use]
+    pub fn expressions(&self) -> Vec<recording::Expression<'_>> {
+        let validations = self.validations.iter().flat_map(|validation| {
+            [Some(&validation.expression), validation.message_expression.as_ref()].into_iter().flatten()
+        });
+        let all = (self.conditions.iter())
+            .chain(self.variables.iter().map(|variable| &variable.expression))
+            .chain(validations)
+            .chain(self.audit_annotations.iter().map(|annotation| &annotation.expression));
+        all.map(|expression| recording::Expression {
+            id: self.id_of(expression),
+            text: &expression.text,
+            program: &expression.program,
+        })
+        .collect()
+    }
+
+    pub(super) fn id_of(&self, expression: &Expression) -> ExpressionId {
+        ExpressionId { origin: Origin::Policy { name: self.name.clone() }, path: expression.path.clone() }
     }
 
     /// How many rules the policy has: validations and audit annotations.
@@ -337,7 +360,7 @@ impl Reader {
     }
 
     fn expression(&mut self, path: &str, text: &str, returns: Returns, uses: Uses) -> Option<Expression> {
-        match self.compiler.compile(text, returns, uses) {
+        match self.compiler.compile(path, text, returns, uses) {
             Ok(expression) => Some(expression),
             Err(CompileError::Invalid(detail)) => {
                 self.errors.push(FieldError::invalid(path, text, detail));

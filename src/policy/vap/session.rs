@@ -9,6 +9,7 @@ use bumpalo::Bump;
 use super::authorizer::HostAuthorizer;
 use super::expression::{Expression, Name};
 use super::policy::Policy;
+use crate::recording::{Recording, Subject};
 
 /// The documents that expressions are evaluated on.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,8 @@ pub(super) struct Inputs<'a> {
     pub(super) namespace: &'a Node<'a>,
     /// Absent where expressions may not ask.
     pub(super) authorizer: Option<&'a HostAuthorizer<'a>>,
+    /// Where evaluations are noted, if anyone asked for it.
+    pub(super) recording: Option<&'a Recording>,
 }
 
 /// The answer of an expression.
@@ -122,7 +125,14 @@ impl<'a> Scope<'a> {
     fn run(&'a self, expression: &'a Expression) -> (Result<Value<'a>, EvalError>, u64) {
         let mut evaluation = Evaluation::new(self.inputs.arena);
         let names = Names { scope: self, expression };
-        let result = expression.program.eval(&names, &mut evaluation);
+        let result = match self.inputs.recording {
+            None => expression.program.eval(&names, &mut evaluation),
+            Some(recording) => {
+                let id = || self.policy.id_of(expression);
+                let subject = Subject { id: &id, text: &expression.text, at: &String::new };
+                recording.eval(&subject, &expression.program, &names, &mut evaluation)
+            }
+        };
         (result, evaluation.cost())
     }
 

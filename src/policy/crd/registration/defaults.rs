@@ -100,7 +100,8 @@ impl Walk {
             return;
         }
         let limits = Limits { budget: self.budget, ..Limits::default() };
-        let subject = Subject { schema, path, new: default, old: Some(default), ratchet: false };
+        let subject =
+            Subject { schema, path, new: default, old: Some(default), ratchet: false, recorder: None };
         let updated = rules.evaluate(&subject, &limits);
         self.budget = updated.remaining;
         if updated.errors.is_empty() {

@@ -1,14 +1,14 @@
 //! The walk over a new object, beside its old one, that evaluates every rule whose node has data.
 
-use admit_cel::{EvalError, Evaluation, Node, Slot, Value, Variables};
+use admit_cel::{EvalError, Evaluation, Node, Program, Slot, Value, Variables};
 use bumpalo::Bump;
 use serde_json::Value as Json;
 
-use super::compile::CompiledRule;
 use super::message::{result_text, rule_text, static_message};
-use super::tree::{RuleNode, RuleTree};
+use super::tree::{PlacedRule, RuleNode, RuleTree};
 use crate::error::{BadValue, FieldError};
 use crate::path::Path;
+use crate::recording::{self, ExpressionId, Recording};
 use crate::schema::correlate::{Correlated, Items, MapListIndex};
 use crate::schema::{Reason, Rule, Schema, SchemaType};
 
@@ -24,6 +24,15 @@ pub struct Subject<'a> {
     pub old: Option<&'a Json>,
     /// Failures of what did not change are let pass.
     pub ratchet: bool,
+    /// Where evaluations are noted, if anyone asked for it.
+    pub recorder: Option<Recorder<'a>>,
+}
+
+/// A recording, and where the schema that the rules were compiled for stands.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorder<'a> {
+    pub recording: &'a Recording,
+    pub schema: &'a ExpressionId,
 }
 
 /// What an evaluation may cost.
@@ -65,7 +74,7 @@ impl RuleTree {
     /// Evaluates the rules. With an old value, transition rules too.
     #[must_use]
     pub fn evaluate(&self, subject: &Subject<'_>, limits: &Limits<'_>) -> Findings {
-        let Subject { schema, path, new, old, ratchet } = *subject;
+        let Subject { schema, path, new, old, ratchet, recorder } = *subject;
         let Some(root) = &self.root else {
             return Findings { remaining: limits.budget, ..Findings::default() };
         };
@@ -77,7 +86,7 @@ impl RuleTree {
             cx = cx.deadline(*expired);
         }
         let findings = Findings { remaining: limits.budget, ..Findings::default() };
-        let mut walk = Walk { arena: &arena, cx, findings };
+        let mut walk = Walk { arena: &arena, cx, findings, recorder };
         let place = Place {
             rules: root,
             schema,
@@ -150,6 +159,13 @@ impl<'a> Ratchet<'a> {
     }
 }
 
+/// Which expression of a rule.
+#[derive(Clone, Copy)]
+enum Part {
+    Rule,
+    Message,
+}
+
 /// Evaluation ends here: the budget is spent.
 struct Stopped;
 
@@ -157,6 +173,7 @@ struct Walk<'a> {
     arena: &'a Bump,
     cx: Evaluation<'a>,
     findings: Findings,
+    recorder: Option<Recorder<'a>>,
 }
 
 impl<'a> Walk<'a> {
@@ -223,7 +240,8 @@ impl<'a> Walk<'a> {
             return self.out_of_budget(place, path);
         }
         let variables = NodeVariables::new(self.arena, place);
-        for (rule, compiled) in &place.rules.rules {
+        for placed in &place.rules.rules {
+            let PlacedRule { rule, compiled, path: _ } = placed;
             let Some(program) = &compiled.program else { continue };
             let program = match program {
                 Ok(program) => program,
@@ -239,15 +257,35 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let variables = RuleVariables { node: &variables, optional };
-            let result = program.program.eval(&variables, &mut self.cx);
+            let result = self.eval(placed, Part::Rule, &program.program, &variables, path);
             self.pay(place, path)?;
             match result {
                 Err(error) => self.runtime_error(&error, rule, place, path)?,
                 Ok(Value::Bool(true)) => {}
-                Ok(_) => self.broken(rule, compiled, &variables, place, path)?,
+                Ok(_) => self.broken(placed, &variables, place, path)?,
             }
         }
         Ok(())
+    }
+
+    fn eval(
+        &mut self,
+        placed: &PlacedRule,
+        part: Part,
+        program: &'a Program,
+        variables: &RuleVariables<'a, '_>,
+        path: &Path<'_>,
+    ) -> Result<Value<'a>, EvalError> {
+        let Some(Recorder { recording, schema }) = self.recorder else {
+            return program.eval(variables, &mut self.cx);
+        };
+        let [rule, message] = placed.paths();
+        let (below, text) = match part {
+            Part::Rule => (rule, &placed.rule.rule),
+            Part::Message => (message, &placed.rule.message_expression),
+        };
+        let subject = recording::Subject { id: &|| schema.below(&below), text, at: &|| path.to_string() };
+        recording.eval(&subject, program, variables, &mut self.cx)
     }
 
     fn fail(&mut self, error: FieldError) {
@@ -306,12 +344,12 @@ impl<'a> Walk<'a> {
     /// The rule gave false.
     fn broken(
         &mut self,
-        rule: &'a Rule,
-        compiled: &'a CompiledRule,
+        placed: &'a PlacedRule,
         variables: &RuleVariables<'a, '_>,
         place: &Place<'a>,
         path: &Path<'_>,
     ) -> Result<(), Stopped> {
+        let PlacedRule { rule, compiled, path: _ } = placed;
         let at = match &compiled.field_path {
             Some(below) => path.child(below).to_string(),
             None => path.to_string(),
@@ -320,7 +358,7 @@ impl<'a> Walk<'a> {
         let forgiven = !compiled.uses_old_self && place.ratchet.forgives();
         let message = match &compiled.message {
             Some(Ok(expression)) => {
-                let result = expression.program.eval(variables, &mut self.cx);
+                let result = self.eval(placed, Part::Message, &expression.program, variables, path);
                 if let Some(detail) = self.message_over_limit(rule, &result) {
                     self.tell(FieldError::invalid(at, place.schema.type_text(), detail), forgiven);
                     return self.stop();

@@ -15,5 +15,5 @@ mod evaluate;
 mod message;
 mod tree;
 
-pub use evaluate::{Findings, Limits, Subject};
+pub use evaluate::{Findings, Limits, Recorder, Subject};
 pub use tree::RuleTree;

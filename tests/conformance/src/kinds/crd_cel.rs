@@ -102,6 +102,7 @@ impl Row {
             new: &new,
             old: self.get("/oldObj"),
             ratchet: ratcheting,
+            recorder: None,
         };
         let found = rules.evaluate(&subject, &limits);
         let expected = self.get("/expect/errors").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -258,7 +259,8 @@ impl Row {
 
 fn holds(schema: &Value, object: &Value) -> Value {
     let Ok(schema) = schema::parse(schema, &Path::Nil) else { return Value::Null };
-    let subject = Subject { schema: &schema, path: &Path::Nil, new: object, old: None, ratchet: false };
+    let subject =
+        Subject { schema: &schema, path: &Path::Nil, new: object, old: None, ratchet: false, recorder: None };
     let found = RuleTree::compile(&schema, false).evaluate(&subject, &Limits::default());
     match found.errors.as_slice() {
         [] => json!(true),

@@ -144,7 +144,13 @@ impl Server {
             version.prune(&mut old);
             old
         });
-        let write = Write { crd: definition, version, old: old.as_ref(), status: op == "updateStatus" };
+        let write = Write {
+            crd: definition,
+            version,
+            old: old.as_ref(),
+            status: op == "updateStatus",
+            recording: None,
+        };
         let Written { mut object, errors, warnings: told } = write.decide(body);
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];
         checks.extend(causes(step, &errors));

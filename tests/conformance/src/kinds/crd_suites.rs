@@ -150,7 +150,13 @@ impl SuiteCase {
             version.prune(&mut old);
             old
         });
-        let write = Write { crd: definition, version, old: old.as_ref(), status: name.ends_with("Status") };
+        let write = Write {
+            crd: definition,
+            version,
+            old: old.as_ref(),
+            status: name.ends_with("Status"),
+            recording: None,
+        };
         let Written { mut object, errors, warnings: told } = write.decide(&body);
         let accepted = step.get("outcome").and_then(Value::as_u64).is_some_and(|code| code < 300);
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];

@@ -64,7 +64,7 @@ impl Case for Update {
             version.prune(&mut stored);
             stored
         });
-        let write = Write { crd: definition, version, old: old.as_ref(), status: false };
+        let write = Write { crd: definition, version, old: old.as_ref(), status: false, recording: None };
         let Written { mut object, errors, warnings: told } = write.decide(&body);
         let accepted = self.row.get("outcome").and_then(Value::as_u64).is_some_and(|code| code < 300);
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];
