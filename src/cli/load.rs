@@ -10,7 +10,6 @@ use admit_policy::manifest::{self, Document, LoadError};
 
 use serde_json::Value;
 
-use super::Exit;
 use super::process::Fault;
 
 /// A file larger than this is no manifest.
@@ -89,7 +88,7 @@ pub(super) fn not_compiled(errors: &[LoadError]) -> Fault {
         // Writing to a string cannot fail.
         let _ = write!(message, "{}{error}", if message.is_empty() { "" } else { "\n" });
     }
-    Fault { exit: Exit::NotCompiled, message }
+    Fault { mistakes: errors.to_vec(), ..Fault::not_compiled(message) }
 }
 
 /// `path` itself, or the manifests in that folder and below, by name. `./...` stands for `.`, as Go users write it.

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 
+use admit_policy::manifest::LoadError;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -16,10 +17,12 @@ use crate::telemetry::{self, LogFormat};
 const THREAD_STACK: usize = 8 * 1024 * 1024;
 
 /// Why a command ends: the exit code and the line, or lines, for standard error.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Fault {
     pub(super) exit: Exit,
     pub(super) message: String,
+    /// The mistakes that the message tells, where they have a place in a manifest.
+    pub(super) mistakes: Vec<LoadError>,
 }
 
 impl fmt::Display for Fault {
@@ -33,11 +36,16 @@ impl std::error::Error for Fault {}
 impl Fault {
     /// Wrong usage, or surroundings that the user can mend.
     pub(super) fn usage(message: impl fmt::Display) -> Self {
-        Self { exit: Exit::Usage, message: message.to_string() }
+        Self { exit: Exit::Usage, message: message.to_string(), mistakes: Vec::new() }
+    }
+
+    /// A manifest that the API server, or the engine in its place, refuses.
+    pub(super) fn not_compiled(message: impl fmt::Display) -> Self {
+        Self { exit: Exit::NotCompiled, ..Self::usage(message) }
     }
 
     pub(super) fn internal(message: impl fmt::Display) -> Self {
-        Self { exit: Exit::Internal, message: message.to_string() }
+        Self { exit: Exit::Internal, ..Self::usage(message) }
     }
 }
 
@@ -74,6 +82,11 @@ pub(super) fn fail(fault: &Fault) -> Exit {
     // A closed stream leaves nobody to tell, so the exit code alone speaks.
     let _ = writeln!(io::stderr(), "admit: {}", fault.message);
     fault.exit
+}
+
+/// Says on standard error what does not keep the command from doing its work.
+pub(super) fn warn(message: &str) {
+    let _ = writeln!(io::stderr(), "admit: warning: {message}");
 }
 
 /// A listener, or the line that tells what to do instead; `flag` names the option that moves it.

@@ -119,9 +119,9 @@ impl UpArgs {
     ) -> Result<(), Fault> {
         let client = client(server, Identity::admin());
         for definition in definitions {
-            register::put(&client, "customresourcedefinitions", definition).await.map_err(|error| Fault {
-                exit: Exit::NotCompiled,
-                message: format!("`{}`: the API server refuses a definition: {error}", self.crds.display()),
+            register::put(&client, "customresourcedefinitions", definition).await.map_err(|error| {
+                let folder = self.crds.display();
+                Fault::not_compiled(format!("`{folder}`: the API server refuses a definition: {error}"))
             })?;
         }
         let namespace = json!({

@@ -4,6 +4,7 @@
 //! report (data) ──text, json, junit, …──► String ──print──► standard output
 //! ```
 
+mod diff;
 pub(super) mod eval;
 pub(super) mod suites;
 

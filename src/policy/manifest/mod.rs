@@ -63,25 +63,28 @@ impl std::error::Error for LoadError {}
 /// # Errors
 /// The first mistake in the syntax, or all duplicate keys.
 pub fn read(file: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
+    let (documents, duplicates) = read_leniently(file, text)?;
+    if duplicates.is_empty() { Ok(documents) } else { Err(duplicates) }
+}
+
+/// The same for formats whose readers take a key twice, where the last value counts; answers the duplicates, too.
+///
+/// # Errors
+/// The first mistake in the syntax.
+pub fn read_leniently(file: &str, text: &str) -> Result<(Vec<Document>, Vec<LoadError>), Vec<LoadError>> {
     let file: Arc<str> = file.into();
     let error =
         |position, message: String| LoadError { file: file.clone(), position, field: String::new(), message };
     let trees = parse(text).map_err(|YamlError { position, message }| vec![error(position, message)])?;
-    let duplicates: Vec<LoadError> = trees
-        .iter()
-        .flat_map(|tree| &tree.duplicates)
-        .map(|duplicate| {
+    let (mut documents, mut duplicates) = (Vec::with_capacity(trees.len()), Vec::new());
+    for Tree { value, positions, duplicates: found } in trees {
+        let duplicate = |duplicate: Duplicate| {
             error(duplicate.position, format!("key `{}` is already set in this map", duplicate.key))
-        })
-        .collect();
-    if !duplicates.is_empty() {
-        return Err(duplicates);
-    }
-    let mut documents = Vec::with_capacity(trees.len());
-    for Tree { value, positions, duplicates: _ } in trees {
+        };
+        duplicates.extend(found.into_iter().map(duplicate));
         flatten(&file, value, positions, &mut documents);
     }
-    Ok(documents)
+    Ok((documents, duplicates))
 }
 
 /// `kind: List` and its like stand for their items.

@@ -7,6 +7,7 @@ use regex_automata::meta::Regex;
 use serde_json::Value;
 use thiserror::Error;
 
+use super::patch::merge;
 use super::{API_VERSION, Case, Expectation, Outcome, Suite, Text};
 use crate::decision::Reason;
 use crate::decode::{DecodeError, Fields};
@@ -167,22 +168,6 @@ impl Layered<'_> {
     }
 }
 
-/// A JSON merge patch (RFC 7386): maps are merged, null removes, anything else replaces.
-fn merge(target: &mut Value, patch: &Value) {
-    match (target, patch) {
-        (Value::Object(target), Value::Object(patch)) => {
-            for (key, value) in patch {
-                if value.is_null() {
-                    target.remove(key);
-                } else {
-                    merge(target.entry(key.clone()).or_insert(Value::Null), value);
-                }
-            }
-        }
-        (target, patch) => *target = patch.clone(),
-    }
-}
-
 fn expectation(case: &Fields<'_>) -> Result<Expectation, SuiteError> {
     let Some(Value::String(word)) = case.get("expect") else {
         let fields = case.object("expect")?;
@@ -241,6 +226,6 @@ fn known(fields: &Fields<'_>, known: &[&str]) -> Result<(), SuiteError> {
     }
 }
 
-fn wrong(path: impl Into<String>, problem: impl Into<String>) -> SuiteError {
+pub(super) fn wrong(path: impl Into<String>, problem: impl Into<String>) -> SuiteError {
     SuiteError::Value { path: path.into(), problem: problem.into() }
 }

@@ -101,7 +101,7 @@ impl Text {
 }
 
 impl Mismatch {
-    fn new(what: &'static str, expected: &str, actual: &str) -> Self {
+    pub(super) fn new(what: &'static str, expected: &str, actual: &str) -> Self {
         Self { what, expected: expected.to_owned(), actual: actual.to_owned() }
     }
 }

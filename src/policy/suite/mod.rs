@@ -8,8 +8,10 @@
 //! `policies/README.md`. A case that reached no rule is `unmatched`, which is never a pass unless it is what the case
 //! expects.
 
+pub mod crd;
 mod decode;
 mod expect;
+mod patch;
 mod run;
 
 use std::sync::Arc;
@@ -54,7 +56,7 @@ pub struct Case {
 }
 
 /// What came of a request, as tests see it.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Outcome {
     Allow,
     Deny,
@@ -63,6 +65,7 @@ pub enum Outcome {
     /// Allowed, with an audit annotation about a failed rule.
     Audit,
     /// No rule was reached.
+    #[default]
     Unmatched,
     /// A rule could not be decided.
     Error,

@@ -15,7 +15,7 @@ use crate::schema::metadata::Malformed;
 use crate::set::PolicySet;
 
 /// What came of a case.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CaseResult {
     pub outcome: Outcome,
     /// What the rule in question said; empty when nothing was said.
@@ -24,6 +24,8 @@ pub struct CaseResult {
     pub field: String,
     /// Empty for a passed case.
     pub mismatches: Vec<Mismatch>,
+    /// What is worth knowing about a result all the same.
+    pub notes: Vec<String>,
 }
 
 impl CaseResult {
@@ -55,6 +57,7 @@ fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Case
         message: answer.messages.first().cloned().unwrap_or_default(),
         field: answer.fields.first().cloned().unwrap_or_default(),
         mismatches: case.expect.mismatches(&answer),
+        notes: Vec::new(),
     }
 }
 

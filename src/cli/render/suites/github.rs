@@ -1,0 +1,50 @@
+//! For GitHub Actions: a workflow command for each case that fails and each mistake, which the page shows at its line,
+//! and the sums for the log.
+
+use std::fmt::Write as _;
+
+use admit_policy::manifest::Position;
+
+use super::Report;
+use super::text::{failure, last_line};
+
+pub(in crate::cli) fn github(report: &Report) -> String {
+    let mut out = String::new();
+    for suite in &report.suites {
+        if let Some(fault) = &suite.fault {
+            if fault.mistakes.is_empty() {
+                annotate(&mut out, &suite.file, Position::default(), "suite", &fault.message);
+            }
+            for mistake in &fault.mistakes {
+                annotate(&mut out, &mistake.file, mistake.position, "suite", &mistake.to_string());
+            }
+        }
+        for case in suite.failures() {
+            annotate(&mut out, &suite.file, case.place, &case.name, failure(case).trim_end());
+        }
+    }
+    out.push_str(&last_line(report));
+    out.push('\n');
+    out
+}
+
+fn annotate(out: &mut String, file: &str, place: Position, title: &str, message: &str) {
+    let Position { line, column } = place;
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "::error file={},line={line},col={column},title={}::{}",
+        property(file),
+        property(title),
+        data(message)
+    );
+}
+
+/// The message of a command, as the runner unescapes it.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}

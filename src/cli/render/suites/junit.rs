@@ -1,0 +1,86 @@
+//! For CI servers: JUnit's XML as Jenkins, GitLab and others read it. A suite that could not be run is one errored case.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::text::failure;
+use super::{CaseReport, Report, SuiteReport};
+
+pub(in crate::cli) fn junit(report: &Report) -> String {
+    let summary = report.summary();
+    let mut out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
+    let time = seconds(report.suites.iter().map(|suite| suite.duration).sum());
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "<testsuites name=\"admit test\" tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"{time}\">",
+        summary.cases + summary.errored,
+        summary.failed,
+        summary.errored,
+    );
+    report.shown().for_each(|suite| draw_suite(&mut out, suite));
+    out.push_str("</testsuites>\n");
+    out
+}
+
+fn draw_suite(out: &mut String, suite: &SuiteReport) {
+    let file = escaped(&suite.file);
+    let errors = usize::from(suite.fault.is_some());
+    let _ = writeln!(
+        out,
+        "  <testsuite name=\"{file}\" file=\"{file}\" tests=\"{}\" failures=\"{}\" errors=\"{errors}\" time=\"{}\">",
+        suite.cases.len() + errors,
+        suite.failures().count(),
+        seconds(suite.duration),
+    );
+    if let Some(fault) = &suite.fault {
+        let message = escaped(&fault.message);
+        let _ = writeln!(
+            out,
+            "    <testcase name=\"(suite)\" classname=\"{file}\" time=\"0.000000\">\n      <error \
+             type=\"suite\">{message}</error>\n    </testcase>"
+        );
+    }
+    suite.cases.iter().for_each(|case| draw_case(out, &file, case));
+    out.push_str("  </testsuite>\n");
+}
+
+fn draw_case(out: &mut String, file: &str, case: &CaseReport) {
+    let (name, time) = (escaped(&case.name), seconds(case.duration));
+    let head = format!(
+        "    <testcase name=\"{name}\" classname=\"{file}\" file=\"{file}\" line=\"{}\" time=\"{time}\"",
+        case.place.line
+    );
+    if case.result.passed() {
+        let _ = writeln!(out, "{head}/>");
+        return;
+    }
+    let verdict = format!("expected {}, was {}", case.expected.as_str(), case.result.outcome.as_str());
+    let _ = writeln!(
+        out,
+        "{head}>\n      <failure type=\"{}\" message=\"{verdict}\">{}</failure>\n    </testcase>",
+        case.result.mismatches.first().map_or("outcome", |mismatch| mismatch.what),
+        escaped(&failure(case)),
+    );
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.6}", duration.as_secs_f64())
+}
+
+/// Text in XML; characters that XML 1.0 cannot hold become the replacement character.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\t' => out.push(c),
+            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            _ => out.push(c),
+        }
+    }
+    out
+}

@@ -1,0 +1,82 @@
+//! For people: one line a suite, more for cases that fail, and the sums.
+
+use std::fmt::Write as _;
+
+use admit_policy::suite::Mismatch;
+
+use super::{CaseReport, Report, SuiteReport};
+use crate::cli::Exit;
+use crate::cli::render::{Palette, counted, diff};
+
+pub(in crate::cli) fn text(report: &Report, verbose: bool, palette: Palette) -> String {
+    let mut out = String::new();
+    for suite in report.shown() {
+        draw_suite(&mut out, suite, verbose, palette);
+    }
+    line(&mut out, &last_line(report));
+    out
+}
+
+/// The sums in one line.
+pub(super) fn last_line(report: &Report) -> String {
+    let summary = report.summary();
+    let run = counted(report.shown().count() - summary.errored, "suite");
+    let cases = counted(summary.cases, "case");
+    if summary.failed == 0 && summary.errored == 0 {
+        return format!("PASS: {cases} in {run}");
+    }
+    let mut sums = format!("FAIL: {} of {cases} failed in {run}", summary.failed);
+    if summary.errored > 0 {
+        // Writing to a string cannot fail.
+        let _ = write!(sums, "; {} could not be run", counted(summary.errored, "suite"));
+    }
+    sums
+}
+
+/// What a failing case says, without its name: each line with its line feed.
+pub(super) fn failure(case: &CaseReport) -> String {
+    let mut out = String::new();
+    if !case.result.field.is_empty() {
+        line(&mut out, &format!("at {}", case.result.field));
+    }
+    for Mismatch { what, expected, actual } in &case.result.mismatches {
+        line(&mut out, &format!("{what}:"));
+        for changed in diff::lines(expected, actual) {
+            line(&mut out, &format!("  {changed}"));
+        }
+    }
+    // A wrong outcome alone does not say what the rule said.
+    let told = case.result.mismatches.iter().any(|mismatch| mismatch.what == "message");
+    if !told && !case.result.message.is_empty() {
+        case.result.message.lines().for_each(|part| line(&mut out, &format!("said: {part}")));
+    }
+    case.result.notes.iter().for_each(|note| line(&mut out, &format!("note: {note}")));
+    out
+}
+
+fn draw_suite(out: &mut String, suite: &SuiteReport, verbose: bool, palette: Palette) {
+    let word = match (&suite.fault, suite.exit()) {
+        (Some(_), _) => palette.red("ERROR"),
+        (None, Exit::Expected) => palette.green("ok   "),
+        (None, _) => palette.red("FAIL "),
+    };
+    let took = format!("{:.1} ms", suite.duration.as_secs_f64() * 1000.0);
+    match suite.fault {
+        Some(_) => line(out, &format!("{word} {}", suite.file)),
+        None => line(out, &format!("{word} {}  {}  {took}", suite.file, counted(suite.cases.len(), "case"))),
+    }
+    for case in &suite.cases {
+        if !case.result.passed() {
+            line(out, &format!("    --- FAIL: {}", case.name));
+            failure(case).lines().for_each(|told| line(out, &format!("        {told}")));
+        } else if verbose {
+            line(out, &format!("    --- PASS: {} ({})", case.name, case.result.outcome.as_str()));
+            case.result.notes.iter().for_each(|note| line(out, &format!("        note: {note}")));
+        }
+    }
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text);
+    out.push('\n');
+}

@@ -1,0 +1,67 @@
+//! Suites in the shape of the OpenShift API project (`*.testsuite.yaml`): custom resources that are created and updated
+//! under one CustomResourceDefinition, read and run as that project's own runner does against an API server.
+//!
+//! ```text
+//! document ──CrdSuite::decode──► CrdSuite ──cases──► run(case, variants) ──► CaseResult
+//!                                           Variant: a definition narrowed to the version under test
+//! ```
+//!
+//! Which definitions a suite is for is told by [`CrdSuite::covers`]; finding the files is left to the caller.
+
+mod decode;
+mod gates;
+mod run;
+mod text;
+mod variant;
+
+use serde_json::Value;
+
+pub use self::gates::{FeatureGates, NoGates};
+pub use self::run::run;
+pub use self::variant::{Variant, VariantError};
+use super::Outcome;
+
+/// The tests of one file.
+#[derive(Debug)]
+pub struct CrdSuite {
+    pub name: String,
+    /// `metadata.name` of the definition: `dnses.config.openshift.io`.
+    pub crd_name: String,
+    /// Gates that a definition must be made for; those with a leading `-` must be off.
+    pub feature_gates: Vec<String>,
+    /// The version under test: as declared, else that of the objects.
+    pub version: String,
+    pub cases: Vec<CrdCase>,
+    /// Fields of the document that the format does not have, which are passed over as its own reader does.
+    pub unread: Vec<String>,
+}
+
+/// One object, and what must come of creating it, or of creating and then updating it.
+#[derive(Debug)]
+pub struct CrdCase {
+    pub name: String,
+    /// Where the case stands in its document: `tests.onCreate[0]`.
+    pub path: String,
+    /// JSON patches on the definition that is in force while the object is created.
+    patches: Option<json_patch::Patch>,
+    initial: Value,
+    /// Absent where the object is created only.
+    updated: Option<Value>,
+    /// What is stored in the end; absent for what was sent last.
+    expected: Option<Value>,
+    /// Part of the message of the last request's refusal.
+    expected_error: Option<String>,
+    /// Part of the message with which the status is refused.
+    expected_status_error: Option<String>,
+}
+
+impl CrdCase {
+    /// What is expected, as one word.
+    pub fn expected(&self) -> Outcome {
+        if self.expected_error.is_some() || self.expected_status_error.is_some() {
+            Outcome::Deny
+        } else {
+            Outcome::Allow
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Whether a refusal says what a suite expects: its text is part of the message, bad values apart.
+//!
+//! Releases of Kubernetes differ in how they print a bad value: v1.36 prints the value that a rule refused, or none for
+//! objects and lists, where older ones print the type, and a duplicate map was printed in Go's syntax. Suites are
+//! written for many releases, so each value counts in any of these forms; all other words must agree.
+
+use serde_json::Value;
+
+use crate::crd::{CompiledCrd, Written};
+use crate::error::{BadValue, FieldError, FieldErrorKind};
+use crate::go_text;
+
+/// How a text agrees with a message.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Agreement {
+    /// It is part of it.
+    Whole,
+    /// It is, but for the way bad values are printed.
+    ButForValues,
+    None,
+}
+
+/// How `expected` agrees with the refusal of `written`.
+pub(super) fn agreement(expected: &str, written: &Written, crd: &CompiledCrd) -> Agreement {
+    if written.refusal(crd).is_some_and(|message| message.contains(expected)) {
+        return Agreement::Whole;
+    }
+    let parts = parts(written, crd);
+    let begins = |from: usize| {
+        let part = parts.get(from)?;
+        let found = part.iter().any(|form| {
+            form.char_indices().any(|(at, _)| {
+                form.get(at..)
+                    .is_some_and(|rest| continues(expected, rest, parts.get(from.saturating_add(1)..)))
+            })
+        });
+        found.then_some(())
+    };
+    if (0..parts.len()).any(|from| begins(from).is_some()) {
+        Agreement::ButForValues
+    } else {
+        Agreement::None
+    }
+}
+
+/// Whether `expected` is the beginning of `form` and what may follow it.
+fn continues(expected: &str, form: &str, following: Option<&[Vec<String>]>) -> bool {
+    if form.starts_with(expected) {
+        return true;
+    }
+    let (Some(rest), Some((next, following))) =
+        (expected.strip_prefix(form), following.and_then(<[_]>::split_first))
+    else {
+        return false;
+    };
+    next.iter().any(|form| continues(rest, form, Some(following)))
+}
+
+/// The message in parts, each with the forms that it may have.
+fn parts(written: &Written, crd: &CompiledCrd) -> Vec<Vec<String>> {
+    let mut errors: Vec<&FieldError> = Vec::with_capacity(written.errors.len());
+    for error in &written.errors {
+        if !errors.iter().any(|known| known.to_string() == error.to_string()) {
+            errors.push(error);
+        }
+    }
+    let bracket = |text: &str| vec![if errors.len() > 1 { text.to_owned() } else { String::new() }];
+    let mut parts = vec![vec![written.subject(crd)], bracket("[")];
+    for (index, error) in errors.iter().enumerate() {
+        let separator = if index == 0 { "" } else { ", " };
+        parts.push(vec![format!("{separator}{}: {}", error.field, error.kind.title())]);
+        parts.push(values(error));
+        let detail = if error.detail.is_empty() { String::new() } else { format!(": {}", error.detail) };
+        parts.push(vec![detail]);
+    }
+    parts.push(bracket("]"));
+    parts
+}
+
+/// The forms of the bad value, each with its colon.
+fn values(error: &FieldError) -> Vec<String> {
+    let mut bare = error.clone();
+    bare.detail.clear();
+    let body = bare.body();
+    let mut forms = vec![body.strip_prefix(error.kind.title()).unwrap_or_default().to_owned()];
+    match (error.kind, &error.bad_value) {
+        (FieldErrorKind::Invalid, BadValue::Json(value)) => {
+            forms.push(format!(": \"{}\"", type_name(value)));
+            // A field that takes integers and texts has no type.
+            forms.push(": \"\"".to_owned());
+        }
+        (FieldErrorKind::Invalid, BadValue::Omitted) => {
+            forms.extend([": \"object\"".to_owned(), ": \"array\"".to_owned()]);
+        }
+        (FieldErrorKind::Duplicate, BadValue::Json(value)) => forms.push(format!(": {}", go_syntax(value))),
+        _ => {}
+    }
+    forms
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// A value as Go's `%#v` prints it, maps in order of their keys.
+fn go_syntax(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            let entry =
+                |(key, value): (&String, &Value)| format!("{}:{}", go_text::quote(key), go_syntax(value));
+            let entries: Vec<String> = entries.into_iter().map(entry).collect();
+            format!("map[string]interface {{}}{{{}}}", entries.join(", "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(go_syntax).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => BadValue::from(value).to_string(),
+    }
+}
