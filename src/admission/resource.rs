@@ -40,8 +40,14 @@ fn write(definition: &CompiledCrd, version: &CrdVersion, request: &Request, obje
         Ok(old) => old,
         Err(error) => return Written { object: object.clone(), errors: vec![*error], warnings: Vec::new() },
     };
-    Write { crd: definition, version, old: old.as_ref(), status: request.subresource == "status" }
-        .decide(object)
+    Write {
+        crd: definition,
+        version,
+        old: old.as_ref(),
+        status: request.subresource == "status",
+        recording: None,
+    }
+    .decide(object)
 }
 
 /// The old object as this definition reads it: the API server read it by its own, which may be another one.

@@ -104,7 +104,7 @@ fn fault(error: &AdhocError) -> Fault {
         AdhocError::Program(_) => error.to_string(),
         AdhocError::Evaluation { .. } => format!("evaluation failed: {error}"),
     };
-    Fault { exit: exit(error), message }
+    Fault { exit: exit(error), ..Fault::usage(message) }
 }
 
 /// Two names are there only with their flags.
