@@ -18,7 +18,6 @@ mod render;
 mod serve;
 mod test;
 mod up;
-mod webhook;
 
 use std::ffi::OsString;
 

@@ -25,8 +25,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::Exit;
 use super::gathering::GatheringArgs;
+use super::generate::webhook::{self, Endpoint};
 use super::process::{self, Fault};
-use super::{kubeconfig, load, register, webhook};
+use super::{kubeconfig, load, register};
 use crate::admission::tls::{Authority, server_config, write_private};
 use crate::admission::{self, Admission, InForce, Port, Shutdown, Workers};
 use crate::controllers::datagather;
@@ -130,11 +131,11 @@ impl UpArgs {
         register::put(&client, "namespaces", &namespace)
             .await
             .map_err(|error| Fault::internal(format!("the API server refuses our namespace: {error}")))?;
-        let client_config = json!({
-            "url": format!("https://{}/validate", addresses.webhook),
-            "caBundle": STANDARD.encode(authority.certificate_pem()),
-        });
-        let configuration = webhook::configuration(policies, &client_config);
+        let endpoint = Endpoint::Url {
+            base: format!("https://{}", addresses.webhook),
+            ca_bundle: STANDARD.encode(authority.certificate_pem()),
+        };
+        let configuration = webhook::configuration(policies, &endpoint, None, "Fail");
         register::put(&client, "validatingwebhookconfigurations", &configuration).await.map_err(|error| {
             Fault::internal(format!("the API server refuses the webhook configuration: {error}"))
         })

@@ -16,7 +16,7 @@ pub use model::{
     EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
 };
 
-static TEXTS: [&str; 16] = [
+static TEXTS: [&str; 17] = [
     include_str!("tables/meta.txt"),
     include_str!("tables/core.txt"),
     include_str!("tables/core-pods.txt"),
@@ -26,6 +26,7 @@ static TEXTS: [&str; 16] = [
     include_str!("tables/coordination.txt"),
     include_str!("tables/apiextensions.txt"),
     include_str!("tables/admissionregistration.txt"),
+    include_str!("tables/networking.txt"),
     include_str!("tables/policy.txt"),
     include_str!("tables/storage.txt"),
     include_str!("tables/rbac.txt"),

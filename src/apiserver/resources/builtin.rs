@@ -178,6 +178,10 @@ const ROWS: &[Row] = &[
         )
     },
     Row {
+        short_names: &["netpol"],
+        ..stored("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", Namespaced)
+    },
+    Row {
         short_names: &["pdb"],
         subresources: &[Status],
         ..stored("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", Namespaced)

@@ -15,6 +15,7 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
         ("", "Service") => service(object),
         ("batch", "Job") => job(object),
         ("apps", "Deployment") => deployment(object),
+        ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
         ("admissionregistration.k8s.io", kind) => admission(kind, object),
         ("storage.k8s.io", "StorageClass") => {
@@ -155,6 +156,21 @@ fn deployment(deployment: &mut Value) {
         set_absent(rolling, &[("maxUnavailable", json!("25%")), ("maxSurge", json!("25%"))]);
     }
     pod_spec(&mut spec["template"]["spec"], "Always");
+}
+
+fn network_policy(policy: &mut Value) {
+    let spec = &mut policy["spec"];
+    // A policy that says nothing about what leaves does not restrict it.
+    let types = match spec.get("egress").and_then(Value::as_array) {
+        Some(rules) if !rules.is_empty() => json!(["Ingress", "Egress"]),
+        _ => json!(["Ingress"]),
+    };
+    set_absent(spec, &[("policyTypes", types)]);
+    for direction in ["ingress", "egress"] {
+        for rule in each(spec, direction) {
+            each(rule, "ports").for_each(|port| set_absent(port, &[("protocol", json!("TCP"))]));
+        }
+    }
 }
 
 fn service(service: &mut Value) {

@@ -1,0 +1,227 @@
+//! The files of a deployment: a kustomize base, the same as a Helm chart, and the lists that go with them.
+//!
+//! ```text
+//! templates/*.yaml ──┐                     ┌──► DIR/*.yaml, DIR/crds, DIR/monitoring     kubectl apply -k DIR
+//! policies ──────────┼──► Vec<File> ──────►│
+//! settings ──────────┘                     └──► DIR/chart                                helm install admit DIR/chart
+//! ```
+//!
+//! Neither copies the policies: kustomize reads them where they are, and the chart through a link.
+
+use std::path::{Path, PathBuf};
+
+use admit_policy::PolicySet;
+use serde_json::json;
+
+use super::settings::{NAMESPACE, Settings};
+use super::template::{self, TemplateError};
+use super::webhook::{self, Endpoint};
+use super::{crds, monitoring};
+use crate::cli::process::Fault;
+
+/// Said at the top of every file, so that nobody edits it.
+const HEAD: &str =
+    "# Made by `admit generate manifests`; edits are lost. deploy/README.md says what can be set.\n";
+
+const RBAC: &str = include_str!("templates/rbac.yaml");
+const WEBHOOK_HEAD: &str = "\
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata:
+  name: admit
+#if certificates=cert-manager
+  annotations:
+    cert-manager.io/inject-ca-from: $(namespace)/admit
+#end
+";
+
+/// Name of the file, its template, and the setting on which it depends.
+struct Part {
+    name: &'static str,
+    template: &'static str,
+    only_if: Option<(&'static str, &'static str)>,
+    /// Helm makes the namespace itself.
+    in_chart: bool,
+}
+
+const PARTS: &[Part] = &[
+    Part { in_chart: false, ..always("namespace.yaml", include_str!("templates/namespace.yaml")) },
+    always("rbac.yaml", RBAC),
+    always("admission.yaml", include_str!("templates/admission.yaml")),
+    always("controllers.yaml", include_str!("templates/controllers.yaml")),
+    always("service.yaml", include_str!("templates/service.yaml")),
+    always("networkpolicy.yaml", include_str!("templates/networkpolicy.yaml")),
+    Part {
+        only_if: Some(("certificates", "cert-manager")),
+        ..always("certificate.yaml", include_str!("templates/certificate.yaml"))
+    },
+];
+
+const fn always(name: &'static str, template: &'static str) -> Part {
+    Part { name, template, only_if: None, in_chart: true }
+}
+
+/// What a path below the output folder is to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum File {
+    Text {
+        path: PathBuf,
+        text: String,
+    },
+    /// A symbolic link to `target`, which is relative to the link.
+    Link {
+        path: PathBuf,
+        target: PathBuf,
+    },
+}
+
+/// A folder of policies as the manifests speak of it.
+#[derive(Debug)]
+pub(super) struct PolicyFolder {
+    /// From the output folder.
+    pub(super) path: PathBuf,
+    /// The manifests in it, without suites, from the folder.
+    pub(super) files: Vec<PathBuf>,
+}
+
+/// All files, by path.
+///
+/// # Errors
+/// When a template of ours is not well formed, which a test excludes.
+pub(super) fn files(
+    policies: &PolicySet,
+    folder: &PolicyFolder,
+    settings: &Settings,
+) -> Result<Vec<File>, Fault> {
+    let mut files = base(policies, folder, settings)?;
+    files.extend(chart(policies, folder)?);
+    Ok(files)
+}
+
+/// `rbac.yaml` alone.
+///
+/// # Errors
+/// As [`files`].
+pub(super) fn rbac(settings: &Settings) -> Result<String, Fault> {
+    template::filled(RBAC, settings).map_err(|error| ill_formed("rbac.yaml", &error))
+}
+
+fn base(policies: &PolicySet, folder: &PolicyFolder, settings: &Settings) -> Result<Vec<File>, Fault> {
+    let mut files = Vec::new();
+    let mut resources = Vec::new();
+    let fill = |name: &str, template: &str| {
+        template::filled(template, settings).map_err(|error| ill_formed(name, &error))
+    };
+    for part in PARTS {
+        if part.only_if.is_none_or(|(name, value)| settings.get(name) == Some(value)) {
+            files.push(file(part.name, &fill(part.name, part.template)?));
+            resources.push(part.name.to_owned());
+        }
+    }
+    files.push(file("webhook.yaml", &fill("webhook.yaml", &webhook_template(policies)?)?));
+    resources.extend(["webhook.yaml".to_owned(), "crds".to_owned(), folder.path.display().to_string()]);
+    if settings.get("monitoring") == Some("true") {
+        resources.push("monitoring".to_owned());
+    }
+    files.push(file("kustomization.yaml", &kustomization(&resources)));
+    files.extend(crds::all().map(|(name, text)| File::Text { path: Path::new("crds").join(name), text }));
+    files.push(file("crds/kustomization.yaml", &kustomization(&crds::names())));
+    for (name, template) in monitoring::templates() {
+        files.push(file(&format!("monitoring/{name}"), &fill(name, &template)?));
+    }
+    files.push(file("monitoring/kustomization.yaml", &kustomization(&monitoring::names())));
+    let list = policy_list(folder, settings);
+    files.push(File::Text { path: folder.path.join("kustomization.yaml"), text: list });
+    Ok(files)
+}
+
+fn chart(policies: &PolicySet, folder: &PolicyFolder) -> Result<Vec<File>, Fault> {
+    let mut files = vec![
+        file("chart/Chart.yaml", include_str!("templates/Chart.yaml")),
+        file("chart/values.yaml", &Settings::chart_values()),
+        file(
+            "chart/.helmignore",
+            "# Not definitions, and not policies.\nkustomization.yaml\n*.suite.yaml\nREADME.md\n",
+        ),
+        File::Link { path: "chart/crds".into(), target: "../crds".into() },
+        File::Link { path: "chart/policies".into(), target: Path::new("..").join(&folder.path) },
+    ];
+    let mut add = |name: &str, template: &str, only_if: Option<(&str, &str)>| {
+        let guarded = match only_if {
+            Some((setting, value)) => format!("#if {setting}={value}\n{template}#end\n"),
+            None => template.to_owned(),
+        };
+        let text = template::chart(&guarded).map_err(|error| ill_formed(name, &error))?;
+        files.push(file(&format!("chart/templates/{name}"), &text));
+        Ok::<_, Fault>(())
+    };
+    for part in PARTS.iter().filter(|part| part.in_chart) {
+        add(part.name, part.template, part.only_if)?;
+    }
+    add("webhook.yaml", &webhook_template(policies)?, None)?;
+    for (name, template) in monitoring::templates() {
+        add(name, &template, Some(("monitoring", "true")))?;
+    }
+    files.push(file("chart/templates/policies.yaml", &policy_map(folder)));
+    Ok(files)
+}
+
+/// The webhook configuration as a template: what follows from the policies, and what can be set.
+fn webhook_template(policies: &PolicySet) -> Result<String, Fault> {
+    let endpoint = Endpoint::Service { name: "admit".to_owned(), namespace: "$(namespace)".to_owned() };
+    let configuration = webhook::configuration(policies, &endpoint, Some("$(namespace)"), "$(failurePolicy)");
+    let webhooks = json!({"webhooks": configuration.get("webhooks")});
+    let text = serde_saphyr::to_string(&webhooks).map_err(Fault::internal)?;
+    Ok(format!("{WEBHOOK_HEAD}{text}"))
+}
+
+fn kustomization(resources: &[String]) -> String {
+    let mut text =
+        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n".to_owned();
+    for resource in resources {
+        text.push_str(&format!("- {resource}\n"));
+    }
+    text
+}
+
+/// The list by which kustomize makes a ConfigMap of the policies. It stands in their own folder, because kustomize reads
+/// files only from below a list.
+fn policy_list(folder: &PolicyFolder, settings: &Settings) -> String {
+    let namespace = settings.get(NAMESPACE).unwrap_or_default();
+    let mut text = format!(
+        "{HEAD}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: {namespace}\n\
+         configMapGenerator:\n- name: admit-policies\n  files:\n"
+    );
+    for path in &folder.files {
+        text.push_str(&format!("  - {}={}\n", key(path), path.display()));
+    }
+    text
+}
+
+/// The same ConfigMap in the chart.
+fn policy_map(folder: &PolicyFolder) -> String {
+    let mut text = format!(
+        "{HEAD}apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: admit-policies\n  \
+         namespace: {{{{ .Release.Namespace }}}}\ndata:\n"
+    );
+    for path in &folder.files {
+        let line =
+            format!("  {}: {{{{ .Files.Get \"policies/{}\" | toJson }}}}\n", key(path), path.display());
+        text.push_str(&line);
+    }
+    text
+}
+
+/// A key of a ConfigMap has no slashes.
+fn key(path: &Path) -> String {
+    path.display().to_string().replace('/', "-")
+}
+
+fn file(path: &str, text: &str) -> File {
+    let head = if path.ends_with(".yaml") { HEAD } else { "" };
+    File::Text { path: path.into(), text: format!("{head}{text}") }
+}
+
+fn ill_formed(name: &str, error: &TemplateError) -> Fault {
+    Fault::internal(format!("the template of {name} is not well formed: {error}"))
+}

@@ -1,0 +1,143 @@
+//! `admit generate`: manifests that follow from the policies, so that nobody keeps them by hand.
+
+mod crds;
+mod manifests;
+mod monitoring;
+mod output;
+mod settings;
+mod template;
+pub(super) mod webhook;
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use self::manifests::PolicyFolder;
+use self::settings::Settings;
+use self::webhook::Endpoint;
+use super::process::{Fault, fail};
+use super::{Exit, load};
+
+/// Arguments of `admit generate`.
+#[derive(Debug, Args)]
+pub(super) struct GenerateArgs {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// The ValidatingWebhookConfiguration that sends what the policies match to the webhook
+    #[command(after_help = "Example:\n  admit generate webhook --policies policies | kubectl apply -f -")]
+    Webhook(WebhookArgs),
+    /// A folder for `kubectl apply -k`, and in it a Helm chart
+    #[command(after_help = Settings::help() + "\nExample:\n  \
+        admit generate manifests --out deploy --set image=registry.example.com/admit:0.1.0\n  kubectl apply -k deploy")]
+    Manifests(ManifestsArgs),
+    /// The CustomResourceDefinitions that the shipped policies guard
+    #[command(after_help = "Example:\n  admit generate crds | kubectl apply -f -")]
+    Crds,
+    /// The service accounts and their rights
+    #[command(after_help = "Example:\n  admit generate rbac --namespace admit-system | kubectl apply -f -")]
+    Rbac(NamespaceArgs),
+}
+
+#[derive(Debug, Args)]
+struct NamespaceArgs {
+    /// Namespace of everything that has one
+    #[arg(long, default_value = "admit-system")]
+    namespace: String,
+
+    /// What to make otherwise than by default; `admit generate manifests --help` lists the settings
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+struct WebhookArgs {
+    /// Folder or file with policies, bindings and params
+    #[arg(long, value_name = "PATH", default_value = "policies")]
+    policies: PathBuf,
+
+    /// Name of the Service in front of the webhook
+    #[arg(long, default_value = "admit")]
+    service: String,
+
+    /// Namespace of that Service; what happens there is not sent to the webhook
+    #[arg(long, default_value = "admit-system")]
+    namespace: String,
+}
+
+#[derive(Debug, Args)]
+struct ManifestsArgs {
+    /// Folder with policies, bindings and params; kustomize's list of them is written there
+    #[arg(long, value_name = "DIR", default_value = "policies")]
+    policies: PathBuf,
+
+    /// Folder for the manifests
+    #[arg(long, value_name = "DIR", default_value = "deploy")]
+    out: PathBuf,
+
+    /// Write nothing; exit with 1 and name the files that differ from what would be written
+    #[arg(long)]
+    check: bool,
+
+    #[command(flatten)]
+    common: NamespaceArgs,
+}
+
+impl GenerateArgs {
+    pub(super) fn run(&self) -> Exit {
+        let text = match &self.what {
+            What::Webhook(args) => args.text(),
+            What::Manifests(args) => return args.run().unwrap_or_else(|fault| fail(&fault)),
+            What::Crds => Ok(crds::stream()),
+            What::Rbac(args) => args.settings().and_then(|settings| manifests::rbac(&settings)),
+        };
+        match text {
+            Ok(text) => {
+                // A closed stream leaves nobody to tell.
+                let _ = io::stdout().write_all(text.as_bytes());
+                Exit::Expected
+            }
+            Err(fault) => fail(&fault),
+        }
+    }
+}
+
+impl NamespaceArgs {
+    fn settings(&self) -> Result<Settings, Fault> {
+        Settings::new(&self.namespace, &self.set).map_err(Fault::usage)
+    }
+}
+
+impl WebhookArgs {
+    fn text(&self) -> Result<String, Fault> {
+        let policies = load::policies(&[&self.policies])?;
+        let endpoint = Endpoint::Service { name: self.service.clone(), namespace: self.namespace.clone() };
+        let configuration = webhook::configuration(&policies, &endpoint, Some(&self.namespace), "Fail");
+        serde_saphyr::to_string(&configuration).map_err(Fault::internal)
+    }
+}
+
+impl ManifestsArgs {
+    fn run(&self) -> Result<Exit, Fault> {
+        let settings = self.common.settings()?;
+        let policies = load::policies(&[&self.policies])?;
+        let folder = PolicyFolder {
+            path: output::relative(&self.out, &self.policies)?,
+            files: policy_files(&self.policies)?,
+        };
+        let files = manifests::files(&policies, &folder, &settings)?;
+        if self.check { output::check(&self.out, &files) } else { output::write(&self.out, &files) }
+    }
+}
+
+/// The manifests of a folder of policies, without their suites, relative to it.
+fn policy_files(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
+    let mut files = load::files(folder)?;
+    files.retain(|file| !file.to_string_lossy().ends_with(".suite.yaml"));
+    let relative = |file: &PathBuf| file.strip_prefix(folder).map(Path::to_owned).map_err(Fault::internal);
+    files.iter().map(relative).collect()
+}

@@ -1,0 +1,29 @@
+//! What a Prometheus operator and a Grafana need to watch the webhook.
+
+const SERVICE_MONITOR: &str = include_str!("templates/servicemonitor.yaml");
+const DASHBOARD: &str = include_str!("templates/dashboard.json");
+const DASHBOARD_HEAD: &str = "\
+# Grafana's sidecar picks up ConfigMaps that carry this label.
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: admit-dashboard
+  namespace: $(namespace)
+  labels:
+    grafana_dashboard: \"1\"
+data:
+  admit.json: |
+";
+
+/// Name of the file and its template.
+pub(super) fn templates() -> [(&'static str, String); 2] {
+    let dashboard: String = DASHBOARD.lines().map(|line| format!("    {line}\n")).collect();
+    [
+        ("servicemonitor.yaml", SERVICE_MONITOR.to_owned()),
+        ("dashboard.yaml", format!("{DASHBOARD_HEAD}{dashboard}")),
+    ]
+}
+
+pub(super) fn names() -> Vec<String> {
+    templates().map(|(name, _)| name.to_owned()).to_vec()
+}

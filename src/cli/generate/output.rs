@@ -1,0 +1,100 @@
+//! Files on disk: written, or compared with what is there.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::symlink;
+use std::path::{Component, Path, PathBuf};
+
+use super::manifests::File;
+use crate::cli::Exit;
+use crate::cli::process::Fault;
+
+/// Writes `files` below `folder`, which is made where it is missing.
+///
+/// # Errors
+/// When something cannot be written.
+pub(super) fn write(folder: &Path, files: &[File]) -> Result<Exit, Fault> {
+    for file in files.iter().filter(|file| !file.is_there(folder)) {
+        let path = folder.join(file.path());
+        let write = || -> io::Result<()> {
+            if let Some(parent) = path.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            match file {
+                File::Text { text, .. } => fs::write(&path, text),
+                File::Link { target, .. } => {
+                    if path.is_symlink() {
+                        fs::remove_file(&path)?;
+                    }
+                    symlink(target, &path)
+                }
+            }
+        };
+        write().map_err(|error| Fault::usage(format!("cannot write `{}`: {error}", path.display())))?;
+    }
+    Ok(Exit::Expected)
+}
+
+/// Names on standard error the files below `folder` that are not as in `files`.
+///
+/// # Errors
+/// Never: what cannot be read differs.
+pub(super) fn check(folder: &Path, files: &[File]) -> Result<Exit, Fault> {
+    let mut exit = Exit::Expected;
+    for file in files.iter().filter(|file| !file.is_there(folder)) {
+        let path = folder.join(file.path());
+        // A closed stream leaves nobody to tell, so the exit code alone speaks.
+        let _ = writeln!(io::stderr(), "{} is not what `admit generate manifests` makes", path.display());
+        exit = Exit::Differs;
+    }
+    Ok(exit)
+}
+
+/// The path that leads from `from`, which need not exist, to the folder `to`.
+///
+/// # Errors
+/// When `to` does not exist, or there is no current folder.
+pub(super) fn relative(from: &Path, to: &Path) -> Result<PathBuf, Fault> {
+    let unusable =
+        |path: &Path, error: io::Error| Fault::usage(format!("cannot use `{}`: {error}", path.display()));
+    let to_absolute = fs::canonicalize(to).map_err(|error| unusable(to, error))?;
+    if !to_absolute.is_dir() {
+        return Err(Fault::usage(format!("`{}` is not a folder", to.display())));
+    }
+    let from_absolute = match fs::canonicalize(from) {
+        Ok(path) => path,
+        Err(_) => normal(&std::path::absolute(from).map_err(|error| unusable(from, error))?),
+    };
+    let shared = from_absolute.components().zip(to_absolute.components()).take_while(|(a, b)| a == b).count();
+    let up = from_absolute.components().skip(shared).map(|_| Component::ParentDir);
+    Ok(up.chain(to_absolute.components().skip(shared)).collect())
+}
+
+/// Without `..`, for a path that does not exist yet.
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        if component == Component::ParentDir {
+            out.pop();
+        } else {
+            out.push(component);
+        }
+    }
+    out
+}
+
+impl File {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Text { path, .. } | Self::Link { path, .. } => path,
+        }
+    }
+
+    fn is_there(&self, folder: &Path) -> bool {
+        let path = folder.join(self.path());
+        match self {
+            Self::Text { text, .. } => fs::read_to_string(&path).is_ok_and(|there| there == *text),
+            Self::Link { target, .. } => fs::read_link(&path).is_ok_and(|there| there == *target),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What can be set in the manifests: one table, from which the flags of `admit generate manifests --set` and the values
+//! of the chart come.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use thiserror::Error;
+
+/// The setting that a chart takes from its release.
+pub(super) const NAMESPACE: &str = "namespace";
+
+struct Row {
+    name: &'static str,
+    default: &'static str,
+    /// Empty: any text of the form that `check` asks for.
+    choices: &'static [&'static str],
+    check: Check,
+    doc: &'static str,
+}
+
+#[derive(Clone, Copy)]
+enum Check {
+    Choice,
+    Count,
+    Text,
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        name: "image",
+        default: concat!("admit:", env!("CARGO_PKG_VERSION")),
+        choices: &[],
+        check: Check::Text,
+        doc: "Image of all Pods.",
+    },
+    Row {
+        name: "replicas",
+        default: "2",
+        choices: &[],
+        check: Check::Count,
+        doc: "Replicas of the webhook, and of the controllers (of which one works at a time).",
+    },
+    Row {
+        name: "certificates",
+        default: "secret",
+        choices: &["secret", "cert-manager"],
+        check: Check::Choice,
+        doc: "Where the serving certificate comes from: `secret`, a Secret `admit-tls` that you make \
+              (`admit certs`), or `cert-manager`. certs/README.md compares them.",
+    },
+    Row {
+        name: "failurePolicy",
+        default: "Fail",
+        choices: &["Fail", "Ignore"],
+        check: Check::Choice,
+        doc: "What becomes of requests while no replica answers: `Fail` refuses them, `Ignore` lets them through.",
+    },
+    Row {
+        name: "monitoring",
+        default: "false",
+        choices: &["false", "true"],
+        check: Check::Choice,
+        doc: "Whether a ServiceMonitor and a Grafana dashboard are made; needs the Prometheus operator's definitions.",
+    },
+];
+
+/// Why a setting is refused.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub(super) enum SettingError {
+    #[error("`{0}` is not of the form NAME=VALUE")]
+    Form(String),
+    #[error("there is no setting `{name}`; there are {}", names())]
+    Unknown { name: String },
+    #[error("the namespace cannot be `{0}`: it is of lower-case letters, digits and -")]
+    Namespace(String),
+    #[error("`{name}` cannot be `{value}`: it is {expected}")]
+    Value { name: String, value: String, expected: String },
+}
+
+/// A value for every setting, and the namespace.
+#[derive(Clone, Debug)]
+pub(super) struct Settings(BTreeMap<&'static str, String>);
+
+impl Settings {
+    /// The defaults, with what `chosen` (`NAME=VALUE`) says otherwise.
+    ///
+    /// # Errors
+    /// When there is no such setting, or it cannot have that value.
+    pub(super) fn new(namespace: &str, chosen: &[String]) -> Result<Self, SettingError> {
+        let mut values: BTreeMap<_, _> = ROWS.iter().map(|row| (row.name, row.default.to_owned())).collect();
+        if namespace.is_empty()
+            || !namespace.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        {
+            return Err(SettingError::Namespace(namespace.to_owned()));
+        }
+        values.insert(NAMESPACE, namespace.to_owned());
+        for pair in chosen {
+            let (name, value) = pair.split_once('=').ok_or_else(|| SettingError::Form(pair.clone()))?;
+            let row = ROWS
+                .iter()
+                .find(|row| row.name == name)
+                .ok_or_else(|| SettingError::Unknown { name: name.to_owned() })?;
+            row.check(value)?;
+            values.insert(row.name, value.to_owned());
+        }
+        Ok(Self(values))
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    pub(super) fn is_known(name: &str) -> bool {
+        name == NAMESPACE || ROWS.iter().any(|row| row.name == name)
+    }
+
+    /// `values.yaml` of the chart.
+    pub(super) fn chart_values() -> String {
+        let mut text =
+            "# Resources, node selectors and the like are for an overlay or a post-renderer.\n".to_owned();
+        for row in ROWS {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "\n# {}\n{}: {}\n", row.doc, row.name, row.default);
+        }
+        text
+    }
+
+    /// The settings for `--help`.
+    pub(super) fn help() -> String {
+        let mut text = "Settings:\n".to_owned();
+        for row in ROWS {
+            let _ = writeln!(text, "  {} [default: {}]\n      {}", row.name, row.default, row.doc);
+        }
+        text
+    }
+}
+
+impl Row {
+    fn check(&self, value: &str) -> Result<(), SettingError> {
+        let expected = match self.check {
+            Check::Choice if self.choices.contains(&value) => return Ok(()),
+            Check::Choice => format!("one of {}", self.choices.join(", ")),
+            Check::Count if value.parse::<u16>().is_ok_and(|count| count > 0) => return Ok(()),
+            Check::Count => "a number from 1 on".to_owned(),
+            // What would need quotes in YAML is no name of an image either.
+            Check::Text
+                if value.starts_with(|c: char| c.is_ascii_alphanumeric()) && value.chars().all(is_plain) =>
+            {
+                return Ok(());
+            }
+            Check::Text => "a name of letters, digits and ./:@_-".to_owned(),
+        };
+        Err(SettingError::Value { name: self.name.to_owned(), value: value.to_owned(), expected })
+    }
+}
+
+fn is_plain(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "./:@_-".contains(character)
+}
+
+fn names() -> String {
+    ROWS.iter().map(|row| format!("`{}`", row.name)).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_checked() {
+        let refused = |pair: &str| Settings::new("ns", &[pair.to_owned()]).unwrap_err().to_string();
+        assert_eq!(refused("replicas=0"), "`replicas` cannot be `0`: it is a number from 1 on");
+        assert_eq!(
+            refused("certificates=none"),
+            "`certificates` cannot be `none`: it is one of secret, cert-manager"
+        );
+        assert!(refused("image=a b").contains("cannot be `a b`"));
+        assert!(refused("size=1").starts_with("there is no setting `size`; there are `image`, "));
+        assert_eq!(refused("image"), "`image` is not of the form NAME=VALUE");
+    }
+}

@@ -1,0 +1,219 @@
+//! The webhook configuration that sends an API server's requests to us: derived from what the policies match, so that
+//! nothing else waits for us and nothing they match passes by.
+//!
+//! Policies that deny and policies that only warn or audit are called apart: when the webhook cannot be reached the
+//! former refuse, and the latter, which never refuse, hold nothing up.
+//!
+//! Whatever the policies match, the calls without which a cluster cannot heal are left out: our own namespace (a replica
+//! that is down must be replaceable), Leases, token and access reviews, and the admission configuration itself.
+
+use std::collections::BTreeMap;
+
+use admit_policy::PolicySet;
+use admit_policy::decision::Enforcement;
+use admit_policy::matching::{Rule, ScopeRule};
+use admit_policy::request::Operation;
+use admit_policy::vap::Binding;
+use serde_json::{Map, Value, json};
+
+/// The name of the configuration and, as its first label, of the webhooks in it.
+pub(in crate::cli) const NAME: &str = "admit";
+/// What denials name: `admission webhook "policies.admit.local" denied the request: …`.
+const ENFORCING: &str = "policies.admit.local";
+/// The webhook of the policies that no binding lets deny.
+const AUDITING: &str = "audit.policies.admit.local";
+/// Seconds an API server waits for an answer.
+const TIMEOUT: u32 = 10;
+
+/// API groups no request of which is sent: (group, resources of it; none for all, the name of the condition).
+const EXCLUDED: &[(&str, &[&str], &str)] = &[
+    ("coordination.k8s.io", &["leases", "leasecandidates"], "not-leases"),
+    ("authentication.k8s.io", &[], "not-authentication"),
+    ("authorization.k8s.io", &[], "not-authorization"),
+    ("admissionregistration.k8s.io", &[], "not-admission-configuration"),
+];
+
+/// Where the webhook is called.
+#[derive(Debug)]
+pub(in crate::cli) enum Endpoint {
+    Service {
+        name: String,
+        namespace: String,
+    },
+    /// `https://host:port`, trusted by this authority.
+    Url {
+        base: String,
+        ca_bundle: String,
+    },
+}
+
+/// A ValidatingWebhookConfiguration for all that `policies` match. Requests for `own_namespace` are not sent;
+/// `failure_policy` is that of the policies that may deny.
+pub(in crate::cli) fn configuration(
+    policies: &PolicySet,
+    endpoint: &Endpoint,
+    own_namespace: Option<&str>,
+    failure_policy: &str,
+) -> Value {
+    let webhook = |name: &str, path: &str, failure_policy: &str, enforcing: bool| {
+        let rules = rules(policies, enforcing);
+        (!rules.is_empty()).then(|| {
+            let mut webhook = Map::new();
+            let mut set = |key: &str, value: Value| webhook.insert(key.to_owned(), value);
+            set("name", name.into());
+            set("clientConfig", endpoint.client_config(path));
+            if let Some(namespace) = own_namespace {
+                set("namespaceSelector", outside_of(namespace));
+            }
+            let conditions = conditions(&rules);
+            if !conditions.is_empty() {
+                set("matchConditions", conditions.into());
+            }
+            set("rules", rules.into_iter().map(MergedRule::document).collect());
+            set("failurePolicy", failure_policy.into());
+            set("matchPolicy", "Equivalent".into());
+            set("sideEffects", "None".into());
+            set("timeoutSeconds", TIMEOUT.into());
+            set("admissionReviewVersions", json!(["v1"]));
+            Value::Object(webhook)
+        })
+    };
+    let webhooks: Vec<Value> = [
+        webhook(ENFORCING, "/validate", failure_policy, true),
+        webhook(AUDITING, "/validate", "Ignore", false),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": NAME},
+        "webhooks": webhooks,
+    })
+}
+
+impl Endpoint {
+    fn client_config(&self, path: &str) -> Value {
+        match self {
+            Self::Service { name, namespace } => {
+                json!({"service": {"name": name, "namespace": namespace, "path": path, "port": 443}})
+            }
+            Self::Url { base, ca_bundle } => json!({"url": format!("{base}{path}"), "caBundle": ca_bundle}),
+        }
+    }
+}
+
+fn outside_of(namespace: &str) -> Value {
+    json!({"matchExpressions": [
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": [namespace]},
+    ]})
+}
+
+/// Group, version, scope and operations of a rule: what rules must share to become one.
+type Key = (Vec<String>, Vec<String>, &'static str, Vec<&'static str>);
+
+/// The rules of several policies that differ in their resources alone.
+struct MergedRule {
+    key: Key,
+    resources: Vec<String>,
+}
+
+/// The rules of the policies that some binding lets deny, or of those that none does. A policy without a binding has no
+/// effect and no rules.
+fn rules(policies: &PolicySet, enforcing: bool) -> Vec<MergedRule> {
+    let mut merged: BTreeMap<Key, Vec<String>> = BTreeMap::new();
+    for (policy, bindings) in policies.policies() {
+        if bindings.is_empty() || bindings.iter().any(denies) != enforcing {
+            continue;
+        }
+        for rule in &policy.constraints.rules {
+            let key = key(rule);
+            let resources: Vec<_> =
+                rule.resources.iter().filter(|resource| !is_excluded(&key.0, resource)).cloned().collect();
+            if !resources.is_empty() {
+                merged.entry(key).or_default().extend(resources);
+            }
+        }
+    }
+    let sorted = merged.into_iter().map(|(key, mut resources)| {
+        resources.sort_unstable();
+        resources.dedup();
+        MergedRule { key, resources }
+    });
+    sorted.collect()
+}
+
+fn denies(binding: &Binding) -> bool {
+    binding.actions.contains(&Enforcement::Deny)
+}
+
+impl MergedRule {
+    fn document(self) -> Value {
+        let (groups, versions, scope, operations) = self.key;
+        json!({
+            "apiGroups": groups, "apiVersions": versions, "operations": operations,
+            "resources": self.resources, "scope": scope,
+        })
+    }
+
+    /// Whether a request for `resource` of `group` may fall under the rule.
+    fn reaches(&self, group: &str, excluded: &[&str]) -> bool {
+        let of_resource = |pattern: &String| {
+            let name = pattern.split('/').next().unwrap_or(pattern);
+            name == "*" || excluded.is_empty() || excluded.contains(&name)
+        };
+        self.key.0.iter().any(|known| known == "*" || known == group)
+            && self.resources.iter().any(of_resource)
+    }
+}
+
+/// Whether all that `resource` of `groups` stands for is excluded, so that no rule has to name it.
+fn is_excluded(groups: &[String], resource: &str) -> bool {
+    let name = resource.split('/').next().unwrap_or(resource);
+    groups.iter().all(|group| {
+        EXCLUDED.iter().any(|(excluded, resources, _)| {
+            excluded == group && (resources.is_empty() || resources.contains(&name))
+        })
+    })
+}
+
+/// What keeps excluded requests away where wildcards of the rules would let them in; rules cannot exclude.
+fn conditions(rules: &[MergedRule]) -> Vec<Value> {
+    let reached = EXCLUDED
+        .iter()
+        .filter(|(group, resources, _)| rules.iter().any(|rule| rule.reaches(group, resources)));
+    let condition = |(group, resources, name): &(&str, &[&str], &str)| {
+        let group = format!("request.resource.group != '{group}'");
+        let expression = if resources.is_empty() {
+            group
+        } else {
+            let names: Vec<_> = resources.iter().map(|resource| format!("'{resource}'")).collect();
+            format!("{group} || !(request.resource.resource in [{}])", names.join(", "))
+        };
+        json!({"name": name, "expression": expression})
+    };
+    reached.map(condition).collect()
+}
+
+fn key(rule: &Rule) -> Key {
+    let scope = match rule.scope {
+        ScopeRule::All => "*",
+        ScopeRule::Namespaced => "Namespaced",
+        ScopeRule::Cluster => "Cluster",
+    };
+    let operations = match &rule.operations {
+        None => vec!["*"],
+        Some(operations) => {
+            let mut names: Vec<_> =
+                operations.iter().map(|operation| Operation::as_str(*operation)).collect();
+            names.sort_unstable();
+            names.dedup();
+            names
+        }
+    };
+    (rule.groups.clone(), rule.versions.clone(), scope, operations)
+}
+
+#[cfg(test)]
+mod tests;

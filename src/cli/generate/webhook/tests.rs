@@ -1,0 +1,166 @@
+use admit_policy::PolicySet;
+use serde_json::{Value, json};
+
+use super::*;
+
+const ALL_GROUPS: &str =
+    r#"{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}"#;
+const PODS: &str =
+    r#"{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}"#;
+
+/// One policy with these rules, and a binding for each list of actions.
+fn configured(rules: &[Value], bindings: &[&[&str]]) -> Value {
+    let mut builder = PolicySet::builder();
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "p"},
+        "spec": {
+            "matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "true"}],
+        },
+    });
+    builder.add(&policy).unwrap();
+    for (number, actions) in bindings.iter().enumerate() {
+        let binding = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": format!("b{number}")},
+            "spec": {"policyName": "p", "validationActions": actions},
+        });
+        builder.add(&binding).unwrap();
+    }
+    let endpoint = Endpoint::Service { name: "admit".to_owned(), namespace: "admit-system".to_owned() };
+    configuration(&builder.finish(), &endpoint, Some("admit-system"), "Fail")
+}
+
+fn rule(json: &str) -> Value {
+    serde_json::from_str(json).unwrap()
+}
+
+fn of(group: &str, resources: &[&str]) -> Value {
+    json!({"apiGroups": [group], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": resources})
+}
+
+/// The names of the conditions, and the resources of the rules, of the one webhook there is.
+fn reached(rules: &[Value]) -> (Vec<String>, Vec<String>) {
+    let configuration = configured(rules, &[&["Deny"]]);
+    let names = |value: &Value, key: &str| -> Vec<String> {
+        let items = value.as_array().into_iter().flatten();
+        items.map(|item| item[key].as_str().unwrap().to_owned()).collect()
+    };
+    let webhook = &configuration["webhooks"][0];
+    let resources = webhook["rules"].as_array().into_iter().flatten().flat_map(|rule| {
+        rule["resources"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned())
+    });
+    (names(&webhook["matchConditions"], "name"), resources.collect())
+}
+
+#[test]
+fn enforcing_and_auditing_policies_are_called_apart() {
+    type Webhook = (&'static str, &'static str, &'static str);
+    let cases: &[(&[&[&str]], &[Webhook])] = &[
+        (&[], &[]),
+        (&[&["Deny"]], &[(ENFORCING, "/validate", "Fail")]),
+        (&[&["Deny", "Audit"]], &[(ENFORCING, "/validate", "Fail")]),
+        (&[&["Warn"], &["Deny"]], &[(ENFORCING, "/validate", "Fail")]),
+        (&[&["Warn"]], &[(AUDITING, "/validate", "Ignore")]),
+        (&[&["Audit"]], &[(AUDITING, "/validate", "Ignore")]),
+        (&[&["Warn", "Audit"], &["Audit"]], &[(AUDITING, "/validate", "Ignore")]),
+    ];
+    for (bindings, expected) in cases {
+        let configuration = configured(&[rule(PODS)], bindings);
+        let webhooks: Vec<(&str, &str, &str)> = configuration["webhooks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|webhook| {
+                let text = |pointer: &str| webhook.pointer(pointer).unwrap().as_str().unwrap();
+                (text("/name"), text("/clientConfig/service/path"), text("/failurePolicy"))
+            })
+            .collect();
+        assert_eq!(webhooks, *expected, "{bindings:?}");
+    }
+}
+
+#[test]
+fn what_a_cluster_needs_to_heal_is_left_out() {
+    const EVERYTHING: &[&str] =
+        &["not-leases", "not-authentication", "not-authorization", "not-admission-configuration"];
+    let cases: &[(Value, &[&str], &[&str])] = &[
+        // Rules that name what is excluded lose it; those that name nothing else are gone.
+        (of("coordination.k8s.io", &["leases"]), &[], &[]),
+        (of("coordination.k8s.io", &["leasecandidates"]), &[], &[]),
+        (of("authentication.k8s.io", &["tokenreviews"]), &[], &[]),
+        (of("authentication.k8s.io", &["selfsubjectreviews"]), &[], &[]),
+        (of("authentication.k8s.io", &["*"]), &[], &[]),
+        (of("authorization.k8s.io", &["subjectaccessreviews"]), &[], &[]),
+        (of("authorization.k8s.io", &["localsubjectaccessreviews"]), &[], &[]),
+        (of("authorization.k8s.io", &["selfsubjectrulesreviews"]), &[], &[]),
+        (of("admissionregistration.k8s.io", &["validatingwebhookconfigurations"]), &[], &[]),
+        (of("admissionregistration.k8s.io", &["validatingadmissionpolicies/status"]), &[], &[]),
+        (of("admissionregistration.k8s.io", &["*/*"]), &[], &[]),
+        (of("coordination.k8s.io", &["leases", "others"]), &[], &["others"]),
+        // Wildcards that reach it are narrowed by conditions.
+        (of("coordination.k8s.io", &["*"]), &["not-leases"], &["*"]),
+        (of("coordination.k8s.io", &["*/*"]), &["not-leases"], &["*/*"]),
+        (of("*", &["leases"]), EVERYTHING, &["leases"]),
+        (of("*", &["*"]), EVERYTHING, &["*"]),
+        (of("*", &["*/*"]), EVERYTHING, &["*/*"]),
+        (rule(ALL_GROUPS), EVERYTHING, &["*"]),
+        // What cannot reach it needs none.
+        (of("", &["pods"]), &[], &["pods"]),
+        (of("", &["*"]), &[], &["*"]),
+        (of("apps", &["*/*"]), &[], &["*/*"]),
+        (of("", &["pods", "pods/status"]), &[], &["pods", "pods/status"]),
+        (of("example.dev", &["leases"]), &[], &["leases"]),
+    ];
+    for (rule, conditions, resources) in cases {
+        let (found_conditions, found_resources) = reached(std::slice::from_ref(rule));
+        assert_eq!(
+            (&found_conditions[..], &found_resources[..]),
+            (&own(conditions)[..], &own(resources)[..]),
+            "{rule}"
+        );
+    }
+}
+
+fn own(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn our_own_namespace_is_not_sent() {
+    let configuration = configured(&[rule(PODS)], &[&["Deny"], &["Warn"]]);
+    let expected = json!({"matchExpressions": [
+        {"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["admit-system"]},
+    ]});
+    assert_eq!(configuration["webhooks"][0]["namespaceSelector"], expected);
+    assert_eq!(configuration["webhooks"][0]["sideEffects"], "None");
+}
+
+#[test]
+fn rules_that_differ_in_resources_alone_are_one() {
+    let services = of("", &["services", "pods"]);
+    let configuration = configured(&[rule(PODS), services, of("apps", &["deployments"])], &[&["Deny"]]);
+    let rules = configuration["webhooks"][0]["rules"].as_array().unwrap();
+    assert_eq!(rules.len(), 2);
+    assert_eq!(rules[0]["resources"], json!(["pods", "services"]));
+}
+
+#[test]
+fn conditions_are_expressions_that_a_server_takes() {
+    let configuration = configured(&[rule(ALL_GROUPS)], &[&["Deny"]]);
+    let conditions = configuration["webhooks"][0]["matchConditions"].as_array().unwrap();
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "conditions"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [rule(PODS)]}, "matchConditions": conditions,
+            "validations": [{"expression": "true"}],
+        },
+    });
+    PolicySet::builder().add(&policy).unwrap();
+    assert_eq!(
+        conditions[0]["expression"],
+        "request.resource.group != 'coordination.k8s.io' || \
+         !(request.resource.resource in ['leases', 'leasecandidates'])"
+    );
+}
