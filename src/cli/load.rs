@@ -113,18 +113,24 @@ fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Fau
     }
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Hidden files, and kustomize's list of the others.
-        if name.starts_with('.') || name.starts_with("kustomization.") {
-            continue;
-        }
+        let hidden = path.file_name().unwrap_or_default().to_string_lossy().starts_with('.');
         if path.is_dir() {
-            walk(&path, depth + 1, found)?;
-        } else if path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json") {
+            if !hidden {
+                walk(&path, depth + 1, found)?;
+            }
+        } else if is_manifest_name(&path) {
             found.push(path);
         }
     }
     Ok(())
+}
+
+/// Whether a file of that name in a folder is a manifest: YAML or JSON, neither hidden nor kustomize's list of the
+/// others.
+pub(super) fn is_manifest_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let ends = path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
+    ends && !name.starts_with('.') && !name.starts_with("kustomization.")
 }
 
 /// Whether `path` stands for standard input.
@@ -156,7 +162,7 @@ pub(super) fn text(file: &Path) -> Result<String, Fault> {
 }
 
 /// The folder that `folder/...` speaks of.
-fn without_recursion(path: &Path) -> &Path {
+pub(super) fn without_recursion(path: &Path) -> &Path {
     match path.parent().filter(|_| path.ends_with("...")) {
         Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
         Some(folder) => folder,

@@ -4,6 +4,7 @@
 //! stderr; drawing them is the job of `render`. Nothing outside this module knows all parts of the program.
 
 mod certs;
+mod check;
 mod controllers;
 mod eval;
 pub mod exit;
@@ -39,6 +40,8 @@ enum Command {
     Up(Box<up::UpArgs>),
     /// Run the declared test suites of policies and CRDs, offline
     Test(test::TestArgs),
+    /// Say what would come of applying manifests, over the old objects, offline
+    Check(check::CheckArgs),
     /// Evaluate one expression
     Eval(eval::EvalArgs),
     /// Serve the policies as an admission webhook
@@ -76,6 +79,7 @@ impl Cli {
         match self.command {
             Command::Up(args) => args.run(),
             Command::Test(args) => args.run(),
+            Command::Check(args) => args.run(),
             Command::Eval(args) => args.run(),
             Command::Serve(args) => args.run(),
             Command::Controllers(args) => args.run(),

@@ -16,7 +16,7 @@ use crate::crd::rules::compile::RELEASE;
 pub struct Answer {
     /// None where JSON cannot hold it: a type, an address, an optional without value.
     pub json: Option<Json>,
-    /// The value as messages show it.
+    /// The value in CEL's notation, cut where it is long.
     pub text: String,
     /// The type that the checker found: `list(string)`.
     pub declared_type: String,
@@ -42,6 +42,9 @@ pub enum AdhocError {
     },
 }
 
+/// Bytes of a value in CEL's notation.
+const SHOWN: usize = 1_000;
+
 /// Evaluates `text` with `variables`, within Kubernetes' limit for one call.
 ///
 /// # Errors
@@ -62,7 +65,7 @@ pub fn evaluate(text: &str, variables: &[(String, Json)]) -> Result<Answer, Adho
         .map_err(|error| AdhocError::Evaluation { error, cost: cx.cost() })?;
     Ok(Answer {
         json: value.to_json(&arena).ok(),
-        text: value.go_text(),
+        text: value.preview(SHOWN),
         declared_type: checked.output_type().to_string(),
         value_type: runtime_type::name_of(&value).to_owned(),
         cost: cx.cost(),

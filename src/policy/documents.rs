@@ -63,6 +63,27 @@ impl Documents {
         })
     }
 
+    /// The resource of a kind: its definition's, else by the rules of English that Kubernetes' guess follows.
+    pub fn resource_of(&self, kind: &GroupVersionKind) -> GroupVersionResource {
+        let plural = match self.crd_of(kind) {
+            Some(crd) => crd.definition().names.plural.clone(),
+            None => plural_of(&kind.kind),
+        };
+        GroupVersionResource::new(kind.group.as_str(), kind.version.as_str(), plural)
+    }
+
+    /// Where objects of a kind live. Of a kind that nothing is known of, most live in namespaces.
+    pub fn scope_of(&self, kind: &GroupVersionKind) -> Scope {
+        self.defined_scope(kind).or_else(|| builtin_scope(kind)).unwrap_or(Scope::Namespaced)
+    }
+
+    fn defined_scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
+        Some(match self.crd_of(kind)?.definition().scope {
+            crd::Scope::Cluster => Scope::Cluster,
+            crd::Scope::Namespaced | crd::Scope::Other(_) => Scope::Namespaced,
+        })
+    }
+
     fn crd_of_resource(&self, resource: &GroupVersionResource) -> Option<&Arc<CompiledCrd>> {
         self.crds.iter().find(|crd| {
             let definition = crd.definition();
@@ -79,11 +100,8 @@ impl Host for Documents {
     }
 
     fn param_scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
-        if let Some(crd) = self.crd_of(kind) {
-            return Some(match crd.definition().scope {
-                crd::Scope::Cluster => Scope::Cluster,
-                crd::Scope::Namespaced | crd::Scope::Other(_) => Scope::Namespaced,
-            });
+        if let Some(scope) = self.defined_scope(kind) {
+            return Some(scope);
         }
         // Without a definition the objects themselves tell where they live.
         let of_objects = self.objects.get(kind).and_then(|objects| objects.keys().next());
@@ -135,17 +153,36 @@ impl Host for Documents {
     }
 }
 
-/// Kinds of Kubernetes itself that are used as params.
+fn plural_of(kind: &str) -> String {
+    let singular = kind.to_lowercase();
+    if singular == "endpoints" {
+        return singular;
+    }
+    if singular.ends_with('s') {
+        return format!("{singular}es");
+    }
+    match singular.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{singular}s"),
+    }
+}
+
+/// Kinds of Kubernetes itself: those that live in no namespace, and those that are used as params.
 fn builtin_scope(kind: &GroupVersionKind) -> Option<Scope> {
-    match (kind.group.as_str(), kind.version.as_str(), kind.kind.as_str()) {
-        (
-            "",
-            "v1",
-            "ConfigMap" | "Secret" | "ServiceAccount" | "Service" | "ResourceQuota" | "LimitRange",
-        ) => Some(Scope::Namespaced),
-        ("", "v1", "Namespace" | "Node" | "PersistentVolume")
-        | ("rbac.authorization.k8s.io", "v1", "ClusterRole" | "ClusterRoleBinding") => Some(Scope::Cluster),
-        ("rbac.authorization.k8s.io", "v1", "Role" | "RoleBinding") => Some(Scope::Namespaced),
+    match (kind.group.as_str(), kind.kind.as_str()) {
+        ("", "ConfigMap" | "Secret" | "ServiceAccount" | "Service" | "ResourceQuota" | "LimitRange")
+        | ("rbac.authorization.k8s.io", "Role" | "RoleBinding") => Some(Scope::Namespaced),
+        ("", "Namespace" | "Node" | "PersistentVolume")
+        | ("rbac.authorization.k8s.io", "ClusterRole" | "ClusterRoleBinding")
+        | ("storage.k8s.io", "StorageClass" | "CSIDriver" | "CSINode" | "VolumeAttachment")
+        | ("scheduling.k8s.io", "PriorityClass")
+        | ("networking.k8s.io", "IngressClass" | "IPAddress" | "ServiceCIDR")
+        | ("node.k8s.io", "RuntimeClass")
+        | ("flowcontrol.apiserver.k8s.io", _)
+        | ("apiregistration.k8s.io", "APIService")
+        | ("apiextensions.k8s.io", "CustomResourceDefinition")
+        | ("certificates.k8s.io", "CertificateSigningRequest")
+        | ("admissionregistration.k8s.io", _) => Some(Scope::Cluster),
         _ => None,
     }
 }

@@ -103,10 +103,15 @@ fn every_transcript_is_run() {
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     found.sort();
-    assert_eq!(found, ["eval"]);
+    assert_eq!(found, ["check", "eval"]);
 }
 
 #[test]
 fn eval() {
     check("eval");
+}
+
+#[test]
+fn check_manifests() {
+    check("check");
 }

@@ -4,6 +4,7 @@
 //! report (data) ──text, json, junit, …──► String ──print──► standard output
 //! ```
 
+pub(super) mod check;
 mod diff;
 pub(super) mod eval;
 pub(super) mod suites;

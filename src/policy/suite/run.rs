@@ -10,7 +10,7 @@ use crate::crd::{CrdVersion, ValidateOptions};
 use crate::decision::{Decision, Enforcement, Reason, RuleOutcome, Verdict};
 use crate::documents::Documents;
 use crate::recording::Recording;
-use crate::request::{GroupVersionKind, GroupVersionResource, Operation, Request};
+use crate::request::{GroupVersionKind, Operation, Request};
 use crate::schema::metadata::Malformed;
 use crate::set::PolicySet;
 
@@ -94,8 +94,10 @@ fn request(case: &Case, host: &Documents) -> Request {
     let subject = case.object.as_deref().or(case.old_object.as_deref()).unwrap_or(&Value::Null);
     let text = |pointer: &str| subject.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let kind = GroupVersionKind::from_api_version(text("/apiVersion"), text("/kind"));
-    let plural = case.resource.clone().unwrap_or_else(|| plural_of(&kind, host));
-    let resource = GroupVersionResource::new(kind.group.as_str(), kind.version.as_str(), plural);
+    let mut resource = host.resource_of(&kind);
+    if let Some(plural) = &case.resource {
+        resource.resource.clone_from(plural);
+    }
     let namespace = case.namespace.clone().unwrap_or_else(|| match kind.kind.as_str() {
         "Namespace" if kind.group.is_empty() => text("/metadata/name").to_owned(),
         _ => text("/metadata/namespace").to_owned(),
@@ -120,21 +122,6 @@ fn request(case: &Case, host: &Documents) -> Request {
         },
         options: case.options.clone(),
         dry_run: case.dry_run,
-    }
-}
-
-/// The plural of a kind: from its definition, else by the rules of English that kubectl's guess follows.
-fn plural_of(kind: &GroupVersionKind, host: &Documents) -> String {
-    if let Some(crd) = host.crd_of(kind) {
-        return crd.definition().names.plural.clone();
-    }
-    let singular = kind.kind.to_lowercase();
-    if singular.ends_with('s') {
-        return format!("{singular}es");
-    }
-    match singular.strip_suffix('y') {
-        Some(stem) => format!("{stem}ies"),
-        None => format!("{singular}s"),
     }
 }
 

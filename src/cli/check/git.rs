@@ -1,0 +1,78 @@
+//! Manifests as they were at a git revision, read by the `git` on the PATH.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use admit_policy::manifest::{self, Document};
+use admit_policy::suite::Suite;
+
+use super::unreadable;
+use crate::cli::load;
+use crate::cli::process::Fault;
+
+/// The documents of the same `paths` at `revision`. A path that was not there then has none.
+///
+/// # Errors
+/// When there is no git, no repository or no such revision, or a file then was no manifest.
+pub(super) fn documents(revision: &str, paths: &[PathBuf]) -> Result<Vec<Document>, Fault> {
+    let mut documents = Vec::new();
+    for path in paths {
+        if load::is_stdin(path) {
+            return Err(Fault::usage("--old-git needs paths: standard input has no history"));
+        }
+        let path = load::without_recursion(path);
+        let (folder, below) = if path.is_dir() {
+            (path, Path::new("."))
+        } else {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            (folder.unwrap_or(Path::new(".")), Path::new(path.file_name().unwrap_or_default()))
+        };
+        let commit =
+            git(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit_of(revision)])
+                .map_err(|_| {
+                    Fault::usage(format!("`{revision}` is no git revision of `{}`", folder.display()))
+                })?;
+        let below = below.to_string_lossy();
+        let tree = git(folder, &["ls-tree", "-r", "-z", commit.trim(), "--", &below])?;
+        for (object, name) in tree.split('\0').filter_map(entry) {
+            let hidden = name.split('/').any(|part| part.starts_with('.'));
+            if below == "." && (hidden || !load::is_manifest_name(Path::new(name))) {
+                continue;
+            }
+            let text = git(folder, &["cat-file", "blob", object])?;
+            let shown = format!("{revision}:{}", folder.join(name).display());
+            let found = manifest::read(&shown, &text);
+            documents.extend(found.map_err(|errors| unreadable(load::not_compiled(&errors)))?);
+        }
+    }
+    documents.retain(|document| !Suite::is(&document.value));
+    Ok(documents)
+}
+
+/// What `revision` leads to, tags included.
+fn commit_of(revision: &str) -> String {
+    format!("{revision}^{{commit}}")
+}
+
+/// Object and path of a line of `ls-tree`: `100644 blob OBJECT<tab>PATH`.
+fn entry(line: &str) -> Option<(&str, &str)> {
+    let (head, name) = line.split_once('\t')?;
+    let mut words = head.split(' ');
+    let (_, kind, object) = (words.next()?, words.next()?, words.next()?);
+    (kind == "blob").then_some((object, name))
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> Result<String, Fault> {
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args(arguments)
+        .output()
+        .map_err(|error| Fault::usage(format!("cannot run git: {error}")))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(Fault::usage(format!("git {}: {}", arguments.join(" "), said.trim())));
+    }
+    String::from_utf8(output.stdout)
+        .map_err(|_| Fault::usage(format!("git {}: the answer is not UTF-8", arguments.join(" "))))
+}

@@ -1,0 +1,272 @@
+//! What would come of applying manifests.
+
+use std::fmt::Write as _;
+
+use admit_policy::apply::{Applied, Change, Identity};
+use admit_policy::decision::{Status, Verdict};
+use serde_json::{Value, json};
+
+use super::{Palette, counted};
+
+/// What came of all objects, in order, and the old ones that have no new one.
+#[derive(Debug)]
+pub(in crate::cli) struct Report {
+    pub(in crate::cli) objects: Vec<ObjectReport>,
+    pub(in crate::cli) left: Vec<Identity>,
+    /// There is no definition and no policy at all.
+    pub(in crate::cli) undecided: bool,
+}
+
+/// What came of one object.
+#[derive(Debug)]
+pub(in crate::cli) struct ObjectReport {
+    pub(in crate::cli) file: String,
+    pub(in crate::cli) line: usize,
+    pub(in crate::cli) identity: Identity,
+    pub(in crate::cli) applied: Applied,
+}
+
+/// One word for it; of several that hold, the weightiest.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Outcome {
+    Deny,
+    Unchanged,
+    Unmatched,
+    Warn,
+    Audit,
+    Allow,
+}
+
+impl Report {
+    /// How many objects would be refused.
+    pub(in crate::cli) fn refused(&self) -> usize {
+        self.count(Outcome::Deny)
+    }
+
+    fn count(&self, outcome: Outcome) -> usize {
+        self.objects.iter().filter(|object| object.outcome() == outcome).count()
+    }
+}
+
+impl ObjectReport {
+    fn outcome(&self) -> Outcome {
+        let applied = &self.applied;
+        if applied.refusal.is_some() {
+            Outcome::Deny
+        } else if applied.change == Change::Unchanged {
+            Outcome::Unchanged
+        } else if !applied.is_matched() {
+            Outcome::Unmatched
+        } else if !applied.warnings.is_empty() {
+            Outcome::Warn
+        } else if applied.is_audited() {
+            Outcome::Audit
+        } else {
+            Outcome::Allow
+        }
+    }
+}
+
+impl Outcome {
+    const ALL: [Self; 6] =
+        [Self::Allow, Self::Deny, Self::Warn, Self::Audit, Self::Unmatched, Self::Unchanged];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Unchanged => "unchanged",
+            Self::Unmatched => "unmatched",
+            Self::Warn => "warn",
+            Self::Audit => "audit",
+            Self::Allow => "allow",
+        }
+    }
+
+    /// As the summary counts it.
+    fn counted(self) -> &'static str {
+        match self {
+            Self::Deny => "denied",
+            Self::Unchanged => "unchanged",
+            Self::Unmatched => "matched by nothing",
+            Self::Warn => "allowed with warnings",
+            Self::Audit => "allowed and audited",
+            Self::Allow => "allowed",
+        }
+    }
+}
+
+/// One line an object, below it what was said, and the sums.
+pub(in crate::cli) fn text(report: &Report, verbose: bool, palette: Palette) -> String {
+    let mut out = String::new();
+    for object in &report.objects {
+        draw(&mut out, object, verbose, palette);
+    }
+    for identity in &report.left {
+        line(&mut out, &format!("{:<10}{:<11}{identity}", "left", "-"));
+    }
+    let sums: Vec<String> = Outcome::ALL
+        .into_iter()
+        .map(|outcome| (report.count(outcome), outcome))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, outcome)| format!("{count} {}", outcome.counted()))
+        .collect();
+    let word = if report.refused() > 0 { palette.red("FAIL") } else { palette.green("OK") };
+    let _ = write!(out, "{word}: {}: {}", counted(report.objects.len(), "object"), sums.join(", "));
+    if !report.left.is_empty() {
+        let _ =
+            write!(out, "; {} without a new one, left as it is", counted(report.left.len(), "old object"));
+    }
+    if report.undecided && report.count(Outcome::Unmatched) > 0 {
+        out.push_str("; there are no policies and no definitions (--policies)");
+    }
+    out.push('\n');
+    out
+}
+
+fn draw(out: &mut String, object: &ObjectReport, verbose: bool, palette: Palette) {
+    let ObjectReport { file, line: at, identity, applied } = object;
+    let outcome = object.outcome();
+    let word = format!("{:<10}", outcome.as_str());
+    let word = match outcome {
+        Outcome::Deny => palette.red(&word),
+        Outcome::Allow => palette.green(&word),
+        Outcome::Warn | Outcome::Audit | Outcome::Unmatched | Outcome::Unchanged => word,
+    };
+    // Nothing is sent for what is unchanged, which the first word says already.
+    let request = if applied.change == Change::Unchanged { "-" } else { applied.change.as_str() };
+    line(out, &format!("{word}{request:<11}{identity}  {file}:{at}"));
+    for said in applied.refusal.iter().flat_map(refusal) {
+        indented(out, &said);
+    }
+    for warning in &applied.warnings {
+        indented(out, &format!("Warning: {warning}"));
+    }
+    if outcome == Outcome::Audit {
+        for (key, value) in &applied.audit_annotations {
+            indented(out, &format!("{key}: {value}"));
+        }
+    }
+    if verbose {
+        rules(out, applied);
+    }
+}
+
+/// The causes by field; where they have none, the message of the `Status`.
+fn refusal(status: &Status) -> Vec<String> {
+    let causes = &status.details.causes;
+    if causes.is_empty() || causes.iter().any(|cause| cause.field.is_empty()) {
+        return vec![status.message.clone()];
+    }
+    causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect()
+}
+
+fn rules(out: &mut String, applied: &Applied) {
+    if applied.validated {
+        indented(out, "checked by its definition");
+    }
+    for outcome in &applied.outcomes {
+        let binding = outcome.binding.as_deref().map(|name| format!(", binding {name}")).unwrap_or_default();
+        let param = outcome.param.as_deref().map(|name| format!(", params {name}")).unwrap_or_default();
+        let head = format!("policy {}{binding}{param}", outcome.policy);
+        if outcome.rules.is_empty() {
+            indented(out, &format!("{head}: a match condition is false"));
+        }
+        for rule in &outcome.rules {
+            indented(out, &format!("{head}: {}: {}", rule.path, said(&rule.verdict)));
+        }
+    }
+}
+
+fn said(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Admitted => "holds".to_owned(),
+        Verdict::Failed { message, .. } => format!("fails: {message}"),
+        Verdict::Errored { message, denies: true } => format!("error: {message}"),
+        Verdict::Errored { message, denies: false } => format!("error, ignored: {message}"),
+    }
+}
+
+fn indented(out: &mut String, text: &str) {
+    for part in text.lines() {
+        line(out, &format!("    {part}"));
+    }
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text);
+    out.push('\n');
+}
+
+/// One document: `{"objects": [{…, "outcome", "status", "rules"}], "left", "summary"}`.
+pub(in crate::cli) fn json(report: &Report) -> String {
+    let objects: Vec<Value> = report.objects.iter().map(object_json).collect();
+    let left: Vec<Value> = report.left.iter().map(identity_json).collect();
+    let mut summary = json!({"objects": report.objects.len()});
+    if let Value::Object(fields) = &mut summary {
+        fields
+            .extend(Outcome::ALL.map(|outcome| (outcome.as_str().to_owned(), json!(report.count(outcome)))));
+    }
+    super::json(&json!({"objects": objects, "left": left, "summary": summary}))
+}
+
+fn object_json(object: &ObjectReport) -> Value {
+    let ObjectReport { file, line, identity, applied } = object;
+    let mut document = identity_json(identity);
+    let rules: Vec<Value> = applied
+        .outcomes
+        .iter()
+        .flat_map(|outcome| {
+            outcome.rules.iter().map(move |rule| {
+                let (verdict, message) = match &rule.verdict {
+                    Verdict::Admitted => ("admitted", None),
+                    Verdict::Failed { message, .. } => ("failed", Some(message)),
+                    Verdict::Errored { message, .. } => ("error", Some(message)),
+                };
+                let enforced: Vec<&str> = rule.enforced.iter().map(|action| action.as_str()).collect();
+                json!({
+                    "policy": outcome.policy, "binding": outcome.binding, "params": outcome.param,
+                    "path": rule.path, "verdict": verdict, "message": message, "enforced": enforced,
+                })
+            })
+        })
+        .collect();
+    if let Value::Object(fields) = &mut document {
+        let rest = json!({
+            "file": file, "line": line,
+            "change": applied.change.as_str(),
+            "outcome": object.outcome().as_str(),
+            "status": applied.refusal.as_ref().map(status_json),
+            "warnings": applied.warnings,
+            "auditAnnotations": applied.audit_annotations,
+            "validated": applied.validated,
+            "rules": rules,
+        });
+        fields.extend(rest.as_object().cloned().unwrap_or_default());
+    }
+    document
+}
+
+fn identity_json(identity: &Identity) -> Value {
+    json!({
+        "apiVersion": identity.kind.api_version(), "kind": identity.kind.kind,
+        "namespace": identity.namespace, "name": identity.name,
+    })
+}
+
+fn status_json(status: &Status) -> Value {
+    let causes: Vec<Value> = status
+        .details
+        .causes
+        .iter()
+        .map(|cause| json!({"reason": cause.reason, "message": cause.message, "field": cause.field}))
+        .collect();
+    json!({
+        "kind": "Status", "apiVersion": "v1", "status": "Failure",
+        "message": status.message, "reason": status.reason,
+        "details": {
+            "name": status.details.name, "group": status.details.group, "kind": status.details.kind,
+            "causes": causes,
+        },
+        "code": status.code,
+    })
+}

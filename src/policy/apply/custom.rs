@@ -1,0 +1,106 @@
+//! A custom resource on its way: what the server carries over from the old object, schema and rules, then the policies.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{Applied, Change, FieldValidation, Pair, Rehearsal, invalid};
+use crate::crd::{CompiledCrd, Write};
+use crate::decision::{Status, StatusDetails};
+use crate::schema::metadata::Malformed;
+
+/// Where kubectl keeps what it applied last; no manifest has it.
+const LAST_APPLIED_KEY: &str = "kubectl.kubernetes.io/last-applied-configuration";
+const LAST_APPLIED: &str = "/annotations/kubectl.kubernetes.io~1last-applied-configuration";
+
+/// How a [`Write`] names a field that no schema knows.
+const UNKNOWN: &str = "unknown field ";
+
+pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, crd: &Arc<CompiledCrd>) -> Applied {
+    let change = if pair.old.is_some() { Change::Update } else { Change::Create };
+    let kind = &pair.identity.kind;
+    let Some(version) = crd.version(&kind.version) else { return Applied::new(change) };
+    let old = pair.old.as_deref().map(|old| {
+        let mut old = old.clone();
+        version.default(&mut old);
+        version.prune(&mut old);
+        // The stored object was admitted once; what is malformed in it was dropped then.
+        let _ = version.coerce_metadata(&mut old, Malformed::Drop);
+        old
+    });
+    let new = carried_over(&pair.new, old.as_ref());
+    let written = Write { crd, version, old: old.as_ref(), status: false, recording: None }.decide(&new);
+    if written.errors.is_empty() && old.as_ref() == Some(&written.object) {
+        return Applied::new(Change::Unchanged);
+    }
+    let (unknown, warnings): (Vec<String>, Vec<String>) =
+        written.warnings.into_iter().partition(|warning| warning.starts_with(UNKNOWN));
+    let mut applied = Applied { warnings, validated: true, ..Applied::new(change) };
+    match rehearsal.options.field_validation {
+        FieldValidation::Strict if !unknown.is_empty() => {
+            applied.refusal = Some(not_strict(pair, &unknown));
+            return applied;
+        }
+        FieldValidation::Strict | FieldValidation::Ignore => {}
+        FieldValidation::Warn => applied.warnings.splice(0..0, unknown).for_each(drop),
+    }
+    if written.errors.is_empty() {
+        rehearsal.decide(pair, written.object, old.map(Arc::new), &mut applied);
+    } else {
+        applied.refusal = Some(invalid(&pair.identity, &written.errors));
+    }
+    applied
+}
+
+/// The new object with what others write, taken from the old one: the server's metadata, kubectl's own annotation, and
+/// a status that the manifest does not have.
+pub(super) fn carried_over(new: &Value, old: Option<&Value>) -> Value {
+    const SERVERS: [&str; 8] = [
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "managedFields",
+        "selfLink",
+    ];
+    let mut new = new.clone();
+    let Some(old) = old else { return new };
+    if let (Some(fields), Some(status)) = (new.as_object_mut(), old.get("status")) {
+        fields.entry("status").or_insert_with(|| status.clone());
+    }
+    let (Some(metadata), Some(old)) =
+        (new.get_mut("metadata").and_then(Value::as_object_mut), old.get("metadata"))
+    else {
+        return new;
+    };
+    for field in SERVERS {
+        if let Some(value) = old.get(field) {
+            metadata.insert(field.to_owned(), value.clone());
+        }
+    }
+    if let Some(applied) = old.pointer(LAST_APPLIED)
+        && let Some(annotations) =
+            metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new())).as_object_mut()
+    {
+        annotations.insert(LAST_APPLIED_KEY.to_owned(), applied.clone());
+    }
+    new
+}
+
+/// 400, as a server refuses what strict decoding objects to.
+fn not_strict(pair: &Pair, unknown: &[String]) -> Status {
+    let kind = &pair.identity.kind;
+    Status {
+        code: 400,
+        reason: "BadRequest".to_owned(),
+        message: format!(
+            "{0} in version \"{1}\" cannot be handled as a {0}: strict decoding error: {2}",
+            kind.kind,
+            kind.version,
+            unknown.join(", ")
+        ),
+        details: StatusDetails::default(),
+    }
+}

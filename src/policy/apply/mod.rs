@@ -1,0 +1,258 @@
+//! What would come of applying manifests to a server that holds the old ones: each object against its definition, its
+//! schema and rules, and the policies.
+//!
+//! ```text
+//! new objects ─┐
+//! old objects ─┴─ pair ──► Pair ──Rehearsal::apply──► Applied
+//!                           PolicySet, params, namespaces   operation, refusal, warnings, what each rule said
+//! ```
+//!
+//! Reading files is left to callers. Objects of built-in kinds are taken as written: a server's defaults for them, and
+//! its own checks of them, are not known here.
+
+mod custom;
+mod pair;
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use crate::crd::CompiledCrd;
+use crate::decision::{Decision, Enforcement, PolicyOutcome, Status, StatusDetails};
+use crate::documents::Documents;
+use crate::error::{FieldError, aggregate};
+use crate::host::HostError;
+use crate::manifest::Document;
+use crate::request::{GroupVersionKind, Operation, Request, UserInfo};
+use crate::set::PolicySet;
+use crate::vap::{Binding, Policy};
+
+pub use self::pair::{Identity, Pair, PairError, Paired, pair};
+
+/// How unknown fields are met: `fieldValidation` of a request.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum FieldValidation {
+    /// They refuse the request, as kubectl asks for.
+    #[default]
+    Strict,
+    Warn,
+    Ignore,
+}
+
+/// Who applies, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub user: UserInfo,
+    pub field_validation: FieldValidation,
+}
+
+/// A server that decides and stores nothing.
+#[derive(Debug)]
+pub struct Rehearsal<'s> {
+    set: &'s PolicySet,
+    /// What exists while requests are decided: namespaces and params.
+    host: Documents,
+    options: Options,
+}
+
+/// What applying does to an object.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Change {
+    Create,
+    Update,
+    /// Nothing is sent to the server.
+    Unchanged,
+}
+
+/// What would come of applying one object.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    pub change: Change,
+    /// The `Status` that the client would get; none where the object is admitted.
+    pub refusal: Option<Status>,
+    /// Texts for the client.
+    pub warnings: Vec<String>,
+    pub audit_annotations: IndexMap<String, String>,
+    /// A definition's schema, or the checks of a definition or policy itself, looked at the object.
+    pub validated: bool,
+    /// What each policy that matched made of the request.
+    pub outcomes: Vec<PolicyOutcome>,
+}
+
+impl Change {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Unchanged => "unchanged",
+        }
+    }
+}
+
+impl Applied {
+    fn new(change: Change) -> Self {
+        Self {
+            change,
+            refusal: None,
+            warnings: Vec::new(),
+            audit_annotations: IndexMap::new(),
+            validated: false,
+            outcomes: Vec::new(),
+        }
+    }
+
+    /// Whether anything looked at the object: a schema, or a rule of a policy.
+    pub fn is_matched(&self) -> bool {
+        self.validated || self.outcomes.iter().any(|outcome| !outcome.rules.is_empty())
+    }
+
+    /// Whether a rule failed and was written to the audit log only.
+    pub fn is_audited(&self) -> bool {
+        let mut rules = self.outcomes.iter().flat_map(|outcome| &outcome.rules);
+        rules.any(|rule| rule.enforced.contains(&Enforcement::Audit))
+    }
+}
+
+impl<'s> Rehearsal<'s> {
+    /// `existing` is there while requests are decided, the last of one name counting.
+    pub fn new(set: &'s PolicySet, existing: impl IntoIterator<Item = Arc<Value>>, options: Options) -> Self {
+        let mut host = set.documents().clone();
+        existing.into_iter().for_each(|object| host.insert(object));
+        Self { set, host, options }
+    }
+
+    /// Decides the creation or update that a pair stands for.
+    pub fn apply(&self, pair: &Pair) -> Applied {
+        let kind = &pair.identity.kind;
+        let (group, name) = (kind.group.as_str(), kind.kind.as_str());
+        match (group, name) {
+            ("apiextensions.k8s.io", "CustomResourceDefinition")
+            | (
+                "admissionregistration.k8s.io",
+                "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding",
+            ) => self.registration(pair),
+            _ => match self.host.crd_of(kind).cloned() {
+                Some(crd) => custom::apply(self, pair, &crd),
+                None => self.plain(pair),
+            },
+        }
+    }
+
+    /// An object of a kind that Kubernetes defines.
+    fn plain(&self, pair: &Pair) -> Applied {
+        let new = custom::carried_over(&pair.new, pair.old.as_deref());
+        if pair.old.as_deref() == Some(&new) {
+            return Applied::new(Change::Unchanged);
+        }
+        let mut applied = Applied::new(change(pair));
+        self.decide(pair, new, pair.old.clone(), &mut applied);
+        applied
+    }
+
+    /// Definitions, policies and bindings: whether a server would store them.
+    fn registration(&self, pair: &Pair) -> Applied {
+        let new = custom::carried_over(&pair.new, pair.old.as_deref());
+        if pair.old.as_deref() == Some(&new) {
+            return Applied::new(Change::Unchanged);
+        }
+        let errors = match (pair.identity.kind.kind.as_str(), pair.old.as_deref()) {
+            ("ValidatingAdmissionPolicy", _) => Policy::compile(&new).err(),
+            ("ValidatingAdmissionPolicyBinding", _) => Binding::compile(&new).err(),
+            (_, Some(old)) => CompiledCrd::compile_update(&new, old).err(),
+            (_, None) => CompiledCrd::compile(&new).err(),
+        };
+        let mut applied = Applied { validated: true, ..Applied::new(change(pair)) };
+        match errors {
+            Some(errors) => applied.refusal = Some(invalid(&pair.identity, &errors)),
+            None => self.decide(pair, new, pair.old.clone(), &mut applied),
+        }
+        applied
+    }
+
+    /// Puts the request to the policies.
+    fn decide(&self, pair: &Pair, new: Value, old: Option<Arc<Value>>, applied: &mut Applied) {
+        let request = self.request(pair, new, old);
+        let mut host = self.host.clone();
+        host.ensure_namespace(&request.namespace);
+        match self.set.decide(&request, &host) {
+            Ok(Decision { denial, warnings, audit_annotations, outcomes }) => {
+                applied.refusal = denial.map(|denial| denial.status);
+                applied.warnings.extend(warnings);
+                applied.audit_annotations = audit_annotations;
+                applied.outcomes = outcomes;
+            }
+            Err(error) => applied.refusal = Some(undecided(&error)),
+        }
+    }
+
+    fn request(&self, pair: &Pair, new: Value, old: Option<Arc<Value>>) -> Request {
+        let Identity { kind, namespace, name } = &pair.identity;
+        let resource = self.host.resource_of(kind);
+        let is_namespace = kind.group.is_empty() && kind.kind == "Namespace";
+        Request {
+            uid: "00000000-0000-0000-0000-000000000000".to_owned(),
+            request_kind: kind.clone(),
+            request_resource: resource.clone(),
+            request_subresource: String::new(),
+            kind: kind.clone(),
+            resource,
+            subresource: String::new(),
+            name: name.clone(),
+            namespace: if is_namespace { name.clone() } else { namespace.clone() },
+            operation: if old.is_some() { Operation::Update } else { Operation::Create },
+            user: self.options.user.clone(),
+            object: Some(Arc::new(new)),
+            old_object: old,
+            options: None,
+            dry_run: false,
+        }
+    }
+}
+
+/// Whether a manifest among those to apply is in force for the others: a definition, policy or binding that a server
+/// would store, and that `policies` do not have already.
+pub fn is_in_force(manifest: &Value, policies: &[Document]) -> bool {
+    let text = |value: &Value, pointer: &str| {
+        value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
+    let name = |value: &Value| (text(value, "/kind"), text(value, "/metadata/name"));
+    let compiles = match text(manifest, "/kind").as_str() {
+        "ValidatingAdmissionPolicy" => Policy::compile(manifest).is_ok(),
+        "ValidatingAdmissionPolicyBinding" => Binding::compile(manifest).is_ok(),
+        "CustomResourceDefinition" => CompiledCrd::compile(manifest).is_ok(),
+        _ => false,
+    };
+    compiles && !policies.iter().any(|policy| name(&policy.value) == name(manifest))
+}
+
+fn change(pair: &Pair) -> Change {
+    if pair.old.is_some() { Change::Update } else { Change::Create }
+}
+
+/// 422, as a server refuses what is invalid.
+fn invalid(identity: &Identity, errors: &[FieldError]) -> Status {
+    let GroupVersionKind { group, kind, .. } = &identity.kind;
+    let qualified = if group.is_empty() { kind.clone() } else { format!("{kind}.{group}") };
+    Status {
+        code: 422,
+        reason: "Invalid".to_owned(),
+        message: format!("{qualified} \"{}\" is invalid: {}", identity.name, aggregate(errors)),
+        details: StatusDetails {
+            name: identity.name.clone(),
+            group: group.clone(),
+            kind: kind.clone(),
+            causes: errors.iter().map(FieldError::cause).collect(),
+        },
+    }
+}
+
+/// 500: a policy could not be asked.
+fn undecided(error: &HostError) -> Status {
+    Status {
+        code: 500,
+        reason: "InternalError".to_owned(),
+        message: format!("Internal error occurred: {error}"),
+        details: StatusDetails::default(),
+    }
+}

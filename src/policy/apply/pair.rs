@@ -1,0 +1,164 @@
+//! New objects beside the old ones that they replace: paired by kind, namespace and name.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::documents::Documents;
+use crate::host::{Host as _, Scope};
+use crate::request::GroupVersionKind;
+
+/// What tells an object from all others.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Identity {
+    pub kind: GroupVersionKind,
+    /// Empty for cluster-scoped kinds.
+    pub namespace: String,
+    /// With `XXXXX` for what a server would generate.
+    pub name: String,
+}
+
+/// An object to apply, and the one that is there.
+#[derive(Clone, Debug)]
+pub struct Pair {
+    pub identity: Identity,
+    /// Where the new object stands in the list that was handed in.
+    pub position: usize,
+    /// With its namespace filled in.
+    pub new: Arc<Value>,
+    /// In the version of the new one.
+    pub old: Option<Arc<Value>>,
+}
+
+/// New objects beside old ones.
+#[derive(Clone, Debug, Default)]
+pub struct Paired {
+    /// In the order of the new objects.
+    pub pairs: Vec<Pair>,
+    /// Positions of the old objects that have no new one.
+    pub left: Vec<usize>,
+}
+
+/// A list of objects that cannot be applied together.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+pub enum PairError {
+    #[error("must have `apiVersion` and `kind`")]
+    NoKind,
+    #[error("metadata.name: must be specified")]
+    NoName,
+    #[error("{0}: there is already one of this kind, namespace and name")]
+    Duplicate(String),
+}
+
+/// Pairs everything in `new` with what `old` has of it. A namespaced object
+/// without a namespace is in `namespace`; `known` tells which kinds live in namespaces.
+///
+/// Versions do not tell objects apart: one object is served in all of them.
+///
+/// # Errors
+/// By position in `new`, what cannot be applied.
+pub fn pair(
+    new: &[Arc<Value>],
+    old: &[Arc<Value>],
+    known: &Documents,
+    namespace: &str,
+) -> Result<Paired, Vec<(usize, PairError)>> {
+    let mut before: HashMap<Key, (usize, &Arc<Value>)> = HashMap::new();
+    for (position, object) in old.iter().enumerate() {
+        // What has no name cannot be replaced. Of two, the later counts.
+        if let Ok(identity) = Identity::of(object, known, namespace) {
+            before.insert(identity.key(), (position, object));
+        }
+    }
+    let (mut pairs, mut errors) = (Vec::with_capacity(new.len()), Vec::new());
+    let mut seen: HashMap<Key, usize> = HashMap::new();
+    for (position, object) in new.iter().enumerate() {
+        let identity = match Identity::of(object, known, namespace) {
+            Ok(identity) => identity,
+            Err(error) => {
+                errors.push((position, error));
+                continue;
+            }
+        };
+        let generated = is_generated(object);
+        if !generated && seen.insert(identity.key(), position).is_some() {
+            errors.push((position, PairError::Duplicate(identity.to_string())));
+            continue;
+        }
+        let old = before.remove(&identity.key()).filter(|_| !generated);
+        let old = old.map(|(_, old)| identity.located(&in_version(old, &identity.kind, known)));
+        pairs.push(Pair { new: identity.located(object), identity, position, old });
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let mut left: Vec<usize> = before.into_values().map(|(position, _)| position).collect();
+    left.sort_unstable();
+    Ok(Paired { pairs, left })
+}
+
+/// Group, kind, namespace, name.
+type Key = (String, String, String, String);
+
+impl Identity {
+    /// # Errors
+    /// When the object does not say what it is.
+    pub fn of(object: &Value, known: &Documents, namespace: &str) -> Result<Self, PairError> {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let (api_version, kind) = (text("/apiVersion"), text("/kind"));
+        if api_version.is_empty() || kind.is_empty() {
+            return Err(PairError::NoKind);
+        }
+        let kind = GroupVersionKind::from_api_version(api_version, kind);
+        let name = match (text("/metadata/name"), text("/metadata/generateName")) {
+            ("", "") => return Err(PairError::NoName),
+            ("", prefix) => format!("{prefix}XXXXX"),
+            (name, _) => name.to_owned(),
+        };
+        let namespace = match (known.scope_of(&kind), text("/metadata/namespace")) {
+            (Scope::Cluster, _) => "",
+            (Scope::Namespaced, "") => namespace,
+            (Scope::Namespaced, own) => own,
+        };
+        Ok(Self { kind, namespace: namespace.to_owned(), name })
+    }
+
+    fn key(&self) -> Key {
+        (self.kind.group.clone(), self.kind.kind.clone(), self.namespace.clone(), self.name.clone())
+    }
+
+    /// The object with its namespace written down, as requests have it.
+    fn located(&self, object: &Arc<Value>) -> Arc<Value> {
+        if self.namespace.is_empty() || object.pointer("/metadata/namespace").is_some_and(Value::is_string) {
+            return Arc::clone(object);
+        }
+        let mut object = Value::clone(object);
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.insert("namespace".to_owned(), Value::from(self.namespace.as_str()));
+        }
+        Arc::new(object)
+    }
+}
+
+impl std::fmt::Display for Identity {
+    /// `ConfigMap default/a`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { kind, namespace, name } = self;
+        let slash = if namespace.is_empty() { "" } else { "/" };
+        write!(f, "{} {namespace}{slash}{name}", kind.kind)
+    }
+}
+
+fn is_generated(object: &Value) -> bool {
+    object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().is_empty()
+}
+
+/// A server hands out every object in the version that is asked for. One that cannot be converted stays as it is.
+fn in_version(old: &Arc<Value>, kind: &GroupVersionKind, known: &Documents) -> Arc<Value> {
+    if old.get("apiVersion").and_then(Value::as_str) == Some(&kind.api_version()) {
+        return Arc::clone(old);
+    }
+    known.convert(old, kind).map_or_else(|_| Arc::clone(old), Arc::new)
+}
