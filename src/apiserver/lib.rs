@@ -15,6 +15,7 @@ mod digest;
 pub mod discovery;
 mod http;
 pub mod identity;
+pub mod managed_fields;
 mod object;
 pub mod openapi;
 pub mod patch;

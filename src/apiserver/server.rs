@@ -12,7 +12,6 @@ use crate::http as face;
 use crate::identity::Identity;
 use crate::object;
 use crate::openapi::OpenApi;
-use crate::registry::options::FieldValidation;
 use crate::registry::{Call, Registry, Warnings, WriteOptions};
 use crate::status::Refusal;
 use crate::store::Store;
@@ -177,13 +176,7 @@ impl Server {
             identity: Identity::admin(),
             warnings: Warnings::default(),
         };
-        let options = WriteOptions {
-            kind: "CreateOptions",
-            dry_run: false,
-            field_manager: String::new(),
-            field_validation: FieldValidation::Ignore,
-            field_validation_text: String::new(),
-        };
+        let options = WriteOptions::own();
         for name in NAMESPACES {
             let mut namespace = json!({"apiVersion": "v1", "kind": "Namespace"});
             object::set_meta(&mut namespace, "name", Some(name.into()));

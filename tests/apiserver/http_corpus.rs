@@ -3,8 +3,6 @@
 //! A sequence is one state, so that a step that fails may take later ones with it; each step counts by itself. Known
 //! failures stand in `tests/known-failures/http.txt` by `SEQUENCE/STEP`, below headings that say why; a step that
 //! passes although it stands there fails the run until it is struck off.
-//!
-//! `metadata.managedFields` is not compared: this server keeps none.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,7 +21,7 @@ use replay::{Outcome, Replay};
 /// The areas that this server covers.
 const AREAS: [&str; 9] = ["auth", "bodies", "crd", "crud", "delete", "list", "patch", "paths", "validation"];
 const WATCH: [&str; 1] = ["watch"];
-const MORE: [&str; 2] = ["discovery", "negotiation"];
+const MORE: [&str; 3] = ["discovery", "negotiation", "ssa"];
 const CONCURRENT: usize = 16;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

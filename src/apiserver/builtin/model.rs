@@ -36,6 +36,8 @@ pub struct TypeDef {
     pub name: &'static str,
     /// Whether it is a kind, with `apiVersion` and `kind` beside its fields.
     pub object: bool,
+    /// Whether server-side apply owns values of this type as a whole.
+    pub atomic: bool,
     pub description: &'static str,
     /// In the order in which the encoder writes them.
     pub fields: Vec<Field>,
@@ -61,6 +63,8 @@ pub struct Field {
     /// Left out when it has its zero value, even if it is a message.
     pub omit_zero: bool,
     pub list: Option<ListType>,
+    /// Whether server-side apply owns the map as a whole.
+    pub atomic_map: bool,
     pub patch: PatchStrategy,
     /// Published in OpenAPI and set by the server where the client set nothing.
     pub default: Option<&'static str>,
@@ -148,6 +152,11 @@ impl Tables {
         &self.types[id.0]
     }
 
+    /// All types.
+    pub fn ids(&self) -> impl Iterator<Item = TypeId> + use<> {
+        (0..self.types.len()).map(TypeId)
+    }
+
     #[must_use]
     pub fn enumeration(&self, id: EnumId) -> &EnumDef {
         &self.enums[id.0]
@@ -175,6 +184,14 @@ impl Tables {
             }
         }
         flat
+    }
+}
+
+impl TypeId {
+    /// The type's place among all types.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.0
     }
 }
 

@@ -4,13 +4,13 @@
 //! package ALIAS GROUP VERSION OPENAPI-PREFIX      GROUP is `-` for the core group
 //! # a remark
 //!
-//! TYPE [object] [: description]
-//!   NUMBER NAME[!+~] TYPE [patch=STRATEGY[:KEY]] [list=KIND[:KEY,…]] [default=JSON] [fill=JSON] [: description]
+//! TYPE [object] [atomic] [: description]
+//!   NUMBER NAME[!+~] TYPE [patch=STRATEGY[:KEY]] [list=KIND[:KEY,…]] [map=atomic] [default=JSON] [fill=JSON] [: description]
 //! TYPE = VALUE VALUE …                            a string type with a closed set of values
 //! ```
 //!
 //! `!` marks a required field, `+` one that is optional but always written, `~` a message that is left out when empty;
-//! the name `.` embeds a type. Types are written as in Go: `*int32`, `[]Container`, `map[string]string`,
+//! the name `.` embeds a type. `atomic` types and maps are owned as a whole by server-side apply. Types are written as in Go: `*int32`, `[]Container`, `map[string]string`,
 //! `meta.ObjectMeta`.
 
 use std::collections::HashMap;
@@ -74,9 +74,12 @@ fn declare(texts: &[&'static str], tables: &mut Tables) -> Names {
                 continue;
             }
             let (head, description) = line.split_once(" : ").unwrap_or((line, ""));
-            let (name, object) = head.strip_suffix(" object").map_or((head, false), |name| (name, true));
+            let mut words = head.split(' ');
+            let name = words.next().unwrap_or_default();
+            let marks: Vec<&str> = words.collect();
+            let (object, atomic) = (marks.contains(&"object"), marks.contains(&"atomic"));
             let id = TypeId(tables.types.len());
-            let definition = TypeDef { package, name, object, description, fields: Vec::new() };
+            let definition = TypeDef { package, name, object, atomic, description, fields: Vec::new() };
             tables.by_openapi.insert(definition.openapi_name(), id);
             if object {
                 tables.kinds.insert((package.group, package.version, name), id);
@@ -109,6 +112,7 @@ fn field(line: &'static str, alias: &'static str, names: &Names) -> Option<Field
         always_written: marked.contains(['!', '+']),
         omit_zero: marked.contains('~'),
         list: None,
+        atomic_map: false,
         patch: PatchStrategy::default(),
         default: None,
         fill: None,
@@ -121,8 +125,7 @@ fn field(line: &'static str, alias: &'static str, names: &Names) -> Option<Field
             "list" => field.list = Some(list_type(value)?),
             "default" => field.default = Some(value),
             "fill" => field.fill = Some(value),
-            // Whether a map is owned as a whole matters to server-side apply alone.
-            "map" => {}
+            "map" => field.atomic_map = value == "atomic",
             _ => return None,
         }
     }

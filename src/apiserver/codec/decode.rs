@@ -140,9 +140,22 @@ fn canonical(
     object::set_field(&mut value, "kind", Some(info.kind.as_str().into()));
     object::set_field(&mut value, "apiVersion", Some(info.api_version().into()));
     match (tables().kind(&info.group, &info.version, &info.kind), custom) {
-        (Some(id), None) if info.builtin => typed(id, &value),
+        (Some(id), None) if info.builtin => {
+            keep_reset(&mut value);
+            typed(id, &value)
+        }
         (_, Some(custom)) => custom_object(info, custom, value),
         _ => Ok(Received { object: value, strict: Vec::new() }),
+    }
+}
+
+/// An empty `managedFields` asks for a reset, as one empty entry does; only the latter outlives decoding. (Custom
+/// resources lose the empty list unseen.)
+fn keep_reset(value: &mut Value) {
+    if let Some(Value::Array(entries)) = value.pointer_mut("/metadata/managedFields")
+        && entries.is_empty()
+    {
+        entries.push(Value::Object(Map::new()));
     }
 }
 

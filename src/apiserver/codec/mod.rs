@@ -4,4 +4,4 @@ mod decode;
 mod yaml;
 
 pub(crate) use decode::{Body, Format, parse, receive, receive_scale, recheck, strict_refusal};
-pub(crate) use yaml::to_yaml;
+pub(crate) use yaml::{strict_text as yaml_strict_text, to_yaml};

@@ -23,7 +23,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, String> {
 }
 
 /// Objections of strict validation, as the YAML reader words them together.
-pub(super) fn strict_text(objections: &[String]) -> String {
+pub(crate) fn strict_text(objections: &[String]) -> String {
     let (duplicates, others): (Vec<&String>, Vec<&String>) =
         objections.iter().partition(|text| text.starts_with("line "));
     let mut parts: Vec<String> = Vec::new();

@@ -53,9 +53,7 @@ pub(super) fn patch_format(info: &ResourceInfo, headers: &HeaderMap) -> Result<P
         (Some("application/json-patch+json"), _) => Ok(PatchFormat::Json),
         (Some("application/merge-patch+json"), _) => Ok(PatchFormat::Merge),
         (Some("application/strategic-merge-patch+json"), true) => Ok(PatchFormat::Strategic),
-        (Some("application/apply-patch+yaml"), _) => Err(Refusal::unsupported_because(
-            "server-side apply (application/apply-patch+yaml) is not supported by this server yet; use a merge patch",
-        )),
+        (Some("application/apply-patch+yaml"), _) => Ok(PatchFormat::Apply),
         (_, true) => Err(Refusal::unmatched_media_type()),
         (_, false) => Err(Refusal::unsupported_media_type(&[
             "application/json-patch+json",

@@ -17,6 +17,7 @@ use axum::response::Response;
 use http::{HeaderMap, Method};
 
 use crate::identity::Identity;
+use crate::registry::{Query, WriteOptions};
 use crate::server::Server;
 use crate::status::Refusal;
 
@@ -46,6 +47,19 @@ pub(crate) struct Incoming {
     pub(crate) headers: HeaderMap,
     pub(crate) identity: Identity,
     pub(crate) body: Body,
+}
+
+impl Incoming {
+    fn user_agent(&self) -> &str {
+        let header = self.headers.get(http::header::USER_AGENT);
+        header.and_then(|value| value.to_str().ok()).unwrap_or_default()
+    }
+
+    /// # Errors
+    /// 422 for values that are none of the supported ones.
+    fn write_options(&self, kind: &'static str) -> Result<WriteOptions, Refusal> {
+        WriteOptions::parse(kind, &Query::parse(&self.query), self.user_agent())
+    }
 }
 
 pub(crate) fn router(server: Server) -> axum::Router {

@@ -13,7 +13,7 @@ use super::path::Place;
 use super::{Failure, Incoming, body, respond, reviews, stream};
 use crate::codec;
 use crate::registry::options::{FieldValidation, WriteOptions};
-use crate::registry::{Answer, Call, DeleteOptions, ListOptions, Query, Warnings, names};
+use crate::registry::{Answer, Call, DeleteOptions, ListOptions, PatchFormat, Query, Warnings, names};
 use crate::resources::{ResourceInfo, Scope, Subresource};
 use crate::server::Server;
 use crate::status::Refusal;
@@ -227,11 +227,15 @@ impl Asked<'_> {
     async fn patch(self) -> Result<Response, Failure> {
         self.accepted.check()?;
         let format = body::patch_format(&self.call.info, &self.incoming.headers)?;
-        let options = self.write_options("PatchOptions")?;
+        let apply = format == PatchFormat::Apply;
+        let options = WriteOptions::parse_patch(&self.query, self.incoming.user_agent(), apply)?;
         let Self { server, call, query, accepted, incoming, name, .. } = self;
         let bytes = body::read(incoming.body).await?;
         let name = name.unwrap_or_default();
-        let answer = server.registry().patch(&call, &name, format, &bytes, &options).await?;
+        let answer = match format {
+            PatchFormat::Apply => server.registry().apply(&call, &name, &bytes, &options).await?,
+            _ => server.registry().patch(&call, &name, format, &bytes, &options).await?,
+        };
         Ok(shown(&call, &query, accepted, &answer))
     }
 
@@ -257,7 +261,7 @@ impl Asked<'_> {
     }
 
     fn write_options(&self, kind: &'static str) -> Result<WriteOptions, Refusal> {
-        WriteOptions::parse(kind, &self.query)
+        self.incoming.write_options(kind)
     }
 
     fn show(&self, code: u16, object: &Value) -> Response {

@@ -23,17 +23,18 @@ pub(super) async fn answer(
         return Err(Refusal::method_not_allowed().into());
     }
     accepted.check()?;
+    let options = incoming.write_options("CreateOptions")?;
     let body = body::object(&call.info, &incoming.headers, incoming.body).await?;
     let mut review = codec::receive(&call.info, None, &body)?.object;
     let mut metadata = json!({});
     if let Some(Value::Object(given)) = review.get("metadata") {
         metadata = Value::Object(given.clone());
     }
-    object::set_meta(&mut review, "managedFields", None);
     review["metadata"] = metadata;
+    server.registry().track(call, None, &mut review, &options);
     let status = match call.info.kind.as_str() {
         "SelfSubjectReview" => {
-            review["metadata"]["creationTimestamp"] = object::now().into();
+            review["metadata"] = json!({"creationTimestamp": object::now()});
             json!({"userInfo": call.identity.user_info()})
         }
         "TokenReview" => token_review(server, &review)?,

@@ -122,6 +122,9 @@ impl Schemas {
         if !properties.is_empty() {
             schema.insert("properties".into(), Value::Object(properties.into_iter().collect()));
         }
+        if definition.atomic {
+            schema.insert("x-kubernetes-map-type".into(), "atomic".into());
+        }
         if definition.object {
             let package = definition.package;
             let gvk = json!([{"group": package.group, "kind": definition.name, "version": package.version}]);
@@ -157,6 +160,9 @@ impl Schemas {
                 schema.insert("x-kubernetes-list-type".into(), "map".into());
             }
             None => {}
+        }
+        if field.atomic_map {
+            schema.insert("x-kubernetes-map-type".into(), "atomic".into());
         }
         if !field.patch.merge_key.is_empty() {
             schema.insert("x-kubernetes-patch-merge-key".into(), field.patch.merge_key.into());

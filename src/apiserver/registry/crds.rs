@@ -5,9 +5,11 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::custom::{CustomKind, CustomVersion, ScalePaths};
+use super::options::WriteOptions;
 use super::served::Served;
 use super::{Call, Registry};
 use crate::identity::Identity;
+use crate::managed_fields::schema::Schema;
 use crate::object;
 use crate::resources::{PrinterColumn, ResourceInfo, Scope, Subresource};
 use crate::status::Cause;
@@ -159,13 +161,20 @@ impl Registry {
         let established = "the initial names have been accepted";
         set_condition(&mut next, "Established", "True", "InitialNamesAccepted", established);
         next["status"]["acceptedNames"] = next["spec"]["names"].clone();
+        // Whoever writes in between establishes it.
+        self.put_status(call, name, &definition, next).await;
+    }
+
+    /// Stores a definition with another status, as the server's own change.
+    async fn put_status(&self, call: &Call, name: &str, definition: &Stored, mut next: Value) {
         if next == *definition.object {
             return;
         }
-        let key = call.key(name);
-        if let Err(error) = self.store.put(&key, Expect::Revision(definition.revision), next).await {
-            // Whoever wrote in between establishes it.
-            tracing::debug!(%error, definition = name, "the definition changed while it was established");
+        let about = Call { subresource: Some(Subresource::Status), ..call.clone() };
+        self.track(&about, Some(&definition.object), &mut next, &WriteOptions::own());
+        let expected = Expect::Revision(definition.revision);
+        if let Err(error) = self.store.put(&call.key(name), expected, next).await {
+            tracing::debug!(%error, definition = name, "the definition changed while its status was written");
         }
     }
 
@@ -192,12 +201,7 @@ impl Registry {
         let mut next = (*definition.object).clone();
         let message = "CustomResource deletion is in progress";
         set_condition(&mut next, "Terminating", "True", "InstanceDeletionInProgress", message);
-        if next == *definition.object {
-            return;
-        }
-        if let Err(error) = self.store.put(&key, Expect::Revision(definition.revision), next).await {
-            tracing::debug!(%error, definition = name, "the definition changed while it was ended");
-        }
+        self.put_status(call, name, &definition, next).await;
     }
 
     async fn finish_definition(&self, call: &Call, name: &str, storage_key: &str) {
@@ -261,6 +265,7 @@ fn custom_kind(definition: &Value) -> CustomKind {
             terminating,
             deprecation: deprecation(&info, version),
             scale: scale(version),
+            typing: Schema::of_definition(version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null)),
             rules: rules.as_ref().and_then(|rules| rules.version(name)).cloned(),
             info,
         })

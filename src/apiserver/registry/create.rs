@@ -5,12 +5,17 @@ use uuid::Uuid;
 
 use super::metadata;
 use super::options::WriteOptions;
+use super::ownership::Ownership;
 use super::{Answer, Call, Registry, kinds, views};
 use crate::admission::Review;
 use crate::object;
 use crate::resources::{ResourceInfo, Scope, Subresource};
 use crate::status::Refusal;
 use crate::store::{Expect, StoreError};
+
+/// Metadata that no client can give to a new object.
+const SYSTEM_FIELDS: [&str; 5] =
+    ["selfLink", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"];
 
 /// A generated name that is taken is replaced this often.
 const NAME_ATTEMPTS: usize = 8;
@@ -26,12 +31,22 @@ impl Registry {
         object: Value,
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
+        self.create_as(call, object, options, Ownership::Tracked).await
+    }
+
+    pub(super) async fn create_as(
+        &self,
+        call: &Call,
+        object: Value,
+        options: &WriteOptions,
+        ownership: Ownership,
+    ) -> Result<Answer, Refusal> {
         let generated =
             object::name(&object).is_empty() && !object::meta_str(&object, "generateName").is_empty();
         let attempts = if generated { NAME_ATTEMPTS } else { 1 };
         let mut refusal = None;
         for _ in 0..attempts {
-            match self.create_once(call, object.clone(), options).await {
+            match self.create_once(call, object.clone(), options, ownership).await {
                 Err(taken) if generated && taken.reason() == "AlreadyExists" => refusal = Some(taken),
                 other => return other,
             }
@@ -44,19 +59,24 @@ impl Registry {
         call: &Call,
         mut object: Value,
         options: &WriteOptions,
+        ownership: Ownership,
     ) -> Result<Answer, Refusal> {
         belongs_to_path(call, &mut object)?;
         self.namespace_accepts(call, &object)?;
         let given_version = object::resource_version(&object).to_owned();
-        fill_metadata(&mut object);
+        for field in SYSTEM_FIELDS {
+            object::set_meta(&mut object, field, None);
+        }
         if let Some(warning) = metadata::dedup_owners(&mut object) {
             call.warnings.add(warning);
         }
+        kinds::default(call, &mut object);
+        if ownership == Ownership::Tracked {
+            self.track(call, None, &mut object, options);
+        }
+        fill_metadata(&mut object);
         if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) {
             object::set_field(&mut object, "status", None);
-        }
-        if let Some(custom) = &call.custom {
-            custom.default(&mut object);
         }
         kinds::prepare_create(&call.info, &mut object, &call.identity);
         kinds::refuse_create(call, &object)?;
@@ -151,9 +171,6 @@ fn fill_metadata(object: &mut Value) {
         if !prefix.is_empty() {
             object::set_meta(object, "name", Some(generated_name(&prefix).into()));
         }
-    }
-    for field in ["selfLink", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"] {
-        object::set_meta(object, field, None);
     }
     object::set_meta(object, "uid", Some(Uuid::new_v4().to_string().into()));
     object::set_meta(object, "creationTimestamp", Some(object::now().into()));

@@ -6,6 +6,7 @@ use admit_policy::crd::{CompiledCrd, CrdVersion, ValidateOptions};
 use admit_policy::error::{BadValue, FieldError, FieldErrorKind};
 use serde_json::{Value, json};
 
+use crate::managed_fields::schema::{Schema, TypeId};
 use crate::object;
 use crate::resources::ResourceInfo;
 use crate::status::Cause;
@@ -31,6 +32,8 @@ pub struct CustomVersion {
     /// The warning that every request to this version answers.
     pub deprecation: Option<String>,
     pub scale: Option<ScalePaths>,
+    /// How field ownership types objects.
+    pub typing: (Schema, TypeId),
     /// The compiled schema and rules; None for a stored definition that no longer compiles.
     pub rules: Option<Arc<CrdVersion>>,
 }

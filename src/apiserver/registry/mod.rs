@@ -1,6 +1,7 @@
 //! What a verb does to a resource: naming, defaults, validation, admission, preconditions, deletion rules, selection.
 //! Works on decoded objects; HTTP, encoding and Tables are left to the layer above, durability to the store.
 
+mod applying;
 mod collector;
 mod crds;
 mod create;
@@ -11,6 +12,7 @@ mod list;
 mod metadata;
 pub mod names;
 pub mod options;
+mod ownership;
 mod patching;
 mod reads;
 mod selector;

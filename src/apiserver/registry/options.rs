@@ -83,21 +83,62 @@ pub struct WriteOptions {
     pub kind: &'static str,
     pub dry_run: bool,
     pub field_manager: String,
+    /// What goes by that name in `managedFields`: without one, the first part of the client's name.
+    pub manager: String,
+    /// Whether an applied configuration takes fields from other managers.
+    pub force: bool,
     pub field_validation: FieldValidation,
     /// As sent; empty when it was not.
     pub field_validation_text: String,
 }
 
 impl WriteOptions {
+    /// The options of the server's own writes.
+    #[must_use]
+    pub fn own() -> Self {
+        Self {
+            kind: "CreateOptions",
+            dry_run: false,
+            field_manager: String::new(),
+            manager: "kube-apiserver".to_owned(),
+            force: false,
+            field_validation: FieldValidation::Ignore,
+            field_validation_text: String::new(),
+        }
+    }
+
     /// # Errors
     /// 422 for values that are none of the supported ones.
-    pub fn parse(kind: &'static str, query: &Query) -> Result<Self, Refusal> {
+    pub fn parse(kind: &'static str, query: &Query, user_agent: &str) -> Result<Self, Refusal> {
+        Self::checked(kind, query, user_agent, Vec::new())
+    }
+
+    /// The options of a patch; only those of an apply patch may name `force`, and they have to name the manager.
+    ///
+    /// # Errors
+    /// 422 for values that are none of the supported ones.
+    pub fn parse_patch(query: &Query, user_agent: &str, apply: bool) -> Result<Self, Refusal> {
         let mut causes = Vec::new();
+        if apply && query.text("fieldManager").is_empty() {
+            causes.push(Cause::required("fieldManager", "is required for apply patch"));
+        }
+        if !apply && query.get("force").is_some() {
+            causes.push(Cause::forbidden("force", "may not be specified for non-apply patch"));
+        }
+        Self::checked("PatchOptions", query, user_agent, causes)
+    }
+
+    fn checked(
+        kind: &'static str,
+        query: &Query,
+        user_agent: &str,
+        mut causes: Vec<Cause>,
+    ) -> Result<Self, Refusal> {
         let dry_run = query.all("dryRun");
         causes.extend(dry_run_cause(&dry_run));
         let field_manager = query.text("fieldManager");
-        if field_manager.len() > 128 {
-            causes.push(Cause::too_long("fieldManager", 128));
+        if field_manager.len() > MANAGER_LIMIT {
+            causes.push(Cause::too_long("fieldManager", MANAGER_LIMIT));
         }
         causes.extend(unprintable(&field_manager));
         let text = query.text("fieldValidation");
@@ -112,8 +153,19 @@ impl WriteOptions {
             }
         };
         if causes.is_empty() {
-            let dry_run = !dry_run.is_empty();
-            Ok(Self { kind, dry_run, field_manager, field_validation, field_validation_text: text })
+            Ok(Self {
+                kind,
+                dry_run: !dry_run.is_empty(),
+                manager: if field_manager.is_empty() {
+                    client_name(user_agent)
+                } else {
+                    field_manager.clone()
+                },
+                field_manager,
+                force: query.flag("force").unwrap_or(false),
+                field_validation,
+                field_validation_text: text,
+            })
         } else {
             Err(invalid_options(kind, causes))
         }
@@ -134,6 +186,22 @@ impl WriteOptions {
         }
         options
     }
+}
+
+/// The longest name of a manager, in bytes.
+const MANAGER_LIMIT: usize = 128;
+
+/// What stands before the first slash of a `User-Agent`, printable and no longer than a manager's name may be.
+fn client_name(user_agent: &str) -> String {
+    let mut name = String::new();
+    let product = user_agent.split('/').next().unwrap_or_default();
+    for letter in product.chars().filter(|letter| !letter.is_control()) {
+        if name.len() + letter.len_utf8() > MANAGER_LIMIT {
+            break;
+        }
+        name.push(letter);
+    }
+    name
 }
 
 fn unprintable(field_manager: &str) -> Option<Cause> {

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::create::belongs_to_path;
 use super::options::{FieldValidation, WriteOptions};
+use super::ownership::Ownership;
 use super::update::Change;
 use super::{Answer, Call, Registry};
 use crate::builtin::tables;
@@ -23,6 +24,8 @@ pub enum PatchFormat {
     Json,
     Merge,
     Strategic,
+    /// A configuration for server-side apply, which [`Registry::apply`] takes.
+    Apply,
 }
 
 /// A patch document that was read.
@@ -63,7 +66,8 @@ impl Registry {
             }
             accepted(call, name, &patched, &patch.strict, options)
         };
-        self.change(call, name, &Change { make: &make, uid_is_precondition: false }, options).await
+        let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Tracked };
+        self.change(call, name, &change, options).await
     }
 }
 
@@ -94,7 +98,7 @@ fn read(format: PatchFormat, body: &[u8]) -> Result<Patch, Refusal> {
         (PatchFormat::Merge, patch @ Value::Object(_)) => Parsed::Merge(patch),
         (PatchFormat::Strategic, Value::Object(patch)) => Parsed::Strategic(patch),
         (PatchFormat::Strategic, Value::Null) => Parsed::Strategic(Map::new()),
-        (PatchFormat::Merge | PatchFormat::Strategic, other) => {
+        (PatchFormat::Merge | PatchFormat::Strategic | PatchFormat::Apply, other) => {
             let found = go_type(&other);
             return Err(undecodable(&format!(
                 "json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::create::{belongs_to_path, has_generation};
 use super::options::WriteOptions;
+use super::ownership::{self, Ownership};
 use super::{Answer, Call, Registry, kinds, metadata, views};
 use crate::admission::Review;
 use crate::object;
@@ -21,6 +22,7 @@ pub(super) struct Change<'c> {
     pub(super) make: &'c (dyn Fn(&Value) -> Result<Value, Refusal> + Send + Sync),
     /// Another uid means another object. Otherwise it is a change of an immutable field.
     pub(super) uid_is_precondition: bool,
+    pub(super) ownership: Ownership,
 }
 
 impl Registry {
@@ -56,7 +58,8 @@ impl Registry {
             (Some(Subresource::Scale), Some(custom)) => Ok(custom.with_scale(live, &object)),
             _ => Ok(object.clone()),
         };
-        self.change(call, name, &Change { make: &make, uid_is_precondition: true }, options).await
+        let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
+        self.change(call, name, &change, options).await
     }
 
     pub(super) async fn change(
@@ -74,8 +77,9 @@ impl Registry {
             if change.uid_is_precondition {
                 same_object(call, name, &wanted, &old)?;
             }
-            let stale_matters = names_version(call, name, &wanted, &old)?;
-            let new = self.checked(call, name, wanted, &old, options).await?;
+            newest_version(call, name, &wanted, &old)?;
+            let new = self.owned(call, wanted, &old, options, change.ownership);
+            let new = self.checked(call, name, new, &old, options).await?;
             if options.dry_run || new == old {
                 return Ok(Answer::ok(answered(call, new)));
             }
@@ -84,14 +88,31 @@ impl Registry {
                     self.after_write(call, name).await;
                     return Ok(Answer::ok(answered(call, object)));
                 }
-                Err(StoreError::Conflict(_)) if stale_matters => {
-                    return Err(Refusal::modified(&call.info, name));
-                }
+                // Read again: a version that the client named is stale now, and is refused for it.
                 Err(StoreError::Conflict(_)) => {}
                 Err(other) => return Err(super::store_failed(&other)),
             }
         }
         Err(Refusal::modified(&call.info, name))
+    }
+
+    /// The object that the client wants, with defaults, and with the managers that it has then.
+    fn owned(
+        &self,
+        call: &Call,
+        mut wanted: Value,
+        old: &Value,
+        options: &WriteOptions,
+        ownership: Ownership,
+    ) -> Value {
+        if let Some(warning) = metadata::dedup_owners(&mut wanted) {
+            call.warnings.add(warning);
+        }
+        kinds::default(call, &mut wanted);
+        if ownership == Ownership::Tracked {
+            self.track(call, Some(old), &mut wanted, options);
+        }
+        wanted
     }
 
     async fn checked(
@@ -104,15 +125,10 @@ impl Registry {
     ) -> Result<Value, Refusal> {
         let mut new = wanted;
         carry_over(&mut new, old);
-        if let Some(warning) = metadata::dedup_owners(&mut new) {
-            call.warnings.add(warning);
-        }
         split_halves(call, &mut new, old);
-        if let Some(custom) = &call.custom {
-            custom.default(&mut new);
-        }
         kinds::prepare_update(call, &mut new, old);
         count_generation(call, &mut new, old);
+        ownership::keep_times(&mut new, old);
         let causes = kinds::validate(call, &new, Some(old));
         if !causes.is_empty() {
             return Err(Refusal::invalid(&call.info, name, causes));
@@ -153,8 +169,8 @@ fn same_object(call: &Call, name: &str, wanted: &Value, old: &Value) -> Result<(
     Err(Refusal::conflict(&call.info, name, &why))
 }
 
-/// Whether the client named the resourceVersion that it changes; a stale one is refused.
-fn names_version(call: &Call, name: &str, wanted: &Value, old: &Value) -> Result<bool, Refusal> {
+/// A client that names the resourceVersion that it changes has to name the newest one.
+fn newest_version(call: &Call, name: &str, wanted: &Value, old: &Value) -> Result<(), Refusal> {
     match object::resource_version(wanted) {
         "" | "0" if kinds::needs_resource_version(&call.info) => {
             let field = "metadata.resourceVersion";
@@ -162,8 +178,8 @@ fn names_version(call: &Call, name: &str, wanted: &Value, old: &Value) -> Result
             // This one refusal names the resource where others name the kind.
             Err(Refusal::invalid_kind(&call.info.group, &call.info.plural, name, vec![cause]))
         }
-        "" | "0" => Ok(false),
-        version if version == object::resource_version(old) => Ok(true),
+        "" | "0" => Ok(()),
+        version if version == object::resource_version(old) => Ok(()),
         _ => Err(Refusal::modified(&call.info, name)),
     }
 }
@@ -177,7 +193,6 @@ fn answered(call: &Call, object: Value) -> Value {
 
 /// What an update cannot say: the server's own fields stay as they were.
 fn carry_over(new: &mut Value, old: &Value) {
-    object::set_meta(new, "managedFields", None);
     object::set_meta(new, "selfLink", None);
     for field in [
         "creationTimestamp",
@@ -200,6 +215,7 @@ fn split_halves(call: &Call, new: &mut Value, old: &Value) {
             let status = new.get("status").cloned();
             let mut merged = old.clone();
             object::set_field(&mut merged, "status", status);
+            object::copy_meta(new, &mut merged, "managedFields");
             if call.info.builtin {
                 // Built-in kinds let the status path change metadata as well.
                 for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
@@ -212,6 +228,7 @@ fn split_halves(call: &Call, new: &mut Value, old: &Value) {
             let finalizers = new.pointer("/spec/finalizers").cloned();
             let mut merged = old.clone();
             object::set_field(&mut merged["spec"], "finalizers", finalizers);
+            object::copy_meta(new, &mut merged, "managedFields");
             *new = merged;
         }
         _ if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) => {

@@ -44,6 +44,20 @@ pub(super) fn incoming(info: &ResourceInfo, mut object: Value) -> Value {
     object
 }
 
+/// An object of one view in another view or version of the same resource.
+pub(super) fn converted(from: &ResourceInfo, to: &ResourceInfo, object: &Value) -> Value {
+    let mut view = object.clone();
+    if is_regarding(from) != is_regarding(to) {
+        view = if is_regarding(to) {
+            canonical(&to.group, regarding_event(object))
+        } else {
+            canonical(&to.group, core_event(object))
+        };
+    }
+    object::set_field(&mut view, "apiVersion", Some(to.api_version().into()));
+    view
+}
+
 pub(super) fn is_regarding(info: &ResourceInfo) -> bool {
     info.builtin && info.group == "events.k8s.io"
 }

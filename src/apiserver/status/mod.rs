@@ -161,6 +161,12 @@ impl Refusal {
     }
 
     /// A precondition of a DELETE that does not hold: this one message names the kind, not the resource.
+    /// Fields that other managers own, each a cause.
+    #[must_use]
+    pub fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
+        Self::detailed(409, "Conflict", message, Details { causes, ..Details::default() })
+    }
+
     #[must_use]
     pub fn precondition_failed(info: &ResourceInfo, name: &str, why: &str) -> Self {
         let mut refusal = Self::conflict(info, name, why);

@@ -11,7 +11,10 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
         return;
     }
     match (info.group.as_str(), info.kind.as_str()) {
-        ("", "Pod") => pod_spec(&mut object["spec"], "Always"),
+        ("", "Pod") => {
+            pod_spec(&mut object["spec"], "Always");
+            set_absent(&mut object["spec"], &[("enableServiceLinks", json!(true))]);
+        }
         ("", "Service") => service(object),
         ("batch", "Job") => job(object),
         ("apps", "Deployment") => deployment(object),

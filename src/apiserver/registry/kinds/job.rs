@@ -62,12 +62,28 @@ pub(super) fn changes(job: &Value, old: &Value) -> Vec<Cause> {
         let (value, before) =
             (job.pointer(&at).unwrap_or(&Value::Null), old.pointer(&at).unwrap_or(&Value::Null));
         let elastic = field == "completions" && is_elastic(job, value);
-        let scheduling = field == "template" && suspended;
+        let scheduling = field == "template" && suspended && started_alike(value, before);
         if value != before && !elastic && !scheduling {
             causes.push(Cause::invalid(format!("spec.{field}"), value, "field is immutable"));
         }
     }
     causes
+}
+
+/// Whether two templates differ only in what a Job that waits for its start may still change: where its pods run.
+fn started_alike(one: &Value, two: &Value) -> bool {
+    let fixed = |template: &Value| {
+        let mut fixed = template.clone();
+        for (part, fields) in [
+            ("metadata", &["labels", "annotations"][..]),
+            ("spec", &["nodeSelector", "affinity", "tolerations", "schedulingGates"]),
+        ] {
+            let part = object::member_mut(object::map_of(&mut fixed), part);
+            fields.iter().for_each(|field| drop(part.shift_remove(*field)));
+        }
+        fixed
+    };
+    fixed(one) == fixed(two)
 }
 
 /// An indexed Job may be resized when parallelism follows completions.

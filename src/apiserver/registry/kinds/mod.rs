@@ -1,6 +1,7 @@
 //! What single kinds do differently: defaults, what the server fills in at creation, what may not change, deletion.
 
 mod defaults;
+mod frozen;
 mod job;
 mod namespace;
 mod pod;
@@ -55,16 +56,25 @@ pub(super) fn answers_deleted_object(info: &ResourceInfo) -> bool {
     matches!(id(info), ("", "Pod" | "ServiceAccount" | "Service" | "Namespace"))
 }
 
+/// Fills in what a client may leave out: it counts as sent by the client.
+pub(super) fn default(call: &Call, object: &mut Value) {
+    match &call.custom {
+        Some(custom) => custom.default(object),
+        None => defaults::fill(&call.info, object),
+    }
+    if id(&call.info) == ("", "Secret") {
+        secret::prepare(object);
+    }
+}
+
 /// Fills in a new object, after the metadata.
 pub(super) fn prepare_create(info: &ResourceInfo, object: &mut Value, identity: &Identity) {
     if has_generation(info) {
         object::set_meta(object, "generation", Some(1.into()));
     }
-    defaults::fill(info, object);
     match id(info) {
         ("", "Namespace") => namespace::prepare_create(object),
         ("", "Pod") => pod::prepare_create(object),
-        ("", "Secret") => secret::prepare(object),
         ("batch", "Job") => job::prepare_create(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => super::crds::prepare_create(object),
         ("certificates.k8s.io", "CertificateSigningRequest") => requested_by(object, identity),
@@ -74,10 +84,8 @@ pub(super) fn prepare_create(info: &ResourceInfo, object: &mut Value, identity: 
 
 /// Brings a changed object into the form that is stored.
 pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
-    defaults::fill(&call.info, object);
     match id(&call.info) {
         ("", "Namespace") => namespace::prepare_update(call, object, old),
-        ("", "Secret") => secret::prepare(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") if call.subresource.is_none() => {
             super::crds::prepare_update(object, old);
         }
@@ -120,6 +128,9 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
             causes.extend(job::changes(object, old))
         }
         (("", "Secret"), Some(old)) => causes.extend(secret::changes(object, old)),
+        (("", "ConfigMap"), Some(old)) => {
+            causes.extend(frozen::changes(object, old, &["data", "binaryData"]));
+        }
         (("admissionregistration.k8s.io", kind), _) if call.subresource.is_none() => {
             causes.extend(crate::admission::validate_policy(kind, object));
         }

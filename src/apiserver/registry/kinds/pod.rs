@@ -11,7 +11,6 @@ pub(super) fn prepare_create(pod: &mut Value) {
     let qos = qos_class(pod);
     pod["status"] = json!({"phase": "Pending", "qosClass": qos});
     let spec = object::member_mut(object::map_of(pod), "spec");
-    spec.entry("enableServiceLinks").or_insert(true.into());
     spec.entry("preemptionPolicy").or_insert("PreemptLowerPriority".into());
     spec.entry("priority").or_insert(0.into());
     let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));

@@ -20,20 +20,13 @@ pub(super) fn prepare(secret: &mut Value) {
     }
 }
 
+/// What of a Secret may not change.
 pub(super) fn changes(secret: &Value, old: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let text = |secret: &Value| secret.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     if text(secret) != text(old) {
         causes.push(Cause::invalid("type", &text(secret).into(), "field is immutable"));
     }
-    if old.get("immutable") == Some(&Value::Bool(true)) {
-        let why = "field is immutable when `immutable` is set";
-        if secret.get("immutable") != Some(&Value::Bool(true)) {
-            causes.push(Cause::forbidden("immutable", why));
-        }
-        if secret.get("data") != old.get("data") {
-            causes.push(Cause::forbidden("data", why));
-        }
-    }
+    causes.extend(super::frozen::changes(secret, old, &["data"]));
     causes
 }

@@ -1,0 +1,61 @@
+//! `kubectl.kubernetes.io/last-applied-configuration`: what client-side apply wrote down is kubectl's to take over.
+
+use serde_json::Value;
+
+use super::path::FieldSet;
+use super::typed::{Duplicates, Typing};
+use crate::object;
+
+/// The manager that the annotation belongs to.
+pub(super) const MANAGER: &str = "kubectl";
+const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// What the annotation of `live` says and `live` still holds: conflicts about it are none.
+#[must_use]
+pub(super) fn owned(typing: Typing<'_>, live: &Value, api_version: &str) -> FieldSet {
+    let Some(text) = annotation(live) else { return FieldSet::default() };
+    let Ok(config) = serde_json::from_str::<Value>(text) else { return FieldSet::default() };
+    let same_version = config.get("apiVersion").and_then(Value::as_str) == Some(api_version);
+    if !same_version || !typing.problems(&config, Duplicates::Refused).is_empty() {
+        return FieldSet::default();
+    }
+    let differences = typing.compare(&config, live);
+    typing
+        .owned(&config)
+        .difference(&differences.modified)
+        .difference(&differences.added)
+        .difference(&differences.removed)
+}
+
+/// Writes the applied configuration into the annotation, where there is one.
+pub(super) fn renew(object: &mut Value, config: &Value) {
+    if annotation(object).is_none() {
+        return;
+    }
+    let mut config = config.clone();
+    if let Some(annotations) = config.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
+        annotations.shift_remove(ANNOTATION);
+    }
+    let text = format!("{}\n", sorted(&config));
+    let annotations = object::member_mut(object::meta_mut(object), "annotations");
+    annotations.insert(ANNOTATION.to_owned(), text.into());
+}
+
+fn annotation(object: &Value) -> Option<&str> {
+    let annotations = object.pointer("/metadata/annotations")?;
+    annotations.get(ANNOTATION)?.as_str().filter(|text| !text.is_empty())
+}
+
+/// With members in order of name, as Go writes maps.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<(String, Value)> =
+                members.iter().map(|(name, value)| (name.clone(), sorted(value))).collect();
+            members.sort_by(|(one, _), (two, _)| one.cmp(two));
+            Value::Object(members.into_iter().collect())
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        scalar => scalar.clone(),
+    }
+}

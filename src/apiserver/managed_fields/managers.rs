@@ -1,0 +1,150 @@
+//! Managers and what they own: `metadata.managedFields`, read and written.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::path::{CodecError, FieldSet, from_json, to_json};
+
+/// Who owns fields, in which way. Order: by name, then as the fields stand here.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Manager {
+    pub name: String,
+    pub operation: Operation,
+    /// Part of an updater's identity; empty for appliers, whose newest configuration counts in any version.
+    pub api_version: String,
+    pub subresource: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Operation {
+    Apply,
+    Update,
+}
+
+impl Operation {
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Apply => "Apply",
+            Self::Update => "Update",
+        }
+    }
+}
+
+impl Manager {
+    #[must_use]
+    pub fn new(name: &str, operation: Operation, api_version: &str, subresource: &str) -> Self {
+        let api_version = match operation {
+            Operation::Apply => String::new(),
+            Operation::Update => api_version.to_owned(),
+        };
+        let name = if name.is_empty() { "unknown" } else { name };
+        Self { name: name.to_owned(), operation, api_version, subresource: subresource.to_owned() }
+    }
+}
+
+/// What a manager owns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owned {
+    pub set: FieldSet,
+    /// The version that the paths are written in.
+    pub api_version: String,
+    /// When the entry last changed, in UTC with whole seconds.
+    pub time: Option<String>,
+}
+
+pub type Managers = BTreeMap<Manager, Owned>;
+
+/// Why `metadata.managedFields` cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EntryError {
+    #[error("operation must be `Apply` or `Update`")]
+    Operation,
+    #[error("apiVersion must not be empty")]
+    ApiVersion,
+    #[error("missing fieldsType in managed fields entry {0}")]
+    NoFieldsType(usize),
+    #[error("invalid fieldsType {1:?} in managed fields entry {0}")]
+    FieldsType(usize, String),
+    #[error("error decoding set: {0}")]
+    Fields(#[from] CodecError),
+}
+
+/// Reads the entries of an object's `metadata.managedFields`.
+///
+/// # Errors
+/// The first entry that is none.
+pub fn decode(object: &Value) -> Result<Managers, EntryError> {
+    let entries = entries(object).map_or(&[][..], Vec::as_slice);
+    let mut managers = Managers::new();
+    for (index, entry) in entries.iter().enumerate() {
+        let text = |field: &str| entry.get(field).and_then(Value::as_str).unwrap_or_default();
+        let operation = match text("operation") {
+            "Apply" => Operation::Apply,
+            "Update" => Operation::Update,
+            _ => return Err(EntryError::Operation),
+        };
+        match (text("apiVersion"), text("fieldsType")) {
+            ("", _) => return Err(EntryError::ApiVersion),
+            (_, "FieldsV1") => {}
+            (_, "") => return Err(EntryError::NoFieldsType(index)),
+            (_, other) => return Err(EntryError::FieldsType(index, other.to_owned())),
+        }
+        let owned = Owned {
+            set: from_json(entry.get("fieldsV1").unwrap_or(&Value::Null))?,
+            api_version: text("apiVersion").to_owned(),
+            time: entry.get("time").and_then(Value::as_str).map(str::to_owned),
+        };
+        let manager = Manager {
+            name: text("manager").to_owned(),
+            ..Manager::new("", operation, text("apiVersion"), text("subresource"))
+        };
+        managers.insert(manager, owned);
+    }
+    Ok(managers)
+}
+
+/// The list of entries: appliers first, then by time and name. None when nobody owns anything.
+#[must_use]
+pub fn encode(managers: &Managers) -> Option<Value> {
+    let mut sorted: Vec<(&Manager, &Owned)> = managers.iter().collect();
+    sorted.sort_by_key(|(manager, owned)| (manager.operation, &owned.time, *manager));
+    let entries: Vec<Value> = sorted.into_iter().map(|(manager, owned)| entry(manager, owned)).collect();
+    (!entries.is_empty()).then_some(Value::Array(entries))
+}
+
+/// The raw list, where there is one.
+#[must_use]
+pub(super) fn entries(object: &Value) -> Option<&Vec<Value>> {
+    object.pointer("/metadata/managedFields").and_then(Value::as_array)
+}
+
+/// Whether a client asks for all entries to be forgotten: an empty list, or one empty entry.
+#[must_use]
+pub(super) fn is_reset(object: &Value) -> bool {
+    match entries(object).map(Vec::as_slice) {
+        Some([]) => true,
+        Some([only]) => only.as_object().is_some_and(Map::is_empty),
+        _ => false,
+    }
+}
+
+fn entry(manager: &Manager, owned: &Owned) -> Value {
+    let mut entry = Map::new();
+    let mut put = |name: &str, text: &str| {
+        if !text.is_empty() {
+            entry.insert(name.to_owned(), text.into());
+        }
+    };
+    put("manager", &manager.name);
+    put("operation", manager.operation.name());
+    put("apiVersion", &owned.api_version);
+    put("time", owned.time.as_deref().unwrap_or_default());
+    put("fieldsType", "FieldsV1");
+    entry.insert("fieldsV1".to_owned(), to_json(&owned.set));
+    if !manager.subresource.is_empty() {
+        entry.insert("subresource".to_owned(), manager.subresource.as_str().into());
+    }
+    Value::Object(entry)
+}

@@ -1,0 +1,99 @@
+//! `fieldsV1`: a field set as JSON, in which every element of a path is a member name.
+//!
+//! ```text
+//! f:NAME      a field                 k:{"name":"main"}   an item by its key fields
+//! v:VALUE     an item by its value    i:INDEX             an item by its place
+//! .           the element itself, where something lies below it as well
+//! ```
+
+use serde_json::{Map, Value};
+
+use super::element::{Element, Scalar, json_text};
+use super::set::FieldSet;
+
+/// Why a field set cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CodecError {
+    #[error("a field set is an object of objects, not `{0}`")]
+    NotAnObject(String),
+    #[error("`{0}` is no element of a path: {1}")]
+    Element(String, &'static str),
+}
+
+/// The set as the value of `fieldsV1`.
+#[must_use]
+pub fn to_json(set: &FieldSet) -> Value {
+    Value::Object(contents(set))
+}
+
+/// Reads the value of `fieldsV1`. Elements of a kind that is not known are left out, with all that lies below them.
+///
+/// # Errors
+/// The first part that has not the form of a field set.
+pub fn from_json(fields: &Value) -> Result<FieldSet, CodecError> {
+    Ok(read(fields)?.1)
+}
+
+fn contents(set: &FieldSet) -> Map<String, Value> {
+    let mut written = Map::new();
+    for (element, member, below) in set.entries() {
+        let mut inner = contents(below);
+        if member && !inner.is_empty() {
+            inner.shift_insert(0, ".".to_owned(), Value::Object(Map::new()));
+        }
+        written.insert(element_text(element), Value::Object(inner));
+    }
+    written
+}
+
+/// Whether the element that the value stands for is a member, and what lies below it.
+fn read(fields: &Value) -> Result<(bool, FieldSet), CodecError> {
+    let members = match fields {
+        Value::Object(members) => members,
+        Value::Null => return Ok((true, FieldSet::default())),
+        other => return Err(CodecError::NotAnObject(other.to_string())),
+    };
+    let mut set = FieldSet::default();
+    for (name, value) in members.iter().filter(|(name, _)| *name != ".") {
+        if let Some(element) = element(name)? {
+            let (member, below) = read(value)?;
+            set.add(element, member, below);
+        }
+    }
+    Ok((members.contains_key(".") || set.is_empty(), set))
+}
+
+fn element_text(element: &Element) -> String {
+    match element {
+        Element::Field(name) => format!("f:{name}"),
+        Element::Key(fields) => {
+            let pairs: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{}:{}", json_text(name), value.to_json()))
+                .collect();
+            format!("k:{{{}}}", pairs.join(","))
+        }
+        Element::Item(value) => format!("v:{}", value.to_json()),
+        Element::Index(index) => format!("i:{index}"),
+    }
+}
+
+fn element(text: &str) -> Result<Option<Element>, CodecError> {
+    let wrong = |why| CodecError::Element(text.to_owned(), why);
+    let (kind, rest) = text.split_once(':').ok_or_else(|| wrong("missing colon"))?;
+    let json = || serde_json::from_str::<Value>(rest).map_err(|_| wrong("no JSON behind the colon"));
+    Ok(match kind {
+        "f" => Some(Element::Field(rest.to_owned())),
+        "v" => Some(Element::Item(Scalar::of(&json()?))),
+        "i" => Some(Element::Index(rest.parse().map_err(|_| wrong("no number behind the colon"))?)),
+        "k" => {
+            let Value::Object(fields) = json()? else { return Err(wrong("keys are an object")) };
+            let mut key: Vec<(String, Scalar)> =
+                fields.iter().map(|(name, value)| (name.clone(), Scalar::of(value))).collect();
+            key.sort();
+            Some(Element::Key(key))
+        }
+        _ if kind.len() == 1 => None,
+        _ => return Err(wrong("missing colon")),
+    })
+}

@@ -1,0 +1,130 @@
+//! One step of a path into an object, its order, and the text that refusals show for it.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde_json::{Number, Value};
+
+/// How a value is reached from the one that holds it. The variants stand in the order in which field sets list them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Element {
+    /// A member of a map or struct.
+    Field(String),
+    /// The item of a list that has these values in its key fields, which are sorted by name.
+    Key(Vec<(String, Scalar)>),
+    /// The item of a set that has this value.
+    Item(Scalar),
+    /// The item of a list at this place.
+    Index(usize),
+}
+
+/// A path from the object's root; the root itself is the empty path.
+pub type Path = Vec<Element>;
+
+/// A value that identifies an item. Numbers are equal when they mean the same number, however they are written.
+#[derive(Clone, Debug)]
+pub enum Scalar {
+    Number(Number),
+    String(String),
+    Bool(bool),
+    /// Lists, maps and null identify nothing in a valid object, but stored field sets may name them.
+    Other(String),
+}
+
+impl Scalar {
+    #[must_use]
+    pub fn of(value: &Value) -> Self {
+        match value {
+            Value::Number(number) => Self::Number(number.clone()),
+            Value::String(text) => Self::String(text.clone()),
+            Value::Bool(flag) => Self::Bool(*flag),
+            other => Self::Other(other.to_string()),
+        }
+    }
+
+    /// The value as compact JSON, escaped as Go's encoder escapes it.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        match self {
+            Self::Number(number) => number.to_string(),
+            Self::String(text) => json_text(text),
+            Self::Bool(flag) => flag.to_string(),
+            Self::Other(json) => json.clone(),
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Number(_) => 0,
+            Self::String(_) => 1,
+            Self::Bool(_) => 2,
+            Self::Other(_) => 3,
+        }
+    }
+}
+
+/// A string as a JSON literal in which `<`, `>` and `&` are escaped.
+pub(super) fn json_text(text: &str) -> String {
+    let literal = Value::from(text).to_string();
+    literal.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
+
+impl Ord for Scalar {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Number(one), Self::Number(two)) => match (one.as_i64(), two.as_i64()) {
+                (Some(one), Some(two)) => one.cmp(&two),
+                _ => float(one).total_cmp(&float(two)),
+            },
+            (Self::String(one), Self::String(two)) | (Self::Other(one), Self::Other(two)) => one.cmp(two),
+            (Self::Bool(one), Self::Bool(two)) => one.cmp(two),
+            (one, two) => one.rank().cmp(&two.rank()),
+        }
+    }
+}
+
+fn float(number: &Number) -> f64 {
+    number.as_f64().unwrap_or_default()
+}
+
+impl PartialOrd for Scalar {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Scalar {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Scalar {}
+
+impl fmt::Display for Element {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => write!(f, ".{name}"),
+            Self::Key(fields) => {
+                let pairs: Vec<String> =
+                    fields.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect();
+                write!(f, "[{}]", pairs.join(","))
+            }
+            Self::Item(value) => write!(f, "[={}]", shown(value)),
+            Self::Index(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+fn shown(value: &Scalar) -> String {
+    match value {
+        Scalar::String(text) => format!("{text:?}"),
+        other => other.to_json(),
+    }
+}
+
+/// The path as one text: `.spec.containers[name="main"].image`.
+#[must_use]
+pub fn path_text(path: &[Element]) -> String {
+    path.iter().map(Element::to_string).collect()
+}

@@ -1,0 +1,9 @@
+//! Paths into objects, sets of them, and their form in `fieldsV1`. Knows nothing of schemas, managers or objects.
+
+mod codec;
+mod element;
+mod set;
+
+pub use codec::{CodecError, from_json, to_json};
+pub use element::{Element, Path, Scalar, path_text};
+pub use set::FieldSet;

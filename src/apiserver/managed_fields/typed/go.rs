@@ -1,0 +1,53 @@
+//! Values as Go prints them, for the texts of problems.
+
+use serde_json::Value;
+
+/// `%v`
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(plain).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(members) => {
+            let mut pairs: Vec<String> =
+                members.iter().map(|(name, value)| format!("{name}:{}", plain(value))).collect();
+            pairs.sort_unstable();
+            format!("map[{}]", pairs.join(" "))
+        }
+        scalar => scalar.to_string(),
+    }
+}
+
+/// `%#v`
+pub(super) fn source(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(source).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(members) => {
+            let mut pairs: Vec<String> =
+                members.iter().map(|(name, value)| format!("{name:?}:{}", source(value))).collect();
+            pairs.sort_unstable();
+            format!("map[string]interface {{}}{{{}}}", pairs.join(", "))
+        }
+        scalar => scalar.to_string(),
+    }
+}
+
+/// `%T`
+pub(super) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}

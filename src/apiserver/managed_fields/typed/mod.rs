@@ -1,0 +1,46 @@
+//! Objects under a schema: whether they fit it, what they own, and how they compare, merge and lose parts.
+//!
+//! All operations but [`Typing::problems`] expect values that fit, duplicate items apart; where one does not, they treat
+//! it as a value without members.
+
+mod compare;
+mod go;
+mod item;
+mod merge;
+mod owned;
+mod problems;
+mod reconcile;
+mod remove;
+
+use serde_json::{Map, Value};
+
+pub use compare::Comparison;
+pub use problems::{Duplicates, Problems};
+
+use super::schema::{Schema, TypeId};
+
+/// A schema and the type in it that an object has.
+#[derive(Clone, Copy, Debug)]
+pub struct Typing<'s> {
+    pub schema: &'s Schema,
+    pub root: TypeId,
+}
+
+/// The members of a map; none for anything else.
+fn members(value: Option<&Value>) -> Option<&Map<String, Value>> {
+    value.and_then(Value::as_object)
+}
+
+fn items(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Whether neither side is a map with members. Two such values are told apart as wholes: null is not an empty map.
+fn no_members(one: Option<&Value>, other: Option<&Value>) -> bool {
+    [one, other].into_iter().all(|side| members(side).is_none_or(Map::is_empty))
+}
+
+/// The same for lists.
+fn no_items(one: Option<&Value>, other: Option<&Value>) -> bool {
+    items(one).is_empty() && items(other).is_empty()
+}

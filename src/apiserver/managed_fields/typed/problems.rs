@@ -1,0 +1,141 @@
+//! Whether a value fits its type.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::Value;
+
+use super::super::path::Element;
+use super::super::schema::{Form, List, ListRelation, Map, ScalarKind, Schema, TypeId};
+use super::{Typing, go, item};
+
+/// Whether a list may have two items that cannot be told apart. Stored objects may: older rules let them in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duplicates {
+    Allowed,
+    Refused,
+}
+
+/// What is wrong with a value, as the API server words it; nothing when it fits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problems(Vec<String>);
+
+impl Problems {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [only] => f.write_str(only),
+            several => {
+                f.write_str("errors:")?;
+                several.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+            }
+        }
+    }
+}
+
+impl Typing<'_> {
+    #[must_use]
+    pub fn problems(&self, value: &Value, duplicates: Duplicates) -> Problems {
+        let mut walk = Walk { schema: self.schema, duplicates, at: String::new(), found: Vec::new() };
+        walk.value(self.root, value);
+        Problems(walk.found)
+    }
+}
+
+struct Walk<'s> {
+    schema: &'s Schema,
+    duplicates: Duplicates,
+    at: String,
+    found: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn value(&mut self, kind: TypeId, value: &Value) {
+        let schema = self.schema;
+        match schema.form(kind, Some(value)) {
+            _ if value.is_null() => {}
+            Some(Form::Map(map)) => self.map(map, value),
+            Some(Form::List(list)) => self.list(list, value),
+            Some(Form::Scalar(scalar)) => self.scalar(scalar, value),
+            None => self.report("schema error: invalid atom"),
+        }
+    }
+
+    fn map(&mut self, map: &Map, value: &Value) {
+        let Value::Object(members) = value else {
+            self.report(&format!("expected map, got &{{{}}}", go::plain(value)));
+            return;
+        };
+        for (name, member) in members {
+            let length = self.enter(&Element::Field(name.clone()));
+            match map.member(name) {
+                Some((kind, _)) => self.value(kind, member),
+                None => self.report("field not declared in schema"),
+            }
+            self.at.truncate(length);
+        }
+    }
+
+    fn list(&mut self, list: &List, value: &Value) {
+        let Value::Array(items) = value else {
+            self.report(&format!("expected list, got &{{{}}}", go::plain(value)));
+            return;
+        };
+        let mut seen = BTreeSet::new();
+        for (index, found) in items.iter().enumerate() {
+            let element = if list.relation == ListRelation::Atomic {
+                Element::Index(index)
+            } else {
+                match item::element(self.schema, list, found) {
+                    Ok(element) => element,
+                    Err(why) => {
+                        self.report(&format!("element {index}: {why}"));
+                        return;
+                    }
+                }
+            };
+            if !seen.insert(element.clone()) && self.duplicates == Duplicates::Refused {
+                self.report(&format!("duplicate entries for key {element}"));
+            }
+            let length = self.enter(&element);
+            self.value(list.element, found);
+            self.at.truncate(length);
+        }
+    }
+
+    fn scalar(&mut self, kind: ScalarKind, value: &Value) {
+        let value_text = || format!("&{{{}}}", go::plain(value));
+        match (kind, value) {
+            (ScalarKind::Numeric, Value::Number(_))
+            | (ScalarKind::String, Value::String(_))
+            | (ScalarKind::Boolean, Value::Bool(_))
+            | (ScalarKind::Untyped, Value::Number(_) | Value::String(_) | Value::Bool(_)) => {}
+            (ScalarKind::Numeric, _) => {
+                self.report(&format!("expected numeric (int or float), got {}", go::type_name(value)));
+            }
+            (ScalarKind::String, _) => {
+                let source = go::source(value);
+                self.report(&format!("expected string, got &value.valueUnstructured{{Value:{source}}}"));
+            }
+            (ScalarKind::Boolean, _) => self.report(&format!("expected boolean, got {}", value_text())),
+            (ScalarKind::Untyped, _) => self.report(&format!("expected any scalar, got {}", value_text())),
+        }
+    }
+
+    fn enter(&mut self, element: &Element) -> usize {
+        let length = self.at.len();
+        self.at.push_str(&element.to_string());
+        length
+    }
+
+    fn report(&mut self, why: &str) {
+        let problem = if self.at.is_empty() { why.to_owned() } else { format!("{}: {why}", self.at) };
+        self.found.push(problem);
+    }
+}

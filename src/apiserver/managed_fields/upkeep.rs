@@ -1,0 +1,82 @@
+//! What keeps entries short: paths that every object has are nobody's, and old updaters are put together.
+
+use std::collections::BTreeMap;
+
+use super::managers::{Manager, Managers, Operation, Owned};
+use super::path::{Element, FieldSet};
+
+/// More updaters than this are not kept apart.
+const MAX_UPDATERS: usize = 10;
+/// The manager that stands for the oldest ones.
+const ANCIENT: &str = "ancient-changes";
+
+/// Fields of `metadata` that the server sets or that name the object.
+const COMMON: [&str; 9] = [
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "selfLink",
+    "uid",
+    "clusterName",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+];
+
+/// The set without what every object has.
+#[must_use]
+pub(super) fn without_common(set: &FieldSet) -> FieldSet {
+    let field = |name: &str| Element::Field(name.to_owned());
+    let mut common: FieldSet =
+        ["apiVersion", "kind", "metadata"].map(|name| [field(name)]).into_iter().collect();
+    for name in COMMON {
+        common.insert(&[field("metadata"), field(name)]);
+    }
+    set.difference(&common)
+}
+
+/// The managers, with the entry of `writer` without what every object has.
+#[must_use]
+pub(super) fn stripped(mut managers: Managers, writer: &Manager) -> Managers {
+    if let Some(owned) = managers.remove(writer) {
+        let set = without_common(&owned.set);
+        if !set.is_empty() {
+            managers.insert(writer.clone(), Owned { set, ..owned });
+        }
+    }
+    managers
+}
+
+/// The managers, with the oldest updaters of each version in one entry when there are too many.
+#[must_use]
+pub(super) fn capped(mut managers: Managers) -> Managers {
+    let mut updaters: Vec<(Option<String>, Manager)> = managers
+        .iter()
+        .filter(|(manager, _)| manager.operation == Operation::Update)
+        .map(|(manager, owned)| (owned.time.clone(), manager.clone()))
+        .collect();
+    updaters.sort();
+    let mut left = updaters.len();
+    let mut first: BTreeMap<String, Manager> = BTreeMap::new();
+    for (time, manager) in updaters {
+        if left <= MAX_UPDATERS {
+            break;
+        }
+        let version = manager.api_version.clone();
+        let Some(oldest) = first.get(&version) else {
+            first.insert(version, manager);
+            continue;
+        };
+        let bucket = Manager::new(ANCIENT, Operation::Update, &version, "");
+        if !managers.contains_key(&bucket)
+            && let Some(owned) = managers.remove(oldest)
+        {
+            managers.insert(bucket.clone(), owned);
+        }
+        let Some(owned) = managers.remove(&manager) else { continue };
+        let set = managers.get(&bucket).map_or_else(|| owned.set.clone(), |old| old.set.union(&owned.set));
+        managers.insert(bucket, Owned { set, api_version: owned.api_version, time });
+        left -= 1;
+    }
+    managers
+}

@@ -1,0 +1,154 @@
+//! Server-side apply: a configuration creates the object or is merged into it.
+
+use serde_json::{Map, Value};
+
+use super::create::belongs_to_path;
+use super::options::{FieldValidation, WriteOptions};
+use super::ownership::Ownership;
+use super::update::Change;
+use super::{Answer, Call, Registry};
+use crate::codec::{self, Body, Format, recheck};
+use crate::managed_fields::ApplyError;
+use crate::object;
+use crate::resources::Subresource;
+use crate::status::{Cause, Refusal};
+
+/// An object that comes and goes between reading and writing is given up after this many tries.
+const ATTEMPTS: usize = 8;
+
+/// A configuration that was read.
+struct Configuration {
+    value: Value,
+    /// What strict validation objects to in the text.
+    strict: Option<String>,
+}
+
+impl Registry {
+    /// # Errors
+    /// 400 for a configuration of another kind, 409 for conflicts with other managers, 422 for an object that is not
+    /// valid then, 500 for a configuration that does not fit the schema, 404 for a subresource of no object.
+    pub async fn apply(
+        &self,
+        call: &Call,
+        name: &str,
+        body: &[u8],
+        options: &WriteOptions,
+    ) -> Result<Answer, Refusal> {
+        let config = read(body)?;
+        if call.subresource == Some(Subresource::Scale) {
+            let why = "request to convert CR to an invalid group/version: autoscaling/v1";
+            return Err(inconvertible(&config.value, why));
+        }
+        let mut refusal = None;
+        for _ in 0..ATTEMPTS {
+            let exists = self.store.latest(&call.key(name)).is_some();
+            if !exists && call.subresource.is_some() {
+                return Err(Refusal::not_found(&call.info, name));
+            }
+            let outcome = if exists {
+                let make = |live: &Value| self.configured(call, name, Some(live), &config, options);
+                let change =
+                    Change { make: &make, uid_is_precondition: false, ownership: Ownership::Settled };
+                self.change(call, name, &change, options).await
+            } else {
+                let object = self.configured(call, name, None, &config, options)?;
+                self.create_as(call, object, options, Ownership::Settled).await
+            };
+            match outcome {
+                Err(raced) if !exists && raced.reason() == "AlreadyExists" => refusal = Some(raced),
+                Err(raced) if exists && raced.reason() == "NotFound" => refusal = Some(raced),
+                other => return other,
+            }
+        }
+        Err(refusal.unwrap_or_else(|| Refusal::not_found(&call.info, name)))
+    }
+
+    fn configured(
+        &self,
+        call: &Call,
+        name: &str,
+        live: Option<&Value>,
+        config: &Configuration,
+        options: &WriteOptions,
+    ) -> Result<Value, Refusal> {
+        let merged = self.merged(call, live, &config.value, options).map_err(refused)?;
+        match (&config.strict, options.field_validation) {
+            (Some(why), FieldValidation::Strict) => {
+                return Err(Refusal::bad_request(format!("error strict decoding YAML: {why}")));
+            }
+            (Some(why), FieldValidation::Warn) => call.warnings.add(why.as_str()),
+            _ => {}
+        }
+        let mut object = recheck(&call.info, call.custom.as_deref(), merged)
+            .map_err(|why| inconvertible(&config.value, &why))?
+            .object;
+        let uid = object::uid(&object);
+        if live.is_none() && !uid.is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(Refusal::conflict(&call.info, name, &why));
+        }
+        belongs_to_path(call, &mut object)?;
+        match object::name(&object) {
+            own if own == name => Ok(object),
+            own => Err(Refusal::bad_request(format!(
+                "the name of the object ({own}) does not match the name on the URL ({name})"
+            ))),
+        }
+    }
+}
+
+/// JSON is read as the YAML that it is.
+fn read(body: &[u8]) -> Result<Configuration, Refusal> {
+    let undecodable = |why: &str| Refusal::bad_request(format!("error decoding YAML: {why}"));
+    let body = Body { format: Format::Yaml, bytes: body.to_vec().into() };
+    let document =
+        codec::parse(&body).map_err(|why| undecodable(&format!("error converting YAML to JSON: {why}")))?;
+    let value = match document.value {
+        Value::Null => Value::Object(Map::new()),
+        value @ Value::Object(_) => value,
+        other => {
+            let found = match other {
+                Value::Array(_) => "array",
+                Value::String(_) => "string",
+                Value::Number(_) => "number",
+                _ => "bool",
+            };
+            return Err(undecodable(&format!(
+                "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type \
+                 map[string]interface {{}}"
+            )));
+        }
+    };
+    let strict = (!document.duplicates.is_empty())
+        .then(|| format!("error converting YAML to JSON: {}", codec::yaml_strict_text(&document.duplicates)));
+    Ok(Configuration { value, strict })
+}
+
+/// A merged object that no object of the kind can be made of.
+fn inconvertible(config: &Value, why: &str) -> Refusal {
+    let text = |field: &str| config.get(field).and_then(Value::as_str).unwrap_or_default();
+    Refusal::unclassified(format!(
+        "failed to convert new object ({}/{}; {}, Kind={}) to proper version: {why}",
+        object::namespace(config),
+        object::name(config),
+        text("apiVersion"),
+        text("kind")
+    ))
+}
+
+fn refused(error: ApplyError) -> Refusal {
+    match error {
+        ApplyError::Conflicts(conflicts) => {
+            let causes = conflicts.0.iter().map(|conflict| Cause {
+                reason: "FieldManagerConflict".to_owned(),
+                field: conflict.field(),
+                message: conflict.message(),
+            });
+            Refusal::apply_conflict(conflicts.to_string(), causes.collect())
+        }
+        ApplyError::Kind(_) | ApplyError::ManagedFields => Refusal::bad_request(error.to_string()),
+        ApplyError::Untyped(why) => Refusal::unclassified(why),
+    }
+}

@@ -1,0 +1,17 @@
+//! ConfigMaps and Secrets that say of themselves that they never change.
+
+use serde_json::Value;
+
+use crate::status::Cause;
+
+/// What changed although `immutable` was set; `fields` hold the content.
+pub(super) fn changes(object: &Value, old: &Value, fields: &[&str]) -> Vec<Cause> {
+    let is_set = |object: &Value| object.get("immutable") == Some(&Value::Bool(true));
+    if !is_set(old) {
+        return Vec::new();
+    }
+    let changed = fields.iter().filter(|field| object.get(**field) != old.get(**field));
+    let unset = (!is_set(object)).then_some(&"immutable");
+    let why = "field is immutable when `immutable` is set";
+    unset.into_iter().chain(changed).map(|field| Cause::forbidden(*field, why)).collect()
+}
