@@ -14,6 +14,7 @@ mod harness;
 mod housekeeping;
 mod http_corpus;
 mod kubectl;
+mod managed_fields;
 mod openapi;
 mod protobuf;
 mod store;

@@ -112,7 +112,7 @@ pub(crate) fn receive(
         ))
     };
     if (kind.as_str(), api_version.as_str()) != (info.kind.as_str(), info.api_version().as_str()) {
-        return Err(wrong_kind(info, &kind, &api_version, &unhandled));
+        return Err(wrong_kind(info, custom, (&kind, &api_version), &unhandled));
     }
     let mut received = canonical(info, custom, value).map_err(unhandled)?;
     let duplicates = duplicates.iter().map(|path| duplicate_text(body.format, path));
@@ -203,16 +203,25 @@ fn duplicate_text(format: Format, path: &str) -> String {
 
 fn wrong_kind(
     info: &ResourceInfo,
-    kind: &str,
-    api_version: &str,
+    custom: Option<&CustomVersion>,
+    (kind, api_version): (&str, &str),
     unhandled: &dyn Fn(String) -> Refusal,
 ) -> Refusal {
+    let another_version = custom.is_some_and(|custom| {
+        kind == info.kind && custom.api_versions.iter().any(|version| version == api_version)
+    });
     let known = tables().kind(
         object::group_of(api_version),
         api_version.rsplit('/').next().unwrap_or_default(),
         kind,
     );
-    if known.is_some() && info.builtin {
+    if known.is_some() && info.builtin && kind != info.kind {
+        let version = api_version.rsplit('/').next().unwrap_or_default();
+        let package = info.go_package();
+        let into = &info.kind;
+        return unhandled(format!("converting ({version}.{kind}) to ({package}.{into}): unknown conversion"));
+    }
+    if known.is_some() && info.builtin || another_version {
         return Refusal::bad_request(format!(
             "the API version in the data ({api_version}) does not match the expected API version ({})",
             info.api_version()

@@ -12,7 +12,8 @@ use serde_json::Value;
 /// What is wrong with the text, with `yaml: ` before it.
 pub(super) fn parse(bytes: &[u8]) -> Result<Document, String> {
     let text = String::from_utf8_lossy(bytes);
-    let trees = manifest::parse(&text).map_err(|error| format!("yaml: {}", error.message))?;
+    let trees =
+        manifest::parse(&text).map_err(|error| format!("yaml: {}", wording(&error, text.lines().count())))?;
     let Some(tree) = trees.into_iter().next() else {
         return Ok(Document { value: Value::Null, duplicates: Vec::new() });
     };
@@ -20,6 +21,24 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, String> {
         format!("line {}: key {:?} already set in map", duplicate.position.line, duplicate.key)
     };
     Ok(Document { value: tree.value, duplicates: tree.duplicates.into_iter().map(sentence).collect() })
+}
+
+/// A mistake as Go's reader words it: without what was being read, and with the line where that is not the first.
+fn wording(error: &manifest::YamlError, lines: usize) -> String {
+    let message = error.message.strip_prefix("not YAML: ").unwrap_or(&error.message);
+    let (context, mistake) = match message.split_once(", ") {
+        Some((context, mistake)) if context.starts_with("while ") => (context, mistake),
+        _ => ("", message),
+    };
+    // Its parser counts from zero, but takes the end of the text for a line of its own; its scanner counts from one.
+    let at_end = error.position.line >= lines;
+    let line = match (context.starts_with("while parsing"), error.position.line) {
+        (true, line) if at_end => line,
+        (true, line) => line.saturating_sub(1),
+        (false, 1) => 0,
+        (false, line) => line,
+    };
+    if line == 0 { mistake.to_owned() } else { format!("line {line}: {mistake}") }
 }
 
 /// Objections of strict validation, as the YAML reader words them together.
@@ -118,6 +137,8 @@ fn scalar_text(value: &Value, depth: usize, column: usize) -> String {
     match value {
         Value::String(text) if text.contains('\n') && printable(text) => literal(text, depth),
         Value::String(text) if is_plain(text) => folded(text, depth, column),
+        // Texts that would be read as something else have double quotes, those that would not be read at all single ones.
+        Value::String(text) if is_mistaken(text) => value.to_string(),
         Value::String(text) if printable(text) => {
             folded(&format!("'{}'", text.replace('\'', "''")), depth, column)
         }
@@ -164,16 +185,10 @@ fn printable(text: &str) -> bool {
 
 /// Whether a text can stand without quotes and still be read as a text.
 fn is_plain(text: &str) -> bool {
-    const RESERVED: [&str; 22] = [
-        "", "~", "null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE", "y", "Y", "yes",
-        "Yes", "n", "N", "no", "No", "on", "off", "=",
-    ];
     let first = text.chars().next().unwrap_or(' ');
-    let looks_like_number = first.is_ascii_digit() || matches!(first, '+' | '-' | '.');
     let indicator = "!&*|>'\"%@`#,[]{}?:-".contains(first);
-    let numeric = looks_like_number && (text.parse::<f64>().is_ok() || is_time(text));
-    !RESERVED.contains(&text)
-        && !numeric
+    !is_mistaken(text)
+        && text != "="
         && !(indicator && !(first == '-' && text.len() > 1 && !text.starts_with("- ")))
         && !text.starts_with(' ')
         && !text.ends_with(' ')
@@ -182,6 +197,16 @@ fn is_plain(text: &str) -> bool {
         && !text.contains(" #")
         && !text.contains('\n')
         && printable(text)
+}
+
+/// Whether a text without quotes would be read as a null, a boolean, a number or a time.
+fn is_mistaken(text: &str) -> bool {
+    const WORDS: [&str; 21] = [
+        "", "~", "null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE", "y", "Y", "yes",
+        "Yes", "n", "N", "no", "No", "on", "off",
+    ];
+    let looks_like_number = text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));
+    WORDS.contains(&text) || looks_like_number && (text.parse::<f64>().is_ok() || is_time(text))
 }
 
 /// Dates and times are types of their own in YAML 1.1.

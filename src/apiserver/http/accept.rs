@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, header};
 
+use crate::registry::Query;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 
@@ -19,6 +20,8 @@ pub(crate) enum Form {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Accepted {
     Json(Form),
+    /// JSON with line breaks and indentation.
+    Pretty(Form),
     Yaml(Form),
     /// None of its clauses can be served; `known`: it is the form, not the media type, that is not.
     Nothing {
@@ -36,7 +39,14 @@ const TYPES: [&str; 3] = ["application/json", "application/yaml", "application/v
 
 impl Accepted {
     /// Without a header, JSON.
-    pub(super) fn parse(headers: &HeaderMap) -> Self {
+    pub(super) fn parse(headers: &HeaderMap, query: &str) -> Self {
+        match Self::media_type(headers) {
+            Self::Json(form) if wants_pretty(headers, query) => Self::Pretty(form),
+            other => other,
+        }
+    }
+
+    fn media_type(headers: &HeaderMap) -> Self {
         let text = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         if text.trim().is_empty() {
             return Self::default();
@@ -49,7 +59,7 @@ impl Accepted {
 
     pub(super) fn form(&self) -> Form {
         match self {
-            Self::Json(form) | Self::Yaml(form) => *form,
+            Self::Json(form) | Self::Pretty(form) | Self::Yaml(form) => *form,
             Self::Nothing { .. } => Form::Whole,
         }
     }
@@ -81,13 +91,14 @@ impl Accepted {
         let Form::Metadata(_, list) = self.form() else { return Ok(()) };
         match (list, listing) {
             (true, false) if info.builtin => Err(Refusal::not_acceptable_form(format!(
-                "you requested PartialObjectMetadataList, but the requested object is not a list (*core.{})",
+                "you requested PartialObjectMetadataList, but the requested object is not a list (*{}.{})",
+                info.go_package(),
                 info.kind
             ))),
             (true, false) => Err(Refusal::unclassified("content is not a list")),
             (false, true) => {
                 let held = if info.builtin {
-                    format!("*core.{}", info.list_kind)
+                    format!("*{}.{}", info.go_package(), info.list_kind)
                 } else {
                     "*unstructured.UnstructuredList".to_owned()
                 };
@@ -98,6 +109,16 @@ impl Accepted {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether the client asks for readable JSON, or is one that people read the answers of.
+fn wants_pretty(headers: &HeaderMap, query: &str) -> bool {
+    let asked = Query::parse(query);
+    if let Some(text) = asked.get("pretty").filter(|text| !text.is_empty()) {
+        return matches!(text, "1" | "t" | "T" | "true" | "True" | "TRUE");
+    }
+    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    ["curl", "Wget", "Mozilla/5.0"].iter().any(|prefix| agent.starts_with(prefix))
 }
 
 #[derive(Debug, Default)]

@@ -89,7 +89,7 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
 }
 
 async fn route(server: &Server, incoming: Incoming) -> Response {
-    let accepted = Accepted::parse(&incoming.headers);
+    let accepted = Accepted::parse(&incoming.headers, &incoming.query);
     let target = path::parse(&incoming.path);
     let outcome = match access::authorize(&incoming, &target) {
         Err(refusal) => Err(refusal.into()),

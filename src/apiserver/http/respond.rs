@@ -14,7 +14,11 @@ const NO_SNIFF: (HeaderName, HeaderValue) =
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 
 pub(super) fn json(code: u16, document: &Value) -> Response {
-    let mut response = Response::new(Body::from(document.to_string()));
+    json_text(code, format!("{document}\n"))
+}
+
+fn json_text(code: u16, text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
     *response.status_mut() = status(code);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -26,6 +30,7 @@ pub(super) fn json(code: u16, document: &Value) -> Response {
 pub(super) fn document(code: u16, document: &Value, accepted: &Accepted) -> Response {
     match accepted {
         Accepted::Json(_) | Accepted::Nothing { .. } => json(code, document),
+        Accepted::Pretty(_) => json_text(code, format!("{document:#}")),
         Accepted::Yaml(_) => {
             let mut response = json(code, document);
             *response.body_mut() = Body::from(crate::codec::to_yaml(document));

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::conflict::Conflicts;
 use super::managers::{Manager, Managers, Owned};
 use super::path::FieldSet;
-use super::typed::{Comparison, Typing};
+use super::typed::{Comparison, Typing, same};
 
 /// The versions in which an object can be seen; managers own fields in the version that they wrote in.
 pub trait Versions {
@@ -76,7 +76,8 @@ impl Updater<'_> {
             _ => {}
         }
         let managers = lessened(managers, &losses);
-        let changed = self.typing.compare(live, &new) != Comparison::default();
+        // The order of items is nobody's, but a change all the same.
+        let changed = !same(live, &new);
         Ok(Merged { object: changed.then_some(new), managers })
     }
 

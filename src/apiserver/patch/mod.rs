@@ -2,3 +2,4 @@
 //! registry.
 
 pub mod strategic;
+pub(crate) mod touched;

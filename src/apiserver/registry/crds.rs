@@ -257,11 +257,15 @@ fn custom_kind(definition: &Value) -> CustomKind {
     let terminating = object::is_terminating(definition);
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
     let rules = super::custom::rules(definition);
+    let group = text("/spec/group");
+    let names = versions.into_iter().flatten().filter_map(|version| version["name"].as_str());
+    let api_versions: Arc<[String]> = names.map(|name| format!("{group}/{name}")).collect();
     let versions = versions.into_iter().flatten().map(|version| {
         let name = version["name"].as_str().unwrap_or_default();
         let info = Arc::new(custom_row(definition, version));
         Arc::new(CustomVersion {
             served: version["served"] == true,
+            api_versions: Arc::clone(&api_versions),
             terminating,
             deprecation: deprecation(&info, version),
             scale: scale(version),
@@ -272,7 +276,7 @@ fn custom_kind(definition: &Value) -> CustomKind {
     });
     CustomKind {
         definition: object::name(definition).to_owned(),
-        group: text("/spec/group"),
+        group,
         plural: text("/spec/names/plural"),
         terminating,
         versions: versions.collect(),

@@ -108,7 +108,7 @@ impl Registry {
             return Err(already_exists(call, name, &existing.object));
         }
         if dry_run {
-            return Ok(Answer { code: 201, object });
+            return Ok(Answer { code: 201, object: views::arranged(&call.info, object) });
         }
         let stored = match self.store.put(&key, Expect::Absent, views::incoming(&call.info, object)).await {
             Ok(stored) => stored,

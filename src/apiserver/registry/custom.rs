@@ -28,6 +28,8 @@ pub struct CustomKind {
 pub struct CustomVersion {
     pub info: Arc<ResourceInfo>,
     pub served: bool,
+    /// All versions of the definition: `example.dev/v1`.
+    pub api_versions: Arc<[String]>,
     pub terminating: bool,
     /// The warning that every request to this version answers.
     pub deprecation: Option<String>,

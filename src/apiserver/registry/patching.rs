@@ -12,7 +12,7 @@ use super::{Answer, Call, Registry};
 use crate::builtin::tables;
 use crate::codec::recheck;
 use crate::object;
-use crate::patch::strategic;
+use crate::patch::{strategic, touched};
 use crate::resources::Subresource;
 use crate::status::{Cause, Refusal, shown};
 
@@ -133,10 +133,12 @@ impl Patch {
         match &self.kind {
             Parsed::Json(operations) => {
                 json_patch::patch(&mut target, operations).map_err(|_| Refusal::unprocessable())?;
+                operations.iter().for_each(|operation| touched::sort_along(&mut target, operation.path()));
                 Ok(target)
             }
             Parsed::Merge(patch) => {
                 json_patch::merge(&mut target, patch);
+                touched::sort_merged(&mut target, patch);
                 Ok(target)
             }
             Parsed::Strategic(patch) => {

@@ -81,7 +81,7 @@ impl Registry {
             let new = self.owned(call, wanted, &old, options, change.ownership);
             let new = self.checked(call, name, new, &old, options).await?;
             if options.dry_run || new == old {
-                return Ok(Answer::ok(answered(call, new)));
+                return Ok(Answer::ok(answered(call, views::arranged(&call.info, new))));
             }
             match self.write(call, name, &live, new).await {
                 Ok(object) => {

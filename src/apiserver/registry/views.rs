@@ -41,7 +41,33 @@ pub(super) fn incoming(info: &ResourceInfo, mut object: Value) -> Value {
         format!("{}/{}", info.group, info.storage_version)
     };
     object::set_field(&mut object, "apiVersion", Some(api_version.into()));
-    object
+    // The store fills the version in where the member stands already.
+    object::set_meta(&mut object, "resourceVersion", Some("0".into()));
+    arranged(info, object)
+}
+
+/// The object with its members in the order in which they are shown: as declared, or by name in custom resources.
+pub(super) fn arranged(info: &ResourceInfo, object: Value) -> Value {
+    if !info.builtin {
+        return by_name(object);
+    }
+    let group = if is_regarding(info) && object.get("involvedObject").is_some() { "" } else { &info.group };
+    let typed =
+        tables().kind(group, &info.version, &info.kind).and_then(|id| decode(tables(), id, &object).ok());
+    typed.map_or(object, |decoded| decoded.value)
+}
+
+fn by_name(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut sorted: Vec<(String, Value)> =
+                members.into_iter().map(|(name, value)| (name, by_name(value))).collect();
+            sorted.sort_by(|(one, _), (two, _)| one.cmp(two));
+            Value::Object(sorted.into_iter().collect())
+        }
+        Value::Array(items) => items.into_iter().map(by_name).collect(),
+        scalar => scalar,
+    }
 }
 
 /// An object of one view in another view or version of the same resource.

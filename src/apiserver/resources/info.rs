@@ -103,6 +103,15 @@ impl ResourceInfo {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 
+    /// The Go package of a built-in kind's internal type, which some texts name.
+    #[must_use]
+    pub fn go_package(&self) -> &str {
+        match self.group.split('.').next() {
+            None | Some("") => "core",
+            Some(group) => group,
+        }
+    }
+
     #[must_use]
     pub fn serves(&self, subresource: Subresource) -> bool {
         self.subresources.contains(&subresource)

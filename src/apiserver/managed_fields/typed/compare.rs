@@ -124,7 +124,7 @@ impl Typing<'_> {
 }
 
 /// Equality that looks at what numbers mean, not at how they are written.
-fn same(one: &Value, two: &Value) -> bool {
+pub(crate) fn same(one: &Value, two: &Value) -> bool {
     match (one, two) {
         (Value::Number(_), Value::Number(_)) => Scalar::of(one) == Scalar::of(two),
         (Value::Array(one), Value::Array(two)) => {

@@ -15,6 +15,7 @@ mod remove;
 use serde_json::{Map, Value};
 
 pub use compare::Comparison;
+pub(crate) use compare::same;
 pub use problems::{Duplicates, Problems};
 
 use super::schema::{Schema, TypeId};
