@@ -31,6 +31,15 @@ pub enum Mode {
     Stored,
 }
 
+/// Which revision of the language, where they differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    /// cel-go 0.26 with optimisation, as Kubernetes 1.36 runs it.
+    Kubernetes,
+    /// As its suite has it today.
+    Current,
+}
+
 /// What an expression may name. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Env {
@@ -46,6 +55,9 @@ struct Inner {
     functions: Arc<Functions>,
     /// List and map literals may hold several types.
     mixed_literals: bool,
+    language: Language,
+    /// The release whose syntax and checks apply.
+    offered: Version,
     /// The namespace that short names are looked up in.
     container: Arc<str>,
     /// In the order of their declaration, which numbers the slots of every program of this environment.
@@ -112,6 +124,42 @@ impl Env {
                 syntax,
                 functions,
                 mixed_literals: false,
+                language: Language::Kubernetes,
+                offered,
+                container: "".into(),
+                variables: Arc::new([]),
+            }),
+        }
+    }
+
+    /// The language itself as its suite has it today, with cel-go's extension libraries and none of Kubernetes' own:
+    /// strings, lists, sets, optional values, comprehensions of two variables, `cel.bind`, math, encoders, addresses
+    /// and networks. Literals may be mixed, fields quoted in backticks, and nothing is folded before evaluation.
+    ///
+    /// ```
+    /// use admit_cel::{Bindings, Env, Evaluation, Value};
+    ///
+    /// let env = Env::standard();
+    /// let program = env.program(&env.compile("cel.bind(x, [1, 'a'], math.least(x.size(), 7))")?)?;
+    /// let arena = bumpalo::Bump::new();
+    /// let value = program.eval(&Bindings::new(&program), &mut Evaluation::new(&arena))?;
+    /// assert!(matches!(value, Value::Int(2)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn standard() -> Self {
+        let mut syntax = syntax_options(NEWEST);
+        syntax.escaped_identifiers = true;
+        syntax.macros.extend([macros::BIND, macros::BLOCK, macros::MATH].into_iter().flatten());
+        Self {
+            inner: Arc::new(Inner {
+                version: NEWEST,
+                mode: Mode::New,
+                syntax: Arc::new(syntax),
+                functions: Arc::new(Functions::standard()),
+                mixed_literals: true,
+                language: Language::Current,
+                offered: NEWEST,
                 container: "".into(),
                 variables: Arc::new([]),
             }),
@@ -122,7 +170,14 @@ impl Env {
     #[must_use]
     pub fn with_library(&self, library: Extra) -> Self {
         let functions = Arc::new((*self.inner.functions).clone().with(library));
-        Self { inner: Arc::new(Inner { functions, ..(*self.inner).clone() }) }
+        let mut syntax = (*self.inner.syntax).clone();
+        syntax.macros.extend(match library {
+            Extra::JsonPatch | Extra::Encoders => &[],
+            Extra::Bindings => macros::BIND,
+            Extra::Math => macros::MATH,
+        });
+        let syntax = Arc::new(syntax);
+        Self { inner: Arc::new(Inner { functions, syntax, ..(*self.inner).clone() }) }
     }
 
     /// The same with names looked up in a namespace first: `y` may then stand for `com.example.y`.
@@ -183,16 +238,32 @@ impl Env {
     pub fn compile(&self, text: &str) -> Result<Checked, CompileError> {
         let source = Source::new(text);
         let ast = syntax::parse(&source, &self.inner.syntax)?;
-        let environment = check::Environment {
+        let ast = check::check(&source, ast, &self.environment())?;
+        Ok(Checked { inner: Arc::new(CheckedInner { ast }) })
+    }
+
+    /// Parses an expression and leaves it unchecked: unknown names, functions and mismatched types are errors of the
+    /// evaluation, and only of what is evaluated. Its type is `dyn`, and its estimate says nothing.
+    ///
+    /// # Errors
+    ///
+    /// Every finding of the parser, drawn as cel-go draws it.
+    pub fn compile_unchecked(&self, text: &str) -> Result<Checked, CompileError> {
+        let ast = syntax::parse(&Source::new(text), &self.inner.syntax)?;
+        let ast = check::unchecked(ast, &self.environment());
+        Ok(Checked { inner: Arc::new(CheckedInner { ast }) })
+    }
+
+    fn environment(&self) -> check::Environment<'_> {
+        check::Environment {
             functions: &self.inner.functions,
             variables: &self.inner.variables,
             container: &self.inner.container,
             homogeneous_literals: !self.inner.mixed_literals,
-            checked_literals: self.inner.version >= LITERALS_CHECKED && !self.inner.mixed_literals,
-            version: self.inner.version,
-        };
-        let ast = check::check(&source, ast, &environment)?;
-        Ok(Checked { inner: Arc::new(CheckedInner { ast }) })
+            checked_literals: self.inner.offered >= LITERALS_CHECKED && !self.inner.mixed_literals,
+            locals_first: self.inner.language == Language::Current,
+            version: self.inner.offered,
+        }
     }
 
     /// Resolves names, folds constants, compiles constant regular expressions.
@@ -201,7 +272,11 @@ impl Env {
     ///
     /// When a constant part can have no value (`int('x')`), in the words of kube-apiserver.
     pub fn program(&self, checked: &Checked) -> Result<Program, ProgramError> {
-        self.plan(checked, Options { folds: true, tells_macros: true })
+        let options = match self.inner.language {
+            Language::Kubernetes => Options::default(),
+            Language::Current => Options { folds: false, is_strict: true, ..Options::default() },
+        };
+        self.plan(checked, options)
     }
 
     pub(crate) fn plan(&self, checked: &Checked, options: Options) -> Result<Program, ProgramError> {

@@ -11,6 +11,7 @@ mod compile_errors;
 mod corpora;
 mod documents;
 mod explain;
+mod language;
 mod library;
 mod limits;
 mod syntax;

@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use crate::diagnostic::Findings;
+use crate::library::messages::{self, Message};
 use crate::limits::MAX_TYPE_PARTS;
 use crate::source::Source;
 use crate::syntax::{Ast, Comprehension, Entry, Expr, ExprId, Literal};
-use crate::types::Type;
+use crate::types::{Type, parse_type};
 
 use super::Reference;
 use super::names::{Environment, Found, FoundKind, qualified_name, root_name};
@@ -46,8 +47,8 @@ impl<'e, 's> Checker<'e, 's> {
     }
 
     fn aggregate(&mut self, id: ExprId) {
-        let expr = self.take(id);
-        match &expr {
+        let mut expr = self.take(id);
+        match &mut expr {
             Expr::List { elements, optional } => self.list(id, elements, optional),
             Expr::Map(entries) => self.map(id, entries),
             Expr::Struct { name, entries } => self.message(id, name, entries),
@@ -122,6 +123,11 @@ impl<'e, 's> Checker<'e, 's> {
         let (ty, reference) = match found.kind {
             FoundKind::Variable(ty) => (ty, Reference::Variable),
             FoundKind::Type(ty) => (Type::Type(Some(Arc::new(ty.clone()))), Reference::Type(ty)),
+            FoundKind::Constant(value) => {
+                self.set_type(id, Type::Int);
+                self.put(id, Expr::Literal(Literal::Int(value)));
+                return;
+            }
         };
         self.set_type(id, ty);
         self.set_reference(id, reference);
@@ -228,20 +234,41 @@ impl<'e, 's> Checker<'e, 's> {
         }
     }
 
-    /// No message type can be constructed; what is wrong with an attempt is told as cel-go tells it.
-    fn message(&mut self, id: ExprId, name: &str, entries: &[Entry]) {
+    /// The name becomes the message's full name.
+    fn message(&mut self, id: ExprId, name: &mut Box<str>, entries: &[Entry]) {
         let Some(found) = self.env.identifier(name, &self.locals) else {
-            self.undeclared(id, name);
+            let name = name.clone();
+            self.undeclared(id, &name);
             return;
         };
-        let full = found.name;
+        *name = found.name;
+        let message = messages::message(name);
         match found.kind {
-            FoundKind::Variable(ty) => self.error(id, format!("'{}' is not a type", declared_name(&ty))),
+            FoundKind::Type(ty) if message.is_some() => self.set_type(id, ty),
             FoundKind::Type(ty) => self.error(id, format!("'{}' is not a message type", declared_name(&ty))),
+            FoundKind::Variable(ty) => self.error(id, format!("'{}' is not a type", declared_name(&ty))),
+            FoundKind::Constant(_) => self.error(id, "'int' is not a type".to_owned()),
         }
         for entry in entries {
             self.check(entry.value);
-            self.error(entry.key, format!("unexpected failed resolution of '{full}'"));
+            match message {
+                Some(message) => self.message_field(message, entry),
+                None => self.error(entry.key, format!("unexpected failed resolution of '{name}'")),
+            }
+        }
+    }
+
+    fn message_field(&mut self, message: &Message, entry: &Entry) {
+        let Expr::Literal(Literal::String(name)) = self.ast.expr(entry.key) else { return };
+        let name = name.clone();
+        let Some(ty) = message.field(&name).and_then(|(_, ty)| parse_type(ty)) else {
+            self.error(entry.key, format!("undefined field '{name}'"));
+            return;
+        };
+        let found = self.unwrapped(entry.value, entry.optional);
+        if !self.unifier.assignable(&ty, &found) {
+            let text = format!("expected type of field '{name}' is '{ty}' but provided type is '{found}'");
+            self.error(entry.key, text);
         }
     }
 

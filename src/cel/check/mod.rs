@@ -8,9 +8,11 @@ mod checker;
 mod format;
 mod literals;
 mod names;
+mod unchecked;
 mod unify;
 
 pub(crate) use names::Environment;
+pub(crate) use unchecked::unchecked;
 
 use crate::diagnostic::CompileError;
 use crate::library::Overload;
@@ -40,9 +42,16 @@ pub(crate) struct CheckedAst {
     pub(crate) types: Vec<Type>,
     /// INVARIANT: as long as the expressions of `ast`; none for literals, aggregates and comprehensions.
     pub(crate) references: Vec<Option<Reference>>,
+    is_checked: bool,
 }
 
 impl CheckedAst {
+    /// Whether there was a check; otherwise types say nothing, and names and functions may be missing.
+    #[must_use]
+    pub(crate) const fn is_checked(&self) -> bool {
+        self.is_checked
+    }
+
     /// The expression, with full names.
     #[must_use]
     pub(crate) const fn ast(&self) -> &Ast {
@@ -88,7 +97,7 @@ pub(crate) fn check(
     for ty in &mut types {
         *ty = unifier.substitute(ty, true);
     }
-    let checked = CheckedAst { ast, types, references };
+    let checked = CheckedAst { ast, types, references, is_checked: true };
     let findings = literals::validate(&checked, *source, environment);
     if findings.is_empty() { Ok(checked) } else { Err(findings.into_error()) }
 }

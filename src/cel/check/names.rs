@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use crate::library::functions::Function;
-use crate::library::{Functions, Version};
+use crate::library::{Functions, Version, messages};
 use crate::syntax::{Ast, Expr, ExprId};
-use crate::types::Type;
+use crate::types::{Type, parse_type};
 
 /// What an expression may name.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +21,9 @@ pub(crate) struct Environment<'e> {
     pub homogeneous_literals: bool,
     /// Whether constant durations, timestamps and regular expressions must be valid.
     pub checked_literals: bool,
+    /// Variables of comprehensions hide all others; otherwise a name is first looked up in the container, and with
+    /// the selections that follow it.
+    pub locals_first: bool,
     /// Type names that a release brought are known from it on.
     pub version: Version,
 }
@@ -36,6 +39,8 @@ pub(super) struct Found {
 pub(super) enum FoundKind {
     Variable(Type),
     Type(Type),
+    /// A constant of an enumeration.
+    Constant(i64),
 }
 
 /// A type's name, the release that brought it, and what it names.
@@ -62,14 +67,37 @@ const TYPES: [Named; 15] = [
 impl<'e> Environment<'e> {
     /// The variable or type of a name; `locals` hide it, the last one first.
     pub(super) fn identifier(&self, name: &str, locals: &[(Box<str>, Type)]) -> Option<Found> {
+        if self.locals_first
+            && let Some(hidden) = self.hidden(name, locals)
+        {
+            return hidden;
+        }
         self.candidates(name, |candidate| {
             let local = locals.iter().rev().find(|(known, _)| **known == *candidate);
             let declared = || self.variables.iter().find(|(known, _)| **known == *candidate);
             let kind = match local.or_else(declared) {
                 Some((_, ty)) => FoundKind::Variable(ty.clone()),
-                None => FoundKind::Type(self.type_named(candidate)?),
+                None => match self.type_named(candidate) {
+                    Some(ty) => FoundKind::Type(ty),
+                    None => FoundKind::Constant(messages::enumerator(candidate)?),
+                },
             };
             Some(Found { name: candidate.into(), kind })
+        })
+    }
+
+    /// What a name means whose first part is a variable of a comprehension, or would be if it were not absolute.
+    fn hidden(&self, name: &str, locals: &[(Box<str>, Type)]) -> Option<Option<Found>> {
+        let absolute = name.strip_prefix('.');
+        let root = absolute.unwrap_or(name).split('.').next().unwrap_or_default();
+        let (_, ty) = locals.iter().rev().find(|(known, _)| **known == *root)?;
+        Some(match absolute {
+            // Keeps the dot, by which the planner tells it from the variable that hides it.
+            Some(_) => self
+                .identifier(name, &[])
+                .map(|found| Found { name: format!(".{}", found.name).into(), ..found }),
+            None if root == name => Some(Found { name: name.into(), kind: FoundKind::Variable(ty.clone()) }),
+            None => None,
         })
     }
 
@@ -84,13 +112,16 @@ impl<'e> Environment<'e> {
             name.strip_prefix(root.trim_start_matches('.')).is_some_and(|rest| rest.starts_with('.'))
         };
         !self.container.is_empty()
+            || begins("google.protobuf")
             || TYPES.iter().any(|(name, ..)| begins(name))
             || self.variables.iter().any(|(name, _)| begins(name))
     }
 
     fn type_named(&self, name: &str) -> Option<Type> {
-        let (_, since, ty) = TYPES.iter().find(|(known, ..)| *known == name)?;
-        (*since <= self.version).then(ty)
+        match TYPES.iter().find(|(known, ..)| *known == name) {
+            Some((_, since, ty)) => (*since <= self.version).then(ty),
+            None => messages::message(name).and_then(|message| parse_type(message.ty)),
+        }
     }
 
     /// Tries a name in the container, in each namespace around it, and as it stands; an absolute name only so.

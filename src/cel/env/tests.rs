@@ -54,8 +54,8 @@ fn expressions() -> Vec<String> {
 fn folds_of_macros_answer_and_cost_what_their_expansions_do() {
     let env = Env::kubernetes(Version(1, 36), Mode::New);
     for text in expressions() {
-        let told = outcome(&env, &text, Options { folds: true, tells_macros: true });
-        let spelled = outcome(&env, &text, Options { folds: true, tells_macros: false });
+        let told = outcome(&env, &text, Options::default());
+        let spelled = outcome(&env, &text, Options { tells_macros: false, ..Options::default() });
         assert_eq!(told, spelled, "{text}");
     }
 }
@@ -64,8 +64,8 @@ fn folds_of_macros_answer_and_cost_what_their_expansions_do() {
 fn constant_folding_changes_no_value() {
     let env = Env::kubernetes(Version(1, 36), Mode::New);
     for text in expressions() {
-        let folded = outcome(&env, &text, Options { folds: true, tells_macros: true });
-        let plain = outcome(&env, &text, Options { folds: false, tells_macros: false });
+        let folded = outcome(&env, &text, Options::default());
+        let plain = outcome(&env, &text, Options { folds: false, tells_macros: false, ..Options::default() });
         match (folded, plain) {
             (Some(Ok((folded, _))), Some(Ok((plain, _)))) => assert_eq!(folded, plain, "{text}"),
             // What folding finds wrong with a program, evaluation may absorb.

@@ -53,6 +53,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                 .get(*slot)
                 .unwrap_or_else(|| Err(EvalError::NoSuchAttribute(self.program.variable(*slot).into()))),
             Root::Local(local) => self.local(*local),
+            Root::Undeclared(name) => Err(EvalError::NoSuchAttribute(name.clone())),
             Root::Step(step) => self.step(step),
             Root::Conditional(parts) => {
                 let (condition, truthy, falsy) = &**parts;
@@ -82,7 +83,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                 return Err(error.clone());
             }
             if is_optional {
-                let Ok(Some(found)) = found else { return Ok(absent(attribute)) };
+                let Ok(Some(found)) = found else { return self.absent(&value, qualifier, attribute) };
                 self.charge(1)?;
                 value = found;
             } else {
@@ -105,6 +106,19 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             return Ok(value);
         }
         self.present(value)
+    }
+
+    /// What becomes of a chain that is optional and ends before its end.
+    #[cold]
+    fn absent(&self, value: &Value<'a>, qualifier: &'a Qualifier, attribute: &'a Attribute) -> Outcome<'a> {
+        if self.program.is_strict()
+            && !attribute.is_test
+            && !matches!(value, Value::Map(_) | Value::List(_))
+            && let QualifierKey::Field(field) = &qualifier.key
+        {
+            return Err(EvalError::NoSuchKey(field.name.clone()));
+        }
+        Ok(absent(attribute))
     }
 
     fn present(&self, value: Value<'a>) -> Outcome<'a> {

@@ -1,7 +1,7 @@
 //! Calls of the library. Arguments stand on the machine's own stack for calls of up to three, which nearly all are.
 
 use crate::library::{Context, Overload};
-use crate::plan::{Call, Matches, Step, Target};
+use crate::plan::{Call, Matches, Step, Target, unknown};
 use crate::value::{EvalError, List, Value};
 
 use super::machine::{Machine, Outcome, unless_final};
@@ -31,6 +31,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             let row = match &call.target {
                 Target::Known(row) | Target::Guarded(row, _) => row.cost,
                 Target::Dynamic(function) => dynamic_cost(&function.overloads),
+                Target::Unknown(_) => dynamic_cost(&[]),
             };
             self.charge(row(args, &Value::Null))?;
             return Err(error);
@@ -45,6 +46,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                 Ok(row) => (row, row.dynamic_cost),
                 Err(error) => return self.refused(dynamic_cost(&function.overloads), args, error),
             },
+            Target::Unknown(name) => return self.refused(dynamic_cost(&[]), args, unknown(name)),
         };
         self.apply(row, cost, args)
     }

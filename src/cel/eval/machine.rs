@@ -58,6 +58,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             Op::Call(call) => self.call(call),
             Op::List(list) => self.list(list),
             Op::Map(entries) => self.map(entries),
+            Op::Message(message) => self.message(message),
             Op::Fold(fold) => self.fold(fold),
         };
         self.watch.note(self.program, step.at, &outcome);
@@ -212,6 +213,9 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             let key = self.step(&entry.key)?;
             let value = self.step(&entry.value)?;
             let known = values.iter().position(|(known, _)| is_same_literal_key(known, &key));
+            if self.program.is_strict() {
+                refuse_key(&key, known.is_some())?;
+            }
             let value = match (entry.is_optional, value) {
                 (false, value) | (true, Value::Optional(Some(&value))) => value,
                 (true, Value::Optional(None)) => {
@@ -255,6 +259,17 @@ fn cost_of_equality(left: &Value<'_>, right: &Value<'_>, is_negated: bool) -> u6
         return 1;
     }
     cost::compare(&[*left, *right], &Value::Null)
+}
+
+/// What the language's suite says of a key of a map literal.
+fn refuse_key(key: &Value<'_>, is_repeated: bool) -> Result<(), EvalError> {
+    match key {
+        Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_) if !is_repeated => Ok(()),
+        Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::String(_) => {
+            Err(EvalError::other(format!("failed with repeated key: {}", key.go_text())))
+        }
+        _ => Err(EvalError::other(format!("unsupported key type: {}", key.go_text()))),
+    }
 }
 
 /// Within a literal keys are told apart by type as well.

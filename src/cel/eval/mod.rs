@@ -10,6 +10,7 @@
 //! | `fold` | comprehensions |
 //! | `join` | `+` of lists |
 //! | `watch`, `observe` | what observers are told, and the two observers that there are |
+//! | `message` | message literals |
 //!
 //! Costs are cel-go's `interpreter/runtimecost.go` as Kubernetes configures it, to the unit, also where an error cuts
 //! an expression short: the meter there counts what was observed, so a call whose arguments were all evaluated pays
@@ -22,6 +23,7 @@ mod evaluation;
 mod fold;
 mod join;
 mod machine;
+mod message;
 mod observe;
 mod watch;
 

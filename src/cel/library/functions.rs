@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::{Overload, Signature, Version, rows, runtime_type};
+use super::{Overload, Signature, Version, extensions, rows, runtime_type};
 use crate::value::{EvalError, Value};
 
 /// A library outside the environments that Kubernetes builds by default.
@@ -14,6 +14,12 @@ use crate::value::{EvalError, Value};
 pub enum Extra {
     /// `jsonpatch.escapeKey`, which mutating policies add.
     JsonPatch,
+    /// cel-go's `cel.bind`.
+    Bindings,
+    /// cel-go's `base64.encode` and `base64.decode`.
+    Encoders,
+    /// cel-go's `math.least`, `math.greatest`, rounding, signs, bits and roots.
+    Math,
 }
 
 /// A row with its parsed signature.
@@ -52,10 +58,26 @@ impl Functions {
     /// With a library more.
     #[must_use]
     pub fn with(mut self, extra: Extra) -> Self {
-        self.extend(match extra {
-            Extra::JsonPatch => super::kubernetes::jsonpatch::ROWS.iter(),
+        self.extend_all(match extra {
+            Extra::JsonPatch => &[super::kubernetes::jsonpatch::ROWS],
+            // A macro alone.
+            Extra::Bindings => &[][..],
+            Extra::Encoders => &[extensions::encoders::ROWS],
+            Extra::Math => extensions::math::TABLES,
         });
         self
+    }
+
+    /// The language with cel-go's extension libraries as they are today, and nothing that is Kubernetes' own but
+    /// addresses and networks, which the language's suite took over.
+    #[must_use]
+    pub(crate) fn standard() -> Self {
+        let mut functions = Self::default();
+        for tables in [super::standard::TABLES, extensions::TABLES, super::kubernetes::NETWORK] {
+            functions.extend_all(tables);
+        }
+        functions.extend(extensions::current::ROWS.iter());
+        functions.with(Extra::Encoders).with(Extra::Math)
     }
 
     /// The overloads of a name.
@@ -70,12 +92,21 @@ impl Functions {
         self.get(function)?.overloads.iter().find(|declared| declared.row.id == id)
     }
 
+    fn extend_all(&mut self, tables: &[&'static [Overload]]) {
+        self.extend(tables.iter().copied().flatten().filter(|row| row.until.is_none()));
+    }
+
+    /// A row takes the place of an earlier one of its id.
     fn extend(&mut self, rows: impl Iterator<Item = &'static Overload>) {
         for row in rows {
             let Some(signature) = Signature::parse(row.signature) else { continue };
             let name = signature.function;
             let function = self.by_name.entry(name).or_insert(Function { name, overloads: Vec::new() });
-            function.overloads.push(Declared { row, signature });
+            let declared = Declared { row, signature };
+            match function.overloads.iter_mut().find(|known| known.row.id == row.id) {
+                Some(known) => *known = declared,
+                None => function.overloads.push(declared),
+            }
         }
     }
 }

@@ -9,6 +9,7 @@
 //! | `standard` | operators, conversions, strings, times: the language itself |
 //! | `extensions` | cel-go's string, list, set and optional libraries |
 //! | `kubernetes` | quantities, addresses, URLs, versions, named formats, authorization, list functions |
+//! | `messages` | the protocol buffer messages that expressions may construct |
 //! | `regex` | regular expressions in Go's syntax |
 //! | `go` | number, time and text forms exactly as Go reads and writes them |
 //!
@@ -22,6 +23,7 @@ pub mod functions;
 pub(crate) mod go;
 mod kubernetes;
 pub(crate) mod literal;
+pub(crate) mod messages;
 pub(crate) mod regex;
 pub mod runtime_type;
 pub mod signature;

@@ -152,6 +152,9 @@ impl Walk<'_> {
                     self.step(&entry.value, around);
                 }
             }
+            Op::Message(message) => {
+                message.fields.iter().for_each(|field| self.step(&field.value, around));
+            }
             Op::Fold(fold) => self.fold(fold, around),
         }
     }
@@ -176,7 +179,7 @@ impl Walk<'_> {
             around = self.written(qualifier.at, around);
         }
         match &attribute.root {
-            Root::Variable(_) | Root::Local(_) => {
+            Root::Variable(_) | Root::Local(_) | Root::Undeclared(_) => {
                 self.written(attribute.at, around);
             }
             Root::Step(step) => self.step(step, around),

@@ -123,6 +123,9 @@ impl Planner<'_> {
             Some(Reference::Overloads(rows)) => &**rows,
             Some(Reference::Variable | Reference::Type(_)) | None => &[],
         };
+        if !self.checked.is_checked() && self.functions.get(name).is_none() {
+            return Ok(Target::Unknown(name.into()));
+        }
         let function = || {
             let function = self.functions.get(name).cloned().map(Arc::new);
             function.ok_or_else(|| ProgramError::Invalid(format!("no such overload: {name}").into()))
@@ -213,8 +216,14 @@ fn call<'a>(target: &Target, context: &Context<'a>, args: &[Value<'a>]) -> Resul
             row
         }
         Target::Dynamic(function) => function.choose(args)?,
+        Target::Unknown(name) => return Err(unknown(name)),
     };
     (row.implementation)(context, args)
+}
+
+/// The error of calling a function that there is not.
+pub(crate) fn unknown(function: &str) -> EvalError {
+    EvalError::other(format!("no such overload: {function}"))
 }
 
 /// The items of a constant list, where cel-go makes a set of them: none is a byte string, a container or a time.

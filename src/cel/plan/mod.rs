@@ -17,6 +17,7 @@ use std::sync::{Arc, OnceLock};
 
 pub(crate) use branches::Points;
 pub use branches::{Branch, BranchKind};
+pub(crate) use call::unknown;
 pub(crate) use planner::Options;
 pub(crate) use step::*;
 pub(crate) use usage::uses_variable;
@@ -46,6 +47,7 @@ struct Inner {
     /// Where each expression stands in the text.
     spans: Box<[Span]>,
     is_bool: bool,
+    is_strict: bool,
     points: OnceLock<Points>,
 }
 
@@ -82,7 +84,8 @@ impl Program {
         let spans = checked.ast().spans.clone().into();
         let is_bool = *checked.output_type() == Type::Bool;
         let points = OnceLock::new();
-        Ok(Self { inner: Arc::new(Inner { variables, root, locals, spans, is_bool, points }) })
+        let is_strict = options.is_strict;
+        Ok(Self { inner: Arc::new(Inner { variables, root, locals, spans, is_bool, is_strict, points }) })
     }
 
     /// The slot of a variable of the environment.
@@ -108,6 +111,11 @@ impl Program {
 
     pub(crate) fn span(&self, id: ExprId) -> Span {
         self.inner.spans.get(id.0 as usize).copied().unwrap_or_default()
+    }
+
+    /// Whether optional chains and map literals are judged as the language's suite does today.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.inner.is_strict
     }
 
     pub(crate) fn root(&self) -> &Step {

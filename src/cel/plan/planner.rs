@@ -2,11 +2,14 @@
 //! own. Recursion is as deep as the expression, which the parser bounds.
 
 use crate::check::{CheckedAst, Reference};
-use crate::library::Functions;
+use crate::library::{Functions, messages};
 use crate::syntax::{Ast, Entry, Expr, ExprId, Literal};
+use crate::types::Type;
 use crate::value::{Constant, ConstantEntries};
 
-use super::{Attribute, EntryPlan, ListPlan, Local, Op, ProgramError, Root, Slot, Step};
+use super::{
+    Attribute, EntryPlan, FieldPlan, ListPlan, Local, MessagePlan, Op, ProgramError, Root, Slot, Step,
+};
 
 /// What a plan may do ahead of evaluation.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +18,16 @@ pub(crate) struct Options {
     pub(crate) folds: bool,
     /// Tell macros by their shape. Changes nothing but speed.
     pub(crate) tells_macros: bool,
+    /// As the language's suite has it today: an optional chain that goes on from what can have no fields is an error,
+    /// and so is a map literal that has a key twice, or a double for a key.
+    pub(crate) is_strict: bool,
+}
+
+impl Default for Options {
+    /// As Kubernetes runs programs.
+    fn default() -> Self {
+        Self { folds: true, tells_macros: true, is_strict: false }
+    }
 }
 
 pub(super) struct Planner<'p> {
@@ -60,9 +73,7 @@ impl<'p> Planner<'p> {
             Expr::Call { function, target, args } => return self.call(id, function, *target, args),
             Expr::List { elements, optional } => self.list(elements, optional)?,
             Expr::Map(entries) => self.map(entries)?,
-            Expr::Struct { name, .. } => {
-                return Err(ProgramError::Invalid(format!("unknown type: {name}").into()));
-            }
+            Expr::Struct { name, entries } => self.message(name, entries)?,
             Expr::Comprehension(comprehension) => self.comprehension(comprehension)?,
         };
         Ok(Step { op, at: id })
@@ -72,18 +83,47 @@ impl<'p> Planner<'p> {
         ids.iter().map(|id| self.step(*id)).collect()
     }
 
-    fn ident(&self, id: ExprId, name: &str) -> Result<Op, ProgramError> {
-        if let Some(Reference::Type(ty)) = self.checked.reference(id) {
-            return Ok(Op::Constant(Constant::Type(ty.clone())));
+    /// The fields' values in the order of the text.
+    fn message(&mut self, name: &str, entries: &[Entry]) -> Result<Op, ProgramError> {
+        let Some(message) = messages::message(name) else {
+            return Err(ProgramError::Invalid(format!("unknown type: {name}").into()));
+        };
+        let mut fields = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let Expr::Literal(Literal::String(field)) = self.expr(entry.key)? else { continue };
+            let Some((field, _)) = message.field(field) else {
+                return Err(ProgramError::Invalid(format!("no such field: {field}").into()));
+            };
+            fields.push(FieldPlan { field, value: self.step(entry.value)?, is_optional: entry.optional });
         }
-        let name = name.strip_prefix('.').unwrap_or(name);
-        let undeclared = || ProgramError::Invalid(format!("undeclared reference to '{name}'").into());
-        self.root(name).map(|root| attribute(root, id)).ok_or_else(undeclared)
+        Ok(Op::Message(Box::new(MessagePlan { message, fields: fields.into() })))
     }
 
-    /// The variable of a name: of a comprehension before one of the environment.
-    pub(super) fn root(&self, name: &str) -> Option<Root> {
-        if let Some((_, local)) = self.scope.iter().rev().find(|(known, _)| *known == name) {
+    fn ident(&self, id: ExprId, name: &str) -> Result<Op, ProgramError> {
+        if let Some(Reference::Type(ty)) = self.checked.reference(id) {
+            // cel-go knows these as messages only, and not as values.
+            if messages::message(name).is_some() && !matches!(ty, Type::Duration | Type::Timestamp) {
+                return Err(ProgramError::Invalid(format!("reference to undefined type: {name}").into()));
+            }
+            return Ok(Op::Constant(Constant::Type(ty.clone())));
+        }
+        let root = match self.root(name) {
+            Some(root) => root,
+            None if !self.checked.is_checked() => Root::Undeclared(name.into()),
+            None => {
+                return Err(ProgramError::Invalid(format!("undeclared reference to '{name}'").into()));
+            }
+        };
+        Ok(attribute(root, id))
+    }
+
+    /// The variable of a name: of a comprehension before one of the environment, unless the name is absolute.
+    fn root(&self, name: &str) -> Option<Root> {
+        let absolute = name.strip_prefix('.');
+        let name = absolute.unwrap_or(name);
+        if absolute.is_none()
+            && let Some((_, local)) = self.scope.iter().rev().find(|(known, _)| *known == name)
+        {
             return Some(Root::Local(*local));
         }
         let at = self.variables.iter().position(|known| **known == *name)?;

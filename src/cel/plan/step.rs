@@ -11,6 +11,7 @@ use regex_automata::meta::Regex;
 use super::Slot;
 use crate::library::Overload;
 use crate::library::functions::Function;
+use crate::library::messages::Message;
 use crate::syntax::ExprId;
 use crate::types::DeclType;
 use crate::value::Constant;
@@ -37,6 +38,7 @@ pub(crate) enum Op {
     Call(Box<Call>),
     List(Box<ListPlan>),
     Map(Box<[EntryPlan]>),
+    Message(Box<MessagePlan>),
     Fold(Box<Fold>),
 }
 
@@ -63,6 +65,8 @@ pub(crate) enum Root {
     Variable(Slot),
     /// A variable of a comprehension.
     Local(Local),
+    /// A name without a variable, in an expression that was not checked.
+    Undeclared(Box<str>),
     Step(Box<Step>),
     /// `c ? a : b`. A branch that is an attribute is read without the cost of its operand, as cel-go does.
     Conditional(Box<(Step, Attribute, Attribute)>),
@@ -158,6 +162,8 @@ pub(crate) enum Target {
     Guarded(&'static Overload, Arc<Function>),
     /// The arguments choose.
     Dynamic(Arc<Function>),
+    /// There is no such function, in an expression that was not checked.
+    Unknown(Box<str>),
 }
 
 /// A list literal.
@@ -172,6 +178,21 @@ pub(crate) struct ListPlan {
 #[derive(Debug)]
 pub(crate) struct EntryPlan {
     pub(crate) key: Step,
+    pub(crate) value: Step,
+    pub(crate) is_optional: bool,
+}
+
+/// A message literal.
+#[derive(Debug)]
+pub(crate) struct MessagePlan {
+    pub(crate) message: &'static Message,
+    pub(crate) fields: Box<[FieldPlan]>,
+}
+
+/// A field that a message literal sets.
+#[derive(Debug)]
+pub(crate) struct FieldPlan {
+    pub(crate) field: &'static str,
     pub(crate) value: Step,
     pub(crate) is_optional: bool,
 }

@@ -21,7 +21,10 @@ impl Search<'_> {
         let Some(expr) = self.checked.ast().exprs.get(id.0 as usize) else { return false };
         match expr {
             Expr::Literal(_) => false,
-            Expr::Ident(name) => self.shadows == 0 && name.strip_prefix('.').unwrap_or(name) == self.name,
+            Expr::Ident(name) => match name.strip_prefix('.') {
+                Some(name) => name == self.name,
+                None => self.shadows == 0 && **name == *self.name,
+            },
             Expr::Select { operand, .. } => self.expr(*operand),
             Expr::Call { target, args, .. } => target.iter().chain(args).any(|id| self.expr(*id)),
             Expr::List { elements, .. } => elements.iter().any(|id| self.expr(*id)),

@@ -320,7 +320,7 @@ impl<'s, 'o> Parser<'s, 'o> {
         height: u32,
     ) -> Option<ExprId> {
         let fits = |m: &&&super::Macro| {
-            m.name == function && m.receiver == site.target.is_some() && m.args == site.args.len()
+            m.name == function && m.receiver == site.target.is_some() && m.takes(site.args.len())
         };
         let found = self.options.macros.iter().find(fits)?;
         if height > crate::limits::MAX_RECURSION_DEPTH {

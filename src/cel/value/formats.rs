@@ -3,46 +3,17 @@
 
 use bumpalo::Bump;
 
-use super::{Duration, EvalError, Timestamp, room};
+use super::{Duration, EvalError, Timestamp};
+use crate::library::go::base64::{self, Alphabet, Padding};
 use crate::library::go::{duration, timestamp};
 
-/// Base64 with the URL alphabet and padding, as Go's `base64.URLEncoding`; line breaks are skipped.
+/// Base64 with the URL alphabet and padding, as Go's `base64.URLEncoding`.
 pub(super) fn bytes<'a>(arena: &'a Bump, text: &str) -> Result<&'a [u8], EvalError> {
-    let refuse = |at: usize| {
+    let bytes = base64::decode(text, Alphabet::Url, Padding::Required).map_err(|at| {
         let message = format!("Invalid byte formatted string {text}: illegal base64 data at input byte {at}");
         EvalError::Other(message.into())
-    };
-    let mut out = room(arena, text.len())?;
-    let (mut group, mut count, mut padding) = (0_u32, 0_u32, 0_u32);
-    for (at, byte) in text.bytes().enumerate() {
-        let digit = match byte {
-            b'\r' | b'\n' => continue,
-            b'=' if count >= 2 && count.saturating_add(padding) < 4 => {
-                padding = padding.saturating_add(1);
-                continue;
-            }
-            _ if padding > 0 => return Err(refuse(at)),
-            b'A'..=b'Z' => byte.wrapping_sub(b'A'),
-            b'a'..=b'z' => byte.wrapping_sub(b'a').wrapping_add(26),
-            b'0'..=b'9' => byte.wrapping_sub(b'0').wrapping_add(52),
-            b'-' => 62,
-            b'_' => 63,
-            _ => return Err(refuse(at)),
-        };
-        group = (group << 6) | u32::from(digit);
-        count = count.saturating_add(1);
-        if count == 4 {
-            out.extend_from_slice(group.to_be_bytes().get(1..).unwrap_or_default());
-            (group, count) = (0, 0);
-        }
-    }
-    match (count, padding) {
-        (0, 0) => {}
-        (2, 2) => out.extend_from_slice((group << 12).to_be_bytes().get(1..2).unwrap_or_default()),
-        (3, 1) => out.extend_from_slice((group << 6).to_be_bytes().get(1..3).unwrap_or_default()),
-        _ => return Err(refuse(text.len())),
-    }
-    Ok(out.into_bump_slice())
+    })?;
+    arena.try_alloc_slice_copy(&bytes).map(|bytes| &*bytes).map_err(|_| EvalError::MemoryLimitExceeded)
 }
 
 /// A Go duration (`1h30m`), or numbers with longer unit names (`3 days`), which add up.

@@ -1,8 +1,11 @@
-//! cel-go's extension libraries that Kubernetes offers.
+//! cel-go's extension libraries: in [`TABLES`] those that Kubernetes offers.
 
 mod comprehensions;
+pub(super) mod current;
+pub(super) mod encoders;
 pub(crate) mod format;
 mod lists;
+pub(super) mod math;
 mod optional;
 mod sets;
 mod strings;

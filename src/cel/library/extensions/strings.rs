@@ -179,7 +179,7 @@ pub(super) const ROWS: &[Overload] = &[
     .costs_by_name(estimate_join, charge_join),
 ];
 
-fn out_of_range(position: i64) -> EvalError {
+pub(super) fn out_of_range(position: i64) -> EvalError {
     EvalError::other(format!("index out of range: {position}"))
 }
 
@@ -203,7 +203,7 @@ fn char_at<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalErr
     Ok(String(rest.get(..length).unwrap_or_default()))
 }
 
-fn index_of<'a>(text: &str, part: &str, from: i64) -> Result<Value<'a>, EvalError> {
+pub(super) fn index_of<'a>(text: &str, part: &str, from: i64) -> Result<Value<'a>, EvalError> {
     if part.is_empty() {
         return Ok(Int(from));
     }
@@ -219,7 +219,7 @@ fn last_index_of<'a>(text: &str, part: &str) -> Result<Value<'a>, EvalError> {
     if part.is_empty() { position(text, Some(text.len())) } else { position(text, text.rfind(part)) }
 }
 
-fn last_index_from<'a>(text: &str, part: &str, from: i64) -> Result<Value<'a>, EvalError> {
+pub(super) fn last_index_from<'a>(text: &str, part: &str, from: i64) -> Result<Value<'a>, EvalError> {
     if part.is_empty() {
         return Ok(Int(from));
     }

@@ -1,6 +1,7 @@
 //! Numbers, times and texts exactly as Go's standard library reads and writes them, because Kubernetes' answers and
 //! messages come from there.
 
+pub(crate) mod base64;
 pub(crate) mod duration;
 pub(crate) mod float;
 pub(crate) mod integer;

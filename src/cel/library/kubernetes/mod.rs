@@ -12,6 +12,9 @@ pub mod url;
 
 use super::Overload;
 
+/// What the language's own suite has of these libraries.
+pub(super) const NETWORK: &[&[Overload]] = &[network::ADDRESS_ROWS, network::NETWORK_ROWS];
+
 pub(super) const TABLES: &[&[Overload]] = &[
     url::ROWS,
     regex::ROWS,

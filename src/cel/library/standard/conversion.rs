@@ -263,7 +263,7 @@ fn to_text<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, E
 }
 
 /// The text of a number or time, as `string()` has it.
-fn text_of(value: &Value<'_>) -> Option<Text> {
+pub(crate) fn text_of(value: &Value<'_>) -> Option<Text> {
     Some(match value {
         Int(i) => i.to_string(),
         Uint(u) => u.to_string(),

@@ -43,11 +43,31 @@ pub(super) struct Answer {
     pub(super) cost: Option<u64>,
 }
 
+/// Whether an expression is checked before it is evaluated.
+#[derive(Clone, Copy)]
+pub(super) enum Stage {
+    Checked,
+    Unchecked,
+}
+
 /// Compiles and evaluates; `variables` are name, type and, where bound, value.
 pub(super) fn answer(env: &Env, text: &str, variables: &[(&str, Type, Option<&Json>)]) -> Answer {
+    answer_in(env, text, variables, Stage::Checked)
+}
+
+pub(super) fn answer_in(
+    env: &Env,
+    text: &str,
+    variables: &[(&str, Type, Option<&Json>)],
+    stage: Stage,
+) -> Answer {
     let env = env.with_variables(variables.iter().map(|(name, ty, _)| (*name, ty.clone())));
     let mut answer = Answer { ty: None, estimate: None, outcome: Ok(Json::Null), cost: None };
-    let checked = match env.compile(text) {
+    let compiled = match stage {
+        Stage::Checked => env.compile(text),
+        Stage::Unchecked => env.compile_unchecked(text),
+    };
+    let checked = match compiled {
         Ok(checked) => checked,
         Err(error) => {
             answer.outcome = Err(("compile", error.to_string()));

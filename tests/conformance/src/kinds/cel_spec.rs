@@ -1,11 +1,12 @@
-//! Rows of the language's own suite, with what Kubernetes answers: that answer is asked for, type, cost and texts
-//! included. Rows that Kubernetes does not claim to satisfy are not asked.
+//! Rows of the language's own suite. Where they apply to Kubernetes its recorded answer is asked for, type, cost and texts
+//! included; where they are the language's alone, what the suite expects. Rows that need the messages of a schema of
+//! their own are not asked.
 
 use admit_cel::{Env, Mode, Type, Version};
 use serde_json::Value as Json;
 
-use super::cel_expressions::{answer, compare, type_text};
-use super::cel_values::read_type;
+use super::cel_expressions::{Stage, answer, answer_in, compare, type_text};
+use super::cel_values::{normal, read_type};
 use super::{Case, Kind};
 use crate::corpus::{CorpusError, Folder};
 use crate::report::{Aspect, Check};
@@ -21,17 +22,22 @@ fn recognises(folder: &Folder) -> bool {
 }
 
 fn cases(folder: &Folder) -> Result<Vec<Box<dyn Case>>, CorpusError> {
-    let is_asked = |row: &&Json| row.get("applicable").and_then(Json::as_str) == Some("yes");
-    let case = |row: &Json| -> Box<dyn Case> {
+    let case = |row: &Json| -> Option<Box<dyn Case>> {
+        let is_language_only = match row.get("applicable")?.as_str()? {
+            "yes" => false,
+            "language-only" => true,
+            _ => return None,
+        };
         let id = row.get("id").and_then(Json::as_str).unwrap_or_default().to_owned();
-        Box::new(Row { id, row: row.clone() })
+        Some(Box::new(Row { id, row: row.clone(), is_language_only }))
     };
-    Ok(folder.rows_with(KEYS).filter(is_asked).map(case).collect())
+    Ok(folder.rows_with(KEYS).filter_map(case).collect())
 }
 
 struct Row {
     id: String,
     row: Json,
+    is_language_only: bool,
 }
 
 impl Row {
@@ -65,6 +71,31 @@ impl Case for Row {
     }
 
     fn run(&self) -> Vec<Check> {
+        if self.is_language_only { self.run_language() } else { self.run_kubernetes() }
+    }
+}
+
+impl Row {
+    /// What the suite expects: an error of any text, where it expects one.
+    fn run_language(&self) -> Vec<Check> {
+        let env = Env::standard().with_container(self.text("container"));
+        let stage = if self.row.get("disableCheck").is_some() { Stage::Unchecked } else { Stage::Checked };
+        let answer = answer_in(&env, self.text("expr"), &self.variables(), stage);
+        let mut checks = Vec::new();
+        if self.row.get("checkOnly").is_none() {
+            let expected = self.row.pointer("/expect/value");
+            checks.push(Check::new(Aspect::Verdict, expected.is_some(), answer.outcome.is_ok()));
+            if let (Some(expected), Ok(actual)) = (expected, &answer.outcome) {
+                checks.push(Check::new(Aspect::Verdict, normal(expected), actual.clone()));
+            }
+        }
+        if let Some(ty) = self.row.pointer("/expect/type").and_then(Json::as_str) {
+            checks.push(Check::new(Aspect::Verdict, type_text(ty), answer.ty.as_deref().map(type_text)));
+        }
+        checks
+    }
+
+    fn run_kubernetes(&self) -> Vec<Check> {
         let mut env = Env::kubernetes(RECORDED, Mode::New).with_container(self.text("container"));
         if self.row.get("checkOnly").is_some() {
             // What the suite deduces of mixed literals was never asked of Kubernetes, which refuses them.

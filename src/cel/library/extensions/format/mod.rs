@@ -3,6 +3,7 @@
 
 mod clause;
 mod number;
+mod plain;
 mod text;
 
 pub(crate) use clause::{Clause, Piece, pieces};
@@ -25,6 +26,19 @@ fn estimate(args: &[Operand<'_>]) -> CallEstimate {
 }
 
 fn format<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+    filled(context, args, fill)
+}
+
+/// As today's string library formats, without a locale.
+pub(super) fn format_plain<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+    filled(context, args, plain::fill)
+}
+
+fn filled<'a>(
+    context: &Context<'a>,
+    args: &[Value<'a>],
+    fill: fn(Clause, &Value<'_>) -> Result<String, String>,
+) -> Result<Value<'a>, EvalError> {
     let [Value::String(template), Value::List(values)] = args else { return mismatch() };
     let mut text = String::new();
     for piece in pieces(template, values.len()) {

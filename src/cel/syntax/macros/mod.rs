@@ -1,7 +1,12 @@
 //! Macros: calls that the parser replaces by an expansion, before anything is known of types.
 //!
 //! Expansions are cel-go's (`parser/macro.go`, `cel/library.go`, `ext/`), node by node, because costs count them.
-//! Every node that an expansion adds has the place of the macro's call.
+//! Every node that an expansion adds has the place of the macro's call. Macros that Kubernetes does not offer stand in
+//! `extra`.
+
+mod extra;
+
+pub(crate) use extra::{BIND, BLOCK, MATH};
 
 use crate::source::Span;
 
@@ -24,62 +29,75 @@ pub struct Macro {
     pub name: &'static str,
     /// Called on a target: `list.all(x, p)`, as opposed to `has(a.b)`.
     pub receiver: bool,
-    /// The number of arguments without the target.
-    pub args: usize,
+    /// The number of arguments without the target; none for any number.
+    pub args: Option<usize>,
     pub(crate) expand: fn(&mut Expander<'_>, &Site<'_>) -> Expansion,
+}
+
+impl Macro {
+    pub(crate) fn takes(&self, args: usize) -> bool {
+        self.args.is_none_or(|wanted| wanted == args)
+    }
 }
 
 /// The macros of the language.
 pub const STANDARD: &[Macro] = &[
-    Macro { name: "has", receiver: false, args: 1, expand: has },
-    Macro { name: "all", receiver: true, args: 2, expand: |e, s| quantify(e, s, Quantifier::All) },
-    Macro { name: "exists", receiver: true, args: 2, expand: |e, s| quantify(e, s, Quantifier::Exists) },
+    Macro { name: "has", receiver: false, args: Some(1), expand: has },
+    Macro { name: "all", receiver: true, args: Some(2), expand: |e, s| quantify(e, s, Quantifier::All) },
+    Macro {
+        name: "exists",
+        receiver: true,
+        args: Some(2),
+        expand: |e, s| quantify(e, s, Quantifier::Exists),
+    },
     Macro {
         name: "exists_one",
         receiver: true,
-        args: 2,
+        args: Some(2),
         expand: |e, s| quantify(e, s, Quantifier::ExistsOne),
     },
-    Macro { name: "map", receiver: true, args: 2, expand: map },
-    Macro { name: "map", receiver: true, args: 3, expand: map },
-    Macro { name: "filter", receiver: true, args: 2, expand: filter },
+    Macro { name: "map", receiver: true, args: Some(2), expand: map },
+    Macro { name: "map", receiver: true, args: Some(3), expand: map },
+    Macro { name: "filter", receiver: true, args: Some(2), expand: filter },
 ];
 
 /// The macros of optional values.
 pub const OPTIONAL: &[Macro] = &[
-    Macro { name: "optMap", receiver: true, args: 2, expand: opt_map },
-    Macro { name: "optFlatMap", receiver: true, args: 2, expand: opt_flat_map },
+    Macro { name: "optMap", receiver: true, args: Some(2), expand: opt_map },
+    Macro { name: "optFlatMap", receiver: true, args: Some(2), expand: opt_flat_map },
 ];
 
 /// The macros with an index or key and a value.
 pub const TWO_VARIABLE: &[Macro] = &[
-    Macro { name: "all", receiver: true, args: 3, expand: |e, s| quantify(e, s, Quantifier::All) },
-    Macro { name: "exists", receiver: true, args: 3, expand: |e, s| quantify(e, s, Quantifier::Exists) },
+    Macro { name: "all", receiver: true, args: Some(3), expand: |e, s| quantify(e, s, Quantifier::All) },
+    Macro {
+        name: "exists",
+        receiver: true,
+        args: Some(3),
+        expand: |e, s| quantify(e, s, Quantifier::Exists),
+    },
     Macro {
         name: "exists_one",
         receiver: true,
-        args: 3,
+        args: Some(3),
         expand: |e, s| quantify(e, s, Quantifier::ExistsOne),
     },
     Macro {
         name: "existsOne",
         receiver: true,
-        args: 3,
+        args: Some(3),
         expand: |e, s| quantify(e, s, Quantifier::ExistsOne),
     },
-    Macro { name: "transformList", receiver: true, args: 3, expand: transform_list },
-    Macro { name: "transformList", receiver: true, args: 4, expand: transform_list },
-    Macro { name: "transformMap", receiver: true, args: 3, expand: transform_map },
-    Macro { name: "transformMap", receiver: true, args: 4, expand: transform_map },
-    Macro { name: "transformMapEntry", receiver: true, args: 3, expand: transform_map_entry },
-    Macro { name: "transformMapEntry", receiver: true, args: 4, expand: transform_map_entry },
+    Macro { name: "transformList", receiver: true, args: Some(3), expand: transform_list },
+    Macro { name: "transformList", receiver: true, args: Some(4), expand: transform_list },
+    Macro { name: "transformMap", receiver: true, args: Some(3), expand: transform_map },
+    Macro { name: "transformMap", receiver: true, args: Some(4), expand: transform_map },
+    Macro { name: "transformMapEntry", receiver: true, args: Some(3), expand: transform_map_entry },
+    Macro { name: "transformMapEntry", receiver: true, args: Some(4), expand: transform_map_entry },
 ];
 
 /// The macro of cel-go's lists library.
-pub const LISTS: &[Macro] = &[Macro { name: "sortBy", receiver: true, args: 2, expand: sort_by }];
-
-/// `cel.bind`, which Kubernetes does not offer.
-pub const BIND: &[Macro] = &[Macro { name: "bind", receiver: true, args: 3, expand: bind }];
+pub const LISTS: &[Macro] = &[Macro { name: "sortBy", receiver: true, args: Some(2), expand: sort_by }];
 
 /// The replacement; none if the call is an ordinary one after all; or what is wrong with the arguments, and where.
 pub(crate) type Expansion = Result<Option<ExprId>, (u32, String)>;
@@ -366,13 +384,4 @@ fn sort_by(e: &mut Expander<'_>, site: &Site<'_>) -> Expansion {
     let sorted = e.member_call("@sortByAssociatedKeys", input, keys.as_slice());
     let step = e.ident(INPUT);
     Ok(Some(e.let_in(INPUT.into(), site.target(), step, sorted)))
-}
-
-fn bind(e: &mut Expander<'_>, site: &Site<'_>) -> Expansion {
-    if !matches!(e.build.expr(site.target()), Some(Expr::Ident(name)) if &**name == "cel") {
-        return Ok(None);
-    }
-    let name = e.simple_name(site.arg(0), "cel.bind() variable names must be simple identifiers")?;
-    let step = e.ident(&name);
-    Ok(Some(e.let_in(name, site.arg(1), step, site.arg(2))))
 }

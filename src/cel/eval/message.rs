@@ -1,0 +1,45 @@
+//! Message literals: the values of their fields, which then are no message any more.
+
+use crate::library::Context;
+use crate::plan::MessagePlan;
+use crate::value::{EvalError, Value};
+
+use super::machine::{Machine, Outcome};
+use super::watch::Watch;
+
+/// What making a message costs (cel-go `common/cost.go`).
+const MESSAGE: u64 = 40;
+
+impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
+    pub(super) fn message(&mut self, plan: &'a MessagePlan) -> Outcome<'a> {
+        let outcome = self.made(plan);
+        if let Err(error) = &outcome
+            && error.is_final()
+        {
+            return outcome;
+        }
+        self.charge(MESSAGE)?;
+        outcome
+    }
+
+    fn made(&mut self, plan: &'a MessagePlan) -> Outcome<'a> {
+        let mut set: Vec<(&'static str, Value<'a>)> = Vec::with_capacity(plan.fields.len());
+        for field in &plan.fields {
+            let value = match (self.step(&field.value)?, field.is_optional) {
+                (Value::Optional(Some(&value)), true) | (value, false) => value,
+                (Value::Optional(None), true) => {
+                    set.retain(|(known, _)| *known != field.field);
+                    continue;
+                }
+                (value, true) => {
+                    let (field, value) = (field.field, value.go_text());
+                    let text =
+                        format!("cannot initialize optional entry '{field}' from non-optional value {value}");
+                    return Err(EvalError::Other(text.into()));
+                }
+            };
+            set.push((field.field, value));
+        }
+        plan.message.make(&Context { arena: self.cx.arena }, &set)
+    }
+}
