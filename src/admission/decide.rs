@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use admit_policy::Oversight;
 use admit_policy::decision::{Decision, Enforcement, RuleOutcome, Verdict};
 use admit_policy::host::Host;
 use admit_policy::request::Request;
@@ -32,13 +33,23 @@ pub(super) fn decide(
         let answer = Answer::undecided(&request.uid, "its time was over before it began");
         return Decided { answer, label: "timeout" };
     }
+    let passed = || Instant::now() >= deadline.evaluation;
+    let deadline = admit_policy::Deadline::new(&passed);
     let documents = in_force.policies.documents();
-    let checked =
-        if ask.definitions() { resource::check(documents, request) } else { resource::Checked::default() };
+    let checked = if ask.definitions() {
+        resource::check(documents, request, deadline)
+    } else {
+        resource::Checked::default()
+    };
     let host = Surroundings { files: documents, cluster };
     let mut decision = match checked.denial {
         Some(denial) => Decision { denial: Some(denial), ..Decision::default() },
-        None => match in_force.policies.decide_only(request, &host, |name| ask.concerns(in_force, name)) {
+        None => match in_force.policies.decide_with(
+            request,
+            &host,
+            |name| ask.concerns(in_force, name),
+            Oversight { deadline: Some(deadline), ..Oversight::default() },
+        ) {
             Ok(decision) => decision,
             Err(error) => {
                 tracing::error!(uid = request.uid, cause = %error, "a request could not be decided and is denied");

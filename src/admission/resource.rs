@@ -1,12 +1,12 @@
 //! Custom resources against the definitions that were loaded: what an API server whose installed definition has the same
 //! schema and rules would refuse, in its words.
 
-use admit_policy::Documents;
 use admit_policy::crd::{CompiledCrd, CrdVersion, Write, Written};
 use admit_policy::decision::{Denial, Reason, Status, StatusDetails};
 use admit_policy::error::FieldError;
 use admit_policy::request::{Operation, Request};
 use admit_policy::schema::metadata::Malformed;
+use admit_policy::{Deadline, Documents, Oversight};
 use serde_json::Value;
 
 /// What a definition says about a request.
@@ -19,12 +19,12 @@ pub(super) struct Checked {
 
 /// Checks the object of `request` where a loaded definition serves its kind. Deletions have no object to check, and the
 /// kinds of subresources such as scale are not the definition's.
-pub(super) fn check(documents: &Documents, request: &Request) -> Checked {
+pub(super) fn check(documents: &Documents, request: &Request, deadline: Deadline<'_>) -> Checked {
     let written = matches!(request.operation, Operation::Create | Operation::Update);
     let (Some(object), true) = (request.object.as_deref(), written) else { return Checked::default() };
     let Some(definition) = documents.crd_of(&request.kind) else { return Checked::default() };
     let Some(version) = definition.version(&request.kind.version) else { return Checked::default() };
-    let written = write(definition, version, request, object);
+    let written = write((definition, version), request, object, deadline);
     match written.refusal(definition) {
         None => Checked { denial: None, warnings: written.warnings },
         Some(message) => {
@@ -33,21 +33,26 @@ pub(super) fn check(documents: &Documents, request: &Request) -> Checked {
     }
 }
 
-fn write(definition: &CompiledCrd, version: &CrdVersion, request: &Request, object: &Value) -> Written {
+fn write(
+    (definition, version): (&CompiledCrd, &CrdVersion),
+    request: &Request,
+    object: &Value,
+    deadline: Deadline<'_>,
+) -> Written {
     // Only updates ratchet; a creation whose review brings an old object is no reason to.
     let old = request.old_object.as_deref().filter(|_| request.operation == Operation::Update);
     let old = match old.map(|old| stored(version, old)).transpose() {
         Ok(old) => old,
         Err(error) => return Written { object: object.clone(), errors: vec![*error], warnings: Vec::new() },
     };
-    Write {
+    let write = Write {
         crd: definition,
         version,
         old: old.as_ref(),
         status: request.subresource == "status",
-        recording: None,
-    }
-    .decide(object)
+        oversight: Oversight { deadline: Some(deadline), ..Oversight::default() },
+    };
+    write.decide(object)
 }
 
 /// The old object as this definition reads it: the API server read it by its own, which may be another one.

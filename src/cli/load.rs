@@ -5,8 +5,8 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use admit_policy::PolicySet;
 use admit_policy::manifest::{self, Document, LoadError};
+use admit_policy::{LoadOptions, PolicySet};
 
 use serde_json::Value;
 
@@ -22,7 +22,14 @@ const MAX_DEPTH: usize = 32;
 /// # Errors
 /// With [`Exit::Usage`] what cannot be read, with [`Exit::NotCompiled`] all that does not compile.
 pub(super) fn policies(paths: &[impl AsRef<Path>]) -> Result<PolicySet, Fault> {
-    PolicySet::load(&documents(paths)?).map_err(|errors| not_compiled(&errors))
+    let mut texts = Vec::new();
+    for path in paths {
+        for file in files(path.as_ref())? {
+            texts.push((file.display().to_string(), text(&file)?));
+        }
+    }
+    let texts = texts.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    PolicySet::load_files(texts, LoadOptions::default()).map_err(|errors| not_compiled(&errors))
 }
 
 /// The documents of every manifest at `paths`, in order of their files' names.

@@ -1,18 +1,61 @@
 //! Documents of manifest files to a [`PolicySet`]: everything wrong with any of them, each with its place.
 
-use crate::manifest::{Document, LoadError};
+use serde_json::Value;
+
+use crate::manifest::{self, Document, LoadError};
+use crate::request::GroupVersionKind;
 use crate::set::{LoadErrorKind, PolicySet};
+use crate::strict;
 use crate::suite::Suite;
+
+/// What is let pass.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct LoadOptions {
+    /// Objects of kinds that are of no use to any policy are passed over.
+    pub ignore_unknown: bool,
+}
 
 impl PolicySet {
     /// Compiles policies, bindings, CRDs, and the objects that policies use as params. Suites are passed over, as are
-    /// kustomize's own files, so that a folder can hold all of them.
+    /// kustomize's own files and the API server's configuration of admission, so that a folder can hold all of them.
     ///
     /// # Errors
     /// Every mistake of every document; none is loaded then.
     pub fn load<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Result<Self, Vec<LoadError>> {
-        let mut builder = Self::builder();
         let mut errors = Vec::new();
+        let set = Self::compiled(documents, LoadOptions::default(), &mut errors);
+        if errors.is_empty() { Ok(set) } else { Err(errors) }
+    }
+
+    /// The same from files: name and text of each.
+    ///
+    /// # Errors
+    /// Every mistake of every document, and of every file the first in its syntax.
+    pub fn load_files<'f>(
+        files: impl IntoIterator<Item = (&'f str, &'f str)>,
+        options: LoadOptions,
+    ) -> Result<Self, Vec<LoadError>> {
+        let (mut documents, mut errors) = (Vec::new(), Vec::new());
+        for (name, text) in files {
+            match manifest::read(name, text) {
+                Ok(found) => documents.extend(found),
+                Err(found) => errors.extend(found),
+            }
+        }
+        let set = Self::compiled(&documents, options, &mut errors);
+        if errors.is_empty() {
+            return Ok(set);
+        }
+        errors.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
+        Err(errors)
+    }
+
+    fn compiled<'a>(
+        documents: impl IntoIterator<Item = &'a Document>,
+        options: LoadOptions,
+        errors: &mut Vec<LoadError>,
+    ) -> Self {
+        let mut builder = Self::builder();
         // By the builder's number: documents that it counts, in order.
         let mut counted: Vec<&Document> = Vec::new();
         for document in documents {
@@ -20,30 +63,45 @@ impl PolicySet {
                 continue;
             }
             counted.push(document);
+            let unknown = unknown_fields(document).into_iter().map(LoadErrorKind::UnknownField);
+            errors.extend(unknown.map(|kind| placed(document, &kind)));
             if let Err(kinds) = builder.add(&document.value) {
                 errors.extend(kinds.iter().map(|kind| placed(document, kind)));
             }
         }
         // With a policy missing, its params would seem to be of no use.
-        if errors.is_empty() {
+        if errors.is_empty() && !options.ignore_unknown {
             let unused = builder.unused();
             errors.extend(unused.filter_map(|(number, kind)| Some(placed(counted.get(number)?, &kind))));
         }
-        if errors.is_empty() { Ok(builder.finish()) } else { Err(errors) }
+        builder.finish()
     }
 }
 
+fn unknown_fields(document: &Document) -> Vec<String> {
+    let text = |key: &str| document.value.get(key).and_then(Value::as_str).unwrap_or_default();
+    let kind = GroupVersionKind::from_api_version(text("apiVersion"), text("kind"));
+    strict::unknown_fields(&kind.group, &kind.kind, &document.value)
+}
+
 fn is_aside(document: &Document) -> bool {
-    let api_version =
-        document.value.get("apiVersion").and_then(serde_json::Value::as_str).unwrap_or_default();
-    Suite::is(&document.value) || api_version.starts_with("kustomize.config.k8s.io/")
+    let api_version = document.value.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+    let group = api_version.split('/').next().unwrap_or_default();
+    Suite::is(&document.value)
+        || matches!(group, "kustomize.config.k8s.io" | "apiserver.config.k8s.io" | "apiserver.k8s.io")
 }
 
 fn placed(document: &Document, kind: &LoadErrorKind) -> LoadError {
     match kind {
         LoadErrorKind::Field(error) => document.error(error),
+        LoadErrorKind::UnknownField(field) => LoadError {
+            field: field.clone(),
+            position: document.position(field),
+            ..document.mistake(kind.to_string())
+        },
         LoadErrorKind::NoKind
         | LoadErrorKind::Mutating(_)
+        | LoadErrorKind::Version(..)
         | LoadErrorKind::UnknownKind(_)
         | LoadErrorKind::Duplicate(_) => document.mistake(kind.to_string()),
     }

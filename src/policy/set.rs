@@ -12,6 +12,7 @@ use crate::documents::Documents;
 use crate::error::FieldError;
 use crate::host::{Host, HostError};
 use crate::matching;
+use crate::oversight::Oversight;
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Request};
 use crate::vap::{self, Binding, Policy};
@@ -47,6 +48,10 @@ pub enum LoadErrorKind {
     NoKind,
     #[error("{0}: MutatingAdmissionPolicy is not supported: this set validates and does not change objects")]
     Mutating(String),
+    #[error("{0}: this version is not read, only {1}")]
+    Version(String, &'static str),
+    #[error("unknown field \"{0}\"")]
+    UnknownField(String),
     #[error("{0}: no policy uses objects of this kind as params")]
     UnknownKind(String),
     #[error("{0}: there is already one of this name")]
@@ -99,7 +104,7 @@ impl PolicySet {
         &self.documents
     }
 
-    /// Decides `request`. An error means that the surroundings could not answer; a denial is part of the decision.
+    /// Decides `request`, however long it takes. An error means that the surroundings could not answer; a denial is part of the decision.
     pub fn decide(&self, request: &Request, host: &dyn Host) -> Result<Decision, HostError> {
         self.decide_only(request, host, |_| true)
     }
@@ -111,7 +116,7 @@ impl PolicySet {
         host: &dyn Host,
         accept: impl Fn(&str) -> bool,
     ) -> Result<Decision, HostError> {
-        self.decide_with(request, host, accept, None)
+        self.decide_with(request, host, accept, Oversight::default())
     }
 
     /// The same decision, and what every expression did is added to `recording`.
@@ -122,21 +127,22 @@ impl PolicySet {
         accept: impl Fn(&str) -> bool,
         recording: &Recording,
     ) -> Result<Decision, HostError> {
-        self.decide_with(request, host, accept, Some(recording))
+        self.decide_with(request, host, accept, Oversight { recording: Some(recording), deadline: None })
     }
 
-    fn decide_with(
+    /// The same decision under the caller's oversight.
+    pub fn decide_with(
         &self,
         request: &Request,
         host: &dyn Host,
         accept: impl Fn(&str) -> bool,
-        recording: Option<&Recording>,
+        oversight: Oversight<'_>,
     ) -> Result<Decision, HostError> {
         if matching::is_exempt(&request.kind) {
             return Ok(Decision::default());
         }
         let workspace = vap::Workspace::default();
-        let mut collector = vap::Collector::new(request, host, &workspace).recorded(recording);
+        let mut collector = vap::Collector::new(request, host, &workspace).overseen(oversight);
         for position in self.index.candidates(&request.resource.resource) {
             if let Some(bound) = self.policies.get(position).filter(|bound| accept(&bound.policy.name)) {
                 vap::decide(&bound.policy, &bound.bindings, &mut collector)?;
@@ -164,7 +170,13 @@ impl PolicySetBuilder {
         }
         let kind = GroupVersionKind::from_api_version(api_version, kind_name);
         let (namespace, name) = (text("/metadata/namespace"), text("/metadata/name"));
-        if !self.seen.insert((kind.clone(), namespace.to_owned(), name.to_owned())) {
+        read_version(&kind)?;
+        let seen = (
+            GroupVersionKind { version: String::new(), ..kind.clone() },
+            namespace.to_owned(),
+            name.to_owned(),
+        );
+        if !self.seen.insert(seen) {
             return Err(vec![LoadErrorKind::Duplicate(format!("{kind_name} {name}"))]);
         }
         let fields =
@@ -207,6 +219,23 @@ impl PolicySetBuilder {
     pub fn finish(self) -> PolicySet {
         PolicySet { documents: self.documents, ..PolicySet::new(self.policies, self.bindings) }
     }
+}
+
+/// The versions in which documents of our own concern can be.
+fn read_version(kind: &GroupVersionKind) -> Result<(), Vec<LoadErrorKind>> {
+    let read: &[&str] = match (kind.group.as_str(), kind.kind.as_str()) {
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding",
+        ) => &["v1", "v1beta1"],
+        ("apiextensions.k8s.io", "CustomResourceDefinition") | ("", "Namespace") => &["v1"],
+        _ => return Ok(()),
+    };
+    if read.contains(&kind.version.as_str()) {
+        return Ok(());
+    }
+    let names = if read.len() == 1 { "v1" } else { "v1 and v1beta1" };
+    Err(vec![LoadErrorKind::Version(format!("{} {}", kind.api_version(), kind.kind), names)])
 }
 
 impl ResourceIndex {

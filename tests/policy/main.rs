@@ -3,6 +3,7 @@
 
 mod apply;
 mod custom_resources;
+mod deadline;
 mod deciding;
 mod field_errors;
 mod loading;

@@ -74,7 +74,7 @@ impl CustomVersion {
             return vec![Cause::forbidden("<nil>", why)];
         };
         let earlier: Vec<FieldError> = earlier.iter().map(field_error).collect();
-        let options = ValidateOptions { status, earlier: &earlier, recording: None };
+        let options = ValidateOptions { status, earlier: &earlier, ..ValidateOptions::default() };
         causes(&rules.validate(new, old, &options).errors)
     }
 

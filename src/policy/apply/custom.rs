@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::{Applied, Change, FieldValidation, Pair, Rehearsal, invalid};
 use crate::crd::{CompiledCrd, Write};
 use crate::decision::{Status, StatusDetails};
+use crate::oversight::Oversight;
 use crate::schema::metadata::Malformed;
 
 /// Where kubectl keeps what it applied last; no manifest has it.
@@ -29,7 +30,8 @@ pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, crd: &Arc<CompiledCr
         old
     });
     let new = carried_over(&pair.new, old.as_ref());
-    let written = Write { crd, version, old: old.as_ref(), status: false, recording: None }.decide(&new);
+    let written = Write { crd, version, old: old.as_ref(), status: false, oversight: Oversight::default() }
+        .decide(&new);
     if written.errors.is_empty() && old.as_ref() == Some(&written.object) {
         return Applied::new(Change::Unchanged);
     }

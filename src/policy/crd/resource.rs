@@ -7,8 +7,9 @@ use serde_json::Value;
 use super::definition::{Definition, ScalePaths, Version};
 use super::rules::{Limits, Recorder, RuleTree, Subject};
 use crate::error::{BadValue, FieldError};
+use crate::oversight::{Deadline, Oversight};
 use crate::path::Path;
-use crate::recording::{Expression, ExpressionId, Origin, Recording};
+use crate::recording::{Expression, ExpressionId, Origin};
 use crate::schema::correlate::Correlated;
 use crate::schema::metadata::{self, Malformed};
 use crate::schema::{self, Schema, list_type, validate};
@@ -37,8 +38,8 @@ pub struct ValidateOptions<'a> {
     pub status: bool,
     /// What was found before, in the metadata; errors that make rules pointless keep them from being run.
     pub earlier: &'a [FieldError],
-    /// Where the rules' evaluations are noted, if anyone asks for it.
-    pub recording: Option<&'a Recording>,
+    /// Of the evaluation of rules; those that are not decided in time are errors.
+    pub oversight: Oversight<'a>,
 }
 
 /// What a validation found, without what was found earlier.
@@ -146,9 +147,11 @@ impl CrdVersion {
             errors.push(FieldError::invalid(Path::Nil, Value::Null, RULES_NOT_CHECKED));
             return Validation { errors, warnings: Vec::new() };
         }
-        let recorder = options.recording.map(|recording| Recorder { recording, schema: &self.place });
+        let recorder =
+            options.oversight.recording.map(|recording| Recorder { recording, schema: &self.place });
         let subject = Subject { schema: &self.schema, path: &Path::Nil, new, old, ratchet: true, recorder };
-        let found = self.rules.evaluate(&subject, &Limits::default());
+        let expired = options.oversight.deadline.map(Deadline::as_fn);
+        let found = self.rules.evaluate(&subject, &Limits { expired, ..Limits::default() });
         errors.extend(found.errors);
         Validation { errors, warnings: found.forgiven.iter().map(ToString::to_string).collect() }
     }

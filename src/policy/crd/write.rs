@@ -13,8 +13,8 @@ use super::definition::Scope;
 use super::{CompiledCrd, CrdVersion, ValidateOptions};
 use crate::error::{FieldError, aggregate};
 use crate::names;
+use crate::oversight::Oversight;
 use crate::path::Path;
-use crate::recording::Recording;
 use crate::schema::metadata::{self, Malformed};
 
 /// Stands for the five letters that the server would choose; no valid name, so that none is mistaken for one.
@@ -29,8 +29,8 @@ pub struct Write<'a> {
     pub old: Option<&'a Value>,
     /// The request goes to `/status`.
     pub status: bool,
-    /// Where the rules' evaluations are noted, if anyone asks for it.
-    pub recording: Option<&'a Recording>,
+    /// Of the evaluation of rules.
+    pub oversight: Oversight<'a>,
 }
 
 /// What a write leads to.
@@ -57,7 +57,7 @@ impl Write<'_> {
         }
         let object = self.prepared(object);
         let mut errors = if self.old.is_none() { self.metadata_errors(&object) } else { Vec::new() };
-        let options = ValidateOptions { status: self.status, earlier: &errors, recording: self.recording };
+        let options = ValidateOptions { status: self.status, earlier: &errors, oversight: self.oversight };
         let found = self.version.validate(&object, self.old, &options);
         errors.extend(found.errors);
         let mut warnings: Vec<_> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();

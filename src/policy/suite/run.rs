@@ -135,7 +135,11 @@ fn check_resource(
     let old = request.old_object.as_deref().map(|old| prepared(version, old)).transpose()?;
     let new = request.object.as_deref().map(|new| prepared(version, new)).transpose()?;
     let Some(new) = new else { return Ok(false) };
-    let options = ValidateOptions { status: request.subresource == "status", earlier: &[], recording };
+    let options = ValidateOptions {
+        status: request.subresource == "status",
+        earlier: &[],
+        oversight: recording.into(),
+    };
     let found = version.validate(&new, old.as_ref(), &options);
     request.object = Some(Arc::new(new));
     request.old_object = old.map(Arc::new);

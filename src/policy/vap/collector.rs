@@ -18,7 +18,7 @@ use crate::decision::{Decision, Denial, Enforcement, PolicyOutcome, Reason, Rule
 use crate::go_text;
 use crate::host::{Host, HostError};
 use crate::matching::Matched;
-use crate::recording::Recording;
+use crate::oversight::Oversight;
 use crate::request::Request;
 
 const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_failure";
@@ -37,7 +37,7 @@ pub(crate) struct Workspace {
 pub(crate) struct Collector<'a> {
     pub(super) request: &'a Request,
     pub(super) host: &'a dyn Host,
-    pub(super) recording: Option<&'a Recording>,
+    pub(super) oversight: Oversight<'a>,
     arena: &'a Bump,
     decision: Decision,
     /// The objects as expressions see them, made when the first policy needs them.
@@ -55,7 +55,7 @@ impl<'a> Collector<'a> {
         Self {
             request,
             host,
-            recording: None,
+            oversight: Oversight::default(),
             arena: &workspace.arena,
             decision: Decision::default(),
             objects: None,
@@ -65,9 +65,9 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Notes evaluations in `recording`.
-    pub(crate) fn recorded(self, recording: Option<&'a Recording>) -> Self {
-        Self { recording, ..self }
+    /// Notes evaluations, and stops them, as `oversight` says.
+    pub(crate) fn overseen(self, oversight: Oversight<'a>) -> Self {
+        Self { oversight, ..self }
     }
 
     pub(crate) fn finish(self) -> Decision {

@@ -138,7 +138,7 @@ fn decide_binding(
             params: &param_node,
             namespace: &namespace,
             authorizer: Some(&authorizer),
-            recording: collector.recording,
+            oversight: collector.oversight,
         };
         let evaluation = evaluate(policy, inputs);
         collector.apply(bound, param.as_deref(), evaluation, annotations);

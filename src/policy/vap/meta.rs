@@ -8,7 +8,12 @@ use crate::names;
 pub(super) fn name(document: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<String, DecodeError> {
     let metadata = document.object("metadata")?;
     let name = metadata.string("name")?;
-    if name.is_empty() {
+    let prefix = metadata.string("generateName")?;
+    if name.is_empty() && !prefix.is_empty() {
+        let complaints = names::subdomain_name(&prefix, true).into_iter();
+        let at = metadata.path_of("generateName");
+        errors.extend(complaints.map(|complaint| FieldError::invalid(&at, prefix.as_str(), complaint)));
+    } else if name.is_empty() {
         errors.push(FieldError::required(metadata.path_of("name"), "name or generateName is required"));
     } else {
         let complaints = names::dns1123_subdomain(&name);

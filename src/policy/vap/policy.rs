@@ -356,14 +356,26 @@ impl Reader {
             return Ok(None);
         }
         let uses = Uses { params: self.has_params, authorizer: true };
-        Ok(self.expression(&path, trimmed, Returns::StringOrNull, uses))
+        Ok(self.shown_as(&path, &text, trimmed, Returns::StringOrNull, uses))
     }
 
     fn expression(&mut self, path: &str, text: &str, returns: Returns, uses: Uses) -> Option<Expression> {
+        self.shown_as(path, text, text, returns, uses)
+    }
+
+    /// Compiles `text`, which complaints show as it was `written`.
+    fn shown_as(
+        &mut self,
+        path: &str,
+        written: &str,
+        text: &str,
+        returns: Returns,
+        uses: Uses,
+    ) -> Option<Expression> {
         match self.compiler.compile(path, text, returns, uses) {
             Ok(expression) => Some(expression),
             Err(CompileError::Invalid(detail)) => {
-                self.errors.push(FieldError::invalid(path, text, detail));
+                self.errors.push(FieldError::invalid(path, written, detail));
                 None
             }
             Err(CompileError::Internal(detail)) => {

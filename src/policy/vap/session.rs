@@ -9,7 +9,8 @@ use bumpalo::Bump;
 use super::authorizer::HostAuthorizer;
 use super::expression::{Expression, Name};
 use super::policy::Policy;
-use crate::recording::{Recording, Subject};
+use crate::oversight::Oversight;
+use crate::recording::Subject;
 
 /// The documents that expressions are evaluated on.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +23,7 @@ pub(super) struct Inputs<'a> {
     pub(super) namespace: &'a Node<'a>,
     /// Absent where expressions may not ask.
     pub(super) authorizer: Option<&'a HostAuthorizer<'a>>,
-    /// Where evaluations are noted, if anyone asked for it.
-    pub(super) recording: Option<&'a Recording>,
+    pub(super) oversight: Oversight<'a>,
 }
 
 /// The answer of an expression.
@@ -123,9 +123,17 @@ impl<'a> Scope<'a> {
     }
 
     fn run(&'a self, expression: &'a Expression) -> (Result<Value<'a>, EvalError>, u64) {
+        let Oversight { recording, deadline } = self.inputs.oversight;
         let mut evaluation = Evaluation::new(self.inputs.arena);
+        if let Some(deadline) = deadline {
+            // An expression without rounds would not notice.
+            if deadline.has_passed() {
+                return (Err(EvalError::Interrupted), 0);
+            }
+            evaluation = evaluation.deadline(deadline.as_fn());
+        }
         let names = Names { scope: self, expression };
-        let result = match self.inputs.recording {
+        let result = match recording {
             None => expression.program.eval(&names, &mut evaluation),
             Some(recording) => {
                 let id = || self.policy.id_of(expression);

@@ -86,7 +86,7 @@ impl RuleTree {
             cx = cx.deadline(*expired);
         }
         let findings = Findings { remaining: limits.budget, ..Findings::default() };
-        let mut walk = Walk { arena: &arena, cx, findings, recorder };
+        let mut walk = Walk { arena: &arena, cx, findings, recorder, expired: limits.expired, evaluated: 0 };
         let place = Place {
             rules: root,
             schema,
@@ -174,6 +174,9 @@ struct Walk<'a> {
     cx: Evaluation<'a>,
     findings: Findings,
     recorder: Option<Recorder<'a>>,
+    expired: Option<&'a dyn Fn() -> bool>,
+    /// Rules run so far.
+    evaluated: u32,
 }
 
 impl<'a> Walk<'a> {
@@ -256,6 +259,9 @@ impl<'a> Walk<'a> {
             if compiled.uses_old_self && place.old.is_none() && !optional {
                 continue;
             }
+            if self.is_overdue() {
+                return self.interrupted(rule, place, path);
+            }
             let variables = RuleVariables { node: &variables, optional };
             let result = self.eval(placed, Part::Rule, &program.program, &variables, path);
             self.pay(place, path)?;
@@ -266,6 +272,20 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Looks at the caller's clock now and then: rules without rounds of their own do not.
+    fn is_overdue(&mut self) -> bool {
+        const EVERY: u32 = 100;
+        self.evaluated = self.evaluated.wrapping_add(1);
+        self.evaluated.is_multiple_of(EVERY) && self.expired.is_some_and(|expired| expired())
+    }
+
+    /// What is left of the rules is not run.
+    fn interrupted(&mut self, rule: &Rule, place: &Place<'_>, path: &Path<'_>) -> Result<(), Stopped> {
+        let detail = format!("{} evaluating rule: {}", EvalError::Interrupted, rule_text(rule));
+        self.fail(FieldError::invalid(path, place.schema.type_text(), detail));
+        self.stop()
     }
 
     fn eval(

@@ -86,12 +86,13 @@ impl Run<'_> {
     fn stored(&self) -> Result<Value, Stop> {
         let (crd, version) = (&self.variant.crd, self.variant.version()?);
         let Some(updated) = &self.case.updated else {
-            let write = Write { crd, version, old: None, status: false, recording: self.recording };
+            let write = Write { crd, version, old: None, status: false, oversight: self.recording.into() };
             let created = write.decide(&body(&self.case.initial, crd));
             return self.decided(created, self.case.expected_error.as_deref());
         };
         let initial = self.initial()?;
-        let write = Write { crd, version, old: Some(&initial), status: false, recording: self.recording };
+        let write =
+            Write { crd, version, old: Some(&initial), status: false, oversight: self.recording.into() };
         let body = body(updated, crd);
         let stored = self.decided(write.decide(&body), self.case.expected_error.as_deref())?;
         if updated.get("status").is_none() {
@@ -110,7 +111,7 @@ impl Run<'_> {
         let version =
             crd.version(name).ok_or_else(|| Stop::from(VariantError::NoVersion(name.to_owned())))?;
         let body = body(&self.case.initial, crd);
-        let write = Write { crd, version, old: None, status: false, recording: self.recording };
+        let write = Write { crd, version, old: None, status: false, oversight: self.recording.into() };
         let mut stored = read(version, accepted("initial object", write.decide(&body), crd)?);
         if self.case.initial.get("status").is_some() {
             let write = Write { old: Some(&stored), status: true, ..write };
@@ -121,8 +122,13 @@ impl Run<'_> {
         }
         let version = self.variant.version()?;
         let old = read(version, stored.clone());
-        let write =
-            Write { crd: restored, version, old: Some(&old), status: false, recording: self.recording };
+        let write = Write {
+            crd: restored,
+            version,
+            old: Some(&old),
+            status: false,
+            oversight: self.recording.into(),
+        };
         accepted("initial object under the restored definition", write.decide(&stored), restored)
             .map(|stored| read(version, stored))
     }

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use admit_policy::Oversight;
 use admit_policy::crd::{CompiledCrd, Write, Written};
 use admit_policy::json;
 use serde_json::{Value, json};
@@ -149,7 +150,7 @@ impl Server {
             version,
             old: old.as_ref(),
             status: op == "updateStatus",
-            recording: None,
+            oversight: Oversight::default(),
         };
         let Written { mut object, errors, warnings: told } = write.decide(body);
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];

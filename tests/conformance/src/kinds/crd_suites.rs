@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use admit_policy::Oversight;
 use admit_policy::crd::{CompiledCrd, Scope, Write, Written};
 use admit_policy::manifest;
 use serde_json::{Value, json};
@@ -155,7 +156,7 @@ impl SuiteCase {
             version,
             old: old.as_ref(),
             status: name.ends_with("Status"),
-            recording: None,
+            oversight: Oversight::default(),
         };
         let Written { mut object, errors, warnings: told } = write.decide(&body);
         let accepted = step.get("outcome").and_then(Value::as_u64).is_some_and(|code| code < 300);

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use admit_policy::Oversight;
 use admit_policy::crd::{CompiledCrd, Write, Written};
 use admit_policy::manifest;
 use serde_json::Value;
@@ -64,7 +65,13 @@ impl Case for Update {
             version.prune(&mut stored);
             stored
         });
-        let write = Write { crd: definition, version, old: old.as_ref(), status: false, recording: None };
+        let write = Write {
+            crd: definition,
+            version,
+            old: old.as_ref(),
+            status: false,
+            oversight: Oversight::default(),
+        };
         let Written { mut object, errors, warnings: told } = write.decide(&body);
         let accepted = self.row.get("outcome").and_then(Value::as_u64).is_some_and(|code| code < 300);
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];

@@ -1,0 +1,107 @@
+//! Stopping in time: what is not decided when the caller's clock runs out is an error, and failurePolicy has its say.
+
+use std::cell::Cell;
+
+use admit_policy::crd::{CompiledCrd, ValidateOptions};
+use admit_policy::decision::Verdict;
+use admit_policy::{Deadline, Oversight};
+use serde_json::json;
+
+use crate::support::{request, set, yaml};
+
+const POLICIES: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: slow}
+spec:
+  failurePolicy: FAILURE
+  matchConstraints:
+    resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: ['*'], resources: [configmaps]}]
+  validations:
+  - expression: object.data.all(k, object.data.all(l, k != 'absent'))
+  - expression: 'true'
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: slow}
+spec: {policyName: slow, validationActions: [Deny]}
+";
+
+/// How often the clock was asked, and what each rule said.
+fn decide(failure_policy: &str, stop_at: u32) -> (u32, Option<String>, Vec<Verdict>) {
+    let set = set(&POLICIES.replace("FAILURE", failure_policy));
+    let data: serde_json::Map<_, _> = (0..300).map(|at| (format!("k{at}"), json!("v"))).collect();
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": data});
+    let asked = Cell::new(0);
+    let passed = || {
+        asked.set(asked.get() + 1);
+        asked.get() >= stop_at
+    };
+    let oversight = Oversight { deadline: Some(Deadline::new(&passed)), ..Oversight::default() };
+    let request = request("a", &json!({"object": object}));
+    let decision = set.decide_with(&request, set.documents(), |_| true, oversight).expect("nothing is asked");
+    let verdicts =
+        decision.outcomes.into_iter().flat_map(|outcome| outcome.rules).map(|rule| rule.verdict).collect();
+    (asked.get(), decision.denial.map(|denial| denial.message), verdicts)
+}
+
+fn interrupted(expression: &str, denies: bool) -> Verdict {
+    let message = format!("expression '{expression}' resulted in error: operation interrupted");
+    Verdict::Errored { message, denies }
+}
+
+#[test]
+fn evaluation_stops_within_a_hundred_rounds() {
+    let (asked, denial, verdicts) = decide("Fail", 3);
+    assert_eq!(asked, 4, "before the first expression, twice within it, and before the second");
+    let first = "object.data.all(k, object.data.all(l, k != 'absent'))";
+    assert_eq!(verdicts, [interrupted(first, true), interrupted("true", true)]);
+    let denial = denial.expect("the request is denied");
+    assert!(denial.ends_with("operation interrupted"), "{denial}");
+}
+
+#[test]
+fn what_was_not_decided_is_let_through_where_failures_are_ignored() {
+    let (_, denial, verdicts) = decide("Ignore", 1);
+    assert_eq!(denial, None);
+    assert_eq!(verdicts.len(), 2);
+    assert!(verdicts.iter().all(|verdict| matches!(verdict, Verdict::Errored { denies: false, .. })));
+}
+
+#[test]
+fn rules_of_custom_resources_stop_too() {
+    let definition = &yaml(
+        "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          numbers: {type: array, items: {type: integer, x-kubernetes-validations: [{rule: self > 0}]}}
+",
+    )[0];
+    let crd = CompiledCrd::compile(definition).expect("the definition is right");
+    let numbers = vec![1; 1000];
+    let object = json!({
+        "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "numbers": numbers,
+    });
+    let passed = || true;
+    let options = ValidateOptions {
+        oversight: Oversight { deadline: Some(Deadline::new(&passed)), ..Oversight::default() },
+        ..ValidateOptions::default()
+    };
+    let found = crd.version("v1").expect("there is one").validate(&object, None, &options);
+    let errors: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
+    let expected = "numbers[99]: Invalid value: \"integer\": operation interrupted evaluating rule: self > 0";
+    assert_eq!(errors, [expected], "the rules that follow are not run");
+}
