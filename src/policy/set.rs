@@ -50,7 +50,7 @@ pub enum LoadErrorKind {
     Mutating(String),
     #[error("{0}: this version is not read, only {1}")]
     Version(String, &'static str),
-    #[error("unknown field \"{0}\"")]
+    #[error("{0}: unknown field")]
     UnknownField(String),
     #[error("{0}: no policy uses objects of this kind as params")]
     UnknownKind(String),
