@@ -1,6 +1,5 @@
 //! Where the recorded corpora are.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -21,20 +20,4 @@ pub(crate) fn folder(name: &str) -> Option<PathBuf> {
 pub(crate) fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     text.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
-}
-
-/// The ids listed in `tests/known-failures/NAME.txt`, each in a group under a heading `# reason`.
-pub(crate) fn known_failures(name: &str) -> BTreeSet<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/known-failures/{name}.txt"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut ids = BTreeSet::new();
-    for group in text.split("\n\n") {
-        assert!(
-            group.trim().is_empty() || group.starts_with('#'),
-            "{name}: a group without a reason:\n{group}"
-        );
-        let listed = group.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-        ids.extend(listed.map(str::to_owned));
-    }
-    ids
 }

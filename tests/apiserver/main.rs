@@ -3,17 +3,14 @@
     clippy::expect_used,
     clippy::panic,
     clippy::print_stderr,
-    clippy::print_stdout,
     clippy::unwrap_used,
-    reason = "a test that cannot go on should say where and stop; counters and skips are said aloud"
+    reason = "a test that cannot go on should say where and stop; skips are said aloud"
 )]
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 
 mod corpus;
 mod harness;
 mod housekeeping;
-mod http_corpus;
-mod kubectl;
 mod managed_fields;
 mod openapi;
 mod protobuf;

@@ -18,6 +18,7 @@ const API_VERSION: &str = "example.dev/v1";
 const KIND: &str = "Thing";
 
 /// One version, as most kinds have.
+#[derive(Debug)]
 struct OneVersion {
     schema: Schema,
     root: TypeId,

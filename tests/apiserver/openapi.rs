@@ -75,3 +75,42 @@ fn a_document_under_its_hash_may_be_kept() {
     let stale = openapi.handle(&rows, path, "hash=0", &HeaderMap::new()).expect("a redirect");
     assert_eq!(stale.headers()[header::LOCATION], address);
 }
+
+/// What `kubectl explain` walks: from a kind along its properties, through references and lists.
+fn explained<'d>(document: &'d Value, kind: &str, path: &str) -> &'d Value {
+    let schemas = document.pointer("/components/schemas").and_then(Value::as_object).expect("schemas");
+    let is_kind = |schema: &&Value| schema["x-kubernetes-group-version-kind"][0]["kind"] == kind;
+    let mut schema = schemas.values().find(is_kind).unwrap_or_else(|| panic!("no {kind}"));
+    for step in path.split('.') {
+        let mut property = &schema["properties"][step];
+        if property["type"] == "array" {
+            property = &property["items"];
+        }
+        let reference = property.get("$ref").or_else(|| property["allOf"][0].get("$ref"));
+        schema = match reference.and_then(Value::as_str) {
+            Some(reference) => document.pointer(reference.trim_start_matches('#')).expect("a schema"),
+            None => property,
+        };
+        assert!(schema.is_object(), "{kind}: nothing at {step} of {path}");
+    }
+    schema
+}
+
+#[test]
+fn explanations_reach_into_built_in_kinds() {
+    let openapi = OpenApi::default();
+    for (document, kind, path, kept) in [
+        ("api/v1", "Pod", "spec.containers.image", "type"),
+        ("api/v1", "Service", "spec.selector", "x-kubernetes-map-type"),
+        ("apis/batch/v1", "Job", "spec.template.spec.volumes.configMap.items", "properties"),
+        (
+            "apis/apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+            "spec.versions.schema.openAPIV3Schema.properties",
+            "additionalProperties",
+        ),
+    ] {
+        let document = get(&openapi, &format!("/openapi/v3/{document}"));
+        assert!(explained(&document, kind, path).get(kept).is_some(), "{kind} {path}: no {kept}");
+    }
+}

@@ -51,8 +51,7 @@ pub enum ApplyError {
 }
 
 /// One write: by whom, through what, when.
-#[derive(Clone, Copy)]
-#[expect(missing_debug_implementations, reason = "holds a trait object that has nothing to show")]
+#[derive(Clone, Copy, Debug)]
 pub struct Writer<'w> {
     pub versions: &'w dyn Versions,
     /// The version that the request is in; `versions` knows it.

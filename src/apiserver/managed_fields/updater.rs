@@ -1,6 +1,7 @@
 //! Who owns what after a change: the core of server-side apply, without names, times or last-applied annotations.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 
 use serde_json::Value;
 
@@ -10,7 +11,7 @@ use super::path::FieldSet;
 use super::typed::{Comparison, Typing, same};
 
 /// The versions in which an object can be seen; managers own fields in the version that they wrote in.
-pub trait Versions {
+pub trait Versions: Debug {
     /// How objects are typed in a version; None where it is not served.
     fn typing(&self, api_version: &str) -> Option<Typing<'_>>;
 

@@ -49,6 +49,7 @@ impl Registry {
 }
 
 /// A resource with all its versions, seen from the one that a request is in.
+#[derive(Debug)]
 struct Scope {
     served: Arc<Served>,
     info: Arc<ResourceInfo>,

@@ -64,16 +64,16 @@ fn start(args: &Args) -> Result<bool, corpus::CorpusError> {
     let mut scores = Vec::new();
     let mut failures = args.failures.as_deref().map(create).transpose()?;
     for folder in corpus::find(&args.corpora, &args.only)? {
-        let Some(kind) = kinds::of(&folder) else {
+        let Some(runner) = kinds::of(&folder) else {
             let _ = writeln!(io::stderr(), "conformance: {}: no runner for this kind of corpus", folder.name);
             continue;
         };
-        let mut cases = (kind.cases)(&folder)?;
-        if let Some(text) = &args.case {
-            cases.retain(|case| case.id().contains(text.as_str()));
+        let outcomes = outcomes(&runner, &folder, args.case.as_deref())?;
+        if outcomes.is_empty() {
+            continue;
         }
         let known = known::KnownFailures::read(&args.known_failures, &folder.name)?;
-        let score = report::Score::of(&folder.name, run::all(&cases), &known, args.case.is_some());
+        let score = report::Score::of(&folder.name, outcomes, &known, args.case.is_some());
         if let Some(file) = &mut failures {
             score.write_failures(file).map_err(|error| corpus::CorpusError::io(&args.corpora, error))?;
         }
@@ -86,6 +86,26 @@ fn start(args: &Args) -> Result<bool, corpus::CorpusError> {
         let _ = writeln!(io::stdout(), "{}", report::to_json(&scores));
     }
     Ok(scores.iter().all(report::Score::holds))
+}
+
+fn outcomes(
+    runner: &kinds::Runner,
+    folder: &corpus::Folder,
+    only: Option<&str>,
+) -> Result<Vec<run::Outcome>, corpus::CorpusError> {
+    let asked = |id: &str| only.is_none_or(|text| id.contains(text));
+    match runner {
+        kinds::Runner::Cases(kind) => {
+            let mut cases = (kind.cases)(folder)?;
+            cases.retain(|case| asked(case.id()));
+            Ok(run::all(&cases))
+        }
+        kinds::Runner::Sequences(kind) => {
+            let mut outcomes = (kind.outcomes)(folder, only)?;
+            outcomes.retain(|outcome| asked(&outcome.id));
+            Ok(outcomes)
+        }
+    }
 }
 
 fn create(path: &Path) -> Result<BufWriter<File>, corpus::CorpusError> {

@@ -10,6 +10,8 @@ mod crd_matrix;
 mod crd_registration;
 mod crd_suites;
 mod custom_resource;
+mod http;
+mod kubectl;
 mod policy_create;
 mod policy_library;
 mod ratcheting;
@@ -17,8 +19,11 @@ mod rbac;
 mod seed_policies;
 mod vap_matrix;
 
+use serde_json::Value;
+
 use crate::corpus::{CorpusError, Folder};
 use crate::report::Check;
+use crate::run::Outcome;
 
 /// One case of a corpus. `run` asks our code and compares; a panic in it counts as a failure.
 pub(crate) trait Case: Sync {
@@ -50,6 +55,55 @@ const KINDS: &[Kind] = &[
     vap_matrix::KIND,
 ];
 
-pub(crate) fn of(folder: &Folder) -> Option<&'static Kind> {
-    KINDS.iter().find(|kind| (kind.recognises)(folder))
+/// A kind of corpus whose cases are steps of sequences: a step depends on those before it, so that sequences are run as
+/// a whole.
+pub(crate) struct Replayed {
+    /// As in [`Kind`].
+    pub(crate) recognises: fn(&Folder) -> bool,
+    /// Runs all sequences, or those with a step whose id contains the text.
+    pub(crate) outcomes: fn(&Folder, Option<&str>) -> Result<Vec<Outcome>, CorpusError>,
+}
+
+const REPLAYED: &[Replayed] = &[http::KIND, kubectl::KIND];
+
+/// How a folder is run.
+pub(crate) enum Runner {
+    Cases(&'static Kind),
+    Sequences(&'static Replayed),
+}
+
+pub(crate) fn of(folder: &Folder) -> Option<Runner> {
+    let kind = KINDS.iter().find(|kind| (kind.recognises)(folder)).map(Runner::Cases);
+    kind.or_else(|| REPLAYED.iter().find(|kind| (kind.recognises)(folder)).map(Runner::Sequences))
+}
+
+/// Whether the folder holds sequences whose steps have this member.
+fn has_step_with(folder: &Folder, member: &str) -> bool {
+    folder.rows_with(&["name", "steps"]).any(|sequence| sequence["steps"][0].get(member).is_some())
+}
+
+/// The sequences that are asked for, in their order.
+fn sequences<'f>(folder: &'f Folder, only: Option<&str>) -> Vec<&'f Value> {
+    let asked = |sequence: &&Value| {
+        let name = sequence["name"].as_str().unwrap_or_default();
+        only.is_none_or(|text| steps(sequence).any(|step| format!("{name}/{}", step["n"]).contains(text)))
+    };
+    folder.rows_with(&["name", "steps"]).filter(asked).collect()
+}
+
+fn steps(sequence: &Value) -> impl Iterator<Item = &Value> {
+    sequence["steps"].as_array().into_iter().flatten()
+}
+
+/// The definitions that are there before every sequence.
+fn fixtures(folder: &Folder) -> Vec<Value> {
+    let definition = |row: &Value| {
+        let body = row.get("body").or_else(|| row.get("manifest")).unwrap_or(row);
+        (body["kind"] == "CustomResourceDefinition").then(|| body.clone())
+    };
+    folder.rows_with(&[]).filter_map(definition).collect()
+}
+
+fn runtime(folder: &Folder) -> Result<tokio::runtime::Runtime, CorpusError> {
+    tokio::runtime::Runtime::new().map_err(|error| CorpusError::io(&folder.path, error))
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 /// What placeholders with an index stood for so far in a scenario.
 #[derive(Debug, Default)]
-pub(crate) struct Bindings(BTreeMap<String, String>);
+pub(super) struct Bindings(BTreeMap<String, String>);
 
 impl Bindings {
     /// Replaces the placeholders in a command's input by what they stood for.
-    pub(crate) fn fill(&self, text: &str) -> String {
+    pub(super) fn fill(&self, text: &str) -> String {
         let mut filled = text.to_owned();
         for (placeholder, value) in &self.0 {
             filled = filled.replace(placeholder.as_str(), value);
@@ -17,7 +17,7 @@ impl Bindings {
     }
 
     /// Whether `actual` is what `recorded` says; binds placeholders that had no value yet.
-    pub(crate) fn matches(&mut self, recorded: &str, actual: &str) -> bool {
+    pub(super) fn matches(&mut self, recorded: &str, actual: &str) -> bool {
         let (recorded, actual) = (squeezed(recorded), squeezed(actual));
         let parts = split(&recorded);
         let mut bound = Vec::new();

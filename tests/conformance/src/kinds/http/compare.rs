@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// Values behind placeholders, as they were met in this sequence.
 #[derive(Debug, Default)]
-pub struct Bindings {
+pub(super) struct Bindings {
     values: BTreeMap<String, String>,
 }
 
@@ -16,7 +16,7 @@ const LOOSE: [&str; 6] = ["<time:", "<microtime:", "<age>", "<date>", "<audit-id
 
 impl Bindings {
     /// The text with every placeholder that is known put in.
-    pub fn fill(&self, text: &str) -> String {
+    pub(super) fn fill(&self, text: &str) -> String {
         let mut out = text.to_owned();
         for (placeholder, value) in &self.values {
             out = out.replace(placeholder.as_str(), value);
@@ -24,7 +24,7 @@ impl Bindings {
         out
     }
 
-    pub fn fill_value(&self, value: &Value) -> Value {
+    pub(super) fn fill_value(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.fill(text)),
             Value::Array(items) => items.iter().map(|item| self.fill_value(item)).collect(),
@@ -37,7 +37,7 @@ impl Bindings {
 
     /// # Errors
     /// Where the first difference is.
-    pub fn same(&mut self, expected: &Value, found: &Value, at: &str) -> Result<(), String> {
+    pub(super) fn same(&mut self, expected: &Value, found: &Value, at: &str) -> Result<(), String> {
         match (expected, found) {
             (Value::Object(expected), Value::Object(found)) => {
                 for (key, value) in expected {
@@ -75,7 +75,7 @@ impl Bindings {
 
     /// # Errors
     /// Where the first difference is.
-    pub fn same_text(&mut self, expected: &str, found: &str, at: &str) -> Result<(), String> {
+    pub(super) fn same_text(&mut self, expected: &str, found: &str, at: &str) -> Result<(), String> {
         let mut rest = found;
         let mut pattern = expected;
         let differs = || Err(format!("{at}: expected {expected:?}, found {found:?}"));
