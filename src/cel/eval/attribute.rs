@@ -152,7 +152,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                 Ok(node.find(Key::with_hash(&field.name, field.hash)).map(Value::untyped))
             }
             Map::Document { node, decl: Some(decl) } => self.declared_field(node, decl, field, map),
-            Map::Values(_) | Map::Constant(_) | Map::Host(_) => {
+            Map::Values(_) | Map::Indexed(_) | Map::Constant(_) | Map::Host(_) => {
                 map.try_get(self.cx.arena, &Value::String(&field.name))
             }
         }

@@ -3,9 +3,10 @@
 
 use bumpalo::collections::Vec as ArenaVec;
 
+use crate::library::already_there;
 use crate::limits::INTERRUPT_CHECK_FREQUENCY;
 use crate::plan::{Fold, FoldKind, General, Step};
-use crate::value::{EvalError, List, Map, Value};
+use crate::value::{Entries, EvalError, List, Map, Value};
 
 use super::machine::{LIST, Machine, Outcome, unless_final};
 use super::watch::Watch;
@@ -228,7 +229,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             self.tick()?;
         }
         self.charge(1)?;
-        failure.map_or_else(|| Ok(Value::Map(Map::Values(entries.finish()))), Err)
+        failure.map_or_else(|| entries.finish().map(Value::Map), Err)
     }
 
     /// `cel.@mapInsert(accu, key, value)`: arguments are evaluated until the first error.
@@ -249,7 +250,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         };
         let value = unless_final(self.step(value))?;
         self.charge(1)?;
-        Ok(value.and_then(|value| entries.insert(key, value)))
+        Ok(value.and_then(|value| insert(entries, key, value)))
     }
 
     /// `cel.@mapInsert(accu, entries)`.
@@ -268,7 +269,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         };
         for at in 0..map.len() {
             let Some((key, value)) = map.entry(Some(self.cx.arena), at)? else { continue };
-            if let Err(error) = entries.insert(key, value) {
+            if let Err(error) = insert(entries, key, value) {
                 return Ok(Err(error));
             }
         }
@@ -304,47 +305,15 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     }
 }
 
-/// The entries of a map in the making.
-struct Entries<'a> {
-    entries: ArenaVec<'a, (Value<'a>, Value<'a>)>,
-    /// The keys so far, so that inserting does not look at every entry.
-    known: std::collections::HashSet<MapKey<'a>>,
-}
-
-/// A key in a form that hashes: numbers of equal value are one key.
-#[derive(PartialEq, Eq, Hash)]
-enum MapKey<'a> {
-    Bool(bool),
-    Whole(i128),
-    Bits(u64),
-    String(&'a str),
-}
-
-impl<'a> Entries<'a> {
-    fn new(arena: &'a bumpalo::Bump) -> Self {
-        Self { entries: ArenaVec::new_in(arena), known: std::collections::HashSet::new() }
+/// Adds an entry whose key must be new.
+fn insert<'a>(entries: &mut Entries<'a>, key: Value<'a>, value: Value<'a>) -> Result<(), EvalError> {
+    if !matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_)) {
+        return Err(EvalError::NoSuchOverload);
     }
-
-    fn insert(&mut self, key: Value<'a>, value: Value<'a>) -> Result<(), EvalError> {
-        let form = match (&key, key.whole_number()) {
-            (_, Some(whole)) => MapKey::Whole(whole),
-            (Value::Bool(b), _) => MapKey::Bool(*b),
-            (Value::String(s), _) => MapKey::String(s),
-            (Value::Double(d), _) => MapKey::Bits(d.to_bits()),
-            _ => return Err(EvalError::NoSuchOverload),
-        };
-        if !self.known.insert(form) {
-            let text = format!("insert failed: key {} already exists", key.go_text());
-            return Err(EvalError::Other(text.into()));
-        }
-        self.entries.try_reserve(1).map_err(|_| EvalError::MemoryLimitExceeded)?;
-        self.entries.push((key, value));
-        Ok(())
+    if entries.position(&key, |known, key| known.is_same_key(key)).is_some() {
+        return Err(already_there(&key));
     }
-
-    fn finish(self) -> &'a [(Value<'a>, Value<'a>)] {
-        self.entries.into_bump_slice()
-    }
+    entries.push(key, value)
 }
 
 fn not_iterable(value: &Value<'_>, has_two_variables: bool) -> EvalError {

@@ -5,7 +5,7 @@
 
 use crate::library::cost;
 use crate::plan::{EntryPlan, Equal, EqualConstant, ListPlan, Local, Member, Op, OptionalOr, Program, Step};
-use crate::value::{Constant, EvalError, List, Map, Value};
+use crate::value::{Constant, Entries, EvalError, List, Value};
 
 use super::bindings::Variables;
 use super::evaluation::Evaluation;
@@ -208,11 +208,12 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     }
 
     fn entries(&mut self, entries: &'a [EntryPlan]) -> Outcome<'a> {
-        let mut values = self.cx.room_for::<(Value<'a>, Value<'a>)>(entries.len())?;
+        let mut made = Entries::new(self.cx.arena);
+        made.reserve(entries.len())?;
         for entry in entries {
             let key = self.step(&entry.key)?;
             let value = self.step(&entry.value)?;
-            let known = values.iter().position(|(known, _)| is_same_literal_key(known, &key));
+            let known = made.position(&key, is_same_literal_key);
             if self.program.is_strict() {
                 refuse_key(&key, known.is_some())?;
             }
@@ -220,7 +221,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                 (false, value) | (true, Value::Optional(Some(&value))) => value,
                 (true, Value::Optional(None)) => {
                     if let Some(known) = known {
-                        values.remove(known);
+                        made.remove(known);
                     }
                     continue;
                 }
@@ -231,12 +232,12 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                     return Err(EvalError::Other(text.into()));
                 }
             };
-            match known.and_then(|known| values.get_mut(known)) {
-                Some(place) => place.1 = value,
-                None => values.push((key, value)),
+            match known {
+                Some(known) => made.set(known, value),
+                None => made.push(key, value)?,
             }
         }
-        Ok(Value::Map(Map::Values(values.into_bump_slice())))
+        made.finish().map(Value::Map)
     }
 }
 

@@ -7,7 +7,7 @@
 use super::Context;
 use super::go::base64;
 use super::standard::text_of;
-use crate::value::{Duration, EvalError, List, Map, Timestamp, Value};
+use crate::value::{Duration, Entries, EvalError, List, Map, Timestamp, Value};
 
 /// A message that expressions may construct.
 #[derive(Debug)]
@@ -206,7 +206,8 @@ fn json_value<'a>(context: &Context<'a>, value: &Value<'a>) -> Result<Value<'a>,
             Value::List(List::Values(context.slice(items.len(), items.into_iter())?))
         }
         Value::Map(map) => {
-            let mut entries = Vec::with_capacity(map.len());
+            let mut entries = Entries::new(context.arena);
+            entries.reserve(map.len())?;
             for at in 0..map.len() {
                 let Some((key, value)) = map.entry(Some(context.arena), at)? else { continue };
                 let Value::String(_) = key else {
@@ -215,9 +216,9 @@ fn json_value<'a>(context: &Context<'a>, value: &Value<'a>) -> Result<Value<'a>,
                         "unsupported type conversion from '{name}' to string"
                     )));
                 };
-                entries.push((key, json_value(context, &value)?));
+                entries.push(key, json_value(context, &value)?)?;
             }
-            Value::Map(Map::Values(context.slice(entries.len(), entries.into_iter())?))
+            Value::Map(entries.finish()?)
         }
         Value::Optional(Some(inner)) => json_value(context, inner)?,
         Value::Optional(None) => return Err(EvalError::other("optional.none() dereference")),

@@ -32,6 +32,7 @@ mod standard;
 mod tests;
 
 pub use context::Context;
+pub(crate) use extensions::already_there;
 pub use functions::{Declared, Extra, Functions};
 pub use kubernetes::{authorizer, format, quantity, semver, url};
 pub use signature::Signature;

@@ -176,7 +176,7 @@ impl<'p> Planner<'p> {
         if self.options.folds
             && let Some(constants) = folded.collect::<Option<Vec<_>>>()
         {
-            return Ok(Op::Constant(Constant::Map(ConstantEntries::new(constants))));
+            return Ok(Op::Constant(Constant::Map(ConstantEntries::new(&constants))));
         }
         Ok(Op::Map(planned.into()))
     }

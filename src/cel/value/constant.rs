@@ -1,6 +1,7 @@
 //! Values that a program owns. A program cannot hold [`Value`]s of its own text, since those borrow; it holds these and
 //! lends them for as long as it lives.
 
+use super::entries::Slots;
 use super::{Duration, List, Map, Timestamp, Value};
 use crate::types::Type;
 
@@ -37,19 +38,43 @@ pub enum Constant {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConstantEntries {
     pub(crate) entries: Box<[(Constant, Constant)]>,
+    slots: Slots,
 }
 
 impl ConstantEntries {
     /// A map of these entries; of several with one key the last counts.
-    pub(crate) fn new(entries: Vec<(Constant, Constant)>) -> Self {
-        let mut distinct: Vec<(Constant, Constant)> = Vec::with_capacity(entries.len());
-        for (key, value) in entries {
-            match distinct.iter_mut().find(|(known, _)| *known == key) {
-                Some(known) => known.1 = value,
-                None => distinct.push((key, value)),
+    pub(crate) fn new(entries: &[(Constant, Constant)]) -> Self {
+        let key = |at: usize| entries.get(at).map(|(key, _)| key);
+        let slots = Slots::of(entries.len(), |at| key(at).map(Constant::value));
+        let mut last: Vec<Option<Constant>> = vec![None; entries.len()];
+        let mut firsts = Vec::with_capacity(entries.len());
+        for (at, (wanted, value)) in entries.iter().enumerate() {
+            let first = slots.find(entries.len(), &wanted.value(), |at| key(at) == Some(wanted));
+            // A key that is not even equal to itself stays.
+            let first = first.unwrap_or(at);
+            if first == at {
+                firsts.push(at);
+            }
+            if let Some(place) = last.get_mut(first) {
+                *place = Some(value.clone());
             }
         }
-        Self { entries: distinct.into() }
+        let distinct =
+            firsts.into_iter().filter_map(|at| Some((key(at)?.clone(), last.get_mut(at)?.take()?)));
+        Self::distinct(distinct.collect())
+    }
+
+    /// A map of entries whose keys are distinct.
+    fn distinct(entries: Box<[(Constant, Constant)]>) -> Self {
+        let slots = Slots::of(entries.len(), |at| entries.get(at).map(|(key, _)| key.value()));
+        Self { entries, slots }
+    }
+
+    pub(super) fn find(&self, key: &Value<'_>) -> Option<Value<'_>> {
+        let entry = |at: usize| self.entries.get(at);
+        let is_it = |at: usize| entry(at).is_some_and(|(known, _)| known.value().is_same_key(key));
+        let at = self.slots.find(self.entries.len(), key, is_it)?;
+        entry(at).map(|(_, value)| value.value())
     }
 }
 
@@ -91,10 +116,8 @@ impl Constant {
                 Self::List(items.iter().map(Self::of).collect::<Option<_>>()?)
             }
             Value::List(List::Constant(items)) => Self::List((*items).into()),
-            Value::Map(Map::Values(entries)) => {
-                let entries = entries.iter().map(|(k, v)| Some((Self::of(k)?, Self::of(v)?)));
-                Self::Map(ConstantEntries { entries: entries.collect::<Option<_>>()? })
-            }
+            Value::Map(Map::Values(entries)) => Self::Map(constant_entries(entries)?),
+            Value::Map(Map::Indexed(indexed)) => Self::Map(constant_entries(indexed.entries())?),
             Value::Map(Map::Constant(entries)) => Self::Map((*entries).clone()),
             Value::Type(ty) => Self::Type((*ty).clone()),
             Value::List(List::Document { .. })
@@ -103,4 +126,9 @@ impl Constant {
             | Value::Opaque(_) => return None,
         })
     }
+}
+
+fn constant_entries(entries: &[(Value<'_>, Value<'_>)]) -> Option<ConstantEntries> {
+    let entries = entries.iter().map(|(k, v)| Some((Constant::of(k)?, Constant::of(v)?)));
+    entries.collect::<Option<_>>().map(ConstantEntries::distinct)
 }

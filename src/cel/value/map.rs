@@ -4,7 +4,7 @@ use std::fmt;
 
 use bumpalo::Bump;
 
-use super::{ConstantEntries, EvalError, MapNode, Node, Value};
+use super::{ConstantEntries, EvalError, Indexed, MapNode, Node, Value};
 use crate::document::Key;
 use crate::types::{DeclField, DeclKind, DeclType, field_position};
 
@@ -14,6 +14,8 @@ use crate::types::{DeclField, DeclKind, DeclType, field_position};
 pub enum Map<'a> {
     /// Entries in the order they were made; keys are distinct.
     Values(&'a [(Value<'a>, Value<'a>)]),
+    /// The same for many entries.
+    Indexed(&'a Indexed<'a>),
     /// A constant of the program.
     Constant(&'a ConstantEntries),
     /// A document's object.
@@ -45,6 +47,7 @@ impl<'a> Map<'a> {
     pub fn len(&self) -> usize {
         match self {
             Self::Values(entries) => entries.len(),
+            Self::Indexed(indexed) => indexed.entries().len(),
             Self::Constant(constant) => constant.entries.len(),
             Self::Document { node, .. } => node.len(),
             Self::Host(host) => host.names().len(),
@@ -89,10 +92,8 @@ impl<'a> Map<'a> {
             (Self::Values(entries), _) => {
                 Ok(entries.iter().find(|(k, _)| k.is_same_key(key)).map(|(_, v)| *v))
             }
-            (Self::Constant(constant), _) => {
-                let found = constant.entries.iter().find(|(k, _)| k.value().is_same_key(key));
-                Ok(found.map(|(_, v)| v.value()))
-            }
+            (Self::Constant(constant), _) => Ok(constant.find(key)),
+            (Self::Indexed(indexed), _) => Ok(indexed.find(key)),
             (Self::Document { node, decl }, Value::String(name)) => document_value(arena, node, *decl, name),
             (Self::Host(host), Value::String(name)) => host.find(name).transpose(),
             (Self::Document { decl: Some(_), .. }, _) => Err(EvalError::NoSuchOverload),
@@ -112,6 +113,7 @@ impl<'a> Map<'a> {
     ) -> Result<Option<(Value<'a>, Value<'a>)>, EvalError> {
         match self {
             Self::Values(entries) => Ok(entries.get(at).copied()),
+            Self::Indexed(indexed) => Ok(indexed.entries().get(at).copied()),
             Self::Constant(constant) => Ok(constant.entries.get(at).map(|(k, v)| (k.value(), v.value()))),
             Self::Host(host) => {
                 let Some(name) = host.names().get(at) else { return Ok(None) };
@@ -133,6 +135,7 @@ impl<'a> Map<'a> {
                 declared_name(name, *decl).map(|(name, _)| Value::String(name))
             }
             Self::Values(entries) => entries.get(at).map(|(key, _)| *key),
+            Self::Indexed(indexed) => indexed.entries().get(at).map(|(key, _)| *key),
             Self::Constant(constant) => constant.entries.get(at).map(|(key, _)| key.value()),
         }
     }

@@ -4,6 +4,7 @@
 //! | part | decides |
 //! |---|---|
 //! | `list`, `map` | one interface over computed, constant and document collections |
+//! | `entries` | finding keys in maps that are not a document's |
 //! | `view` | what a node of a document is through its declared type |
 //! | `equality`, `members`, `order` | `==` and the order of `<` and `sort`, across number types |
 //! | `convert` | JSON |
@@ -12,6 +13,7 @@
 
 mod constant;
 mod convert;
+mod entries;
 mod equality;
 mod error;
 mod formats;
@@ -26,6 +28,8 @@ mod view;
 use std::net::IpAddr;
 
 pub use constant::{Constant, ConstantEntries};
+pub(crate) use entries::Entries;
+pub use entries::Indexed;
 pub use error::EvalError;
 pub use list::List;
 pub(crate) use map::object_field;

@@ -1,7 +1,7 @@
 //! What the macros of two variables expand to.
 
 use crate::library::{Context, Overload, Version, go, mismatch};
-use crate::value::{EvalError, Map, Value};
+use crate::value::{Entries, EvalError, Map, Value};
 
 const SINCE: Version = Version(1, 32);
 
@@ -41,9 +41,12 @@ fn extended<'a>(
     if let Some((key, _)) = more.iter().find(|(key, _)| map.get(key).is_some()) {
         return Err(already_there(key));
     }
-    let entries = map.iter().chain(more.iter().copied());
-    let entries = context.slice(map.len().saturating_add(more.len()), entries)?;
-    Ok(Value::Map(Map::Values(entries)))
+    let mut entries = Entries::new(context.arena);
+    entries.reserve(map.len().saturating_add(more.len()))?;
+    for (key, value) in map.iter().chain(more.iter().copied()) {
+        entries.push(key, value)?;
+    }
+    entries.finish().map(Value::Map)
 }
 
 /// The error of inserting a key twice.

@@ -10,6 +10,8 @@ mod optional;
 mod sets;
 mod strings;
 
+pub(crate) use comprehensions::already_there;
+
 use super::Overload;
 
 pub(super) const TABLES: &[&[Overload]] = &[
