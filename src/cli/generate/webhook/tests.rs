@@ -1,3 +1,5 @@
+//! The webhook configuration: what is called apart, and what is never sent.
+
 use admit_policy::PolicySet;
 use serde_json::{Value, json};
 
