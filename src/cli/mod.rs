@@ -3,6 +3,7 @@
 //! A subcommand is an arguments struct and a function from it to an [`Exit`]. Results go to stdout, diagnostics to
 //! stderr; drawing them is the job of `render`. Nothing outside this module knows all parts of the program.
 
+mod bench;
 mod certs;
 mod check;
 mod controllers;
@@ -46,6 +47,8 @@ enum Command {
     Eval(eval::EvalArgs),
     /// Serve the policies as an admission webhook
     Serve(serve::ServeArgs),
+    /// Measure how fast an admission endpoint answers
+    Bench(bench::BenchArgs),
     /// Run the controllers against a cluster
     Controllers(controllers::ControllersArgs),
     /// Run one DataGather, as its Job does
@@ -82,6 +85,7 @@ impl Cli {
             Command::Check(args) => args.run(),
             Command::Eval(args) => args.run(),
             Command::Serve(args) => args.run(),
+            Command::Bench(args) => args.run(),
             Command::Controllers(args) => args.run(),
             Command::Gather(args) => args.run(),
             Command::Generate(args) => args.run(),

@@ -3,6 +3,7 @@
 
 mod architecture;
 mod bad_input;
+mod bench;
 mod datagather;
 mod deploy;
 mod kill;
@@ -12,6 +13,7 @@ mod offline;
 mod replay;
 mod repository;
 mod running;
+mod serving;
 mod shipped;
 mod support;
 mod test_command;

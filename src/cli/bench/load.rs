@@ -1,0 +1,196 @@
+//! The load: connections that each post one review after the other, until the count or the time is reached.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::report::{Failure, Tally};
+use super::review::Review;
+use super::target::Target;
+
+/// Between two attempts of a connection that cannot be made.
+const RECONNECT: Duration = Duration::from_millis(20);
+
+/// What is to be done.
+pub(super) struct Load {
+    pub(super) target: Target,
+    pub(super) review: Review,
+    pub(super) requests: Option<u64>,
+    pub(super) duration: Option<Duration>,
+    pub(super) concurrency: u16,
+    /// Requests a second.
+    pub(super) rate: Option<u32>,
+    pub(super) timeout: Duration,
+}
+
+/// What the answer says, as far as it is looked at.
+#[derive(Deserialize)]
+struct Answer {
+    response: Verdict,
+}
+
+#[derive(Deserialize)]
+struct Verdict {
+    uid: String,
+    allowed: bool,
+}
+
+/// What all connections share.
+struct Run {
+    load: Arc<Load>,
+    begin: Instant,
+    end: Option<Instant>,
+    /// The number of the next request.
+    next: AtomicU64,
+    stop: CancellationToken,
+}
+
+/// A connection, and the task that carries it.
+struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    /// Aborted with the value.
+    _task: JoinSet<()>,
+}
+
+impl Load {
+    /// Runs until the count or the time is reached, or `stop` says so; the time it took.
+    pub(super) async fn run(self: Arc<Self>, stop: CancellationToken) -> (Tally, Duration) {
+        let begin = Instant::now();
+        let run = Arc::new(Run {
+            end: self.duration.map(|duration| begin + duration),
+            begin,
+            next: AtomicU64::new(0),
+            stop,
+            load: Arc::clone(&self),
+        });
+        let mut workers = JoinSet::new();
+        for _ in 0..self.concurrency {
+            workers.spawn(Arc::clone(&run).work());
+        }
+        let mut tally = Tally::default();
+        while let Some(ended) = workers.join_next().await {
+            match ended {
+                Ok(one) => tally.merge(&one),
+                Err(error) => tracing::error!(%error, "a connection's task ended"),
+            }
+        }
+        (tally, begin.elapsed())
+    }
+}
+
+impl Run {
+    async fn work(self: Arc<Self>) -> Tally {
+        let mut tally = Tally::default();
+        let mut connection = None;
+        while let Some((number, due)) = self.due().await {
+            let started = due.unwrap_or_else(Instant::now);
+            let outcome = timeout(self.load.timeout, self.one(number, &mut connection, &mut tally)).await;
+            match outcome {
+                Ok(Ok(allowed)) => tally.answered(allowed, started.elapsed()),
+                Ok(Err(failure)) => tally.failed(failure),
+                Err(_) => {
+                    connection = None;
+                    tally.failed(Failure::Timeout);
+                }
+            }
+        }
+        tally
+    }
+
+    /// The number of the next request and when it was due, once that time has come; nothing when the run is over.
+    async fn due(&self) -> Option<(u64, Option<Instant>)> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let over = |now: Instant| {
+            self.stop.is_cancelled()
+                || self.load.requests.is_some_and(|requests| number >= requests)
+                || self.end.is_some_and(|end| now >= end)
+        };
+        let Some(rate) = self.load.rate else { return (!over(Instant::now())).then_some((number, None)) };
+        let due = self.begin + Duration::from_secs_f64(number as f64 / f64::from(rate));
+        if over(due) {
+            return None;
+        }
+        tokio::select! {
+            () = self.stop.cancelled() => None,
+            () = sleep_until(due) => Some((number, Some(due))),
+        }
+    }
+
+    /// Posts one review; whether it was allowed.
+    async fn one(
+        &self,
+        number: u64,
+        connection: &mut Option<Connection>,
+        tally: &mut Tally,
+    ) -> Result<bool, Failure> {
+        let usable = self.usable(connection.take(), tally).await?;
+        let open = connection.insert(usable);
+        let uid = Review::uid(number);
+        let answered = self.post(open, &uid).await;
+        if matches!(answered, Err(Failure::Broken)) {
+            *connection = None;
+        }
+        answered
+    }
+
+    /// The connection that was kept, as long as the other side keeps it too; else a new one.
+    async fn usable(&self, kept: Option<Connection>, tally: &mut Tally) -> Result<Connection, Failure> {
+        if let Some(mut kept) = kept
+            && kept.sender.ready().await.is_ok()
+        {
+            return Ok(kept);
+        }
+        tally.connected();
+        let made = self.connect().await;
+        if made.is_err() {
+            // Else a refused connection would be tried as often as the processor can.
+            sleep(RECONNECT).await;
+        }
+        made
+    }
+
+    async fn connect(&self) -> Result<Connection, Failure> {
+        let stream = self.load.target.connect().await.map_err(|error| {
+            tracing::debug!(%error, "no connection");
+            Failure::Connect
+        })?;
+        let (sender, carried) = handshake(TokioIo::new(stream)).await.map_err(|_| Failure::Connect)?;
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            if let Err(error) = carried.await {
+                tracing::debug!(%error, "a connection broke");
+            }
+        });
+        Ok(Connection { sender, _task: task })
+    }
+
+    async fn post(&self, connection: &mut Connection, uid: &str) -> Result<bool, Failure> {
+        let Target { authority, path, .. } = &self.load.target;
+        let request = Request::builder()
+            .method(Method::POST)
+            .uri(path)
+            .header(header::HOST, authority)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "application/json")
+            .body(Full::new(self.load.review.body(uid)))
+            .map_err(|_| Failure::Broken)?;
+        let response = connection.sender.send_request(request).await.map_err(|_| Failure::Broken)?;
+        let status = response.status();
+        let body = response.into_body().collect().await.map_err(|_| Failure::Broken)?.to_bytes();
+        if status != StatusCode::OK {
+            return Err(Failure::Status(status.as_u16()));
+        }
+        let Answer { response } = serde_json::from_slice(&body).map_err(|_| Failure::Malformed)?;
+        if response.uid == uid { Ok(response.allowed) } else { Err(Failure::Uid) }
+    }
+}

@@ -1,0 +1,125 @@
+//! `admit bench`: how fast an admission endpoint answers, ours or another's.
+//!
+//! ```text
+//! review ──► Load: N connections, each one request at a time ──► Tally per connection ──► Report ──► render
+//! ```
+//!
+//! It asks as an API server asks: HTTP/1.1 over TLS, connections kept open, every request with a uid of its own, which
+//! the answer must name. Without `--rate` the next request follows an answer; with it requests start when they are due,
+//! and time spent waiting for a free connection counts as latency.
+
+mod load;
+mod report;
+mod review;
+mod target;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use tokio_util::sync::CancellationToken;
+
+use self::load::Load;
+use self::report::Report;
+use self::review::Review;
+use self::target::{Target, Trust};
+use super::Exit;
+use super::process::{self, Fault};
+use super::render::{self, Output};
+use crate::telemetry::LogFormat;
+
+/// Arguments of `admit bench`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    admit bench https://127.0.0.1:8443/validate --ca ca.crt\n  \
+    admit bench https://127.0.0.1:8443/validate --ca ca.crt -f review.json --rate 500 --duration 30 -o json\n\n\
+    Exit codes: 0 every request was answered, 1 some were not")]
+pub(super) struct BenchArgs {
+    /// Where reviews are posted
+    #[arg(value_name = "URL")]
+    url: String,
+
+    /// An AdmissionReview to post [default: the creation of a Pod with three containers]
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+
+    /// Requests in all
+    #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 10_000, conflicts_with = "duration",
+          value_parser = clap::value_parser!(u64).range(1..))]
+    requests: u64,
+
+    /// Seconds to go on, in place of a count
+    #[arg(short, long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    duration: Option<u64>,
+
+    /// Connections, each with one request at a time
+    #[arg(short, long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    concurrency: u16,
+
+    /// Requests a second over all connections [default: as fast as they are answered]
+    #[arg(long, value_name = "PER_SECOND", value_parser = clap::value_parser!(u32).range(1..))]
+    rate: Option<u32>,
+
+    /// Seconds after which a request counts as failed
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=60))]
+    timeout: u64,
+
+    /// PEM file with the authority that the endpoint's certificate is checked against [default: the system's]
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+
+    /// PEM file with a client certificate, for endpoints that ask for one
+    #[arg(long, value_name = "FILE", requires = "client_key")]
+    client_cert: Option<PathBuf>,
+
+    /// PEM file with the client certificate's key
+    #[arg(long, value_name = "FILE", requires = "client_cert")]
+    client_key: Option<PathBuf>,
+
+    /// Name that the certificate must be for [default: the host of the URL]
+    #[arg(long, value_name = "NAME")]
+    server_name: Option<String>,
+
+    /// How the report is written
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Output,
+}
+
+impl BenchArgs {
+    pub(super) fn run(self) -> Exit {
+        process::run(LogFormat::Text, |shutdown| self.bench(shutdown))
+    }
+
+    async fn bench(self, shutdown: CancellationToken) -> Result<(), Fault> {
+        let trust = Trust {
+            authority: self.ca,
+            client: self.client_cert.zip(self.client_key),
+            server_name: self.server_name,
+        };
+        let target = Target::new(&self.url, &trust)?;
+        let review = Review::read(self.file.as_deref())?;
+        let load = Load {
+            target,
+            review,
+            requests: self.duration.is_none().then_some(self.requests),
+            duration: self.duration.map(Duration::from_secs),
+            concurrency: self.concurrency,
+            rate: self.rate,
+            timeout: Duration::from_secs(self.timeout),
+        };
+        let (tally, took) = Arc::new(load).run(shutdown).await;
+        let report = Report::new(&self.url, self.concurrency, self.rate, &tally, took);
+        render::print(&match self.output {
+            Output::Text => report.text(),
+            Output::Json => render::json(&report.json()),
+        });
+        match report.failed() {
+            0 => Ok(()),
+            failed => Err(Fault {
+                exit: Exit::Differs,
+                ..Fault::usage(format!("{failed} of {} requests failed", report.requests()))
+            }),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The review that is posted: one text, in which each request has a uid of its own.
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::path::Path;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::cli::load;
+use crate::cli::process::Fault;
+
+const POD: &str = include_str!("pod.json");
+/// The form of the uids that API servers use. Its length is that of every uid made from it.
+const UID: &str = "bench000-0000-4000-8000-000000000000";
+/// Where the number of the request stands in it.
+const NUMBER: Range<usize> = 24..36;
+
+/// An AdmissionReview as text, in two parts around the uid.
+#[derive(Debug)]
+pub(super) struct Review {
+    before: String,
+    after: String,
+}
+
+impl Review {
+    /// The review in `file`, JSON or YAML, or the one that is built in.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or holds no AdmissionReview.
+    pub(super) fn read(file: Option<&Path>) -> Result<Self, Fault> {
+        let text = file.map_or_else(|| Ok(POD.to_owned()), load::text)?;
+        let no_review = |reason: &str| {
+            let name = file.unwrap_or(Path::new("the built-in review"));
+            Fault::usage(format!("`{}` is no AdmissionReview: {reason}", name.display()))
+        };
+        // JSON is YAML, but far quicker to read as what it is.
+        let mut review: Value = match serde_json::from_str(&text) {
+            Ok(review) => review,
+            Err(_) => serde_saphyr::from_str(&text).map_err(|error| no_review(&error.to_string()))?,
+        };
+        if review.get("kind").and_then(Value::as_str) != Some("AdmissionReview") {
+            return Err(no_review("`kind` is another"));
+        }
+        let request = review.get_mut("request").and_then(Value::as_object_mut);
+        let request = request.ok_or_else(|| no_review("there is no `request`"))?;
+        request.insert("uid".to_owned(), UID.into());
+        let text = review.to_string();
+        let (before, after) = text.split_once(UID).ok_or_else(|| no_review("there is no room for a uid"))?;
+        Ok(Self { before: before.to_owned(), after: after.to_owned() })
+    }
+
+    /// The uid of the request with this number.
+    pub(super) fn uid(number: u64) -> String {
+        let mut uid = UID.get(..NUMBER.start).unwrap_or_default().to_owned();
+        // Writing to a string cannot fail. 48 bits are more than any run has requests.
+        let _ = write!(uid, "{:012x}", number & 0xffff_ffff_ffff);
+        uid
+    }
+
+    /// The whole text of a request.
+    pub(super) fn body(&self, uid: &str) -> Bytes {
+        let mut text = String::with_capacity(self.before.len() + uid.len() + self.after.len());
+        text.push_str(&self.before);
+        text.push_str(uid);
+        text.push_str(&self.after);
+        Bytes::from(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use admit_policy::Request;
+
+    use super::*;
+
+    #[test]
+    fn the_built_in_review_is_one_that_we_read() {
+        let review = Review::read(None).unwrap();
+        let uid = Review::uid(0x1f);
+        assert_eq!(uid, "bench000-0000-4000-8000-00000000001f");
+        let request = Request::from_review_json(&review.body(&uid)).unwrap();
+        assert_eq!((request.uid.as_str(), request.resource.resource.as_str()), (uid.as_str(), "pods"));
+    }
+
+    #[test]
+    fn what_is_no_review_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("review.yaml");
+        let refusal = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            Review::read(Some(&path)).unwrap_err().to_string()
+        };
+        assert!(refusal("kind: Pod").ends_with("is no AdmissionReview: `kind` is another"));
+        assert!(refusal("kind: AdmissionReview").ends_with("there is no `request`"));
+        std::fs::write(&path, "kind: AdmissionReview\nrequest: {operation: CREATE}").unwrap();
+        assert!(Review::read(Some(&path)).is_ok());
+    }
+}

@@ -1,0 +1,95 @@
+//! `admit bench` against a running webhook: it counts what it asked, and says what failed.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+use crate::serving::Webhook;
+
+/// Names that start with `periodic` are for the operator.
+const DENIED: &str = r#"
+apiVersion: admission.k8s.io/v1
+kind: AdmissionReview
+request:
+  kind: &kind {group: insights.openshift.io, version: v1alpha1, kind: DataGather}
+  requestKind: *kind
+  resource: &resource {group: insights.openshift.io, version: v1alpha1, resource: datagathers}
+  requestResource: *resource
+  name: periodic-1
+  operation: CREATE
+  userInfo: {username: someone}
+  object:
+    apiVersion: insights.openshift.io/v1alpha1
+    kind: DataGather
+    metadata: {name: periodic-1}
+    spec: {}
+  oldObject: null
+  dryRun: false
+  options: {apiVersion: meta.k8s.io/v1, kind: CreateOptions}
+"#;
+
+fn bench(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_admit")).arg("bench").args(args).output().unwrap()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+#[test]
+fn every_request_is_counted_and_answered() {
+    let webhook = Webhook::start();
+    let (url, authority) = (webhook.url("/validate"), webhook.authority());
+    let output = bench(&[&url, "--ca", &authority, "-n", "500", "-c", "7", "-o", "json"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    assert_eq!((&report["requests"], &report["allowed"]), (&500.into(), &500.into()), "{report}");
+    assert_eq!(report["connections"], 7, "{report}");
+    let latency = |name: &str| report["latencyMs"][name].as_f64().unwrap();
+    let names = ["min", "p50", "p90", "p99", "p99.9", "max"];
+    let sorted = names.map(latency);
+    assert!(sorted.is_sorted() && sorted[0] > 0.0, "{report}");
+
+    // A review that is denied is an answer too.
+    let review = webhook.folder().join("review.yaml");
+    fs::write(&review, DENIED).unwrap();
+    let file = review.display().to_string();
+    let report = json(&bench(&[&url, "--ca", &authority, "-n", "20", "-f", &file, "-o", "json"]));
+    assert_eq!((&report["denied"], &report["failed"]), (&20.into(), &0.into()), "{report}");
+}
+
+#[test]
+fn a_rate_is_kept_and_time_ends_a_run() {
+    let webhook = Webhook::start();
+    let (url, authority) = (webhook.url("/validate"), webhook.authority());
+    let output =
+        bench(&[&url, "--ca", &authority, "--duration", "1", "--rate", "50", "-c", "2", "-o", "json"]);
+    let report = json(&output);
+    // The requests that are due within the second, whatever the machine is busy with.
+    assert_eq!(report["requests"], 50, "{report}");
+}
+
+#[test]
+fn what_fails_is_named() {
+    let webhook = Webhook::start();
+    let authority = webhook.authority();
+    let output = bench(&[&webhook.url("/nothing"), "--ca", &authority, "-n", "10"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("  10 status 404\n"), "{text}");
+
+    // Whoever is not trusted is not asked.
+    let stranger = tempfile::tempdir().unwrap();
+    let made =
+        Command::new(env!("CARGO_BIN_EXE_admit")).args(["certs", "--out"]).arg(stranger.path()).output();
+    assert!(made.unwrap().status.success());
+    let other = stranger.path().join("ca.crt").display().to_string();
+    let report = json(&bench(&[&webhook.url("/validate"), "--ca", &other, "-n", "4", "-o", "json"]));
+    assert_eq!(report["failures"], serde_json::json!({"connect": 4}), "{report}");
+
+    let output = bench(&["http://127.0.0.1:1/validate"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("webhooks are called over https"));
+}
