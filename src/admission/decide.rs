@@ -4,13 +4,12 @@ use std::time::Instant;
 
 use admit_policy::Oversight;
 use admit_policy::decision::{Decision, Enforcement, RuleOutcome, Verdict};
-use admit_policy::host::Host;
 use admit_policy::request::Request;
 
 use super::deadline::Deadline;
 use super::in_force::{Ask, InForce};
 use super::review::Answer;
-use super::surroundings::Surroundings;
+use super::surroundings::{Cluster, Surroundings};
 use super::{log, resource};
 use crate::telemetry::Metrics;
 
@@ -25,7 +24,7 @@ pub(super) fn decide(
     request: &Request,
     ask: &Ask,
     in_force: &InForce,
-    cluster: &dyn Host,
+    cluster: &Cluster,
     deadline: &Deadline,
     metrics: &Metrics,
 ) -> Decided {
@@ -41,7 +40,7 @@ pub(super) fn decide(
     } else {
         resource::Checked::default()
     };
-    let host = Surroundings { files: documents, cluster };
+    let host = Surroundings { files: documents, cluster: cluster.as_deref() };
     let mut decision = match checked.denial {
         Some(denial) => Decision { denial: Some(denial), ..Decision::default() },
         None => match in_force.policies.decide_with(

@@ -31,5 +31,5 @@ pub use listen::{Port, ServeError, Shutdown, serve};
 pub use observe::Observed;
 pub use review::Answer;
 pub use routes::Admission;
-pub use surroundings::{Cluster, NoCluster};
+pub use surroundings::Cluster;
 pub use workers::Workers;

@@ -31,9 +31,6 @@ use super::surroundings::Cluster;
 use super::workers::{NotDone, Workers};
 use crate::telemetry::{Metrics, Readiness};
 
-/// How long a request may take when the caller does not say.
-const OWN_TIMEOUT: Duration = Duration::from_secs(8);
-
 /// What the routes decide with: always the newest complete set.
 #[derive(Clone, Debug)]
 pub struct Admission {
@@ -42,6 +39,8 @@ pub struct Admission {
     pub workers: Workers,
     pub metrics: Arc<Metrics>,
     pub readiness: Readiness,
+    /// How long a request may take at most, also when the caller would wait longer.
+    pub timeout: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -97,7 +96,7 @@ async fn one(
 impl Context {
     async fn answer(self, ask: Ask, uri: &Uri, headers: &HeaderMap, body: Body) -> Response {
         let (started, route) = (Instant::now(), ask.label());
-        let deadline = Deadline::new(started, OWN_TIMEOUT, uri.query());
+        let deadline = Deadline::new(started, self.admission.timeout, uri.query());
         let metrics = Arc::clone(&self.admission.metrics);
         let Decided { answer, label } = self.decided(ask, deadline, headers, body).await;
         metrics.request(route, label, started.elapsed());
@@ -126,11 +125,11 @@ impl Context {
             Ok(received) => received,
             Err(problem) => return no_body(problem),
         };
-        let (cluster, metrics) = (Arc::clone(&self.admission.cluster), Arc::clone(&self.admission.metrics));
+        let (cluster, metrics) = (self.admission.cluster.clone(), Arc::clone(&self.admission.metrics));
         let review = bytes.clone();
         let work = move || {
             let decided = match read(&review) {
-                Ok(request) => decide(&request, &ask, &in_force, cluster.as_ref(), &deadline, &metrics),
+                Ok(request) => decide(&request, &ask, &in_force, &cluster, &deadline, &metrics),
                 Err(unreadable) => malformed(&unreadable),
             };
             // As long as the body is worked on, it counts.

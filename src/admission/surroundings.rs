@@ -1,4 +1,4 @@
-//! What policies may ask about beside the request: the loaded files first, then the cluster, where one is watched.
+//! What policies may ask about beside the request: the cluster, where one is watched, and the loaded files.
 
 use std::sync::Arc;
 
@@ -7,66 +7,38 @@ use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
 use admit_policy::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 use serde_json::Value;
 
-/// What is known of a cluster: made elsewhere, asked from the threads that decide.
-pub type Cluster = Arc<dyn Host + Send + Sync>;
+/// What is known of a cluster, made elsewhere and asked from the threads that decide; none where only files answer.
+pub type Cluster = Option<Arc<dyn Host + Send + Sync>>;
 
-/// No cluster: whatever files do not answer stays unanswered.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoCluster;
-
-impl Host for NoCluster {
-    fn namespace(&self, _name: &str) -> Result<Option<Arc<Value>>, HostError> {
-        Ok(None)
-    }
-
-    fn param_scope(&self, _kind: &GroupVersionKind) -> Option<Scope> {
-        None
-    }
-
-    fn params(&self, _kind: &GroupVersionKind, _namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
-        Ok(Vec::new())
-    }
-
-    fn equivalents(
-        &self,
-        _resource: &GroupVersionResource,
-        _subresource: &str,
-    ) -> Vec<(GroupVersionResource, GroupVersionKind)> {
-        Vec::new()
-    }
-
-    fn convert(&self, _object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
-        Err(HostError(format!("no conversion to {}, Kind={}", kind.api_version(), kind.kind)))
-    }
-
-    fn authorize(&self, _user: &UserInfo, _attributes: &AccessAttributes) -> Result<Access, HostError> {
-        Err(HostError("no authorizer: access can be checked with a cluster only".to_owned()))
-    }
-}
-
-/// Files and cluster together.
+/// Files and cluster together. Where the cluster cannot tell, files do not stand in for it.
 #[derive(Debug)]
 pub(super) struct Surroundings<'a> {
     pub(super) files: &'a Documents,
-    pub(super) cluster: &'a dyn Host,
+    pub(super) cluster: Option<&'a (dyn Host + Send + Sync)>,
 }
 
 impl Host for Surroundings<'_> {
-    /// The cluster's own state is newer than any file. Where it cannot be told, a file does not stand in for it.
+    /// The cluster's own state is newer than any file.
     fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, HostError> {
-        match self.cluster.namespace(name)? {
-            Some(namespace) => Ok(Some(namespace)),
-            None => self.files.namespace(name),
+        if let Some(cluster) = self.cluster
+            && let Some(namespace) = cluster.namespace(name)?
+        {
+            return Ok(Some(namespace));
         }
+        self.files.namespace(name)
     }
 
     fn param_scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
-        self.files.param_scope(kind).or_else(|| self.cluster.param_scope(kind))
+        self.files.param_scope(kind).or_else(|| self.cluster?.param_scope(kind))
     }
 
+    /// Params in the folder are those of its policies; only kinds that have none there are the cluster's.
     fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
         let params = self.files.params(kind, namespace)?;
-        if params.is_empty() { self.cluster.params(kind, namespace) } else { Ok(params) }
+        match self.cluster {
+            Some(cluster) if params.is_empty() => cluster.params(kind, namespace),
+            _ => Ok(params),
+        }
     }
 
     fn equivalents(
@@ -75,14 +47,23 @@ impl Host for Surroundings<'_> {
         subresource: &str,
     ) -> Vec<(GroupVersionResource, GroupVersionKind)> {
         let of_files = self.files.equivalents(resource, subresource);
-        if of_files.is_empty() { self.cluster.equivalents(resource, subresource) } else { of_files }
+        match self.cluster {
+            Some(cluster) if of_files.is_empty() => cluster.equivalents(resource, subresource),
+            _ => of_files,
+        }
     }
 
     fn convert(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
-        self.files.convert(object, kind).or_else(|_| self.cluster.convert(object, kind))
+        match (self.files.convert(object, kind), self.cluster) {
+            (Err(_), Some(cluster)) => cluster.convert(object, kind),
+            (converted, _) => converted,
+        }
     }
 
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
-        self.files.authorize(user, attributes).or_else(|_| self.cluster.authorize(user, attributes))
+        match self.cluster {
+            Some(cluster) => cluster.authorize(user, attributes),
+            None => self.files.authorize(user, attributes),
+        }
     }
 }

@@ -238,10 +238,11 @@ fn start_admission(
     readiness.set("policies", true);
     let admission = Admission {
         policies: watch::channel(Arc::new(InForce::new(policies, String::new()))).1,
-        cluster: cluster.clone(),
+        cluster: Some(cluster.clone()),
         workers: Workers::start().map_err(Fault::internal)?,
         metrics: metrics.clone(),
         readiness,
+        timeout: Duration::from_secs(8),
     };
     let port = Port { listener, tls: Some(watch::channel(tls).1), router: admission.router(), metrics };
     // The API server in this process asks until it has stopped itself.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::crd::{self, CompiledCrd};
 use crate::host::{Access, AccessAttributes, Host, HostError, Scope};
 use crate::matching::builtin;
+use crate::rbac::AccessRules;
 use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 
 /// A store of objects. Cloning shares the objects.
@@ -15,6 +16,7 @@ use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 pub struct Documents {
     objects: HashMap<GroupVersionKind, BTreeMap<ObjectKey, Arc<Value>>>,
     crds: Vec<Arc<CompiledCrd>>,
+    access: AccessRules,
 }
 
 /// Namespace and name; objects are listed in this order.
@@ -26,6 +28,9 @@ impl Documents {
         let text =
             |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let kind = GroupVersionKind::from_api_version(&text("/apiVersion"), &text("/kind"));
+        if AccessRules::speak_of(&kind.group, &kind.kind) {
+            self.access.insert(Arc::clone(&object));
+        }
         let key = (text("/metadata/namespace"), text("/metadata/name"));
         self.objects.entry(kind).or_default().insert(key, object);
     }
@@ -148,8 +153,14 @@ impl Host for Documents {
         Ok(converted)
     }
 
-    fn authorize(&self, _user: &UserInfo, _attributes: &AccessAttributes) -> Result<Access, HostError> {
-        Err(HostError("no authorizer: access cannot be checked from files".to_owned()))
+    /// By the roles among the documents, if there are any.
+    fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
+        if self.access.is_empty() {
+            return Err(HostError(
+                "no authorizer: access cannot be checked from files without roles".to_owned(),
+            ));
+        }
+        Ok(self.access.authorize(user, attributes))
     }
 }
 

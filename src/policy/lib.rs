@@ -23,6 +23,7 @@ pub mod matching;
 pub mod names;
 mod oversight;
 pub mod path;
+mod rbac;
 pub mod recording;
 pub mod request;
 pub mod schema;

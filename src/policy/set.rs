@@ -13,6 +13,7 @@ use crate::error::FieldError;
 use crate::host::{Host, HostError};
 use crate::matching;
 use crate::oversight::Oversight;
+use crate::rbac::AccessRules;
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Request};
 use crate::vap::{self, Binding, Policy};
@@ -198,6 +199,9 @@ impl PolicySetBuilder {
                 self.documents.insert_crd(Arc::new(CompiledCrd::compile(document).map_err(fields)?));
             }
             ("", "Namespace") => self.documents.insert(Arc::new(document.clone())),
+            (group, kind) if AccessRules::speak_of(group, kind) => {
+                self.documents.insert(Arc::new(document.clone()));
+            }
             _ => {
                 self.others.push((number, kind));
                 self.documents.insert(Arc::new(document.clone()));

@@ -13,6 +13,7 @@ mod offline;
 mod replay;
 mod repository;
 mod running;
+mod serve;
 mod serving;
 mod shipped;
 mod support;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
-use crate::admission::{Admission, Cluster, InForce, NoCluster, Workers};
+use crate::admission::{Admission, Cluster, InForce, Workers};
 use crate::telemetry::{Metrics, Readiness};
 
 pub(super) struct Server {
@@ -39,11 +39,11 @@ impl Post {
 
 /// A server with the policies, bindings and definitions of `documents`, each a list of documents.
 pub(super) fn server(documents: &[Vec<Value>]) -> Server {
-    server_of(documents, Arc::new(NoCluster))
+    server_of(documents, None)
 }
 
 pub(super) fn server_with(documents: &[Vec<Value>], cluster: Faulty) -> Server {
-    server_of(documents, Arc::new(cluster))
+    server_of(documents, Some(Arc::new(cluster)))
 }
 
 fn server_of(documents: &[Vec<Value>], cluster: Cluster) -> Server {
@@ -59,6 +59,7 @@ fn server_of(documents: &[Vec<Value>], cluster: Cluster) -> Server {
         workers: Workers::start().unwrap(),
         metrics: Arc::clone(&metrics),
         readiness: Readiness::default(),
+        timeout: std::time::Duration::from_secs(8),
     };
     Server { router: admission.router(), metrics }
 }

@@ -174,13 +174,13 @@ fn name(common: &str, organisation: Option<&str>) -> DistinguishedName {
 }
 
 /// From when to when a certificate is valid.
-struct Life {
+pub(super) struct Life {
     not_before: OffsetDateTime,
-    not_after: OffsetDateTime,
+    pub(super) not_after: OffsetDateTime,
 }
 
 impl Life {
-    fn of(pem: &str) -> Result<Self, String> {
+    pub(super) fn of(pem: &str) -> Result<Self, String> {
         let (_, pem) = parse_x509_pem(pem.as_bytes()).map_err(|e| e.to_string())?;
         let certificate = pem.parse_x509().map_err(|e| e.to_string())?;
         let validity = certificate.validity();

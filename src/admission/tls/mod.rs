@@ -2,10 +2,12 @@
 //! configurations made of them. What listens and what is served is the caller's business.
 
 mod authority;
+mod clients;
 mod config;
 
 #[cfg(test)]
 mod tests;
 
 pub use authority::{Authority, AuthorityError, Identity, write_private};
-pub use config::{TlsConfigError, server_config};
+pub use clients::Clients;
+pub use config::{TlsConfigError, WebhookTls, server_config};

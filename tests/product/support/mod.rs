@@ -1,4 +1,5 @@
 //! What several subjects stand on.
 
 pub(crate) mod cluster;
+pub(crate) mod https;
 pub(crate) mod logs;

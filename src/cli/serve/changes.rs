@@ -1,0 +1,124 @@
+//! Tells when files may have changed: at once where the system says so, and now and then in any case, for file systems
+//! that say nothing. What changed, and whether it matters, is for others to find out.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use notify::event::{AccessKind, AccessMode};
+use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+/// How long files must have been left alone: one write is several events, one deployment several files.
+const SETTLED: Duration = Duration::from_millis(50);
+/// Files that never come to rest are looked at all the same after so many pauses.
+const PATIENCE: usize = 20;
+/// The longest time between two looks.
+const POLL: Duration = Duration::from_secs(15);
+
+/// Waits for changes below paths.
+#[derive(Debug)]
+pub(super) struct Changes {
+    told: mpsc::Receiver<()>,
+    /// Keeps the watch alive; none where the system gives none.
+    watcher: Option<RecommendedWatcher>,
+}
+
+impl Changes {
+    /// Watches folders with all below, and files through the folder they are in: a file that is replaced, as Kubernetes
+    /// replaces the links of mounted volumes, is another file.
+    pub(super) fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        let (sender, told) = mpsc::channel(1);
+        let tell = move |event: Result<notify::Event, notify::Error>| {
+            if event.as_ref().map_or(true, |event| is_change(event.kind)) {
+                // A full channel has told already.
+                let _ = sender.try_send(());
+            }
+        };
+        let watcher = notify::recommended_watcher(tell).and_then(|mut watcher| {
+            for path in paths {
+                let (folder, mode) = folder_of(path);
+                watcher.watch(&folder, mode)?;
+            }
+            Ok(watcher)
+        });
+        let watcher = watcher.inspect_err(|error| {
+            tracing::warn!(%error, "files are not watched, and looked at every {} s", POLL.as_secs());
+        });
+        Self { told, watcher: watcher.ok() }
+    }
+
+    /// Returns when it is worth looking.
+    pub(super) async fn next(&mut self) {
+        if self.watcher.is_none() {
+            tokio::time::sleep(POLL).await;
+            return;
+        }
+        if timeout(POLL, self.told.recv()).await.is_err() {
+            return;
+        }
+        for _ in 0..PATIENCE {
+            if timeout(SETTLED, self.told.recv()).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn folder_of(path: &Path) -> (PathBuf, RecursiveMode) {
+    if path.is_dir() {
+        return (path.to_owned(), RecursiveMode::Recursive);
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    (folder.unwrap_or(Path::new(".")).to_owned(), RecursiveMode::NonRecursive)
+}
+
+/// Our own reading opens and closes files too.
+fn is_change(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
+        EventKind::Access(_) => false,
+        EventKind::Any
+        | EventKind::Create(_)
+        | EventKind::Modify(_)
+        | EventKind::Remove(_)
+        | EventKind::Other => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    const PATIENT: Duration = Duration::from_secs(10);
+
+    #[tokio::test]
+    async fn writing_renaming_and_swapping_links_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("v1")).unwrap();
+        fs::write(at("v1/policy.yaml"), "a").unwrap();
+        symlink("v1", at("..data")).unwrap();
+        symlink("..data/policy.yaml", at("policy.yaml")).unwrap();
+        let mut changes = Changes::of([folder.path(), at("policy.yaml").as_path()]);
+        assert!(changes.watcher.is_some());
+
+        let steps: [&dyn Fn(); 3] = [
+            &|| fs::write(at("other.yaml"), "b").unwrap(),
+            &|| fs::rename(at("other.yaml"), at("third.yaml")).unwrap(),
+            &|| {
+                symlink("v2", at("..data_tmp")).unwrap();
+                fs::rename(at("..data_tmp"), at("..data")).unwrap();
+            },
+        ];
+        for step in steps {
+            step();
+            assert!(timeout(PATIENT, changes.next()).await.is_ok());
+        }
+        fs::read(at("third.yaml")).unwrap();
+        assert!(timeout(SETTLED * 4, changes.next()).await.is_err(), "reading is no change");
+    }
+}

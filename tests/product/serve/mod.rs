@@ -1,0 +1,8 @@
+//! `admit serve` as a process, and its parts over real connections. Rows are those of the acceptance table of the admission
+//! server (`deploy/README.md`).
+
+mod handshakes;
+mod load;
+mod recorded;
+mod reload;
+mod server;
