@@ -9,6 +9,7 @@ mod check;
 mod controllers;
 mod eval;
 pub mod exit;
+mod explain;
 mod gather;
 mod gathering;
 mod generate;
@@ -43,6 +44,8 @@ enum Command {
     Test(test::TestArgs),
     /// Say what would come of applying manifests, over the old objects, offline
     Check(check::CheckArgs),
+    /// Show what every expression made of a test case or of manifests
+    Explain(Box<explain::ExplainArgs>),
     /// Evaluate one expression
     Eval(eval::EvalArgs),
     /// Serve the policies as an admission webhook
@@ -83,6 +86,7 @@ impl Cli {
             Command::Up(args) => args.run(),
             Command::Test(args) => args.run(),
             Command::Check(args) => args.run(),
+            Command::Explain(args) => args.run(),
             Command::Eval(args) => args.run(),
             Command::Serve(args) => args.run(),
             Command::Bench(args) => args.run(),

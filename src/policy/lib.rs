@@ -14,6 +14,7 @@ pub mod decision;
 mod decode;
 pub mod documents;
 pub mod error;
+pub mod explanation;
 pub mod go_text;
 pub mod host;
 pub mod json;

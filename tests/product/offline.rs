@@ -103,7 +103,7 @@ fn every_transcript_is_run() {
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     found.sort();
-    assert_eq!(found, ["check", "eval"]);
+    assert_eq!(found, ["check", "eval", "explain"]);
 }
 
 #[test]
@@ -114,4 +114,9 @@ fn eval() {
 #[test]
 fn check_manifests() {
     check("check");
+}
+
+#[test]
+fn explain() {
+    check("explain");
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use admit_policy::manifest::{self, Document};
 use admit_policy::suite::Suite;
 
-use super::unreadable;
+use super::input::unreadable;
 use crate::cli::load;
 use crate::cli::process::Fault;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use admit_policy::apply::{Applied, Change, Identity};
-use admit_policy::decision::{Status, Verdict};
+use admit_policy::decision::{PolicyOutcome, RuleOutcome, Status, Verdict};
 use serde_json::{Value, json};
 
 use super::{Palette, counted};
@@ -28,7 +28,7 @@ pub(in crate::cli) struct ObjectReport {
 
 /// One word for it; of several that hold, the weightiest.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Outcome {
+pub(super) enum Outcome {
     Deny,
     Unchanged,
     Unmatched,
@@ -50,28 +50,31 @@ impl Report {
 
 impl ObjectReport {
     fn outcome(&self) -> Outcome {
-        let applied = &self.applied;
-        if applied.refusal.is_some() {
-            Outcome::Deny
-        } else if applied.change == Change::Unchanged {
-            Outcome::Unchanged
-        } else if !applied.is_matched() {
-            Outcome::Unmatched
-        } else if !applied.warnings.is_empty() {
-            Outcome::Warn
-        } else if applied.is_audited() {
-            Outcome::Audit
-        } else {
-            Outcome::Allow
-        }
+        Outcome::of(&self.applied)
     }
 }
 
 impl Outcome {
+    pub(super) fn of(applied: &Applied) -> Self {
+        if applied.refusal.is_some() {
+            Self::Deny
+        } else if applied.change == Change::Unchanged {
+            Self::Unchanged
+        } else if !applied.is_matched() {
+            Self::Unmatched
+        } else if !applied.warnings.is_empty() {
+            Self::Warn
+        } else if applied.is_audited() {
+            Self::Audit
+        } else {
+            Self::Allow
+        }
+    }
+
     const ALL: [Self; 6] =
         [Self::Allow, Self::Deny, Self::Warn, Self::Audit, Self::Unmatched, Self::Unchanged];
 
-    fn as_str(self) -> &'static str {
+    pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Deny => "deny",
             Self::Unchanged => "unchanged",
@@ -147,12 +150,12 @@ fn draw(out: &mut String, object: &ObjectReport, verbose: bool, palette: Palette
         }
     }
     if verbose {
-        rules(out, applied);
+        rule_lines(applied).iter().for_each(|said| indented(out, said));
     }
 }
 
 /// The causes by field; where they have none, the message of the `Status`.
-fn refusal(status: &Status) -> Vec<String> {
+pub(super) fn refusal(status: &Status) -> Vec<String> {
     let causes = &status.details.causes;
     if causes.is_empty() || causes.iter().any(|cause| cause.field.is_empty()) {
         return vec![status.message.clone()];
@@ -160,21 +163,24 @@ fn refusal(status: &Status) -> Vec<String> {
     causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect()
 }
 
-fn rules(out: &mut String, applied: &Applied) {
+/// What looked at the object, and what it said.
+pub(super) fn rule_lines(applied: &Applied) -> Vec<String> {
+    let mut lines = Vec::new();
     if applied.validated {
-        indented(out, "checked by its definition");
+        lines.push("checked by its definition".to_owned());
     }
     for outcome in &applied.outcomes {
         let binding = outcome.binding.as_deref().map(|name| format!(", binding {name}")).unwrap_or_default();
         let param = outcome.param.as_deref().map(|name| format!(", params {name}")).unwrap_or_default();
         let head = format!("policy {}{binding}{param}", outcome.policy);
         if outcome.rules.is_empty() {
-            indented(out, &format!("{head}: a match condition is false"));
+            lines.push(format!("{head}: a match condition is false"));
         }
-        for rule in &outcome.rules {
-            indented(out, &format!("{head}: {}: {}", rule.path, said(&rule.verdict)));
-        }
+        lines.extend(
+            outcome.rules.iter().map(|rule| format!("{head}: {}: {}", rule.path, said(&rule.verdict))),
+        );
     }
+    lines
 }
 
 fn said(verdict: &Verdict) -> String {
@@ -212,41 +218,45 @@ pub(in crate::cli) fn json(report: &Report) -> String {
 fn object_json(object: &ObjectReport) -> Value {
     let ObjectReport { file, line, identity, applied } = object;
     let mut document = identity_json(identity);
-    let rules: Vec<Value> = applied
-        .outcomes
-        .iter()
-        .flat_map(|outcome| {
-            outcome.rules.iter().map(move |rule| {
-                let (verdict, message) = match &rule.verdict {
-                    Verdict::Admitted => ("admitted", None),
-                    Verdict::Failed { message, .. } => ("failed", Some(message)),
-                    Verdict::Errored { message, .. } => ("error", Some(message)),
-                };
-                let enforced: Vec<&str> = rule.enforced.iter().map(|action| action.as_str()).collect();
-                json!({
-                    "policy": outcome.policy, "binding": outcome.binding, "params": outcome.param,
-                    "path": rule.path, "verdict": verdict, "message": message, "enforced": enforced,
-                })
-            })
-        })
-        .collect();
-    if let Value::Object(fields) = &mut document {
-        let rest = json!({
-            "file": file, "line": line,
-            "change": applied.change.as_str(),
-            "outcome": object.outcome().as_str(),
-            "status": applied.refusal.as_ref().map(status_json),
-            "warnings": applied.warnings,
-            "auditAnnotations": applied.audit_annotations,
-            "validated": applied.validated,
-            "rules": rules,
-        });
-        fields.extend(rest.as_object().cloned().unwrap_or_default());
+    if let (Value::Object(fields), Value::Object(more)) = (&mut document, applied_json(applied)) {
+        fields.insert("file".to_owned(), json!(file));
+        fields.insert("line".to_owned(), json!(line));
+        fields.extend(more);
     }
     document
 }
 
-fn identity_json(identity: &Identity) -> Value {
+pub(super) fn applied_json(applied: &Applied) -> Value {
+    let rules: Vec<Value> = applied
+        .outcomes
+        .iter()
+        .flat_map(|outcome| outcome.rules.iter().map(move |rule| rule_json(outcome, rule)))
+        .collect();
+    json!({
+        "change": applied.change.as_str(),
+        "outcome": Outcome::of(applied).as_str(),
+        "status": applied.refusal.as_ref().map(status_json),
+        "warnings": applied.warnings,
+        "auditAnnotations": applied.audit_annotations,
+        "validated": applied.validated,
+        "rules": rules,
+    })
+}
+
+fn rule_json(outcome: &PolicyOutcome, rule: &RuleOutcome) -> Value {
+    let (verdict, message) = match &rule.verdict {
+        Verdict::Admitted => ("admitted", None),
+        Verdict::Failed { message, .. } => ("failed", Some(message)),
+        Verdict::Errored { message, .. } => ("error", Some(message)),
+    };
+    let enforced: Vec<&str> = rule.enforced.iter().map(|action| action.as_str()).collect();
+    json!({
+        "policy": outcome.policy, "binding": outcome.binding, "params": outcome.param,
+        "path": rule.path, "verdict": verdict, "message": message, "enforced": enforced,
+    })
+}
+
+pub(super) fn identity_json(identity: &Identity) -> Value {
     json!({
         "apiVersion": identity.kind.api_version(), "kind": identity.kind.kind,
         "namespace": identity.namespace, "name": identity.name,

@@ -7,6 +7,7 @@
 pub(super) mod check;
 mod diff;
 pub(super) mod eval;
+pub(super) mod explain;
 pub(super) mod suites;
 
 use std::io::{self, IsTerminal as _, Write as _};

@@ -13,15 +13,16 @@ mod parallel;
 mod prepare;
 mod runner;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use admit_policy::recording::Recording;
 use clap::{Args, ValueEnum};
 use regex_automata::meta::Regex;
 
 use self::prepare::Workshop;
 use super::Exit;
 use super::process::{self, Fault};
-use super::render::suites::{self, Report};
+use super::render::suites::{self, CaseReport, Report};
 use super::render::{self, Palette};
 
 /// Arguments of `admit test`.
@@ -108,6 +109,38 @@ impl TestArgs {
             Format::Tap => suites::tap(report),
         });
         report.exit()
+    }
+}
+
+/// Runs one case of a suite, and adds what its expressions did to `recording`. No `name` is needed where there is only
+/// one case.
+///
+/// # Errors
+/// What keeps the suite from being run, or when the case is not told from the others.
+pub(super) fn one(
+    suite: &Path,
+    crds: Option<&Path>,
+    name: Option<&str>,
+    recording: &Recording,
+) -> Result<CaseReport, Fault> {
+    let file = suite.display();
+    let sources = discover::sources(&[suite.to_owned()], crds.is_some())?;
+    let [source] = sources.as_slice() else {
+        return Err(Fault::usage(format!("`{file}` has several suites; name one")));
+    };
+    let cases = Workshop::new(crds, None).prepare(source)?.cases;
+    let mut wanted = cases.iter().filter(|case| name.is_none_or(|name| case.name() == name));
+    match (wanted.next(), wanted.next()) {
+        (Some(case), None) => Ok(case.run_recorded(Some(recording))),
+        (found, _) => {
+            let problem = match (name, found) {
+                (Some(name), None) => format!("no case of `{file}` is called `{name}`"),
+                (Some(name), Some(_)) => format!("several cases of `{file}` are called `{name}`"),
+                (None, _) => format!("`{file}` has {} cases", cases.len()),
+            };
+            let names: Vec<String> = cases.iter().map(|case| format!("\n  {}", case.name())).collect();
+            Err(Fault::usage(format!("{problem}; --case takes one of{}", names.concat())))
+        }
     }
 }
 

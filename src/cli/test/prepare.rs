@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use admit_policy::PolicySet;
 use admit_policy::manifest::{self, Document, LoadError, Position};
+use admit_policy::recording::Recording;
 use admit_policy::suite::crd::{self, CrdCase, CrdSuite, Variant};
 use admit_policy::suite::{self, Case, Suite, SuiteError};
 use regex_automata::meta::Regex;
@@ -53,13 +54,28 @@ pub(super) struct Workshop {
 }
 
 impl Ready {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     pub(super) fn run(&self) -> CaseReport {
+        self.run_recorded(None)
+    }
+
+    /// The same, and what every expression did is added to `recording`.
+    pub(super) fn run_recorded(&self, recording: Option<&Recording>) -> CaseReport {
         let start = Instant::now();
         let (expected, result) = match &self.test {
-            Test::Policies { case, set } => (case.expect.outcome, suite::run(case, set)),
+            Test::Policies { case, set } => {
+                let result = match recording {
+                    Some(recording) => suite::run_recorded(case, set, recording),
+                    None => suite::run(case, set),
+                };
+                (case.expect.outcome, result)
+            }
             Test::Definition { case, variants } => {
                 let variants: Vec<&Variant> = variants.iter().map(AsRef::as_ref).collect();
-                (case.expected(), crd::run(case, &variants, None))
+                (case.expected(), crd::run(case, &variants, recording))
             }
         };
         CaseReport { name: self.name.clone(), place: self.place, expected, result, duration: start.elapsed() }

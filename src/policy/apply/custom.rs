@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Applied, Change, FieldValidation, Pair, Rehearsal, invalid};
 use crate::crd::{CompiledCrd, Write};
 use crate::decision::{Status, StatusDetails};
-use crate::oversight::Oversight;
+use crate::recording::Recording;
 use crate::schema::metadata::Malformed;
 
 /// Where kubectl keeps what it applied last; no manifest has it.
@@ -17,7 +17,12 @@ const LAST_APPLIED: &str = "/annotations/kubectl.kubernetes.io~1last-applied-con
 /// How a [`Write`] names a field that no schema knows.
 const UNKNOWN: &str = "unknown field ";
 
-pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, crd: &Arc<CompiledCrd>) -> Applied {
+pub(super) fn apply(
+    rehearsal: &Rehearsal<'_>,
+    pair: &Pair,
+    crd: &Arc<CompiledCrd>,
+    recording: Option<&Recording>,
+) -> Applied {
     let change = if pair.old.is_some() { Change::Update } else { Change::Create };
     let kind = &pair.identity.kind;
     let Some(version) = crd.version(&kind.version) else { return Applied::new(change) };
@@ -30,8 +35,8 @@ pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, crd: &Arc<CompiledCr
         old
     });
     let new = carried_over(&pair.new, old.as_ref());
-    let written = Write { crd, version, old: old.as_ref(), status: false, oversight: Oversight::default() }
-        .decide(&new);
+    let oversight = recording.into();
+    let written = Write { crd, version, old: old.as_ref(), status: false, oversight }.decide(&new);
     if written.errors.is_empty() && old.as_ref() == Some(&written.object) {
         return Applied::new(Change::Unchanged);
     }
@@ -47,7 +52,8 @@ pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, crd: &Arc<CompiledCr
         FieldValidation::Warn => applied.warnings.splice(0..0, unknown).for_each(drop),
     }
     if written.errors.is_empty() {
-        rehearsal.decide(pair, written.object, old.map(Arc::new), &mut applied);
+        let request = rehearsal.request(pair, written.object, old.map(Arc::new));
+        rehearsal.decide(&request, &mut applied, recording);
     } else {
         applied.refusal = Some(invalid(&pair.identity, &written.errors));
     }

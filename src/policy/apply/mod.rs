@@ -24,6 +24,7 @@ use crate::documents::Documents;
 use crate::error::{FieldError, aggregate};
 use crate::host::HostError;
 use crate::manifest::Document;
+use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request, UserInfo};
 use crate::set::PolicySet;
 use crate::vap::{Binding, Policy};
@@ -124,6 +125,15 @@ impl<'s> Rehearsal<'s> {
 
     /// Decides the creation or update that a pair stands for.
     pub fn apply(&self, pair: &Pair) -> Applied {
+        self.decided(pair, None)
+    }
+
+    /// The same, and what every expression did is added to `recording`.
+    pub fn apply_recorded(&self, pair: &Pair, recording: &Recording) -> Applied {
+        self.decided(pair, Some(recording))
+    }
+
+    fn decided(&self, pair: &Pair, recording: Option<&Recording>) -> Applied {
         let kind = &pair.identity.kind;
         let (group, name) = (kind.group.as_str(), kind.kind.as_str());
         match (group, name) {
@@ -131,27 +141,27 @@ impl<'s> Rehearsal<'s> {
             | (
                 "admissionregistration.k8s.io",
                 "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding",
-            ) => self.registration(pair),
+            ) => self.registration(pair, recording),
             _ => match self.host.crd_of(kind).cloned() {
-                Some(crd) => custom::apply(self, pair, &crd),
-                None => self.plain(pair),
+                Some(crd) => custom::apply(self, pair, &crd, recording),
+                None => self.plain(pair, recording),
             },
         }
     }
 
     /// An object of a kind that Kubernetes defines.
-    fn plain(&self, pair: &Pair) -> Applied {
+    fn plain(&self, pair: &Pair, recording: Option<&Recording>) -> Applied {
         let new = custom::carried_over(&pair.new, pair.old.as_deref());
         if pair.old.as_deref() == Some(&new) {
             return Applied::new(Change::Unchanged);
         }
         let mut applied = Applied::new(change(pair));
-        self.decide(pair, new, pair.old.clone(), &mut applied);
+        self.decide(&self.request(pair, new, pair.old.clone()), &mut applied, recording);
         applied
     }
 
     /// Definitions, policies and bindings: whether a server would store them.
-    fn registration(&self, pair: &Pair) -> Applied {
+    fn registration(&self, pair: &Pair, recording: Option<&Recording>) -> Applied {
         let new = custom::carried_over(&pair.new, pair.old.as_deref());
         if pair.old.as_deref() == Some(&new) {
             return Applied::new(Change::Unchanged);
@@ -165,17 +175,17 @@ impl<'s> Rehearsal<'s> {
         let mut applied = Applied { validated: true, ..Applied::new(change(pair)) };
         match errors {
             Some(errors) => applied.refusal = Some(invalid(&pair.identity, &errors)),
-            None => self.decide(pair, new, pair.old.clone(), &mut applied),
+            None => self.decide(&self.request(pair, new, pair.old.clone()), &mut applied, recording),
         }
         applied
     }
 
     /// Puts the request to the policies.
-    fn decide(&self, pair: &Pair, new: Value, old: Option<Arc<Value>>, applied: &mut Applied) {
-        let request = self.request(pair, new, old);
+    fn decide(&self, request: &Request, applied: &mut Applied, recording: Option<&Recording>) {
         let mut host = self.host.clone();
         host.ensure_namespace(&request.namespace);
-        match self.set.decide(&request, &host) {
+        let decision = self.set.decide_with(request, &host, |_| true, recording.into());
+        match decision {
             Ok(Decision { denial, warnings, audit_annotations, outcomes }) => {
                 applied.refusal = denial.map(|denial| denial.status);
                 applied.warnings.extend(warnings);

@@ -1,0 +1,93 @@
+//! `admit explain`: what every expression did while one case of a suite, or manifests, were decided.
+
+use std::path::{Path, PathBuf};
+
+use admit_policy::recording::{Keep, Recording};
+use clap::Args;
+
+use super::Exit;
+use super::check::InputArgs;
+use super::process::{self, Fault};
+use super::render::explain::{self, Explained, Subject};
+use super::render::{self, Output, Palette};
+use super::test;
+
+/// Arguments of `admit explain`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("input").args(["filenames", "suite"]).required(true))]
+#[command(after_help = "\
+Each expression that was evaluated is drawn as a tree: what it is made of, with the values that these parts had. `#2` \
+stands before what a macro found for its third item. What is not drawn was not evaluated: `a && b` needs no `b` where \
+`a` is false.
+
+Examples:
+  admit explain policies/cyndi/bounds.suite.yaml --case 'a threshold beyond all hosts'
+  admit explain -f widget.yaml --policies policies/
+  admit explain -f widget.yaml --old-git HEAD --policies crd.yaml
+
+Exit codes: 0 the case passes, the manifests are admitted, 1 the case fails, a manifest is refused, 2 usage or \
+unreadable input, 3 a policy or CRD does not compile, 4 internal error")]
+pub(super) struct ExplainArgs {
+    /// A suite, `*.suite.yaml` or `*.testsuite.yaml`
+    #[arg(conflicts_with = "filenames")]
+    suite: Option<PathBuf>,
+
+    /// The name of a case of the suite; not needed where there is only one
+    #[arg(long, value_name = "NAME", requires = "suite", conflicts_with = "filenames")]
+    case: Option<String>,
+
+    /// Where the definitions are that a `*.testsuite.yaml` suite names
+    #[arg(long, value_name = "DIR", requires = "suite", conflicts_with = "filenames")]
+    crds: Option<PathBuf>,
+
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// How results are written
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Output,
+}
+
+impl ExplainArgs {
+    pub(super) fn run(self) -> Exit {
+        let explained = match &self.suite {
+            Some(suite) => self.case(suite).map(|case| vec![case]),
+            None => self.manifests(),
+        };
+        match explained {
+            Ok(explained) => {
+                render::print(&match self.output {
+                    Output::Text => explain::text(&explained, Palette::of_stdout()),
+                    Output::Json => explain::json(&explained),
+                });
+                if explained.iter().all(Explained::is_expected) { Exit::Expected } else { Exit::Differs }
+            }
+            Err(fault) => process::fail(&fault),
+        }
+    }
+
+    fn case(&self, suite: &Path) -> Result<Explained, Fault> {
+        let recording = Recording::new(Keep::TRACES);
+        let report = test::one(suite, self.crds.as_deref(), self.case.as_deref(), &recording)?;
+        let file = suite.display().to_string();
+        Ok(Explained {
+            file,
+            line: report.place.line,
+            subject: Subject::Case(report),
+            recorded: recording.finish(),
+        })
+    }
+
+    fn manifests(&self) -> Result<Vec<Explained>, Fault> {
+        let inputs = self.input.read()?;
+        let rehearsal = inputs.rehearsal();
+        let explained = inputs.pairs.iter().map(|pair| {
+            let recording = Recording::new(Keep::TRACES);
+            let applied = rehearsal.apply_recorded(pair, &recording);
+            let (file, line) = inputs.place(pair);
+            let subject = Subject::Object(Box::new((pair.identity.clone(), applied)));
+            Explained { file, line, subject, recorded: recording.finish() }
+        });
+        Ok(explained.collect())
+    }
+}

@@ -1,0 +1,211 @@
+//! What every expression did while something was decided.
+
+use admit_policy::apply::{Applied, Change, Identity};
+use admit_policy::explanation::{Part, tree};
+use admit_policy::recording::{ExpressionId, Origin, Recorded, RecordedTrace};
+use indexmap::IndexMap;
+use serde_json::{Value, json};
+
+use super::Palette;
+use super::check::{Outcome, applied_json, identity_json, refusal, rule_lines};
+use super::suites::CaseReport;
+
+/// Columns of an expression's text, and of a value, in a tree; what is longer is cut.
+const TEXT: usize = 100;
+/// Parts of one part that are drawn; a macro over a long list has many.
+const PARTS: usize = 40;
+
+/// Something that was decided, with what its expressions did.
+#[derive(Debug)]
+pub(in crate::cli) struct Explained {
+    pub(in crate::cli) file: String,
+    pub(in crate::cli) line: usize,
+    pub(in crate::cli) subject: Subject,
+    pub(in crate::cli) recorded: IndexMap<ExpressionId, Recorded>,
+}
+
+#[derive(Debug)]
+pub(in crate::cli) enum Subject {
+    Case(CaseReport),
+    Object(Box<(Identity, Applied)>),
+}
+
+impl Explained {
+    /// The case passed, or the object is admitted.
+    pub(in crate::cli) fn is_expected(&self) -> bool {
+        match &self.subject {
+            Subject::Case(report) => report.result.passed(),
+            Subject::Object(object) => object.1.refusal.is_none(),
+        }
+    }
+}
+
+/// What came of it and why, then a tree for every expression that was evaluated.
+pub(in crate::cli) fn text(explained: &[Explained], palette: Palette) -> String {
+    let mut lines = Vec::new();
+    for (index, one) in explained.iter().enumerate() {
+        if index > 0 {
+            lines.push(String::new());
+        }
+        head(&mut lines, one, palette);
+        if one.recorded.is_empty() {
+            lines.push("  no expression was evaluated".to_owned());
+        }
+        let mut origin = None;
+        for (id, recorded) in &one.recorded {
+            if origin != Some(&id.origin) {
+                lines.push(format!("  {}", origin_text(&id.origin)));
+                origin = Some(&id.origin);
+            }
+            expression(&mut lines, id, recorded, palette);
+        }
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn head(lines: &mut Vec<String>, one: &Explained, palette: Palette) {
+    let place = format!("{}:{}", one.file, one.line);
+    let coloured = |word: &str| if one.is_expected() { palette.green(word) } else { palette.red(word) };
+    match &one.subject {
+        Subject::Case(report) => {
+            let outcome = coloured(report.result.outcome.as_str());
+            lines.push(format!("{outcome}  {}  {place}", report.name));
+            if !report.result.message.is_empty() {
+                lines.push(format!("  {}: {}", report.result.field, report.result.message));
+            }
+            for mismatch in &report.result.mismatches {
+                lines.push(format!(
+                    "  {}: expected `{}`, not `{}`",
+                    mismatch.what, mismatch.expected, mismatch.actual
+                ));
+            }
+        }
+        Subject::Object(object) => {
+            let (identity, applied) = &**object;
+            let outcome = coloured(Outcome::of(applied).as_str());
+            // Of what is unchanged, the outcome says so already.
+            let change = if applied.change == Change::Unchanged { "" } else { applied.change.as_str() };
+            let gap = if change.is_empty() { "" } else { " " };
+            lines.push(format!("{outcome}  {change}{gap}{identity}  {place}"));
+            let refused = applied.refusal.iter().flat_map(refusal);
+            lines.extend(refused.chain(rule_lines(applied)).map(|line| format!("  {line}")));
+        }
+    }
+}
+
+fn origin_text(origin: &Origin) -> String {
+    match origin {
+        Origin::Policy { name } => format!("policy {name}"),
+        Origin::Definition { name, version } => format!("definition {name}, version {version}"),
+    }
+}
+
+fn expression(lines: &mut Vec<String>, id: &ExpressionId, recorded: &Recorded, palette: Palette) {
+    for (index, trace) in recorded.traces.iter().enumerate() {
+        // A variable is evaluated again where messages are made.
+        if recorded.traces.iter().take(index).any(|earlier| earlier == trace) {
+            continue;
+        }
+        let at = if trace.at.is_empty() { String::new() } else { format!(" at {}", trace.at) };
+        lines.push(format!("    {}{at}, cost {}", id.path, trace.cost));
+        for part in tree(&recorded.text, trace) {
+            draw(lines, &part, 3, palette);
+        }
+        if trace.omitted > 0 {
+            lines.push(format!("      … and {} more values", trace.omitted));
+        }
+    }
+    let shown = u64::try_from(recorded.traces.len()).unwrap_or(u64::MAX);
+    if recorded.evaluations > shown {
+        lines.push(format!("    … and {} more evaluations", recorded.evaluations - shown));
+    }
+}
+
+fn draw(lines: &mut Vec<String>, part: &Part<'_>, depth: usize, palette: Palette) {
+    let round = part.round.map(|round| format!("#{round} ")).unwrap_or_default();
+    let outcome = match part.outcome {
+        Ok(value) if value == "true" => palette.green(value),
+        Ok(value) if value == "false" => palette.red(value),
+        Ok(value) => one_line(value),
+        Err(error) => palette.red(&format!("error: {error}")),
+    };
+    lines.push(format!("{}{round}{}  = {outcome}", "  ".repeat(depth), one_line(part.text)));
+    for below in part.parts.iter().take(PARTS) {
+        draw(lines, below, depth + 1, palette);
+    }
+    if let Some(more) = part.parts.len().checked_sub(PARTS).filter(|more| *more > 0) {
+        lines.push(format!("{}… and {more} more", "  ".repeat(depth + 1)));
+    }
+}
+
+/// The text with its blanks and line feeds as one blank each.
+fn one_line(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.chars().count() <= TEXT {
+        return text;
+    }
+    text.chars().take(TEXT - 1).chain(['…']).collect()
+}
+
+/// A list: `[{"file", "line", "outcome", …, "expressions"}]`.
+pub(in crate::cli) fn json(explained: &[Explained]) -> String {
+    let all: Vec<Value> = explained.iter().map(one_json).collect();
+    super::json(&json!({"explained": all}))
+}
+
+fn one_json(one: &Explained) -> Value {
+    let mut document = match &one.subject {
+        Subject::Case(report) => json!({
+            "case": report.name,
+            "outcome": report.result.outcome.as_str(),
+            "expected": report.expected.as_str(),
+            "passed": report.result.passed(),
+            "message": report.result.message,
+            "field": report.result.field,
+        }),
+        Subject::Object(object) => {
+            let (identity, applied) = &**object;
+            let mut document = identity_json(identity);
+            if let (Value::Object(fields), Value::Object(more)) = (&mut document, applied_json(applied)) {
+                fields.extend(more);
+            }
+            document
+        }
+    };
+    let expressions: Vec<Value> =
+        one.recorded.iter().map(|(id, recorded)| expression_json(id, recorded)).collect();
+    if let Value::Object(fields) = &mut document {
+        fields.insert("file".to_owned(), json!(one.file));
+        fields.insert("line".to_owned(), json!(one.line));
+        fields.insert("expressions".to_owned(), json!(expressions));
+    }
+    document
+}
+
+fn expression_json(id: &ExpressionId, recorded: &Recorded) -> Value {
+    let (policy, definition, version) = match &id.origin {
+        Origin::Policy { name } => (Some(name), None, None),
+        Origin::Definition { name, version } => (None, Some(name), Some(version)),
+    };
+    let evaluations: Vec<Value> =
+        recorded.traces.iter().map(|trace| trace_json(&recorded.text, trace)).collect();
+    json!({
+        "policy": policy, "definition": definition, "version": version, "path": id.path,
+        "expression": recorded.text, "evaluations": evaluations,
+    })
+}
+
+fn trace_json(text: &str, trace: &RecordedTrace) -> Value {
+    let tree: Vec<Value> = tree(text, trace).iter().map(part_json).collect();
+    json!({"at": trace.at, "cost": trace.cost, "omitted": trace.omitted, "tree": tree})
+}
+
+fn part_json(part: &Part<'_>) -> Value {
+    let parts: Vec<Value> = part.parts.iter().map(part_json).collect();
+    json!({
+        "expression": part.text, "round": part.round,
+        "value": part.outcome.as_ref().ok(), "error": part.outcome.as_ref().err(),
+        "parts": parts,
+    })
+}
