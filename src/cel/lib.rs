@@ -27,7 +27,7 @@
 //!
 //! let arena = bumpalo::Bump::new();
 //! let text = br#"{"replicas": 2, "max": 3, "tags": ["v1", "v2"]}"#;
-//! let node: &Node = arena.alloc(document::parse(&arena, text, &ReadLimits::default())?);
+//! let node: Node = document::parse(&arena, text, &ReadLimits::default())?;
 //! let mut bindings = Bindings::new(&program);
 //! bindings.set("self", Value::untyped(node));
 //!

@@ -57,7 +57,7 @@ pub fn evaluate(text: &str, variables: &[(String, Json)]) -> Result<Answer, Adho
     let arena = Bump::new();
     let mut bindings = Bindings::new(&program);
     for (name, json) in variables {
-        bindings.set(name, Value::untyped(arena.alloc(Node::from_json(&arena, json))));
+        bindings.set(name, Value::untyped(Node::from_json(json)));
     }
     let mut cx = Evaluation::new(&arena);
     let value = program

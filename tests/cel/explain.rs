@@ -18,7 +18,7 @@ fn observed(text: &str, s: &str, d: &str) -> Vec<String> {
     let document =
         admit_cel::document::parse(&arena, d.as_bytes(), &admit_cel::ReadLimits::default()).unwrap();
     let mut bindings = Bindings::new(&program);
-    bindings.set("s", Value::String(s)).set("d", Value::untyped(arena.alloc(document)));
+    bindings.set("s", Value::String(s)).set("d", Value::untyped(document));
     let mut trace = Trace::new(1_000);
     let mut cx = Evaluation::new(&arena);
     let outcome = program.observe(&bindings, &mut cx, &mut trace);

@@ -5,7 +5,7 @@ use admit_cel::syntax::{self, Ast, Expr, ExprId, Options, macros};
 
 use crate::corpora::{corpora, rows};
 
-fn options() -> Options {
+pub(crate) fn options() -> Options {
     let sets = [macros::STANDARD, macros::OPTIONAL, macros::TWO_VARIABLE, macros::LISTS];
     Options { optional_syntax: true, escaped_identifiers: true, macros: sets.into_iter().flatten().collect() }
 }
@@ -15,7 +15,7 @@ fn parse(text: &str) -> Result<Ast, String> {
 }
 
 /// The tree without places and ids.
-fn shape(ast: &Ast, id: ExprId) -> String {
+pub(crate) fn shape(ast: &Ast, id: ExprId) -> String {
     let of = |id: &ExprId| shape(ast, *id);
     match ast.expr(id) {
         Expr::Literal(literal) => format!("{literal:?}"),

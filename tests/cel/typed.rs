@@ -64,7 +64,7 @@ fn eval(text: &str, this: &Json, old: &Json) -> Result<Json, String> {
     let arena = Bump::new();
     let mut bindings = Bindings::new(&program);
     for (name, json) in [("self", this), ("oldSelf", old)] {
-        let node = &*arena.alloc(Node::from_json(&arena, json));
+        let node = Node::from_json(json);
         let value = Value::from_node(&arena, node, Some(&decl)).map_err(|error| error.to_string())?;
         bindings.set(name, value);
     }

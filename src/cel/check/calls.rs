@@ -4,10 +4,10 @@ use crate::library::functions::Function;
 use crate::syntax::{Expr, ExprId, Literal};
 use crate::types::Type;
 
-use super::Reference;
 use super::checker::Checker;
 use super::names::qualified_name;
 use super::unify::same;
+use super::{Reference, Rows};
 
 impl<'e> Checker<'e, '_> {
     pub(super) fn call(&mut self, id: ExprId) {
@@ -58,7 +58,7 @@ impl<'e> Checker<'e, '_> {
         let ty = self.unifier.substitute(&ty, false);
         self.set_type(id, ty);
         if let Some(declared) = self.env.function("_?._").and_then(|function| function.overloads.first()) {
-            self.set_reference(id, Reference::Overloads([declared.row].into()));
+            self.set_reference(id, Reference::Overloads(Rows::One([declared.row])));
         }
     }
 
@@ -71,32 +71,43 @@ impl<'e> Checker<'e, '_> {
     }
 
     fn resolve_overload(&mut self, id: ExprId, function: &Function, target: Option<ExprId>, args: &[ExprId]) {
-        let types: Vec<Type> = target.iter().chain(args).map(|operand| self.type_of(*operand)).collect();
+        let mut types = std::mem::take(&mut self.operands);
+        types.clear();
+        types.extend(target.iter().chain(args).map(|operand| self.type_of(*operand)));
         if matches!(function.name, "_&&_" | "_||_") {
             self.logical(id, function, args, &types);
-            return;
+        } else {
+            self.choose_overload(id, function, target.is_some(), &types);
         }
-        let mut rows = Vec::new();
+        self.operands = types;
+    }
+
+    fn choose_overload(&mut self, id: ExprId, function: &Function, is_member: bool, types: &[Type]) {
+        let mut first_row = None;
+        let mut more = Vec::new();
         let mut result: Option<Type> = None;
         for declared in &function.overloads {
             let signature = &declared.signature;
-            if signature.member != target.is_some() {
+            if signature.member != is_member {
                 continue;
             }
-            let Some(returned) = self.unifier.apply(signature, &types) else { continue };
-            rows.push(declared.row);
+            let Some(returned) = self.unifier.apply(signature, types) else { continue };
+            match first_row {
+                None => first_row = Some(declared.row),
+                Some(_) => more.push(declared.row),
+            }
             result = Some(match result {
                 None => returned,
                 Some(first) if matches!(first, Type::Dyn) || same(&returned, &first) => first,
                 Some(_) => Type::Dyn,
             });
         }
-        match result {
-            Some(ty) => {
+        match result.zip(first_row) {
+            Some((ty, first)) => {
                 self.set_type(id, ty);
-                self.set_reference(id, Reference::Overloads(rows.into()));
+                self.set_reference(id, Reference::Overloads(Rows::of(first, &more)));
             }
-            None => self.no_overload(id, function.name, &types, target.is_some()),
+            None => self.no_overload(id, function.name, types, is_member),
         }
     }
 
@@ -111,7 +122,7 @@ impl<'e> Checker<'e, '_> {
         }
         self.set_type(id, if all { Type::Bool } else { Type::Error });
         if let Some(declared) = function.overloads.first() {
-            self.set_reference(id, Reference::Overloads([declared.row].into()));
+            self.set_reference(id, Reference::Overloads(Rows::One([declared.row])));
         }
     }
 

@@ -24,13 +24,15 @@ pub(super) struct Checker<'e, 's> {
     pub(super) unifier: Unifier,
     /// Variables of the comprehensions around the current expression, innermost last.
     locals: Vec<(Box<str>, Type)>,
+    /// Room for the types of one call's operands.
+    pub(super) operands: Vec<Type>,
 }
 
 impl<'e, 's> Checker<'e, 's> {
     pub(super) fn new(env: Environment<'e>, source: Source<'s>, ast: Ast) -> Self {
         let (types, references) = (vec![Type::Error; ast.len()], vec![None; ast.len()]);
-        let (findings, unifier, locals) = (Findings::new(source), Unifier::default(), Vec::new());
-        Self { env, ast, types, references, findings, unifier, locals }
+        let (findings, unifier) = (Findings::new(source), Unifier::default());
+        Self { env, ast, types, references, findings, unifier, locals: Vec::new(), operands: Vec::new() }
     }
 
     pub(super) fn check(&mut self, id: ExprId) {
@@ -135,8 +137,8 @@ impl<'e, 's> Checker<'e, 's> {
     }
 
     fn select(&mut self, id: ExprId) {
-        let Expr::Select { operand, field, test_only } = self.ast.expr(id) else { return };
-        let (operand, field, test_only) = (*operand, field.clone(), *test_only);
+        let Expr::Select { operand, test_only, field: _ } = self.ast.expr(id) else { return };
+        let (operand, test_only) = (*operand, *test_only);
         if !test_only
             && root_name(&self.ast, operand).is_some_and(|root| self.env.may_qualify(root))
             && let Some(name) = qualified_name(&self.ast, id)
@@ -145,7 +147,10 @@ impl<'e, 's> Checker<'e, 's> {
             self.resolve(id, found);
             return;
         }
-        let ty = self.field(id, operand, &field, false);
+        let expr = self.take(id);
+        let Expr::Select { field, .. } = &expr else { return };
+        let ty = self.field(id, operand, field, false);
+        self.put(id, expr);
         let ty = if test_only { Type::Bool } else { self.unifier.substitute(&ty, false) };
         self.set_type(id, ty);
     }

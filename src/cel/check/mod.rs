@@ -31,7 +31,34 @@ pub(crate) enum Reference {
     Type(Type),
     /// The overloads whose parameters the argument types allow, in declaration order; never empty. With one of them
     /// the call is decided; with several the argument values decide.
-    Overloads(Box<[&'static Overload]>),
+    Overloads(Rows),
+}
+
+/// One row or more; nearly always one, which needs no allocation.
+#[derive(Clone, Debug)]
+pub(crate) enum Rows {
+    One([&'static Overload; 1]),
+    Several(Box<[&'static Overload]>),
+}
+
+impl Rows {
+    fn of(first: &'static Overload, more: &[&'static Overload]) -> Self {
+        if more.is_empty() {
+            return Self::One([first]);
+        }
+        Self::Several(std::iter::once(first).chain(more.iter().copied()).collect())
+    }
+}
+
+impl std::ops::Deref for Rows {
+    type Target = [&'static Overload];
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::One(row) => row,
+            Self::Several(rows) => rows,
+        }
+    }
 }
 
 /// An expression that type-checks.

@@ -13,7 +13,11 @@ pub(super) struct Unifier {
     bindings: Vec<Option<Type>>,
     /// Former bindings, for undoing; grows only while an attempt is being made.
     trail: Vec<(u32, Option<Type>)>,
+    /// Room for one call: what stands for the names of parameters, and the parameters with that.
+    room: (Names, Vec<Type>),
 }
+
+type Names = Vec<(Arc<str>, Type)>;
 
 impl Unifier {
     pub(super) fn fresh(&mut self) -> Type {
@@ -28,14 +32,21 @@ impl Unifier {
         if !parameters.iter().chain([&signature.result]).any(is_generic) {
             return self.assignable_list(arguments, parameters).then(|| signature.result.clone());
         }
-        let mut names = Vec::new();
-        let parameters: Vec<Type> = parameters.iter().map(|part| self.rename(part, &mut names)).collect();
+        let (mut names, mut renamed) = std::mem::take(&mut self.room);
+        names.clear();
+        renamed.clear();
+        for parameter in parameters {
+            let parameter = self.rename(parameter, &mut names);
+            renamed.push(parameter);
+        }
         let result = self.rename(&signature.result, &mut names);
-        self.assignable_list(arguments, &parameters).then(|| self.substitute(&result, false))
+        let returned = self.assignable_list(arguments, &renamed).then(|| self.substitute(&result, false));
+        self.room = (names, renamed);
+        returned
     }
 
     /// A type with fresh variables for its parameters, one for each name.
-    fn rename(&mut self, ty: &Type, names: &mut Vec<(Arc<str>, Type)>) -> Type {
+    fn rename(&mut self, ty: &Type, names: &mut Names) -> Type {
         let Type::Param(name) = ty else { return map_parts(ty, &mut |part| self.rename(part, names)) };
         if let Some((_, variable)) = names.iter().find(|(known, _)| known == name) {
             return variable.clone();

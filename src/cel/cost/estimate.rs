@@ -94,7 +94,7 @@ impl<'c> Estimator<'c> {
         let call = Call { id, args, costs: &costs, operands: &operands };
         let mut cost = Bounds::NONE;
         let mut size: Option<Bounds> = None;
-        for row in rows {
+        for row in rows.iter() {
             let (row_cost, row_size) = self.overload(row, &call);
             cost = cost.union(row_cost);
             if let Some(row_size) = row_size {

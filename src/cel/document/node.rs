@@ -1,7 +1,13 @@
-//! A decoded JSON document, in an arena. Objects keep the order of the text; looking a key up compares a hash that
-//! the reader computed once, so that a field whose name is a constant of a program costs a few comparisons of numbers.
+//! One value of a document: a tree that the reader laid out in an arena, or a view of a `serde_json::Value`, which is
+//! looked at where expressions look and never copied.
+//!
+//! Objects keep the order of the text. Looking up a key that the reader read compares a hash that it computed once, so
+//! that a field whose name is a constant of a program costs a few comparisons of numbers.
 
 use std::hash::Hasher as _;
+use std::slice;
+
+use serde_json::Value as Json;
 
 /// One JSON value. Integers keep 64 bits; every other number is a double, as Kubernetes decodes them.
 #[derive(Clone, Copy, Debug)]
@@ -17,9 +23,38 @@ pub enum Node<'a> {
     /// Text, escapes resolved.
     String(&'a str),
     /// An array.
-    List(&'a [Self]),
+    List(ListNode<'a>),
     /// An object.
-    Map(&'a MapNode<'a>),
+    Map(MapNode<'a>),
+}
+
+/// A JSON array.
+#[derive(Clone, Copy, Debug)]
+pub struct ListNode<'a>(Items<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Items<'a> {
+    Read(&'a [Node<'a>]),
+    Json(&'a [Json]),
+}
+
+/// A JSON object.
+#[derive(Clone, Copy, Debug)]
+pub struct MapNode<'a>(Members<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Members<'a> {
+    Read(&'a Object<'a>),
+    Json(&'a serde_json::Map<String, Json>),
+}
+
+/// An object as the reader lays it out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Object<'a> {
+    /// INVARIANT: no two entries have the same key.
+    entries: &'a [(Key<'a>, Node<'a>)],
+    /// Positions in `entries`, ordered by key; empty for small objects, which are scanned.
+    index: &'a [u32],
 }
 
 /// A property name with its hash: what a lookup compares.
@@ -29,46 +64,160 @@ pub struct Key<'a> {
     name: &'a str,
 }
 
-/// A JSON object.
-#[derive(Clone, Copy, Debug)]
-pub struct MapNode<'a> {
-    /// INVARIANT: no two entries have the same key.
-    entries: &'a [(Key<'a>, Node<'a>)],
-    /// Positions in `entries`, ordered by key; empty for small objects, which are scanned.
-    index: &'a [u32],
-}
-
-/// Objects up to this size are scanned: cheaper than a binary search over strings.
+/// Objects up to this size are scanned: cheaper than a binary search over strings, or hashing for a table.
 const SCANNED: usize = 24;
 
-impl<'a> Key<'a> {
-    /// Hashes a name.
+impl<'a> Node<'a> {
+    /// The document that `json` holds.
     #[must_use]
-    pub fn new(name: &'a str) -> Self {
-        let mut hasher = Fnv::default();
-        hasher.write(name.as_bytes());
-        Self { hash: hasher.0, name }
+    #[inline]
+    pub fn from_json(json: &'a Json) -> Self {
+        match json {
+            Json::Null => Self::Null,
+            Json::Bool(b) => Self::Bool(*b),
+            Json::Number(number) => match number.as_i64() {
+                Some(int) => Self::Int(int),
+                None => Self::Double(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            Json::String(text) => Self::String(text),
+            Json::Array(items) => Self::List(ListNode(Items::Json(items))),
+            Json::Object(members) => Self::Map(MapNode(Members::Json(members))),
+        }
+    }
+}
+
+impl<'a> ListNode<'a> {
+    /// An array of these items.
+    pub(crate) const fn new(items: &'a [Node<'a>]) -> Self {
+        Self(Items::Read(items))
     }
 
-    /// A name whose hash is known.
-    pub(crate) const fn with_hash(name: &'a str, hash: u32) -> Self {
-        Self { hash, name }
-    }
-
-    /// The name.
+    /// The number of items.
     #[must_use]
-    pub const fn name(&self) -> &'a str {
-        self.name
+    #[inline]
+    pub const fn len(&self) -> usize {
+        match self.0 {
+            Items::Read(items) => items.len(),
+            Items::Json(items) => items.len(),
+        }
     }
 
-    pub(crate) const fn hash(&self) -> u32 {
-        self.hash
+    /// Whether there is no item.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The item at a position.
+    #[must_use]
+    #[inline]
+    pub fn get(&self, at: usize) -> Option<Node<'a>> {
+        match self.0 {
+            Items::Read(items) => items.get(at).copied(),
+            Items::Json(items) => items.get(at).map(Node::from_json),
+        }
+    }
+
+    /// Items in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Node<'a>> + use<'a> {
+        let list = *self;
+        (0..self.len()).map(move |at| list.get(at).unwrap_or(Node::Null))
     }
 }
 
 impl<'a> MapNode<'a> {
+    /// An object that was read.
+    pub(super) const fn new(object: &'a Object<'a>) -> Self {
+        Self(Members::Read(object))
+    }
+
+    /// The number of properties.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self.0 {
+            Members::Read(object) => object.entries.len(),
+            Members::Json(members) => members.len(),
+        }
+    }
+
+    /// Whether there is no property.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of a property.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Node<'a>> {
+        match self.0 {
+            Members::Read(object) => object.find(Key::new(name)).copied(),
+            Members::Json(members) => find(members, name).map(Node::from_json),
+        }
+    }
+
+    /// The value of a property whose name has been hashed.
+    #[must_use]
+    #[inline]
+    pub fn find(&self, key: Key<'_>) -> Option<Node<'a>> {
+        match self.0 {
+            Members::Read(object) => object.find(key).copied(),
+            Members::Json(members) => find(members, key.name).map(Node::from_json),
+        }
+    }
+
+    /// Properties in the order of the text.
+    #[must_use]
+    pub fn iter(&self) -> Entries<'a> {
+        Entries(match self.0 {
+            Members::Read(object) => Cursor::Read(object.entries.iter()),
+            Members::Json(members) => Cursor::Json(members.iter()),
+        })
+    }
+}
+
+#[inline]
+fn find<'a>(members: &'a serde_json::Map<String, Json>, name: &str) -> Option<&'a Json> {
+    if members.len() > SCANNED {
+        return members.get(name);
+    }
+    members.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+}
+
+/// The properties of an object, in the order of the text.
+#[derive(Clone, Debug)]
+pub struct Entries<'a>(Cursor<'a>);
+
+#[derive(Clone, Debug)]
+enum Cursor<'a> {
+    Read(slice::Iter<'a, (Key<'a>, Node<'a>)>),
+    Json(serde_json::map::Iter<'a>),
+}
+
+impl<'a> Iterator for Entries<'a> {
+    type Item = (&'a str, Node<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.0 {
+            Cursor::Read(entries) => entries.next().map(|(key, node)| (key.name, *node)),
+            Cursor::Json(members) => {
+                members.next().map(|(name, value)| (name.as_str(), Node::from_json(value)))
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        match &self.0 {
+            Cursor::Read(entries) => entries.size_hint(),
+            Cursor::Json(members) => members.size_hint(),
+        }
+    }
+}
+
+impl ExactSizeIterator for Entries<'_> {}
+
+impl<'a> Object<'a> {
     /// An object of these entries, whose keys are distinct.
-    pub(crate) fn new(arena: &'a bumpalo::Bump, entries: &'a [(Key<'a>, Node<'a>)]) -> Self {
+    pub(super) fn new(arena: &'a bumpalo::Bump, entries: &'a [(Key<'a>, Node<'a>)]) -> Self {
         if entries.len() <= SCANNED {
             return Self { entries, index: &[] };
         }
@@ -78,27 +227,8 @@ impl<'a> MapNode<'a> {
         Self { entries, index }
     }
 
-    /// The number of properties.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.entries.len()
-    }
-
-    /// Whether there is no property.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.entries.is_empty()
-    }
-
-    /// The value of a property.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&'a Node<'a>> {
-        self.find(Key::new(name))
-    }
-
-    /// The value of a property whose name has been hashed.
-    #[must_use]
-    pub fn find(&self, key: Key<'_>) -> Option<&'a Node<'a>> {
+    #[inline]
+    fn find(&self, key: Key<'_>) -> Option<&'a Node<'a>> {
         if self.index.is_empty() {
             return self
                 .entries
@@ -112,16 +242,31 @@ impl<'a> MapNode<'a> {
         let at = at.ok().and_then(|found| self.index.get(found)).copied()?;
         self.entries.get(at as usize).map(|(_, node)| node)
     }
+}
 
-    /// The property at a position of the text.
+impl<'a> Key<'a> {
+    /// Hashes a name.
     #[must_use]
-    pub fn entry(&self, at: usize) -> Option<(&'a str, &'a Node<'a>)> {
-        self.entries.get(at).map(|(key, node)| (key.name, node))
+    pub fn new(name: &'a str) -> Self {
+        let mut hasher = Fnv::default();
+        hasher.write(name.as_bytes());
+        Self { hash: hasher.0, name }
     }
 
-    /// Properties in the order of the text.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&'a str, &'a Node<'a>)> + use<'a> {
-        self.entries.iter().map(|(key, node)| (key.name, node))
+    /// A name whose hash is known.
+    #[inline]
+    pub(crate) const fn with_hash(name: &'a str, hash: u32) -> Self {
+        Self { hash, name }
+    }
+
+    /// The name.
+    #[must_use]
+    pub const fn name(&self) -> &'a str {
+        self.name
+    }
+
+    pub(crate) const fn hash(&self) -> u32 {
+        self.hash
     }
 }
 

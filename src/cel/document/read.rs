@@ -6,8 +6,9 @@ use std::fmt;
 
 use bumpalo::Bump;
 
+use super::node::Object;
 use super::scan::Scanner;
-use super::{Key, MapNode, Node};
+use super::{Key, ListNode, MapNode, Node};
 
 /// What to do with an object that names a property twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -230,11 +231,11 @@ impl<'a> Reader<'a, '_> {
         let first = open.first.min(self.values.len());
         if !open.is_map {
             let items = self.values.drain(first..).map(|(_, node)| node);
-            return Ok(Node::List(self.arena.alloc_slice_fill_iter(items)));
+            return Ok(Node::List(ListNode::new(self.arena.alloc_slice_fill_iter(items))));
         }
         self.settle_duplicates(first)?;
         let entries = self.arena.alloc_slice_fill_iter(self.values.drain(first..));
-        Ok(Node::Map(self.arena.alloc(MapNode::new(self.arena, entries))))
+        Ok(Node::Map(MapNode::new(self.arena.alloc(Object::new(self.arena, entries)))))
     }
 
     /// Leaves one entry per key: the place of the first, the value of the last.

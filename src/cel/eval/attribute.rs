@@ -18,6 +18,9 @@ type Found<'a> = Result<Option<Value<'a>>, EvalError>;
 impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     /// The attribute as a step of its own.
     pub(super) fn attribute(&mut self, attribute: &'a Attribute) -> Outcome<'a> {
+        if let Some(outcome) = self.walked(attribute) {
+            return outcome;
+        }
         let outcome = self.resolve(attribute);
         if attribute.is_test || matches!(attribute.root, Root::Conditional(_)) {
             return outcome;
@@ -151,7 +154,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             Map::Document { node, decl: None } => {
                 Ok(node.find(Key::with_hash(&field.name, field.hash)).map(Value::untyped))
             }
-            Map::Document { node, decl: Some(decl) } => self.declared_field(node, decl, field, map),
+            Map::Document { node, decl: Some(decl) } => self.declared_field(*node, decl, field, map),
             Map::Values(_) | Map::Indexed(_) | Map::Constant(_) | Map::Host(_) => {
                 map.try_get(self.cx.arena, &Value::String(&field.name))
             }
@@ -161,7 +164,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     /// A field whose place is known, if the operand is of the type that the checker thought of.
     fn declared_field(
         &self,
-        node: &'a MapNode<'a>,
+        node: MapNode<'a>,
         decl: &'a DeclType,
         field: &'a Field,
         map: &Map<'a>,

@@ -4,7 +4,7 @@ use crate::library::{Context, Overload};
 use crate::plan::{Call, Matches, Step, Target, unknown};
 use crate::value::{EvalError, List, Value};
 
-use super::machine::{Machine, Outcome, unless_final};
+use super::machine::{Machine, Outcome};
 use super::watch::Watch;
 
 /// Arguments of one call without an allocation.
@@ -52,8 +52,8 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     }
 
     fn apply(&mut self, row: &Overload, cost: crate::library::Cost, args: &[Value<'a>]) -> Outcome<'a> {
-        let outcome = match (row.id, args) {
-            ("add_list", [Value::List(left @ List::Document { .. }), Value::List(right)]) => {
+        let outcome = match args {
+            [Value::List(left @ List::Document { .. }), Value::List(right)] if row.id == "add_list" => {
                 self.join(left, right)
             }
             _ => (row.implementation)(&Context { arena: self.cx.arena }, args),
@@ -84,23 +84,20 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         let mut first_error = None;
         let last = steps.len().saturating_sub(1);
         for (at, (step, arg)) in steps.iter().zip(args).enumerate() {
-            match unless_final(self.step(step))?.and_then(|value| self.settled(value)) {
+            let outcome = match self.step(step) {
+                // Libraries see a document's list only when every item is known to be of its declared type.
+                Ok(Value::List(list)) if list.may_fail() => list.settled(self.cx.arena).map(Value::List),
+                outcome => outcome,
+            };
+            match outcome {
                 Ok(value) => *arg = value,
-                Err(error) if stops_at_error && at != last => return Err(error),
+                Err(error) if error.is_final() || (stops_at_error && at != last) => return Err(error),
                 Err(error) => {
                     first_error.get_or_insert(error);
                 }
             }
         }
         Ok(first_error.map_or(Ok(()), Err))
-    }
-
-    /// Libraries see a document's list only when every item is known to be of its declared type.
-    fn settled(&self, value: Value<'a>) -> Outcome<'a> {
-        match value {
-            Value::List(list) if list.may_fail() => list.settled(self.cx.arena).map(Value::List),
-            value => Ok(value),
-        }
     }
 
     pub(super) fn matches(&mut self, matches: &'a Matches) -> Outcome<'a> {

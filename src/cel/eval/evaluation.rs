@@ -14,7 +14,7 @@ pub struct Evaluation<'a> {
     pub(super) limit: u64,
     pub(super) deadline: Option<&'a dyn Fn() -> bool>,
     /// The values of comprehension variables, kept for their capacity.
-    pub(super) locals: Vec<Result<Value<'a>, EvalError>>,
+    pub(super) locals: ArenaVec<'a, Result<Value<'a>, EvalError>>,
     pub(super) cost: u64,
     max_arena_bytes: usize,
     budget: Option<u64>,
@@ -37,12 +37,12 @@ impl fmt::Debug for Evaluation<'_> {
 impl<'a> Evaluation<'a> {
     /// With Kubernetes' limit per call, no budget and no deadline. Results that are not scalars live in the arena.
     #[must_use]
-    pub const fn new(arena: &'a Bump) -> Self {
+    pub fn new(arena: &'a Bump) -> Self {
         Self {
             arena,
             limit: limits::PER_CALL_LIMIT,
             deadline: None,
-            locals: Vec::new(),
+            locals: ArenaVec::new_in(arena),
             cost: 0,
             max_arena_bytes: MAX_ARENA_BYTES,
             budget: None,
@@ -51,7 +51,7 @@ impl<'a> Evaluation<'a> {
 
     /// The cost that one evaluation may reach.
     #[must_use]
-    pub const fn per_call_limit(mut self, limit: u64) -> Self {
+    pub fn per_call_limit(mut self, limit: u64) -> Self {
         self.limit = limit;
         self
     }
@@ -59,21 +59,21 @@ impl<'a> Evaluation<'a> {
     /// A budget that all evaluations share. Spending it does not stop an evaluation: as in Kubernetes, the caller looks
     /// at [`Self::budget_left`] between evaluations.
     #[must_use]
-    pub const fn budget(mut self, units: u64) -> Self {
+    pub fn budget(mut self, units: u64) -> Self {
         self.budget = Some(units);
         self
     }
 
     /// A function that says whether to stop, asked every 100 iterations.
     #[must_use]
-    pub const fn deadline(mut self, expired: &'a dyn Fn() -> bool) -> Self {
+    pub fn deadline(mut self, expired: &'a dyn Fn() -> bool) -> Self {
         self.deadline = Some(expired);
         self
     }
 
     /// The bytes that one evaluation may add to the arena.
     #[must_use]
-    pub const fn max_arena_bytes(mut self, bytes: usize) -> Self {
+    pub fn max_arena_bytes(mut self, bytes: usize) -> Self {
         self.max_arena_bytes = bytes;
         self
     }

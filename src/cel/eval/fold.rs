@@ -6,25 +6,21 @@ use bumpalo::collections::Vec as ArenaVec;
 use crate::library::already_there;
 use crate::limits::INTERRUPT_CHECK_FREQUENCY;
 use crate::plan::{Fold, FoldKind, General, Step};
-use crate::value::{Entries, EvalError, List, Map, Value};
+use crate::value::{Entries, EvalError, List, Map, Value, Walk};
 
 use super::machine::{LIST, Machine, Outcome, unless_final};
 use super::watch::Watch;
 
-/// What a comprehension walks over.
-#[derive(Clone, Copy)]
-pub(super) enum Range<'a> {
-    List(List<'a>),
-    Map(Map<'a>),
+/// What a comprehension walks over, and how far it is.
+struct Range<'a> {
+    items: Items<'a>,
+    /// The number of the next round.
+    round: usize,
 }
 
-impl Range<'_> {
-    fn len(&self) -> usize {
-        match self {
-            Self::List(list) => list.len(),
-            Self::Map(map) => map.len(),
-        }
-    }
+enum Items<'a> {
+    List(List<'a>),
+    Map(Map<'a>, Walk<'a>),
 }
 
 impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
@@ -36,11 +32,12 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     }
 
     fn fold_range(&mut self, fold: &'a Fold) -> Outcome<'a> {
-        let range = match self.step(&fold.range)? {
-            Value::List(list) => Range::List(list),
-            Value::Map(map) => Range::Map(map),
+        let items = match self.step(&fold.range)? {
+            Value::List(list) => Items::List(list),
+            Value::Map(map) => Items::Map(map, map.walk()),
             value => return Err(not_iterable(&value, fold.second.is_some())),
         };
+        let range = &mut Range { items, round: 0 };
         match &fold.kind {
             FoldKind::All(predicate) => self.quantify(fold, range, predicate, false),
             FoldKind::Exists(predicate) => self.quantify(fold, range, predicate, true),
@@ -51,29 +48,40 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         }
     }
 
-    /// Binds the iteration variables to what stands at a position; false where the range does not show it.
-    fn bind(&mut self, fold: &Fold, range: &Range<'a>, at: usize) -> bool {
-        self.watch.round(at);
+    /// Begins the next round: binds the iteration variables; false at the end.
+    fn bind(&mut self, fold: &Fold, range: &mut Range<'a>) -> bool {
         let arena = self.cx.arena;
-        match (range, fold.second) {
-            (Range::List(list), None) => {
-                let item = list.try_get(arena, at).map(|item| item.unwrap_or(Value::Null));
-                self.set_local(fold.first, item);
+        let round = range.round;
+        match &mut range.items {
+            Items::List(list) => {
+                if round >= list.len() {
+                    return false;
+                }
+                let item = match list {
+                    List::Document { items, decl: None } => {
+                        Ok(items.get(round).map_or(Value::Null, Value::untyped))
+                    }
+                    _ => list.try_get(arena, round).map(|item| item.unwrap_or(Value::Null)),
+                };
+                match fold.second {
+                    None => self.set_local(fold.first, item),
+                    Some(second) => {
+                        self.set_local(fold.first, Ok(Value::Int(i64::try_from(round).unwrap_or(i64::MAX))));
+                        self.set_local(second, item);
+                    }
+                }
             }
-            (Range::List(list), Some(second)) => {
-                let item = list.try_get(arena, at).map(|item| item.unwrap_or(Value::Null));
-                self.set_local(fold.first, Ok(Value::Int(i64::try_from(at).unwrap_or(i64::MAX))));
-                self.set_local(second, item);
-            }
-            (Range::Map(map), second) => {
-                let Some(key) = map.key(at) else { return false };
+            Items::Map(map, walk) => {
+                let Some(key) = walk.next().map(|entry| entry.key()) else { return false };
                 self.set_local(fold.first, Ok(key));
-                if let Some(second) = second {
+                if let Some(second) = fold.second {
                     let value = map.try_get(arena, &key).map(|value| value.unwrap_or(Value::Null));
                     self.set_local(second, value);
                 }
             }
         }
+        self.watch.round(round);
+        range.round = round.saturating_add(1);
         true
     }
 
@@ -90,15 +98,12 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     fn quantify(
         &mut self,
         fold: &'a Fold,
-        range: Range<'a>,
+        range: &mut Range<'a>,
         predicate: &'a Step,
         decides: bool,
     ) -> Outcome<'a> {
         let mut outcome = Ok(!decides);
-        for at in 0..range.len() {
-            if !self.bind(fold, &range, at) {
-                continue;
-            }
+        while self.bind(fold, range) {
             // The condition reads the accumulator, negates it for `exists`, and asks whether it is strictly false.
             self.charge_each(if decides { 3 } else { 2 })?;
             if outcome == Ok(decides) {
@@ -106,10 +111,10 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             }
             // The step reads the accumulator.
             self.charge(1)?;
-            match unless_final(self.step(predicate))? {
-                Ok(Value::Bool(b)) if b == decides => outcome = Ok(decides),
-                Ok(Value::Bool(_)) => {}
-                Ok(_) => outcome = outcome.and(Err(EvalError::NoSuchOverload)),
+            match self.truth(predicate) {
+                Ok(b) if b == decides => outcome = Ok(decides),
+                Ok(_) => {}
+                Err(error) if error.is_final() => return Err(error),
                 Err(error) => outcome = outcome.and(Err(error)),
             }
             self.tick()?;
@@ -120,20 +125,17 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     }
 
     /// Counts the items that satisfy; the last error stays, since nothing adds to it.
-    fn exists_one(&mut self, fold: &'a Fold, range: Range<'a>, predicate: &'a Step) -> Outcome<'a> {
+    fn exists_one(&mut self, fold: &'a Fold, range: &mut Range<'a>, predicate: &'a Step) -> Outcome<'a> {
         let mut count = Ok(0_usize);
-        for at in 0..range.len() {
-            if !self.bind(fold, &range, at) {
-                continue;
-            }
-            match unless_final(self.step(predicate))? {
-                Ok(Value::Bool(true)) => {
+        while self.bind(fold, range) {
+            match self.truth(predicate) {
+                Ok(true) => {
                     // `accu + 1`
                     self.charge_each(2)?;
                     count = count.map(|count: usize| count.saturating_add(1));
                 }
-                Ok(Value::Bool(false)) => {}
-                Ok(_) => count = Err(EvalError::NoSuchOverload),
+                Ok(false) => {}
+                Err(error) if error.is_final() => return Err(error),
                 Err(error) => count = Err(error),
             }
             self.tick()?;
@@ -146,16 +148,13 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     fn collect(
         &mut self,
         fold: &'a Fold,
-        range: Range<'a>,
+        range: &mut Range<'a>,
         filter: Option<&'a Step>,
         element: &'a Step,
     ) -> Outcome<'a> {
         let mut values = ArenaVec::new_in(self.cx.arena);
         let mut failure = None;
-        for at in 0..range.len() {
-            if !self.bind(fold, &range, at) {
-                continue;
-            }
+        while self.bind(fold, range) {
             match self.passes(filter)? {
                 Ok(true) => {
                     // `accu + [element]`: a list of a constant is a constant. With an accumulator that is an error the
@@ -190,20 +189,16 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     /// Whether an item passes the filter of a macro; without one all do.
     pub(super) fn passes(&mut self, filter: Option<&'a Step>) -> Result<Result<bool, EvalError>, EvalError> {
         let Some(filter) = filter else { return Ok(Ok(true)) };
-        Ok(match unless_final(self.step(filter))? {
-            Ok(Value::Bool(b)) => Ok(b),
-            Ok(_) => Err(EvalError::NoSuchOverload),
-            Err(error) => Err(error),
-        })
+        match self.truth(filter) {
+            Err(error) if error.is_final() => Err(error),
+            outcome => Ok(outcome),
+        }
     }
 
-    fn collect_map(&mut self, fold: &'a Fold, range: Range<'a>) -> Outcome<'a> {
+    fn collect_map(&mut self, fold: &'a Fold, range: &mut Range<'a>) -> Outcome<'a> {
         let mut entries = Entries::new(self.cx.arena);
         let mut failure = None;
-        for at in 0..range.len() {
-            if !self.bind(fold, &range, at) {
-                continue;
-            }
+        while self.bind(fold, range) {
             let outcome = match &fold.kind {
                 FoldKind::CollectEntries { filter, key, value } => match self.passes(filter.as_ref())? {
                     Ok(true) => self.insert_entry(&mut entries, key, value, failure.is_some())?,
@@ -267,8 +262,8 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             Ok(_) => return Ok(Err(EvalError::NoSuchOverload)),
             Err(error) => return Ok(Err(error)),
         };
-        for at in 0..map.len() {
-            let Some((key, value)) = map.entry(Some(self.cx.arena), at)? else { continue };
+        for entry in map.entries(Some(self.cx.arena)) {
+            let (key, value) = entry?;
             if let Err(error) = insert(entries, key, value) {
                 return Ok(Err(error));
             }
@@ -276,12 +271,9 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         Ok(Ok(()))
     }
 
-    fn general(&mut self, fold: &'a Fold, range: Range<'a>, general: &'a General) -> Outcome<'a> {
+    fn general(&mut self, fold: &'a Fold, range: &mut Range<'a>, general: &'a General) -> Outcome<'a> {
         self.pending.push((fold.accumulator, &general.init));
-        for at in 0..range.len() {
-            if !self.bind(fold, &range, at) {
-                continue;
-            }
+        while self.bind(fold, range) {
             if let Ok(Value::Bool(false)) = unless_final(self.step(&general.condition))? {
                 break;
             }
@@ -294,14 +286,6 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         let outcome = self.step(&general.result);
         self.pending.retain(|(local, _)| *local != fold.accumulator);
         outcome
-    }
-
-    /// Charges unit by unit, as cel-go does: the cost at which a limit stops the evaluation is told to users.
-    fn charge_each(&mut self, units: u32) -> Result<(), EvalError> {
-        for _ in 0..units {
-            self.charge(1)?;
-        }
-        Ok(())
     }
 }
 

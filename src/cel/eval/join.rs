@@ -2,7 +2,7 @@
 //! (apiserver `pkg/cel/common/valuesunstructured.go`).
 
 use crate::types::ListType;
-use crate::value::{Identity, List, Node, Value};
+use crate::value::{Identity, List, ListNode, Node, Value};
 
 use super::machine::{Machine, Outcome};
 use super::watch::Watch;
@@ -47,14 +47,14 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         let List::Document { items: a, decl } = left else { return None };
         if let (ListType::Atomic, List::Document { items: b, .. }) = (left.list_type(), right) {
             let mut items = self.cx.room_for(joined.len()).ok()?;
-            items.extend(a.iter().chain(*b));
-            return Some(List::Document { items: items.into_bump_slice(), decl: *decl });
+            items.extend(a.iter().chain(b.iter()));
+            return Some(List::Document { items: ListNode::new(items.into_bump_slice()), decl: *decl });
         }
         let mut items = self.cx.room_for(joined.len()).ok()?;
         for value in joined {
             items.push(node_of(value)?);
         }
-        Some(List::Document { items: items.into_bump_slice(), decl: *decl })
+        Some(List::Document { items: ListNode::new(items.into_bump_slice()), decl: *decl })
     }
 }
 
@@ -66,8 +66,8 @@ const fn node_of<'a>(value: &Value<'a>) -> Option<Node<'a>> {
         Value::Int(i) => Node::Int(*i),
         Value::Double(d) => Node::Double(*d),
         Value::String(s) => Node::String(s),
-        Value::List(List::Document { items, .. }) => Node::List(items),
-        Value::Map(crate::value::Map::Document { node, .. }) => Node::Map(node),
+        Value::List(List::Document { items, .. }) => Node::List(*items),
+        Value::Map(crate::value::Map::Document { node, .. }) => Node::Map(*node),
         _ => return None,
     })
 }

@@ -1,11 +1,10 @@
-//! One run of a program: dispatch over the steps, logic, equality, literals, and the meter.
+//! One run of a program: dispatch over the steps, literals, and the meter.
 //!
 //! Recursion is as deep as the program, which the parser bounds; every kind of step has a function of its own so that
 //! frames stay small.
 
-use crate::library::cost;
-use crate::plan::{EntryPlan, Equal, EqualConstant, ListPlan, Local, Member, Op, OptionalOr, Program, Step};
-use crate::value::{Constant, Entries, EvalError, List, Value};
+use crate::plan::{EntryPlan, ListPlan, Local, Op, OptionalOr, Program, Step};
+use crate::value::{Entries, EvalError, List, Value};
 
 use super::bindings::Variables;
 use super::evaluation::Evaluation;
@@ -48,11 +47,9 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             Op::Constant(constant) => return Ok(constant.value()),
             // Notes its links itself.
             Op::Attribute(attribute) => return self.attribute(attribute),
-            Op::And(terms) => self.logic(terms, false),
-            Op::Or(terms) => self.logic(terms, true),
-            Op::Equal(equal) => self.equal(equal),
-            Op::EqualConstant(equal) => self.equal_constant(equal),
-            Op::Member(member) => self.membership(member),
+            Op::And(_) | Op::Or(_) | Op::Not(_) | Op::Equal(_) | Op::EqualConstant(_) | Op::Member(_) => {
+                self.decide(step).map(Value::Bool)
+            }
             Op::OptionalOr(or) => self.optional_or(or),
             Op::Matches(matches) => self.matches(matches),
             Op::Call(call) => self.call(call),
@@ -70,9 +67,22 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     /// # Errors
     ///
     /// When that takes it over the limit of one call.
+    #[inline]
     pub(super) const fn charge(&mut self, units: u64) -> Result<(), EvalError> {
         self.cx.cost = self.cx.cost.saturating_add(units);
         if self.cx.cost > self.cx.limit { Err(EvalError::CostLimitExceeded) } else { Ok(()) }
+    }
+
+    /// Adds units that are counted one by one, so that the limit is passed by one whatever their number.
+    #[inline]
+    pub(super) const fn charge_each(&mut self, units: u64) -> Result<(), EvalError> {
+        let cost = self.cx.cost.saturating_add(units);
+        if cost > self.cx.limit {
+            self.cx.cost = self.cx.limit.saturating_add(1);
+            return Err(EvalError::CostLimitExceeded);
+        }
+        self.cx.cost = cost;
+        Ok(())
     }
 
     /// The value of a comprehension's variable. An accumulator is first evaluated when it is first read.
@@ -89,73 +99,6 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         if let Some(place) = self.cx.locals.get_mut(usize::from(local)) {
             *place = outcome;
         }
-    }
-
-    /// `||` where `decides` is true, `&&` where it is false: one deciding term is enough, else the first error wins.
-    fn logic(&mut self, terms: &'a [Step], decides: bool) -> Outcome<'a> {
-        let mut error = None;
-        for term in terms {
-            match self.step(term) {
-                Ok(Value::Bool(b)) if b == decides => return Ok(Value::Bool(decides)),
-                Ok(Value::Bool(_)) => {}
-                Ok(_) => {
-                    error.get_or_insert(EvalError::NoSuchOverload);
-                }
-                Err(e) if e.is_final() => return Err(e),
-                Err(e) => {
-                    error.get_or_insert(e);
-                }
-            }
-        }
-        error.map_or(Ok(Value::Bool(!decides)), Err)
-    }
-
-    fn equal(&mut self, equal: &'a Equal) -> Outcome<'a> {
-        let [left, right] = &equal.operands;
-        let left = unless_final(self.step(left))?;
-        let right = unless_final(self.step(right))?;
-        match (left, right) {
-            (Ok(left), Ok(right)) => {
-                let result = left.try_equals(self.cx.arena, &right);
-                self.charge(cost_of_equality(&left, &right, equal.is_negated))?;
-                negated(result, equal.is_negated)
-            }
-            (Err(error), right) => {
-                self.charge(cost_of_equality(&Value::Null, &right.unwrap_or(Value::Null), equal.is_negated))?;
-                Err(error)
-            }
-            (Ok(left), Err(error)) => {
-                self.charge(cost_of_equality(&left, &Value::Null, equal.is_negated))?;
-                Err(error)
-            }
-        }
-    }
-
-    fn equal_constant(&mut self, equal: &'a EqualConstant) -> Outcome<'a> {
-        let constant = equal.constant.value();
-        let value = match self.step(&equal.operand) {
-            Ok(value) => value,
-            Err(error) if error.is_final() => return Err(error),
-            Err(error) => {
-                self.charge(cost_of_equality(&Value::Null, &constant, equal.is_negated))?;
-                return Err(error);
-            }
-        };
-        let result = match (&value, &constant) {
-            (Value::String(a), Value::String(b)) => Ok(a == b),
-            _ => value.try_equals(self.cx.arena, &constant),
-        };
-        self.charge(cost_of_equality(&value, &constant, equal.is_negated))?;
-        negated(result, equal.is_negated)
-    }
-
-    fn membership(&mut self, member: &'a Member) -> Outcome<'a> {
-        let value = self.step(&member.operand)?;
-        let found = match value {
-            Value::String(text) => member.strings.contains(text),
-            _ => member.others.iter().map(Constant::value).any(|item| value.equals(&item)),
-        };
-        Ok(Value::Bool(found))
     }
 
     /// The right side is evaluated only where the left is empty; a left side that is no optional is the result.
@@ -247,19 +190,6 @@ pub(super) fn unless_final(outcome: Outcome<'_>) -> Result<Outcome<'_>, EvalErro
         Err(error) if error.is_final() => Err(error),
         outcome => Ok(outcome),
     }
-}
-
-/// Of `!=` an error is true, as cel-go has it.
-fn negated<'a>(equal: Result<bool, EvalError>, is_negated: bool) -> Outcome<'a> {
-    if is_negated { Ok(Value::Bool(equal != Ok(true))) } else { equal.map(Value::Bool) }
-}
-
-/// Up to the end of the shorter; Kubernetes' own values at constant cost, though only for `==`.
-fn cost_of_equality(left: &Value<'_>, right: &Value<'_>, is_negated: bool) -> u64 {
-    if matches!(left, Value::Opaque(_)) && !is_negated {
-        return 1;
-    }
-    cost::compare(&[*left, *right], &Value::Null)
 }
 
 /// What the language's suite says of a key of a map literal.

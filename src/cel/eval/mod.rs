@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `evaluation` | arena, limits, deadline: what outlives one run |
 //! | `bindings` | the values of variables |
-//! | `machine` | one run: dispatch over the steps, `&&`, `\|\|`, equality, literals |
+//! | `machine` | one run: dispatch over the steps, literals |
+//! | `logic` | `&&`, `\|\|`, `!`, equality, and other steps that are true or false |
+//! | `walk` | the short way through attributes of documents |
 //! | `attribute` | operands with fields and indexes |
 //! | `call` | calls of the library |
 //! | `fold` | comprehensions |
@@ -22,9 +24,11 @@ mod call;
 mod evaluation;
 mod fold;
 mod join;
+mod logic;
 mod machine;
 mod message;
 mod observe;
+mod walk;
 mod watch;
 
 pub use bindings::{Bindings, Variables};

@@ -109,6 +109,16 @@ pub(crate) fn compare(args: &[Value<'_>], _: &Value<'_>) -> u64 {
     scale(size_of(args, 0).min(size_of(args, 1)), STRING_TRAVERSAL)
 }
 
+/// The same of two strings. Up to ten characters cost one, so that short strings, which most are, need no counting.
+#[inline]
+pub(crate) fn compare_strings(a: &str, b: &str) -> u64 {
+    match a.len().min(b.len()) {
+        0 => 0,
+        1..=10 => 1,
+        _ => scale(length(a.chars().count().min(b.chars().count())), STRING_TRAVERSAL),
+    }
+}
+
 pub(crate) fn estimate_compare(args: &[Operand<'_>]) -> CallEstimate {
     let max = bounds_of(args, 0).max.min(bounds_of(args, 1).max);
     CallEstimate::of_cost(Bounds::new(u64::from(max > 0), max).scaled(STRING_TRAVERSAL))

@@ -38,6 +38,8 @@ pub struct Function {
     pub name: &'static str,
     /// In the order of their declaration, which is the order in which a choice tries them.
     pub overloads: Vec<Declared>,
+    /// See [`single_body`].
+    single_body: Option<&'static [&'static str]>,
 }
 
 /// The functions of an environment.
@@ -101,7 +103,11 @@ impl Functions {
         for row in rows {
             let Some(signature) = Signature::parse(row.signature) else { continue };
             let name = signature.function;
-            let function = self.by_name.entry(name).or_insert(Function { name, overloads: Vec::new() });
+            let function = self.by_name.entry(name).or_insert_with(|| Function {
+                name,
+                overloads: Vec::new(),
+                single_body: single_body(name),
+            });
             let declared = Declared { row, signature };
             match function.overloads.iter_mut().find(|known| known.row.id == row.id) {
                 Some(known) => *known = declared,
@@ -124,7 +130,7 @@ impl Function {
         }
         let of_arity = |declared: &&Declared| declared.signature.parameters.len() == args.len();
         match self.overloads.iter().find(of_arity) {
-            Some(declared) if runs_body(self.name, args) => Ok(declared.row),
+            Some(declared) if self.runs_body(args) => Ok(declared.row),
             _ => Err(no_such_overload(self.name, args)),
         }
     }
@@ -136,20 +142,19 @@ impl Function {
     /// As [`Self::choose`].
     pub fn admit(&self, row: &Overload, args: &[Value<'_>]) -> Result<(), EvalError> {
         let accepts = |declared: &Declared| declared.row.id == row.id && declared.signature.accepts(args);
-        if runs_body(self.name, args) || self.overloads.iter().any(accepts) {
+        if self.runs_body(args) || self.overloads.iter().any(accepts) {
             return Ok(());
         }
         Err(no_such_overload(self.name, args))
     }
-}
 
-/// Whether a function's body looks at its arguments itself: those with one body for all overloads if the first argument
-/// has the trait that it needs, and `flatten`, which takes lists that are flat already.
-fn runs_body(function: &str, args: &[Value<'_>]) -> bool {
-    match (function, args) {
-        ("flatten", _) => true,
-        (_, [first, ..]) => single_body(function).is_some_and(|types| has_trait(types, first)),
-        _ => false,
+    /// Whether the body looks at its arguments itself: of a function with one body for all overloads if the first
+    /// argument has the trait that it needs, and of `flatten`, which takes lists that are flat already.
+    fn runs_body(&self, args: &[Value<'_>]) -> bool {
+        match (self.single_body, args.first()) {
+            (Some(types), Some(first)) => has_trait(types, first),
+            _ => self.name == "flatten",
+        }
     }
 }
 

@@ -208,8 +208,8 @@ fn json_value<'a>(context: &Context<'a>, value: &Value<'a>) -> Result<Value<'a>,
         Value::Map(map) => {
             let mut entries = Entries::new(context.arena);
             entries.reserve(map.len())?;
-            for at in 0..map.len() {
-                let Some((key, value)) = map.entry(Some(context.arena), at)? else { continue };
+            for entry in map.entries(Some(context.arena)) {
+                let (key, value) = entry?;
                 let Value::String(_) = key else {
                     let name = super::runtime_type::name_of(&key);
                     return Err(EvalError::other(format!(

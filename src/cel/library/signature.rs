@@ -58,15 +58,21 @@ pub fn fits(parameter: &Type, value: &Value<'_>) -> bool {
     match (parameter, value) {
         (Type::Dyn | Type::Param(_) | Type::Error, _) | (Type::Wrapper(_), Value::Null) => true,
         (Type::Wrapper(inner), value) => fits(inner, value),
-        (Type::List(item), Value::List(list)) => fits_first(item, list),
+        (Type::String, Value::String(_)) | (Type::Int, Value::Int(_)) | (Type::Bool, Value::Bool(_)) => true,
+        (Type::List(item), Value::List(list)) => takes_any(item) || fits_first(item, list),
         (Type::Map(key, item), Value::Map(map)) => {
-            map.iter().next().is_none_or(|(k, v)| fits(key, &k) && fits(item, &v))
+            (takes_any(key) && takes_any(item))
+                || map.iter().next().is_none_or(|(k, v)| fits(key, &k) && fits(item, &v))
         }
         (Type::Optional(_), Value::Optional(_)) | (Type::Type(_), Value::Type(_)) => true,
         (Type::Object(_), Value::Map(_)) => true,
         (Type::List(_) | Type::Map(..) | Type::Optional(_) | Type::Type(_) | Type::Object(_), _) => false,
         (scalar, value) => scalar == runtime_type::of(value),
     }
+}
+
+const fn takes_any(parameter: &Type) -> bool {
+    matches!(parameter, Type::Dyn | Type::Param(_) | Type::Error)
 }
 
 fn fits_first(item: &Type, list: &List<'_>) -> bool {

@@ -134,6 +134,7 @@ impl Walk<'_> {
             Op::Constant(_) | Op::Attribute(_) => {}
             Op::And(terms) => self.terms(terms, BranchKind::And, around),
             Op::Or(terms) => self.terms(terms, BranchKind::Or, around),
+            Op::Not(operand) => self.step(operand, around),
             Op::Equal(equal) => self.steps(&equal.operands, around),
             Op::EqualConstant(equal) => self.step(&equal.operand, around),
             Op::Member(member) => self.step(&member.operand, around),

@@ -86,8 +86,13 @@ impl Planner<'_> {
         id: ExprId,
         name: &str,
         operands: &[ExprId],
-        steps: Vec<Step>,
+        mut steps: Vec<Step>,
     ) -> Result<Op, ProgramError> {
+        if let ("!_", [_]) = (name, steps.as_slice())
+            && let Some(operand) = steps.pop()
+        {
+            return Ok(Op::Not(Box::new(operand)));
+        }
         let target = self.target(id, name, operands)?;
         if self.options.folds
             && let (Target::Known(row) | Target::Guarded(row, _), [_, list]) = (&target, steps.as_slice())

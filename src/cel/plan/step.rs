@@ -30,6 +30,7 @@ pub(crate) enum Op {
     /// Two terms or more.
     And(Box<[Step]>),
     Or(Box<[Step]>),
+    Not(Box<Step>),
     Equal(Box<Equal>),
     EqualConstant(Box<EqualConstant>),
     Member(Box<Member>),

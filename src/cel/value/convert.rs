@@ -28,8 +28,8 @@ impl<'a> Value<'a> {
             }
             Self::Map(map) => {
                 let mut members = serde_json::Map::new();
-                for at in 0..map.len() {
-                    let Some((key, value)) = map.entry(Some(arena), at)? else { continue };
+                for entry in map.entries(Some(arena)) {
+                    let (key, value) = entry?;
                     members.insert(key_text(&key)?, value.to_json(arena)?);
                 }
                 Json::Object(members)

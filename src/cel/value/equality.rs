@@ -72,7 +72,7 @@ fn lists<'a>(arena: Arena<'a>, a: &List<'a>, b: &List<'a>) -> Result<bool, EvalE
         return Ok(false);
     }
     if let (List::Document { items: x, decl: None }, List::Document { items: y, decl: None }) = (a, b) {
-        return Ok(x.iter().zip(*y).all(|(x, y)| nodes(x, y)));
+        return Ok(x.iter().zip(y.iter()).all(|(x, y)| nodes(&x, &y)));
     }
     match a.list_type() {
         ListType::Set => contains_all(arena, a, b),
@@ -124,13 +124,13 @@ fn maps<'a>(arena: Arena<'a>, a: &Map<'a>, b: &Map<'a>) -> Result<bool, EvalErro
         return Ok(false);
     }
     match (a, b) {
-        (Map::Document { node: x, decl: None }, Map::Document { node: y, decl: None }) => Ok(objects(x, y)),
+        (Map::Document { node: x, decl: None }, Map::Document { node: y, decl: None }) => Ok(objects(*x, *y)),
         (Map::Document { node, decl: Some(DeclType { kind: DeclKind::Object { fields, .. }, .. }) }, _) => {
-            declared_objects(arena, node, fields, b)
+            declared_objects(arena, *node, fields, b)
         }
         _ => {
-            for at in 0..a.len() {
-                let Some((key, value)) = a.entry(arena, at)? else { continue };
+            for entry in a.entries(arena) {
+                let (key, value) = entry?;
                 let Some(counterpart) = b.find(arena, &key)? else { return Ok(false) };
                 if !value.equal_in(arena, &counterpart)? {
                     return Ok(false);
@@ -144,14 +144,14 @@ fn maps<'a>(arena: Arena<'a>, a: &Map<'a>, b: &Map<'a>) -> Result<bool, EvalErro
 /// Objects of a declared type: declared fields through their types, anything else as JSON.
 fn declared_objects<'a>(
     arena: Arena<'a>,
-    node: &'a MapNode<'a>,
+    node: MapNode<'a>,
     fields: &'a [DeclField],
     other: &Map<'a>,
 ) -> Result<bool, EvalError> {
     for (name, value) in node.iter() {
         let Some(field) = fields.iter().find(|field| *field.name == *name) else {
             let Map::Document { node: other, .. } = other else { return Err(EvalError::NoSuchOverload) };
-            if other.get(name).is_some_and(|counterpart| !nodes(value, counterpart)) {
+            if other.get(name).is_some_and(|counterpart| !nodes(&value, &counterpart)) {
                 return Ok(false);
             }
             continue;
@@ -168,8 +168,8 @@ fn declared_objects<'a>(
     Ok(true)
 }
 
-fn objects(a: &MapNode<'_>, b: &MapNode<'_>) -> bool {
-    a.len() == b.len() && a.iter().all(|(name, x)| b.get(name).is_some_and(|y| nodes(x, y)))
+fn objects(a: MapNode<'_>, b: MapNode<'_>) -> bool {
+    a.len() == b.len() && a.iter().all(|(name, x)| b.get(name).is_some_and(|y| nodes(&x, &y)))
 }
 
 /// Equality of JSON: an integer and a double of equal value are equal.
@@ -183,8 +183,10 @@ pub(crate) fn nodes(a: &Node<'_>, b: &Node<'_>) -> bool {
             compare_int_double(*a, *b) == Some(Ordering::Equal)
         }
         (Node::String(a), Node::String(b)) => a == b,
-        (Node::List(a), Node::List(b)) => a.len() == b.len() && a.iter().zip(*b).all(|(a, b)| nodes(a, b)),
-        (Node::Map(a), Node::Map(b)) => objects(a, b),
+        (Node::List(a), Node::List(b)) => {
+            a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| nodes(&a, &b))
+        }
+        (Node::Map(a), Node::Map(b)) => objects(*a, *b),
         _ => false,
     }
 }

@@ -2,7 +2,7 @@
 
 use bumpalo::Bump;
 
-use super::{Constant, EvalError, Node, Value, room};
+use super::{Constant, EvalError, ListNode, Value, room};
 use crate::types::{DeclKind, DeclType, ListType, Type};
 
 /// A list: computed, a constant of the program, or a view of a document's array through its declared type.
@@ -15,7 +15,7 @@ pub enum List<'a> {
     /// A document's array.
     Document {
         /// Its items.
-        items: &'a [Node<'a>],
+        items: ListNode<'a>,
         /// The list's own type.
         decl: Option<&'a DeclType>,
     },

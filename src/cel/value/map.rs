@@ -21,7 +21,7 @@ pub enum Map<'a> {
     /// A document's object.
     Document {
         /// Its properties.
-        node: &'a MapNode<'a>,
+        node: MapNode<'a>,
         /// The map's or object's own type.
         decl: Option<&'a DeclType>,
     },
@@ -70,7 +70,7 @@ impl<'a> Map<'a> {
     /// Keys and values, as [`Self::get`] has them. Of an object of a declared type the declared fields that are
     /// present, under their escaped names.
     pub fn iter(self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> + Clone {
-        (0..self.len()).filter_map(move |at| self.entry(None, at).ok().flatten())
+        self.entries(None).filter_map(Result::ok)
     }
 
     /// The value of a key.
@@ -94,49 +94,10 @@ impl<'a> Map<'a> {
             }
             (Self::Constant(constant), _) => Ok(constant.find(key)),
             (Self::Indexed(indexed), _) => Ok(indexed.find(key)),
-            (Self::Document { node, decl }, Value::String(name)) => document_value(arena, node, *decl, name),
+            (Self::Document { node, decl }, Value::String(name)) => document_value(arena, *node, *decl, name),
             (Self::Host(host), Value::String(name)) => host.find(name).transpose(),
             (Self::Document { decl: Some(_), .. }, _) => Err(EvalError::NoSuchOverload),
             (Self::Document { .. } | Self::Host(_), _) => Ok(None),
-        }
-    }
-
-    /// The entry at a position: none where the declared type does not show it, or beyond [`Self::len`].
-    ///
-    /// # Errors
-    ///
-    /// As [`Self::try_get`].
-    pub(crate) fn entry(
-        &self,
-        arena: Option<&'a Bump>,
-        at: usize,
-    ) -> Result<Option<(Value<'a>, Value<'a>)>, EvalError> {
-        match self {
-            Self::Values(entries) => Ok(entries.get(at).copied()),
-            Self::Indexed(indexed) => Ok(indexed.entries().get(at).copied()),
-            Self::Constant(constant) => Ok(constant.entries.get(at).map(|(k, v)| (k.value(), v.value()))),
-            Self::Host(host) => {
-                let Some(name) = host.names().get(at) else { return Ok(None) };
-                Ok(host.find(name).transpose()?.map(|value| (Value::String(name), value)))
-            }
-            Self::Document { node, decl } => {
-                let Some((name, node)) = node.entry(at) else { return Ok(None) };
-                document_entry(arena, name, node, *decl)
-            }
-        }
-    }
-
-    /// The key at a position, as [`Self::entry`] has it, without looking at the value.
-    pub(crate) fn key(&self, at: usize) -> Option<Value<'a>> {
-        match self {
-            Self::Host(host) => host.names().get(at).map(|name| Value::String(name)),
-            Self::Document { node, decl } => {
-                let (name, _) = node.entry(at)?;
-                declared_name(name, *decl).map(|(name, _)| Value::String(name))
-            }
-            Self::Values(entries) => entries.get(at).map(|(key, _)| *key),
-            Self::Indexed(indexed) => indexed.entries().get(at).map(|(key, _)| *key),
-            Self::Constant(constant) => constant.entries.get(at).map(|(key, _)| key.value()),
         }
     }
 }
@@ -149,7 +110,7 @@ pub(crate) fn field_named<'d>(fields: &'d [DeclField], cel_name: &str) -> Option
 /// A declared field of an object: a null is an absent field, as for kube-apiserver.
 pub(crate) fn object_field<'a>(
     arena: Option<&'a Bump>,
-    node: &MapNode<'a>,
+    node: MapNode<'a>,
     key: Key<'_>,
     decl: &'a DeclType,
 ) -> Result<Option<Value<'a>>, EvalError> {
@@ -158,7 +119,7 @@ pub(crate) fn object_field<'a>(
 
 fn document_value<'a>(
     arena: Option<&'a Bump>,
-    node: &'a MapNode<'a>,
+    node: MapNode<'a>,
     decl: Option<&'a DeclType>,
     name: &str,
 ) -> Result<Option<Value<'a>>, EvalError> {
@@ -172,18 +133,11 @@ fn document_value<'a>(
     }
 }
 
-fn document_entry<'a>(
-    arena: Option<&'a Bump>,
-    name: &'a str,
-    node: &'a Node<'a>,
-    decl: Option<&'a DeclType>,
-) -> Result<Option<(Value<'a>, Value<'a>)>, EvalError> {
-    let Some((name, decl)) = declared_name(name, decl) else { return Ok(None) };
-    Ok(Some((Value::String(name), Value::from_node_in(arena, node, decl)?)))
-}
-
 /// The name of a property in expressions, and the type of its value; none where the declared type does not show it.
-fn declared_name<'a>(name: &'a str, decl: Option<&'a DeclType>) -> Option<(&'a str, Option<&'a DeclType>)> {
+pub(super) fn declared_name<'a>(
+    name: &'a str,
+    decl: Option<&'a DeclType>,
+) -> Option<(&'a str, Option<&'a DeclType>)> {
     match decl.map(|decl| &decl.kind) {
         Some(DeclKind::Object { fields, .. }) => {
             let field = fields.iter().find(|field| *field.name == *name)?;
@@ -196,7 +150,7 @@ fn declared_name<'a>(name: &'a str, decl: Option<&'a DeclType>) -> Option<(&'a s
 
 fn view<'a>(
     arena: Option<&'a Bump>,
-    node: Option<&'a Node<'a>>,
+    node: Option<Node<'a>>,
     decl: Option<&'a DeclType>,
 ) -> Result<Option<Value<'a>>, EvalError> {
     node.map(|node| Value::from_node_in(arena, node, decl)).transpose()

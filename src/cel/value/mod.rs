@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `list`, `map` | one interface over computed, constant and document collections |
 //! | `entries` | finding keys in maps that are not a document's |
+//! | `walk` | the entries of a map, one after the other |
 //! | `view` | what a node of a document is through its declared type |
 //! | `equality`, `members`, `order` | `==` and the order of `<` and `sort`, across number types |
 //! | `convert` | JSON |
@@ -24,6 +25,7 @@ mod order;
 mod preview;
 mod text;
 mod view;
+mod walk;
 
 use std::net::IpAddr;
 
@@ -37,8 +39,9 @@ pub use map::{HostMap, Map};
 pub(crate) use members::Identity;
 use order::{compare_int_double, compare_uint_double};
 pub use text::TimestampError;
+pub(crate) use walk::Walk;
 
-pub use crate::document::{MapNode, Node};
+pub use crate::document::{ListNode, MapNode, Node};
 use crate::types::Type;
 
 /// Nanoseconds, signed, as Go's `time.Duration`.

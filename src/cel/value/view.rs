@@ -12,11 +12,7 @@ impl<'a> Value<'a> {
     /// # Errors
     ///
     /// When the node is not of the declared type, in apiserver's words.
-    pub fn from_node(
-        arena: &'a Bump,
-        node: &'a Node<'a>,
-        decl: Option<&'a DeclType>,
-    ) -> Result<Self, EvalError> {
+    pub fn from_node(arena: &'a Bump, node: Node<'a>, decl: Option<&'a DeclType>) -> Result<Self, EvalError> {
         match decl {
             Some(decl) => typed(Some(arena), node, decl),
             None => Ok(Self::untyped(node)),
@@ -27,7 +23,7 @@ impl<'a> Value<'a> {
     /// which an arena would have to hold, is what its JSON form suggests.
     pub(super) fn from_node_in(
         arena: Option<&'a Bump>,
-        node: &'a Node<'a>,
+        node: Node<'a>,
         decl: Option<&'a DeclType>,
     ) -> Result<Self, EvalError> {
         match decl {
@@ -41,12 +37,13 @@ impl<'a> Value<'a> {
 
     /// A node without declared type: the value that its JSON form suggests.
     #[must_use]
-    pub const fn untyped(node: &'a Node<'a>) -> Self {
+    #[inline]
+    pub const fn untyped(node: Node<'a>) -> Self {
         match node {
             Node::Null => Self::Null,
-            Node::Bool(b) => Self::Bool(*b),
-            Node::Int(i) => Self::Int(*i),
-            Node::Double(d) => Self::Double(*d),
+            Node::Bool(b) => Self::Bool(b),
+            Node::Int(i) => Self::Int(i),
+            Node::Double(d) => Self::Double(d),
             Node::String(s) => Self::String(s),
             Node::List(items) => Self::List(List::Document { items, decl: None }),
             Node::Map(node) => Self::Map(Map::Document { node, decl: None }),
@@ -54,11 +51,7 @@ impl<'a> Value<'a> {
     }
 }
 
-fn typed<'a>(
-    arena: Option<&'a Bump>,
-    node: &'a Node<'a>,
-    decl: &'a DeclType,
-) -> Result<Value<'a>, EvalError> {
+fn typed<'a>(arena: Option<&'a Bump>, node: Node<'a>, decl: &'a DeclType) -> Result<Value<'a>, EvalError> {
     if let Node::Null = node {
         return if decl.nullable {
             Ok(Value::Null)
@@ -83,14 +76,14 @@ fn typed<'a>(
     }
 }
 
-fn scalar<'a>(arena: Option<&'a Bump>, node: &'a Node<'a>, ty: &Type) -> Result<Value<'a>, EvalError> {
+fn scalar<'a>(arena: Option<&'a Bump>, node: Node<'a>, ty: &Type) -> Result<Value<'a>, EvalError> {
     match (ty, node) {
-        (Type::Bool, Node::Bool(b)) => Ok(Value::Bool(*b)),
-        (Type::Int, Node::Int(i)) => Ok(Value::Int(*i)),
-        (Type::Double, Node::Double(d)) => Ok(Value::Double(*d)),
+        (Type::Bool, Node::Bool(b)) => Ok(Value::Bool(b)),
+        (Type::Int, Node::Int(i)) => Ok(Value::Int(i)),
+        (Type::Double, Node::Double(d)) => Ok(Value::Double(d)),
         // A whole number loses its fraction on the way from YAML to JSON; the type `number` is a double all the same.
         #[expect(clippy::cast_precision_loss, reason = "Kubernetes rounds in the same way")]
-        (Type::Double, Node::Int(i)) => Ok(Value::Double(*i as f64)),
+        (Type::Double, Node::Int(i)) => Ok(Value::Double(i as f64)),
         (Type::String, Node::String(s)) => Ok(Value::String(s)),
         (Type::Bytes, Node::String(s)) => match arena {
             Some(arena) => formats::bytes(arena, s).map(Value::Bytes),
@@ -110,7 +103,7 @@ fn scalar<'a>(arena: Option<&'a Bump>, node: &'a Node<'a>, ty: &Type) -> Result<
     }
 }
 
-fn unexpected(expected: &str, node: &Node<'_>) -> EvalError {
+fn unexpected(expected: &str, node: Node<'_>) -> EvalError {
     let found = match node {
         Node::Null => "<nil>",
         Node::Bool(_) => "bool",

@@ -5,7 +5,6 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use admit_cel::Node;
-use bumpalo::Bump;
 use serde_json::{Value, json};
 
 use super::binding::Binding;
@@ -28,7 +27,6 @@ const MAX_ANNOTATION: usize = 10 * 1024;
 /// Where the values of one decision live.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
-    arena: Bump,
     request_value: OnceCell<Value>,
 }
 
@@ -38,13 +36,9 @@ pub(crate) struct Collector<'a> {
     pub(super) request: &'a Request,
     pub(super) host: &'a dyn Host,
     pub(super) oversight: Oversight<'a>,
-    arena: &'a Bump,
     decision: Decision,
-    /// The objects as expressions see them, made when the first policy needs them.
-    objects: Option<Objects<'a>>,
     /// The request as expressions see it, in its own form: most policies match it as it is.
     request_value: &'a OnceCell<Value>,
-    request_node: Option<Node<'a>>,
     /// The Namespace of the request, looked up when the first policy needs it.
     namespace: Option<Option<Arc<Value>>>,
 }
@@ -56,11 +50,8 @@ impl<'a> Collector<'a> {
             request,
             host,
             oversight: Oversight::default(),
-            arena: &workspace.arena,
             decision: Decision::default(),
-            objects: None,
             request_value: &workspace.request_value,
-            request_node: None,
             namespace: None,
         }
     }
@@ -74,19 +65,16 @@ impl<'a> Collector<'a> {
         self.decision
     }
 
-    pub(super) fn objects(&mut self) -> Objects<'a> {
-        let (arena, request) = (self.arena, self.request);
-        *self.objects.get_or_insert_with(|| {
-            Objects::of(arena, request.object.as_deref(), request.old_object.as_deref())
-        })
+    pub(super) fn objects(&self) -> Objects<'a> {
+        Objects::of(self.request.object.as_deref(), self.request.old_object.as_deref())
     }
 
-    pub(super) fn request_node(&mut self) -> Node<'a> {
-        let (arena, request, value) = (self.arena, self.request, self.request_value);
-        *self.request_node.get_or_insert_with(|| {
+    pub(super) fn request_node(&self) -> Node<'a> {
+        let request = self.request;
+        Node::from_json(self.request_value.get_or_init(|| {
             let own = Matched { resource: request.resource.clone(), kind: request.kind.clone() };
-            Node::from_json(arena, value.get_or_init(|| request_value(request, &own)))
-        })
+            request_value(request, &own)
+        }))
     }
 
     pub(super) fn namespace(&mut self) -> Result<Option<Arc<Value>>, HostError> {

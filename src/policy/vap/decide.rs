@@ -116,27 +116,26 @@ fn decide_binding(
         }
     };
     let objects = match &converted {
-        Some(converted) => converted.nodes(&arena),
+        Some(converted) => converted.nodes(),
         None => collector.objects(),
     };
     // A scale is of one kind whatever version of the resource it belongs to, so the resource counts too.
     let as_it_is = matched.kind == request.kind && matched.resource == request.resource;
     let changed = (!as_it_is).then(|| request_value(request, matched));
     let request_node = match &changed {
-        Some(changed) => Node::from_json(&arena, changed),
+        Some(changed) => Node::from_json(changed),
         None => collector.request_node(),
     };
-    let namespace = node(&arena, namespace.as_deref());
+    let namespace = node(namespace.as_deref());
     let authorizer = HostAuthorizer::new(host, request);
     for param in params {
-        let param_node = node(&arena, param.as_deref());
         let inputs = Inputs {
             arena: &arena,
-            object: &objects.object,
-            old_object: &objects.old_object,
-            request: &request_node,
-            params: &param_node,
-            namespace: &namespace,
+            object: objects.object,
+            old_object: objects.old_object,
+            request: request_node,
+            params: node(param.as_deref()),
+            namespace,
             authorizer: Some(&authorizer),
             oversight: collector.oversight,
         };

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use admit_cel::Node;
-use bumpalo::Bump;
 use serde_json::Value;
 
 use crate::host::{Host, HostError};
@@ -39,18 +38,18 @@ impl Converted {
         Ok(Some(Self { object: convert(&request.object)?, old_object: convert(&request.old_object)? }))
     }
 
-    pub(super) fn nodes<'a>(&'a self, arena: &'a Bump) -> Objects<'a> {
-        Objects::of(arena, self.object.as_ref(), self.old_object.as_ref())
+    pub(super) fn nodes(&self) -> Objects<'_> {
+        Objects::of(self.object.as_ref(), self.old_object.as_ref())
     }
 }
 
 impl<'a> Objects<'a> {
-    pub(super) fn of(arena: &'a Bump, object: Option<&'a Value>, old_object: Option<&'a Value>) -> Self {
-        Self { object: node(arena, object), old_object: node(arena, old_object) }
+    pub(super) fn of(object: Option<&'a Value>, old_object: Option<&'a Value>) -> Self {
+        Self { object: node(object), old_object: node(old_object) }
     }
 }
 
 /// A document as expressions see it; null where there is none.
-pub(super) fn node<'a>(arena: &'a Bump, value: Option<&'a Value>) -> Node<'a> {
-    value.map_or(Node::Null, |value| Node::from_json(arena, value))
+pub(super) fn node(value: Option<&Value>) -> Node<'_> {
+    value.map_or(Node::Null, Node::from_json)
 }

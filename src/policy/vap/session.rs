@@ -16,11 +16,11 @@ use crate::recording::Subject;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inputs<'a> {
     pub(super) arena: &'a Bump,
-    pub(super) object: &'a Node<'a>,
-    pub(super) old_object: &'a Node<'a>,
-    pub(super) request: &'a Node<'a>,
-    pub(super) params: &'a Node<'a>,
-    pub(super) namespace: &'a Node<'a>,
+    pub(super) object: Node<'a>,
+    pub(super) old_object: Node<'a>,
+    pub(super) request: Node<'a>,
+    pub(super) params: Node<'a>,
+    pub(super) namespace: Node<'a>,
     /// Absent where expressions may not ask.
     pub(super) authorizer: Option<&'a HostAuthorizer<'a>>,
     pub(super) oversight: Oversight<'a>,

@@ -29,8 +29,7 @@ fn eval(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("eval");
     for case in cases::all() {
         let (ours, peer) = both(&case);
-        let documents = Bump::new();
-        let bindings = ours.bind(&documents, &case);
+        let bindings = ours.bind(&case);
         let mut arena = Bump::new();
         group.bench_function(format!("{}/admit", case.name), |b| {
             b.iter(|| {

@@ -38,10 +38,11 @@ impl Ours {
     }
 
     /// Documents as values of the variables, from `serde_json` values.
-    pub fn bind<'a>(&'a self, arena: &'a Bump, case: &'a Case) -> Bindings<'a> {
+    #[must_use]
+    pub fn bind<'a>(&'a self, case: &'a Case) -> Bindings<'a> {
         let mut bindings = Bindings::new(&self.program);
         for (slot, (_, json)) in self.slots.iter().zip(&case.documents) {
-            bindings.set_slot(*slot, Value::untyped(arena.alloc(Node::from_json(arena, json))));
+            bindings.set_slot(*slot, Value::untyped(Node::from_json(json)));
         }
         bindings
     }
@@ -56,7 +57,7 @@ impl Ours {
         let mut bindings = Bindings::new(&self.program);
         for (slot, text) in self.slots.iter().zip(texts) {
             let node = document::parse(arena, text, &ReadLimits::default()).unwrap();
-            bindings.set_slot(*slot, Value::untyped(arena.alloc(node)));
+            bindings.set_slot(*slot, Value::untyped(node));
         }
         bindings
     }
@@ -68,7 +69,7 @@ impl Ours {
 
     /// From `serde_json` values to the result, in an arena that is used again.
     pub fn run(&self, arena: &mut Bump, case: &Case) -> bool {
-        let result = self.eval(arena, &self.bind(arena, case));
+        let result = self.eval(arena, &self.bind(case));
         arena.reset();
         result
     }

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use crate::library::{Context, Implementation, Overload, mismatch};
-use crate::value::{EvalError, List, Value};
+use crate::value::{EvalError, Value};
 use Value::{Bool, Double, Int, Uint};
 
 pub(in crate::library) const TABLES: &[&[Overload]] = &[LEAST, GREATEST, FLOATS, SIGNS, BITS, ROOTS];
@@ -203,12 +203,10 @@ fn extreme<'a>(args: &[Value<'a>], displaces: Ordering, function: &str) -> Resul
         [Value::List(list)] => *list,
         args => return among(args.iter().copied(), displaces, function),
     };
-    match numbers {
-        List::Values([]) | List::Constant([]) | List::Document { items: [], .. } => {
-            Err(EvalError::other(format!("{function}(list) argument must not be empty")))
-        }
-        numbers => among(numbers.iter(), displaces, function),
+    if numbers.is_empty() {
+        return Err(EvalError::other(format!("{function}(list) argument must not be empty")));
     }
+    among(numbers.iter(), displaces, function)
 }
 
 fn among<'a>(

@@ -2,7 +2,7 @@
 
 use crate::cost::{CallEstimate, Operand};
 use crate::library::{Context, Overload, cost, mismatch, planned};
-use crate::value::{EvalError, Value};
+use crate::value::{EvalError, List, Node, Value};
 
 pub(super) const ROWS: &[Overload] = &[
     Overload::new(
@@ -32,7 +32,12 @@ fn size<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError>
 
 fn in_list<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let [item, Value::List(list)] = args else { return mismatch() };
-    Ok(Value::Bool(list.iter().any(|other| item.equals(&other))))
+    Ok(Value::Bool(match (item, list) {
+        (Value::String(text), List::Document { items, decl: None }) => {
+            items.iter().any(|other| matches!(other, Node::String(other) if other == *text))
+        }
+        _ => list.iter().any(|other| item.equals(&other)),
+    }))
 }
 
 fn in_map<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {

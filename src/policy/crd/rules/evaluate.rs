@@ -87,35 +87,11 @@ impl RuleTree {
         }
         let findings = Findings { remaining: limits.budget, ..Findings::default() };
         let mut walk = Walk { arena: &arena, cx, findings, recorder, expired: limits.expired, evaluated: 0 };
-        let place = Place {
-            rules: root,
-            schema,
-            new: Data { json: new, node: arena.alloc(Node::from_json(&arena, new)) },
-            old: old.map(|old| Data { json: old, node: arena.alloc(Node::from_json(&arena, old)) }),
-            ratchet: Ratchet { current: correlated, parent: None },
-        };
+        let place =
+            Place { rules: root, schema, new, old, ratchet: Ratchet { current: correlated, parent: None } };
         // A stop has left its error behind.
         let _ = walk.node(&place, path);
         walk.findings
-    }
-}
-
-/// The same part of a document in both forms: as it was handed in, and as programs see it.
-#[derive(Clone, Copy)]
-struct Data<'a> {
-    json: &'a Json,
-    node: &'a Node<'a>,
-}
-
-impl<'a> Data<'a> {
-    fn key(self, key: &str) -> Option<Self> {
-        let Node::Map(map) = self.node else { return None };
-        Some(Self { json: self.json.as_object()?.get(key)?, node: map.get(key)? })
-    }
-
-    fn index(self, index: usize) -> Option<Self> {
-        let Node::List(items) = self.node else { return None };
-        Some(Self { json: self.json.as_array()?.get(index)?, node: items.get(index)? })
     }
 }
 
@@ -123,8 +99,8 @@ impl<'a> Data<'a> {
 struct Place<'a> {
     rules: &'a RuleNode,
     schema: &'a Schema,
-    new: Data<'a>,
-    old: Option<Data<'a>>,
+    new: &'a Json,
+    old: Option<&'a Json>,
     ratchet: Ratchet<'a>,
 }
 
@@ -181,7 +157,7 @@ struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     fn node(&mut self, place: &Place<'a>, path: &Path<'_>) -> Result<(), Stopped> {
-        if place.new.json.is_null() {
+        if place.new.is_null() {
             return Ok(());
         }
         self.own_rules(place, path)?;
@@ -189,33 +165,36 @@ impl<'a> Walk<'a> {
             let ratchet = Ratchet { current: None, parent: place.ratchet.parent };
             self.node(&Place { rules: part, ratchet, ..*place }, path)?;
         }
-        match place.new.json {
-            Json::Array(items) => self.items(place, items.len(), path),
-            Json::Object(map) => map.keys().try_for_each(|key| self.entry(place, key, path)),
+        match place.new {
+            Json::Array(items) => self.items(place, items, path),
+            Json::Object(map) => map.iter().try_for_each(|(key, new)| self.entry(place, (key, new), path)),
             Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => Ok(()),
         }
     }
 
-    fn items(&mut self, place: &Place<'a>, count: usize, path: &Path<'_>) -> Result<(), Stopped> {
+    fn items(&mut self, place: &Place<'a>, new: &'a [Json], path: &Path<'_>) -> Result<(), Stopped> {
         let (Some(rules), Some(schema)) = (place.rules.items.as_deref(), place.schema.items.as_deref())
         else {
             return Ok(());
         };
         let old_items = place.old.and_then(|old| OldItems::new(place.schema, old));
         let correlated = place.ratchet.current.map_or_else(Items::none, |current| current.items());
-        for i in 0..count {
-            let Some(new) = place.new.index(i) else { continue };
-            let old = old_items.as_ref().and_then(|items| items.find(new.json));
+        for (i, new) in new.iter().enumerate() {
+            let old = old_items.as_ref().and_then(|items| items.find(new));
             let ratchet = place.ratchet.index(&correlated, i);
             self.node(&Place { rules, schema, new, old, ratchet }, &path.index(i))?;
         }
         Ok(())
     }
 
-    fn entry(&mut self, place: &Place<'a>, key: &'a str, path: &Path<'_>) -> Result<(), Stopped> {
-        let Some(new) = place.new.key(key) else { return Ok(()) };
-        let old = place.old.filter(|_| place.schema.map_is_correlatable()).and_then(|old| old.key(key));
-        let old = old.filter(|old| !old.json.is_null());
+    fn entry(
+        &mut self,
+        place: &Place<'a>,
+        (key, new): (&'a str, &'a Json),
+        path: &Path<'_>,
+    ) -> Result<(), Stopped> {
+        let old = place.old.filter(|_| place.schema.map_is_correlatable()).and_then(|old| old.get(key));
+        let old = old.filter(|old| !old.is_null());
         let ratchet = place.ratchet.key(key);
         if let (Some(rules), Some(schema)) =
             (place.rules.additional.as_deref(), place.schema.additional_schema())
@@ -390,7 +369,7 @@ impl<'a> Walk<'a> {
         let detail = message.unwrap_or_else(|| static_message(rule));
         let value = match place.schema.schema_type {
             Some(SchemaType::Object | SchemaType::Array) => BadValue::Omitted,
-            _ => BadValue::from(place.new.json),
+            _ => BadValue::from(place.new),
         };
         self.tell(error_for(rule, at, value, detail), forgiven);
         Ok(())
@@ -433,19 +412,20 @@ fn error_for(rule: &Rule, at: String, value: BadValue, detail: String) -> FieldE
     }
 }
 
-/// The items of an old map list, in both forms.
+/// The items of an old map list.
 struct OldItems<'a> {
-    list: Data<'a>,
+    items: &'a [Json],
     by_key: MapListIndex<'a>,
 }
 
 impl<'a> OldItems<'a> {
-    fn new(schema: &'a Schema, list: Data<'a>) -> Option<Self> {
-        Some(Self { list, by_key: MapListIndex::new(schema, list.json.as_array()?)? })
+    fn new(schema: &'a Schema, list: &'a Json) -> Option<Self> {
+        let items = list.as_array()?;
+        Some(Self { items, by_key: MapListIndex::new(schema, items)? })
     }
 
-    fn find(&self, item: &Json) -> Option<Data<'a>> {
-        self.list.index(self.by_key.position(item)?)
+    fn find(&self, item: &Json) -> Option<&'a Json> {
+        self.items.get(self.by_key.position(item)?)
     }
 }
 
@@ -459,7 +439,7 @@ struct NodeVariables<'a> {
 impl<'a> NodeVariables<'a> {
     fn new(arena: &'a Bump, place: &Place<'a>) -> Self {
         let decl = place.rules.decl.as_deref();
-        let value = |data: Data<'a>| Value::from_node(arena, data.node, decl);
+        let value = |json: &'a Json| Value::from_node(arena, Node::from_json(json), decl);
         let old = place.old.map(value);
         let old_optional = match &old {
             None => Ok(Value::Optional(None)),

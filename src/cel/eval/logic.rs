@@ -1,0 +1,147 @@
+//! Steps that are true or false: `&&`, `||`, `!`, equality, membership in constants, presence. As truth values they
+//! need not pass through a [`Value`].
+
+use crate::library::cost;
+use crate::plan::{Equal, EqualConstant, Member, Op, Step};
+use crate::value::{Constant, EvalError, Value};
+
+use super::machine::Machine;
+use super::watch::Watch;
+
+type Truth = Result<bool, EvalError>;
+
+impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
+    /// The truth value of a step; of one that has another value, `no such overload`.
+    pub(super) fn truth(&mut self, step: &'a Step) -> Truth {
+        if !W::WATCHES {
+            match &step.op {
+                Op::Attribute(attribute) if attribute.is_test => {
+                    if let Some(outcome) = self.tested(attribute) {
+                        return outcome;
+                    }
+                }
+                Op::And(_) | Op::Or(_) | Op::Not(_) | Op::Equal(_) | Op::EqualConstant(_) | Op::Member(_) => {
+                    return self.decide(step);
+                }
+                _ => {}
+            }
+        }
+        match self.step(step) {
+            Ok(Value::Bool(b)) => Ok(b),
+            Ok(_) => Err(EvalError::NoSuchOverload),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// One of the steps that are nothing but true or false.
+    pub(super) fn decide(&mut self, step: &'a Step) -> Truth {
+        match &step.op {
+            Op::And(terms) => self.logic(terms, false),
+            Op::Or(terms) => self.logic(terms, true),
+            Op::Not(operand) => self.not(operand),
+            Op::Equal(equal) => self.equal(equal),
+            Op::EqualConstant(equal) => self.equal_constant(equal),
+            Op::Member(member) => self.membership(member),
+            _ => Err(EvalError::NoSuchOverload),
+        }
+    }
+
+    /// `||` where `decides` is true, `&&` where it is false: one deciding term is enough, else the first error wins.
+    fn logic(&mut self, terms: &'a [Step], decides: bool) -> Truth {
+        let mut error = None;
+        for term in terms {
+            match self.truth(term) {
+                Ok(b) if b == decides => return Ok(decides),
+                Ok(_) => {}
+                Err(e) if e.is_final() => return Err(e),
+                Err(e) => {
+                    error.get_or_insert(e);
+                }
+            }
+        }
+        error.map_or(Ok(!decides), Err)
+    }
+
+    fn not(&mut self, operand: &'a Step) -> Truth {
+        let outcome = self.truth(operand);
+        if let Err(error) = &outcome
+            && error.is_final()
+        {
+            return outcome;
+        }
+        self.charge(1)?;
+        outcome.map(|b| !b)
+    }
+
+    fn equal(&mut self, equal: &'a Equal) -> Truth {
+        let [left, right] = &equal.operands;
+        let left = self.step(left);
+        if let Err(error) = &left
+            && error.is_final()
+        {
+            return Err(error.clone());
+        }
+        let right = self.step(right);
+        let (result, units) = match (&left, &right) {
+            (Ok(Value::String(a)), Ok(Value::String(b))) => (Ok(a == b), cost::compare_strings(a, b)),
+            (Ok(left), Ok(right)) => {
+                let result = left.try_equals(self.cx.arena, right);
+                (result, cost_of_equality(left, right, equal.is_negated))
+            }
+            (_, Err(error)) if error.is_final() => return Err(error.clone()),
+            (Err(error), right) => {
+                let right = right.as_ref().unwrap_or(&Value::Null);
+                self.charge(cost_of_equality(&Value::Null, right, equal.is_negated))?;
+                return Err(error.clone());
+            }
+            (Ok(left), Err(error)) => {
+                self.charge(cost_of_equality(left, &Value::Null, equal.is_negated))?;
+                return Err(error.clone());
+            }
+        };
+        self.charge(units)?;
+        negated(result, equal.is_negated)
+    }
+
+    fn equal_constant(&mut self, equal: &'a EqualConstant) -> Truth {
+        let value = self.step(&equal.operand);
+        if let (Ok(Value::String(a)), Constant::String(b)) = (&value, &equal.constant) {
+            self.charge(cost::compare_strings(a, b))?;
+            return Ok((**a == **b) != equal.is_negated);
+        }
+        let constant = equal.constant.value();
+        match &value {
+            Ok(value) => {
+                let result = value.try_equals(self.cx.arena, &constant);
+                self.charge(cost_of_equality(value, &constant, equal.is_negated))?;
+                negated(result, equal.is_negated)
+            }
+            Err(error) if error.is_final() => Err(error.clone()),
+            Err(error) => {
+                self.charge(cost_of_equality(&Value::Null, &constant, equal.is_negated))?;
+                Err(error.clone())
+            }
+        }
+    }
+
+    fn membership(&mut self, member: &'a Member) -> Truth {
+        let value = self.step(&member.operand)?;
+        Ok(match value {
+            Value::String(text) => member.strings.contains(text),
+            _ => member.others.iter().map(Constant::value).any(|item| value.equals(&item)),
+        })
+    }
+}
+
+/// Of `!=` an error is true, as cel-go has it.
+fn negated(equal: Truth, is_negated: bool) -> Truth {
+    if is_negated { Ok(equal != Ok(true)) } else { equal }
+}
+
+/// Up to the end of the shorter; Kubernetes' own values at constant cost, though only for `==`.
+fn cost_of_equality(left: &Value<'_>, right: &Value<'_>, is_negated: bool) -> u64 {
+    if matches!(left, Value::Opaque(_)) && !is_negated {
+        return 1;
+    }
+    cost::compare(&[*left, *right], &Value::Null)
+}
