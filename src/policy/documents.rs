@@ -141,16 +141,11 @@ impl Host for Documents {
         served.map(equivalent).collect()
     }
 
-    /// Custom resources differ between versions in their apiVersion only, as with conversion strategy `None`.
     fn convert(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
-        if self.crd_of(kind).is_none() {
-            return builtin::convert(object, kind);
+        match self.crd_of(kind) {
+            None => builtin::convert(object, kind),
+            Some(crd) => crd.convert(object, &kind.version).map_err(|error| HostError(error.to_string())),
         }
-        let mut converted = object.clone();
-        if let Value::Object(fields) = &mut converted {
-            fields.insert("apiVersion".to_owned(), Value::from(kind.api_version()));
-        }
-        Ok(converted)
     }
 
     /// By the roles among the documents, if there are any.

@@ -3,6 +3,7 @@
 
 mod apply;
 mod bad;
+mod converting;
 mod custom_resources;
 mod deadline;
 mod deciding;

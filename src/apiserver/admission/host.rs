@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use admit_policy::crd::ConversionError;
 use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
+use admit_policy::matching::builtin;
 use admit_policy::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 use serde_json::Value;
 
@@ -10,7 +12,9 @@ use crate::identity::MASTERS;
 use crate::object;
 use crate::registry::Registry;
 use crate::resources;
-use crate::store::{Key, Range};
+use crate::store::{Key, Range, Stored};
+
+const DEFINITIONS: &str = "apiextensions.k8s.io/customresourcedefinitions";
 
 #[derive(Debug)]
 pub(super) struct StoreHost<'r>(pub(super) &'r Registry);
@@ -48,7 +52,7 @@ impl Host for StoreHost<'_> {
     fn equivalents(
         &self,
         resource: &GroupVersionResource,
-        _subresource: &str,
+        subresource: &str,
     ) -> Vec<(GroupVersionResource, GroupVersionKind)> {
         let served = self.0.served();
         let others = served
@@ -59,14 +63,25 @@ impl Host for StoreHost<'_> {
             .map(|info| {
                 (
                     GroupVersionResource::new(&info.group, &info.version, &info.plural),
-                    GroupVersionKind::new(&info.group, &info.version, &info.kind),
+                    match subresource {
+                        "scale" => GroupVersionKind::new("autoscaling", "v1", "Scale"),
+                        _ => GroupVersionKind::new(&info.group, &info.version, &info.kind),
+                    },
                 )
             })
             .collect()
     }
 
-    /// Versions of one resource differ in nothing but the name of the version.
     fn convert(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
+        if kind.group == "autoscaling" {
+            return builtin::convert(object, kind);
+        }
+        let found = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        if self.converts_by_webhook(kind) && found != kind.api_version() {
+            let error = ConversionError { api_version: found.to_owned(), kind: kind.kind.clone() };
+            return Err(HostError(error.to_string()));
+        }
+        // Versions of one resource differ in nothing but the name of the version.
         let mut converted = object.clone();
         object::set_field(&mut converted, "apiVersion", Some(kind.api_version().into()));
         object::set_field(&mut converted, "kind", Some(kind.kind.as_str().into()));
@@ -76,5 +91,16 @@ impl Host for StoreHost<'_> {
     fn authorize(&self, user: &UserInfo, _attributes: &AccessAttributes) -> Result<Access, HostError> {
         let allowed = user.groups.iter().any(|group| group == MASTERS);
         Ok(Access { allowed, reason: String::new() })
+    }
+}
+
+impl StoreHost<'_> {
+    fn converts_by_webhook(&self, kind: &GroupVersionKind) -> bool {
+        let served = self.0.served();
+        let Some(info) = served.table.find_kind(&kind.group, &kind.version, &kind.kind) else { return false };
+        let name = format!("{}.{}", info.plural, info.group);
+        let key = Key { resource: DEFINITIONS.into(), namespace: String::new(), name };
+        let strategy = |stored: Stored| stored.object.pointer("/spec/conversion/strategy").cloned();
+        self.0.store.latest(&key).and_then(strategy).is_some_and(|strategy| strategy == "Webhook")
     }
 }

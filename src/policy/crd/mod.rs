@@ -8,6 +8,7 @@
 //!
 //! What a [`CrdVersion`] validates is what is handed in; a [`Write`] knows which part of an object a request may change.
 
+mod convert;
 mod definition;
 pub mod field_path;
 mod registration;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use convert::ConversionError;
 pub use definition::{
     Conversion, ConversionWebhook, Definition, Names, PrinterColumn, ScalePaths, Scope, Version,
     WebhookClient, WebhookService,

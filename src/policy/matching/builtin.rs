@@ -1,10 +1,10 @@
 //! Kinds of Kubernetes itself that are served in several versions, and their conversion.
 //!
-//! In 1.36 that is HorizontalPodAutoscaler. What v1 cannot express lies in its annotations, which is not done here:
-//! such an object is refused with a reason.
+//! In 1.36 that is HorizontalPodAutoscaler.
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
+use super::autoscaler;
 use crate::host::HostError;
 use crate::request::{GroupVersionKind, GroupVersionResource};
 
@@ -28,78 +28,14 @@ pub fn equivalents(
 /// `object` in the version of `kind`.
 ///
 /// # Errors
-/// When that is no built-in kind of several versions, or the object says what the other version cannot.
+/// When that is no built-in kind of several versions.
 pub fn convert(object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
-    let version = (kind.group.as_str(), kind.kind.as_str(), kind.version.as_str());
-    let mut converted = object.clone();
-    let Value::Object(fields) = &mut converted else {
-        return Err(unsupported("a document that is no object"));
-    };
-    match version {
-        ("autoscaling", "HorizontalPodAutoscaler", "v1") => {
-            part(fields, "spec", &["behavior"], metrics_to_target)?;
-            part(fields, "status", &["conditions", "currentMetrics"], |_| Ok(()))?;
-        }
-        ("autoscaling", "HorizontalPodAutoscaler", "v2") => {
-            part(fields, "spec", &[], target_to_metrics)?;
-            part(fields, "status", &["currentCPUUtilizationPercentage"], |_| Ok(()))?;
-        }
+    match (kind.group.as_str(), kind.kind.as_str(), kind.version.as_str()) {
+        ("autoscaling", "HorizontalPodAutoscaler", "v1") => Ok(autoscaler::to_v1(object)),
+        ("autoscaling", "HorizontalPodAutoscaler", "v2") => Ok(autoscaler::to_v2(object)),
         _ => {
-            return Err(unsupported(&format!("{}, Kind={}", kind.api_version(), kind.kind)));
+            let what = format!("{}, Kind={}", kind.api_version(), kind.kind);
+            Err(HostError(format!("conversion to {what} is not supported")))
         }
     }
-    fields.insert("apiVersion".to_owned(), json!(kind.api_version()));
-    Ok(converted)
-}
-
-/// Converts the map at `key`, in which `without` must say nothing.
-fn part(
-    fields: &mut Map<String, Value>,
-    key: &str,
-    without: &[&str],
-    convert: impl Fn(&mut Map<String, Value>) -> Result<(), HostError>,
-) -> Result<(), HostError> {
-    let Some(Value::Object(part)) = fields.get_mut(key) else { return Ok(()) };
-    for field in without {
-        let says_something = |value: Value| !matches!(value, Value::Null) && value != json!([]);
-        if part.remove(*field).is_some_and(says_something) {
-            return Err(unsupported(&format!("{key}.{field}")));
-        }
-    }
-    convert(part)
-}
-
-/// The one metric that v1 has a field for.
-fn metrics_to_target(spec: &mut Map<String, Value>) -> Result<(), HostError> {
-    let metrics = match spec.remove("metrics") {
-        None | Some(Value::Null) => return Ok(()),
-        Some(Value::Array(metrics)) => metrics,
-        Some(_) => return Err(unsupported("spec.metrics")),
-    };
-    for metric in metrics {
-        let target = metric.pointer("/resource/target/averageUtilization").filter(|_| {
-            metric.get("type").is_some_and(|kind| kind == "Resource")
-                && metric.pointer("/resource/name").is_some_and(|name| name == "cpu")
-        });
-        match target {
-            Some(target) if !spec.contains_key("targetCPUUtilizationPercentage") => {
-                spec.insert("targetCPUUtilizationPercentage".to_owned(), target.clone());
-            }
-            _ => return Err(unsupported("spec.metrics beside the utilization of cpu")),
-        }
-    }
-    Ok(())
-}
-
-fn target_to_metrics(spec: &mut Map<String, Value>) -> Result<(), HostError> {
-    if let Some(target) = spec.remove("targetCPUUtilizationPercentage").filter(|target| !target.is_null()) {
-        let target = json!({"type": "Utilization", "averageUtilization": target});
-        let metric = json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
-        spec.insert("metrics".to_owned(), json!([metric]));
-    }
-    Ok(())
-}
-
-fn unsupported(what: &str) -> HostError {
-    HostError(format!("conversion of {what} is not supported"))
 }

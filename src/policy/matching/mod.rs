@@ -4,6 +4,7 @@
 //! the policy sees the request, or that it does not match. An error of a selector counts only when everything else
 //! matches, and is then a failure of the policy, never "no match".
 
+mod autoscaler;
 pub mod builtin;
 mod decode;
 mod rules;

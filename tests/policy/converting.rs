@@ -1,0 +1,69 @@
+//! Objects in another version of their kind.
+
+use admit_policy::crd::CompiledCrd;
+use admit_policy::manifest;
+use admit_policy::matching::builtin;
+use admit_policy::request::GroupVersionKind;
+use serde_json::{Value, json};
+
+use crate::support::yaml;
+
+#[test]
+fn autoscalers_convert_both_ways() {
+    let trees = manifest::parse(include_str!("data/autoscalers.yaml")).expect("the cases are YAML");
+    for case in trees[0].value["cases"].as_array().expect("there are cases") {
+        let object = |version: &str| {
+            let mut object = case[version].clone();
+            object["apiVersion"] = json!(format!("autoscaling/{version}"));
+            object["kind"] = json!("HorizontalPodAutoscaler");
+            object
+        };
+        let convert = |from: &str, to: &str| {
+            let kind = GroupVersionKind::new("autoscaling", to, "HorizontalPodAutoscaler");
+            builtin::convert(&object(from), &kind).expect("the kind is known")
+        };
+        assert_eq!(convert("v2", "v1"), object("v1"), "{} to v1", case["name"]);
+        if case.get("one-way").is_none() {
+            assert_eq!(convert("v1", "v2"), object("v2"), "{} to v2", case["name"]);
+        }
+    }
+}
+
+fn definition(conversion: &str) -> CompiledCrd {
+    let text = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  conversion: CONVERSION
+  versions:
+  - &v {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+  - {<<: *v, name: v2, storage: false}
+";
+    CompiledCrd::compile(&yaml(&text.replace("CONVERSION", conversion))[0]).expect("the definition is right")
+}
+
+#[test]
+fn custom_resources_convert_by_their_name_alone() {
+    let object =
+        json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": 1});
+    let converted = definition("{strategy: None}").convert(&object, "v2").expect("nothing is asked");
+    assert_eq!(converted["apiVersion"], "example.com/v2");
+    assert_eq!(converted["spec"], 1);
+}
+
+#[test]
+fn what_a_webhook_would_convert_is_refused() {
+    let crd = definition(
+        "{strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://a/b'}}}",
+    );
+    let object: Value = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}});
+    assert!(crd.convert(&object, "v1").is_ok(), "nothing has to be converted");
+    let error = crd.convert(&object, "v2").expect_err("no webhook is called");
+    let expected =
+        "conversion webhook for example.com/v1, Kind=Widget failed: conversion webhooks are not called here";
+    assert_eq!(error.to_string(), expected);
+}
