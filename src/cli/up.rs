@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Exit;
 use super::gathering::GatheringArgs;
-use super::generate::webhook::{self, Endpoint};
+use super::generate::webhook::{self, Callee, Endpoint};
 use super::process::{self, Fault};
 use super::{kubeconfig, load, register};
 use crate::admission::tls::{Authority, server_config, write_private};
@@ -135,7 +135,9 @@ impl UpArgs {
             base: format!("https://{}", addresses.webhook),
             ca_bundle: STANDARD.encode(authority.certificate_pem()),
         };
-        let configuration = webhook::configuration(policies, &endpoint, None, "Fail");
+        // The API server has the same definitions, and applies them itself.
+        let callee = Callee { endpoint, own_namespace: None, failure_policy: "Fail", definitions: false };
+        let configuration = webhook::configuration(policies, &callee);
         register::put(&client, "validatingwebhookconfigurations", &configuration).await.map_err(|error| {
             Fault::internal(format!("the API server refuses the webhook configuration: {error}"))
         })

@@ -5,7 +5,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::serving::Webhook;
+use crate::repository::root;
+use crate::serve::server::{Place, Serving};
 
 /// Names that start with `periodic` are for the operator.
 const DENIED: &str = r#"
@@ -29,6 +30,19 @@ request:
   options: {apiVersion: meta.k8s.io/v1, kind: CreateOptions}
 "#;
 
+/// The shipped policies, served.
+fn serving(place: &Place) -> Serving {
+    place.start(&["--policies", root().join("policies").to_str().unwrap()])
+}
+
+fn url(serving: &Serving, path: &str) -> String {
+    format!("https://{}{path}", serving.webhook)
+}
+
+fn authority(place: &Place) -> String {
+    place.path("ca/ca.crt").display().to_string()
+}
+
 fn bench(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_admit")).arg("bench").args(args).output().unwrap()
 }
@@ -40,8 +54,9 @@ fn json(output: &Output) -> Value {
 
 #[test]
 fn every_request_is_counted_and_answered() {
-    let webhook = Webhook::start();
-    let (url, authority) = (webhook.url("/validate"), webhook.authority());
+    let place = Place::new();
+    let serving = serving(&place);
+    let (url, authority) = (url(&serving, "/validate"), authority(&place));
     let output = bench(&[&url, "--ca", &authority, "-n", "500", "-c", "7", "-o", "json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let report = json(&output);
@@ -53,7 +68,7 @@ fn every_request_is_counted_and_answered() {
     assert!(sorted.is_sorted() && sorted[0] > 0.0, "{report}");
 
     // A review that is denied is an answer too.
-    let review = webhook.folder().join("review.yaml");
+    let review = place.path("review.yaml");
     fs::write(&review, DENIED).unwrap();
     let file = review.display().to_string();
     let report = json(&bench(&[&url, "--ca", &authority, "-n", "20", "-f", &file, "-o", "json"]));
@@ -62,8 +77,9 @@ fn every_request_is_counted_and_answered() {
 
 #[test]
 fn a_rate_is_kept_and_time_ends_a_run() {
-    let webhook = Webhook::start();
-    let (url, authority) = (webhook.url("/validate"), webhook.authority());
+    let place = Place::new();
+    let serving = serving(&place);
+    let (url, authority) = (url(&serving, "/validate"), authority(&place));
     let output =
         bench(&[&url, "--ca", &authority, "--duration", "1", "--rate", "50", "-c", "2", "-o", "json"]);
     let report = json(&output);
@@ -73,9 +89,10 @@ fn a_rate_is_kept_and_time_ends_a_run() {
 
 #[test]
 fn what_fails_is_named() {
-    let webhook = Webhook::start();
-    let authority = webhook.authority();
-    let output = bench(&[&webhook.url("/nothing"), "--ca", &authority, "-n", "10"]);
+    let place = Place::new();
+    let serving = serving(&place);
+    let authority = authority(&place);
+    let output = bench(&[&url(&serving, "/nothing"), "--ca", &authority, "-n", "10"]);
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("  10 status 404\n"), "{text}");
@@ -86,7 +103,7 @@ fn what_fails_is_named() {
         Command::new(env!("CARGO_BIN_EXE_admit")).args(["certs", "--out"]).arg(stranger.path()).output();
     assert!(made.unwrap().status.success());
     let other = stranger.path().join("ca.crt").display().to_string();
-    let report = json(&bench(&[&webhook.url("/validate"), "--ca", &other, "-n", "4", "-o", "json"]));
+    let report = json(&bench(&[&url(&serving, "/validate"), "--ca", &other, "-n", "4", "-o", "json"]));
     assert_eq!(report["failures"], serde_json::json!({"connect": 4}), "{report}");
 
     let output = bench(&["http://127.0.0.1:1/validate"]);

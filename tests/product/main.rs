@@ -14,7 +14,6 @@ mod replay;
 mod repository;
 mod running;
 mod serve;
-mod serving;
 mod shipped;
 mod support;
 mod test_command;

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::settings::{NAMESPACE, Settings};
 use super::template::{self, TemplateError};
-use super::webhook::{self, Endpoint};
+use super::webhook::{self, Callee, Endpoint};
 use super::{crds, monitoring};
 use crate::cli::process::Fault;
 
@@ -169,7 +169,13 @@ fn chart(policies: &PolicySet, folder: &PolicyFolder) -> Result<Vec<File>, Fault
 /// The webhook configuration as a template: what follows from the policies, and what can be set.
 fn webhook_template(policies: &PolicySet) -> Result<String, Fault> {
     let endpoint = Endpoint::Service { name: "admit".to_owned(), namespace: "$(namespace)".to_owned() };
-    let configuration = webhook::configuration(policies, &endpoint, Some("$(namespace)"), "$(failurePolicy)");
+    let callee = Callee {
+        endpoint,
+        own_namespace: Some("$(namespace)"),
+        failure_policy: "$(failurePolicy)",
+        definitions: true,
+    };
+    let configuration = webhook::configuration(policies, &callee);
     let webhooks = json!({"webhooks": configuration.get("webhooks")});
     let text = serde_saphyr::to_string(&webhooks).map_err(Fault::internal)?;
     Ok(format!("{WEBHOOK_HEAD}{text}"))

@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 
 use self::manifests::PolicyFolder;
 use self::settings::Settings;
-use self::webhook::Endpoint;
+use self::webhook::{Callee, Endpoint};
 use super::process::{Fault, fail};
 use super::{Exit, load};
 
@@ -116,7 +116,13 @@ impl WebhookArgs {
     fn text(&self) -> Result<String, Fault> {
         let policies = load::policies(&[&self.policies])?;
         let endpoint = Endpoint::Service { name: self.service.clone(), namespace: self.namespace.clone() };
-        let configuration = webhook::configuration(&policies, &endpoint, Some(&self.namespace), "Fail");
+        let callee = Callee {
+            endpoint,
+            own_namespace: Some(&self.namespace),
+            failure_policy: "Fail",
+            definitions: true,
+        };
+        let configuration = webhook::configuration(&policies, &callee);
         serde_saphyr::to_string(&configuration).map_err(Fault::internal)
     }
 }

@@ -47,22 +47,29 @@ pub(in crate::cli) enum Endpoint {
     },
 }
 
-/// A ValidatingWebhookConfiguration for all that `policies` match. Requests for `own_namespace` are not sent;
-/// `failure_policy` is that of the policies that may deny.
-pub(in crate::cli) fn configuration(
-    policies: &PolicySet,
-    endpoint: &Endpoint,
-    own_namespace: Option<&str>,
-    failure_policy: &str,
-) -> Value {
+/// What a configuration is made for.
+#[derive(Debug)]
+pub(in crate::cli) struct Callee<'c> {
+    pub(in crate::cli) endpoint: Endpoint,
+    /// Requests about objects in this namespace are not sent.
+    pub(in crate::cli) own_namespace: Option<&'c str>,
+    /// Of what may deny.
+    pub(in crate::cli) failure_policy: &'c str,
+    /// Whether objects of the loaded CustomResourceDefinitions are sent even where no policy matches them, for API servers
+    /// whose own definitions lack the rules.
+    pub(in crate::cli) definitions: bool,
+}
+
+/// A ValidatingWebhookConfiguration that sends to `callee` all that `policies` match.
+pub(in crate::cli) fn configuration(policies: &PolicySet, callee: &Callee<'_>) -> Value {
     let webhook = |name: &str, path: &str, failure_policy: &str, enforcing: bool| {
-        let rules = rules(policies, enforcing);
+        let rules = rules(policies, enforcing, callee.definitions && enforcing);
         (!rules.is_empty()).then(|| {
             let mut webhook = Map::new();
             let mut set = |key: &str, value: Value| webhook.insert(key.to_owned(), value);
             set("name", name.into());
-            set("clientConfig", endpoint.client_config(path));
-            if let Some(namespace) = own_namespace {
+            set("clientConfig", callee.endpoint.client_config(path));
+            if let Some(namespace) = callee.own_namespace {
                 set("namespaceSelector", outside_of(namespace));
             }
             let conditions = conditions(&rules);
@@ -79,8 +86,8 @@ pub(in crate::cli) fn configuration(
         })
     };
     let webhooks: Vec<Value> = [
-        webhook(ENFORCING, "/validate", failure_policy, true),
-        webhook(AUDITING, "/validate", "Ignore", false),
+        webhook(ENFORCING, "/enforce", callee.failure_policy, true),
+        webhook(AUDITING, "/audit", "Ignore", false),
     ]
     .into_iter()
     .flatten()
@@ -120,8 +127,8 @@ struct MergedRule {
 }
 
 /// The rules of the policies that some binding lets deny, or of those that none does. A policy without a binding has no
-/// effect and no rules.
-fn rules(policies: &PolicySet, enforcing: bool) -> Vec<MergedRule> {
+/// effect and no rules. With `definitions` also the rules of custom resources.
+fn rules(policies: &PolicySet, enforcing: bool, definitions: bool) -> Vec<MergedRule> {
     let mut merged: BTreeMap<Key, Vec<String>> = BTreeMap::new();
     for (policy, bindings) in policies.policies() {
         if bindings.is_empty() || bindings.iter().any(denies) != enforcing {
@@ -135,6 +142,14 @@ fn rules(policies: &PolicySet, enforcing: bool) -> Vec<MergedRule> {
                 merged.entry(key).or_default().extend(resources);
             }
         }
+    }
+    for definition in policies.documents().crds().iter().filter(|_| definitions) {
+        let definition = definition.definition();
+        let served = definition.versions.iter().filter(|version| version.served);
+        let versions: Vec<_> = served.map(|version| version.name.clone()).collect();
+        let plural = &definition.names.plural;
+        let key = (vec![definition.group.clone()], versions, "*", vec!["CREATE", "UPDATE"]);
+        merged.entry(key).or_default().extend([plural.clone(), format!("{plural}/status")]);
     }
     let sorted = merged.into_iter().map(|(key, mut resources)| {
         resources.sort_unstable();

@@ -5,4 +5,4 @@ mod handshakes;
 mod load;
 mod recorded;
 mod reload;
-mod server;
+pub(crate) mod server;

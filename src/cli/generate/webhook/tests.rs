@@ -29,8 +29,12 @@ fn configured(rules: &[Value], bindings: &[&[&str]]) -> Value {
         });
         builder.add(&binding).unwrap();
     }
+    configuration(&builder.finish(), &callee(true))
+}
+
+fn callee(definitions: bool) -> Callee<'static> {
     let endpoint = Endpoint::Service { name: "admit".to_owned(), namespace: "admit-system".to_owned() };
-    configuration(&builder.finish(), &endpoint, Some("admit-system"), "Fail")
+    Callee { endpoint, own_namespace: Some("admit-system"), failure_policy: "Fail", definitions }
 }
 
 fn rule(json: &str) -> Value {
@@ -60,12 +64,12 @@ fn enforcing_and_auditing_policies_are_called_apart() {
     type Webhook = (&'static str, &'static str, &'static str);
     let cases: &[(&[&[&str]], &[Webhook])] = &[
         (&[], &[]),
-        (&[&["Deny"]], &[(ENFORCING, "/validate", "Fail")]),
-        (&[&["Deny", "Audit"]], &[(ENFORCING, "/validate", "Fail")]),
-        (&[&["Warn"], &["Deny"]], &[(ENFORCING, "/validate", "Fail")]),
-        (&[&["Warn"]], &[(AUDITING, "/validate", "Ignore")]),
-        (&[&["Audit"]], &[(AUDITING, "/validate", "Ignore")]),
-        (&[&["Warn", "Audit"], &["Audit"]], &[(AUDITING, "/validate", "Ignore")]),
+        (&[&["Deny"]], &[(ENFORCING, "/enforce", "Fail")]),
+        (&[&["Deny", "Audit"]], &[(ENFORCING, "/enforce", "Fail")]),
+        (&[&["Warn"], &["Deny"]], &[(ENFORCING, "/enforce", "Fail")]),
+        (&[&["Warn"]], &[(AUDITING, "/audit", "Ignore")]),
+        (&[&["Audit"]], &[(AUDITING, "/audit", "Ignore")]),
+        (&[&["Warn", "Audit"], &["Audit"]], &[(AUDITING, "/audit", "Ignore")]),
     ];
     for (bindings, expected) in cases {
         let configuration = configured(&[rule(PODS)], bindings);
@@ -165,4 +169,32 @@ fn conditions_are_expressions_that_a_server_takes() {
         "request.resource.group != 'coordination.k8s.io' || \
          !(request.resource.resource in ['leases', 'leasecandidates'])"
     );
+}
+
+#[test]
+fn custom_resources_are_sent_where_their_definitions_are_enforced() {
+    let mut builder = PolicySet::builder();
+    let schema = json!({"openAPIV3Schema": {"type": "object"}});
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.dev"},
+        "spec": {
+            "group": "example.dev", "scope": "Namespaced",
+            "names": {"kind": "Widget", "listKind": "WidgetList", "plural": "widgets", "singular": "widget"},
+            "versions": [
+                {"name": "v1", "served": true, "storage": true, "schema": schema},
+                {"name": "v1alpha1", "served": false, "storage": false, "schema": schema},
+            ],
+        },
+    });
+    builder.add(&definition).unwrap();
+    let policies = builder.finish();
+    assert_eq!(configuration(&policies, &callee(false))["webhooks"], json!([]));
+    let configuration = configuration(&policies, &callee(true));
+    assert_eq!(configuration["webhooks"][0]["name"], ENFORCING);
+    let expected = json!([{
+        "apiGroups": ["example.dev"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
+        "resources": ["widgets", "widgets/status"], "scope": "*",
+    }]);
+    assert_eq!(configuration["webhooks"][0]["rules"], expected);
 }
