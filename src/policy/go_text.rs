@@ -185,3 +185,16 @@ pub(crate) fn write_json_string(out: &mut String, text: &str) {
     }
     out.push('"');
 }
+
+/// What Go's decoder calls the kind of a JSON value.
+#[must_use]
+pub const fn json_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::path::Path;
+use crate::schema::metadata;
 
 /// What stands at a place of a document, as far as its fields' names go.
 enum Shape {
@@ -14,9 +15,10 @@ enum Shape {
     Map(&'static Self),
     /// A structure, or a list of it.
     OneOrMany(&'static Self),
+    Metadata,
 }
 
-use Shape::{Any, List, Map, OneOrMany, Struct};
+use Shape::{Any, List, Map, Metadata, OneOrMany, Struct};
 
 /// The fields of `document` that its kind does not have, in the order of the document: `spec.validations[0].expresion`.
 pub(crate) fn unknown_fields(group: &str, kind: &str, document: &Value) -> Vec<String> {
@@ -52,6 +54,7 @@ fn walk(value: &Value, shape: &Shape, path: &Path<'_>, unknown: &mut Vec<String>
                 walk(value, item, &path.index(at), unknown);
             }
         }
+        (Metadata, value) => unknown.extend(metadata::unknown_fields(value, path)),
         (OneOrMany(one), Value::Object(_)) => walk(value, one, path, unknown),
         // A value of another type is told by those who read it.
         (Any | Struct(_) | Map(_) | List(_) | OneOrMany(_), _) => {}
@@ -61,7 +64,7 @@ fn walk(value: &Value, shape: &Shape, path: &Path<'_>, unknown: &mut Vec<String>
 static POLICY: Shape = Struct(&[
     ("apiVersion", Any),
     ("kind", Any),
-    ("metadata", METADATA),
+    ("metadata", Metadata),
     (
         "spec",
         Struct(&[
@@ -88,7 +91,7 @@ static POLICY: Shape = Struct(&[
 static BINDING: Shape = Struct(&[
     ("apiVersion", Any),
     ("kind", Any),
-    ("metadata", METADATA),
+    ("metadata", Metadata),
     (
         "spec",
         Struct(&[
@@ -111,7 +114,7 @@ static BINDING: Shape = Struct(&[
 static DEFINITION: Shape = Struct(&[
     ("apiVersion", Any),
     ("kind", Any),
-    ("metadata", METADATA),
+    ("metadata", Metadata),
     (
         "spec",
         Struct(&[
@@ -134,24 +137,6 @@ static DEFINITION: Shape = Struct(&[
         ]),
     ),
     ("status", Any),
-]);
-
-const METADATA: Shape = Struct(&[
-    ("name", Any),
-    ("generateName", Any),
-    ("namespace", Any),
-    ("selfLink", Any),
-    ("uid", Any),
-    ("resourceVersion", Any),
-    ("generation", Any),
-    ("creationTimestamp", Any),
-    ("deletionTimestamp", Any),
-    ("deletionGracePeriodSeconds", Any),
-    ("labels", Any),
-    ("annotations", Any),
-    ("ownerReferences", Any),
-    ("finalizers", Any),
-    ("managedFields", Any),
 ]);
 
 const SELECTOR: Shape = Struct(&[

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use admit_policy::go_text::json_kind;
 use serde_json::{Map, Value};
 
 use super::model::{Field, Tables, TypeDef, TypeId, TypeRef};
@@ -126,7 +127,7 @@ impl Decoder<'_> {
                 Value::Number(_) => self.number(&TypeRef::Int32, value),
                 _ => Err(DecodeError(format!(
                     "json: cannot unmarshal {} into Go value of type string",
-                    go_kind(value)
+                    json_kind(value)
                 ))),
             },
             TypeRef::Bytes => match value {
@@ -139,7 +140,7 @@ impl Decoder<'_> {
                 }
                 _ => Err(DecodeError(format!(
                     "json: cannot unmarshal {} into Go value of type string",
-                    go_kind(value)
+                    json_kind(value)
                 ))),
             },
             TypeRef::Quantity => {
@@ -209,7 +210,7 @@ impl Decoder<'_> {
     fn mismatch(&self, value: &Value, expected: &str) -> DecodeError {
         let found = match value {
             Value::Number(number) if matches!(expected, "int32" | "int64") => format!("number {number}"),
-            other => go_kind(other).to_owned(),
+            other => json_kind(other).to_owned(),
         };
         DecodeError(if self.plain.is_empty() {
             format!("json: cannot unmarshal {found} into Go value of type {expected}")
@@ -243,17 +244,6 @@ impl Decoder<'_> {
             TypeRef::List(inner) => format!("[]{}", self.go_type(inner)),
             TypeRef::Map(inner) => format!("map[string]{}", self.go_type(inner)),
         }
-    }
-}
-
-fn go_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

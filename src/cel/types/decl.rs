@@ -143,9 +143,15 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
+/// Whether `word` is kept by the language and so no identifier.
+#[must_use]
+pub fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
 /// Where the field of this name stands. INVARIANT: `fields` is sorted by the names in expressions.
 pub(crate) fn field_position(fields: &[DeclField], cel_name: &str) -> Option<usize> {
     let position = |name: &str| fields.binary_search_by(|field| (*field.cel_name).cmp(name)).ok();
     position(cel_name)
-        .or_else(|| RESERVED.contains(&cel_name).then(|| position(&format!("__{cel_name}__"))).flatten())
+        .or_else(|| is_reserved(cel_name).then(|| position(&format!("__{cel_name}__"))).flatten())
 }

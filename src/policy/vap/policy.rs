@@ -1,5 +1,6 @@
 //! ValidatingAdmissionPolicy: a document to its compiled form, with kube-apiserver's complaints about each field.
 
+use admit_cel::types::is_reserved;
 use serde_json::{Value, json};
 
 use super::expression::{CompileError, Compiler, Expression, Returns, Uses};
@@ -405,33 +406,8 @@ impl Reader {
 
 /// Whether `name` is an identifier of CEL and none of its reserved words.
 fn is_cel_identifier(name: &str) -> bool {
-    const RESERVED: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
     let starts = name.bytes().next().is_some_and(|byte| byte == b'_' || byte.is_ascii_alphabetic());
-    starts
-        && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
-        && !RESERVED.contains(&name)
+    starts && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric()) && !is_reserved(name)
 }
 
 /// Annotations as Kubernetes shows its internal form of them.

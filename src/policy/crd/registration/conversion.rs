@@ -1,5 +1,7 @@
 //! `spec.conversion` at registration.
 
+use admit_cel::library;
+
 use crate::crd::definition::{Conversion, WebhookService};
 use crate::error::{BadValue, FieldError};
 use crate::go_text;
@@ -45,6 +47,11 @@ pub(super) fn validate(
 }
 
 fn validate_url(url: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    if let Err(problem) = library::url::check(url) {
+        let detail = format!("url must be a valid URL: {problem}; desired format: https://host[/path]");
+        errors.push(FieldError::required(path, detail));
+        return;
+    }
     let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
     let mut refuse = |part: &str, detail: &str| errors.push(FieldError::invalid(path, part, detail));
     let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));

@@ -4,10 +4,10 @@
 mod email;
 mod network;
 mod time;
-mod uri;
 
 use std::sync::LazyLock;
 
+use admit_cel::library::url;
 use regex_automata::meta::Regex;
 
 use super::SchemaType;
@@ -44,7 +44,7 @@ fn normalised(format: &str) -> String {
 fn check_of(name: &str) -> Option<fn(&str) -> bool> {
     Some(match name {
         "bsonobjectid" => |text| text.len() == 24 && text.bytes().all(|b| b.is_ascii_hexdigit()),
-        "uri" => uri::is_request_uri,
+        "uri" => |text| url::check_request(text).is_ok(),
         "email" => email::is_address,
         "hostname" => network::is_hostname,
         "ipv4" => network::is_ipv4,

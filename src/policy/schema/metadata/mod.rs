@@ -9,6 +9,7 @@ pub use validate::{validate, validate_object_meta};
 
 use super::Schema;
 use crate::error::FieldError;
+use crate::go_text::json_kind;
 use crate::path::Path;
 
 /// What a field of ObjectMeta holds.
@@ -106,6 +107,15 @@ pub fn coerce(
     coerce_node(document, schema, &Path::Nil, root, &mut Coercer { malformed, unknown: &mut unknown })?;
     unknown.sort_unstable();
     Ok(unknown)
+}
+
+/// The fields of an object's metadata at `path` that no ObjectMeta has, sorted.
+pub(crate) fn unknown_fields(metadata: &Value, path: &Path<'_>) -> Vec<String> {
+    let mut unknown = Vec::new();
+    let mut coercer = Coercer { malformed: Malformed::Refuse, unknown: &mut unknown };
+    coercer.drop_unknown(&mut metadata.clone(), &OBJECT_META, path);
+    unknown.sort_unstable();
+    unknown
 }
 
 struct Coercer<'u> {
@@ -216,7 +226,7 @@ fn check_shape(value: &Value, structure: &Structure) -> Result<(), String> {
         }),
         Value::Null => Ok(()),
         other => {
-            let (found, name) = (kind_of(other), structure.name);
+            let (found, name) = (json_kind(other), structure.name);
             Err(format!("json: cannot unmarshal {found} into Go value of type v1.{name}"))
         }
     }
@@ -224,7 +234,7 @@ fn check_shape(value: &Value, structure: &Structure) -> Result<(), String> {
 
 fn check_field(value: &Value, shape: Shape, field: &str, structure: &Structure) -> Result<(), String> {
     let wrong = |value: &Value, go_type: &str| {
-        let (found, name) = (kind_of(value), structure.name);
+        let (found, name) = (json_kind(value), structure.name);
         Err(format!("json: cannot unmarshal {found} into Go struct field {name}.{field} of type {go_type}"))
     };
     let is_no_text = |value: &&Value| !value.is_string() && !value.is_null();
@@ -250,16 +260,5 @@ fn check_field(value: &Value, shape: Shape, field: &str, structure: &Structure) 
         (Shape::TextMap, value) => wrong(value, "map[string]string"),
         (Shape::TextList, value) => wrong(value, "[]string"),
         (Shape::List(inner), value) => wrong(value, &format!("[]v1.{}", inner.name)),
-    }
-}
-
-const fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
