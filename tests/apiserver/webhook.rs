@@ -1,4 +1,4 @@
-//! Validating webhooks: a real TLS server answers AdmissionReviews.
+//! Webhooks: a real TLS server answers AdmissionReviews.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -80,6 +80,13 @@ async fn serve(script: Script) -> (SocketAddr, String) {
     (address, pem)
 }
 
+/// The kind of configuration that a test stores.
+fn mutating(client: &Value, more: &Value) -> Value {
+    let mut configuration = configuration(client, more);
+    configuration["kind"] = "MutatingWebhookConfiguration".into();
+    configuration
+}
+
 fn configuration(client: &Value, more: &Value) -> Value {
     let mut hook = json!({
         "name": "validate.hook.example", "clientConfig": client, "sideEffects": "None",
@@ -96,6 +103,7 @@ fn configuration(client: &Value, more: &Value) -> Value {
 }
 
 const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 fn map(name: &str) -> Value {
@@ -232,4 +240,77 @@ async fn a_service_is_found_by_the_resolver_and_selectors_choose() {
     let refused = post(&server, MAPS, &guarded).await;
     assert_eq!(refused.message(), "admission webhook \"validate.hook.example\" denied the request: guarded");
     assert_eq!(script.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_mutating_webhook_changes_what_is_written() {
+    let script = Script::default();
+    let (address, pem) = serve(script.clone()).await;
+    let server = Server::builder().build().await.unwrap();
+    let client = json!({"url": format!("https://{address}/validate"), "caBundle": STANDARD.encode(pem)});
+    let made = post(&server, MUTATING, &mutating(&client, &json!({}))).await;
+    assert_eq!((made.status, made.warnings), (201, Vec::new()));
+
+    let patch = json!([{"op": "add", "path": "/data/b", "value": "2"}]);
+    let patched =
+        json!({"allowed": true, "patchType": "JSONPatch", "patch": STANDARD.encode(patch.to_string())});
+    script.answers(patched.clone());
+    let made = post(&server, MAPS, &map("one")).await;
+    assert_eq!((made.status, &made.body["data"]), (201, &json!({"a": "1", "b": "2"})));
+    let request = &script.asked()[0]["request"];
+    assert_eq!(request["object"]["data"], json!({"a": "1"}));
+    assert_eq!(request["object"]["metadata"].get("uid"), None, "the server's own fields come later");
+
+    let changed = merge(&server, &format!("{MAPS}/one"), &json!({"data": {"a": "3", "b": null}})).await;
+    assert_eq!(changed.body["data"], json!({"a": "3", "b": "2"}));
+    assert_eq!(script.asked()[0]["request"]["options"]["kind"], "UpdateOptions");
+
+    let refused = delete(&server, &format!("{MAPS}/one"), None).await;
+    assert_eq!(refused.status, 500);
+    assert!(refused.message().ends_with("not supported for this operation"), "{}", refused.message());
+    script.answers(json!({"allowed": true, "patch": patched["patch"]}));
+    let refused = post(&server, MAPS, &map("two")).await;
+    assert!(
+        refused.message().ends_with("webhook returned response.patch but not response.patchType"),
+        "{}",
+        refused.message()
+    );
+}
+
+#[tokio::test]
+async fn match_conditions_choose_before_the_webhook_is_asked() {
+    let script = Script::default();
+    let (address, pem) = serve(script.clone()).await;
+    let server = Server::builder().build().await.unwrap();
+    let client = json!({"url": format!("https://{address}/validate"), "caBundle": STANDARD.encode(pem)});
+    let condition = |text: &str| json!({"matchConditions": [{"name": "guarded", "expression": text}]});
+
+    let wrong = post(&server, CONFIGURATIONS, &configuration(&client, &condition("object.data +"))).await;
+    assert_eq!(wrong.status, 422, "{wrong:?}");
+    let cause = &wrong.body["details"]["causes"][0];
+    assert_eq!(cause["field"], "webhooks[0].matchConditions[0].expression");
+
+    let guarded = condition("has(object.data.guarded) && request.userInfo.username == 'admin'");
+    assert_eq!(post(&server, CONFIGURATIONS, &configuration(&client, &guarded)).await.status, 201);
+    script.answers(json!({"allowed": false, "status": {"message": "guarded"}}));
+    assert_eq!(post(&server, MAPS, &map("free")).await.status, 201);
+    let mut object = map("guarded");
+    object["data"]["guarded"] = "yes".into();
+    let refused = post(&server, MAPS, &object).await;
+    assert_eq!(refused.message(), "admission webhook \"validate.hook.example\" denied the request: guarded");
+    assert_eq!(script.asked().len(), 1);
+
+    let failing =
+        json!({"webhooks": [configuration(&client, &condition("object.data.absent == 'x'"))["webhooks"][0]]});
+    assert_eq!(merge(&server, &format!("{CONFIGURATIONS}/hook"), &failing).await.status, 200);
+    let refused = post(&server, MAPS, &map("another")).await;
+    assert_eq!(
+        (refused.status, refused.message()),
+        (
+            403,
+            "configmaps \"another\" is forbidden: expression 'object.data.absent == 'x'' resulted in error: no such key: \
+             absent"
+        )
+    );
+    assert!(script.asked().is_empty());
 }

@@ -1,7 +1,7 @@
-//! Validating admission: stored policies and webhooks that may refuse a write after it was found valid.
+//! Admission: stored mutating webhooks that may change what is written before it is looked at, and stored policies and
+//! validating webhooks that may refuse it after it was found valid.
 //!
-//! Policies are asked first and webhooks only about what the policies admit, as in kube-apiserver. Stored mutating
-//! configurations are kept and shown, and have no effect.
+//! Policies are asked first and validating webhooks only about what the policies admit, as in kube-apiserver.
 
 mod host;
 mod policies;
@@ -14,6 +14,8 @@ use std::sync::Arc;
 
 pub(crate) use policies::validate as validate_policy;
 pub use review::{Operation, Review};
+
+use serde_json::Value;
 
 use crate::registry::Registry;
 use crate::status::Refusal;
@@ -48,6 +50,17 @@ impl Admission {
 }
 
 impl Registry {
+    /// Lets mutating webhooks change the object that is to be written; None when none of them does.
+    ///
+    /// # Errors
+    /// The refusal of whoever refuses first.
+    pub(crate) async fn mutate(&self, review: &Review<'_>) -> Result<Option<Value>, Refusal> {
+        if review.is_exempt() {
+            return Ok(None);
+        }
+        webhook::mutate(self, self.admission.resolver.as_deref(), review).await
+    }
+
     /// Asks everyone who has a say. Warnings go to the call.
     ///
     /// # Errors

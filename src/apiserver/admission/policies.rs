@@ -88,11 +88,14 @@ fn stored(registry: &Registry, storage_key: &str) -> Vec<Arc<Value>> {
     page.map(|page| page.items.into_iter().map(|stored| stored.object).collect()).unwrap_or_default()
 }
 
-/// What is wrong with a policy or a binding that is to be stored.
+/// What is wrong with the expressions of a document that is to be stored, and with the rest of a policy or binding.
 pub(crate) fn validate(kind: &str, document: &Value) -> Vec<Cause> {
     let errors = match kind {
         "ValidatingAdmissionPolicy" => Policy::compile(document).err(),
         "ValidatingAdmissionPolicyBinding" => Binding::compile(document).err(),
+        "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
+            Some(super::webhook::condition_errors(document))
+        }
         _ => None,
     };
     crate::registry::causes(&errors.unwrap_or_default())

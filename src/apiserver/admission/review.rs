@@ -37,6 +37,12 @@ pub struct Review<'a> {
     pub options: Value,
 }
 
+/// A patch is put to admission as what it comes to: a creation or an update.
+fn of_kind(mut options: Value, kind: &str) -> Value {
+    crate::object::set_field(&mut options, "kind", Some(kind.into()));
+    options
+}
+
 impl<'a> Review<'a> {
     pub(crate) fn create(
         call: &'a Call,
@@ -46,6 +52,7 @@ impl<'a> Review<'a> {
         options: Value,
     ) -> Self {
         let operation = Operation::Create;
+        let options = of_kind(options, "CreateOptions");
         Self { call, operation, name, object: Some(object), old_object: None, dry_run, options }
     }
 
@@ -57,7 +64,24 @@ impl<'a> Review<'a> {
         options: Value,
     ) -> Self {
         let operation = Operation::Update;
+        let options = of_kind(options, "UpdateOptions");
         Self { call, operation, name, object: Some(object), old_object: Some(old), dry_run, options }
+    }
+
+    /// The same write of another object.
+    pub(crate) fn with_object<'b>(&'b self, object: &'b Value) -> Review<'b>
+    where
+        'a: 'b,
+    {
+        Review {
+            call: self.call,
+            operation: self.operation,
+            name: self.name,
+            object: Some(object),
+            old_object: self.old_object,
+            dry_run: self.dry_run,
+            options: self.options.clone(),
+        }
     }
 
     pub(crate) fn delete(call: &'a Call, name: &'a str, old: &'a Value, options: &DeleteOptions) -> Self {

@@ -8,6 +8,7 @@ use super::options::WriteOptions;
 use super::ownership::Ownership;
 use super::{Answer, Call, Registry, kinds, views};
 use crate::admission::Review;
+use crate::codec::recheck;
 use crate::object;
 use crate::resources::{ResourceInfo, Scope, Subresource};
 use crate::status::Refusal;
@@ -73,6 +74,11 @@ impl Registry {
         kinds::default(call, &mut object);
         if ownership == Ownership::Tracked {
             self.track(call, None, &mut object, options);
+        }
+        let given_name = object::name(&object).to_owned();
+        let review = Review::create(call, &given_name, &object, options.dry_run, options.to_value());
+        if let Some(changed) = self.mutate(&review).await? {
+            object = remade(call, changed)?;
         }
         fill_metadata(&mut object);
         if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) {
@@ -144,6 +150,17 @@ impl Registry {
 fn already_exists(call: &Call, name: &str, existing: &Value) -> Refusal {
     let refusal = Refusal::already_exists(&call.info, name);
     if object::is_terminating(existing) { refusal.prefixed("object is being deleted: ") } else { refusal }
+}
+
+/// An object that webhooks changed, in the form of one that a client sent.
+pub(super) fn remade(call: &Call, changed: Value) -> Result<Value, Refusal> {
+    let received = recheck(&call.info, call.custom.as_deref(), changed);
+    let mut object = received.map_err(Refusal::internal)?.object;
+    kinds::default(call, &mut object);
+    if let Some(warning) = metadata::dedup_owners(&mut object) {
+        call.warnings.add(warning);
+    }
+    Ok(object)
 }
 
 /// The namespace of the path is the object's; an object that names another does not belong there.

@@ -25,6 +25,7 @@ impl Registry {
             preconditions(call, name, &live.object, options)?;
             let old = views::outgoing(call, &live.object).into_owned();
             let review = Review::delete(call, name, &old, options);
+            self.mutate(&review).await?;
             self.admit(&review).await?;
             match self.delete_once(call, name, &live, options).await {
                 Err(StoreError::Conflict(_)) => {}

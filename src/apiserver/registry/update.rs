@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::create::{belongs_to_path, has_generation};
+use super::create::{belongs_to_path, has_generation, remade};
 use super::options::WriteOptions;
 use super::ownership::{self, Ownership};
 use super::{Answer, Call, Registry, kinds, metadata, views};
@@ -79,6 +79,11 @@ impl Registry {
             }
             newest_version(call, name, &wanted, &old)?;
             let new = self.owned(call, wanted, &old, options, change.ownership);
+            let review = Review::update(call, name, (&new, &old), options.dry_run, options.to_value());
+            let new = match self.mutate(&review).await? {
+                Some(changed) => remade(call, changed)?,
+                None => new,
+            };
             let new = self.checked(call, name, new, &old, options).await?;
             if options.dry_run || new == old {
                 return Ok(Answer::ok(answered(call, views::arranged(&call.info, new))));

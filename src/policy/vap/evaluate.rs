@@ -49,7 +49,7 @@ pub(super) fn evaluate<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Evaluation
 }
 
 /// Whether every condition holds. A false one counts before any that failed.
-fn conditions_hold<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<bool, String> {
+pub(super) fn conditions_hold<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<bool, String> {
     // Conditions do not see the namespace.
     let inputs = Inputs { namespace: Node::Null, ..inputs };
     let mut session = Session::new(policy, inputs, CONDITIONS_BUDGET);

@@ -12,6 +12,7 @@
 mod authorizer;
 mod binding;
 mod collector;
+mod conditions;
 mod decide;
 mod evaluate;
 mod expression;
@@ -26,5 +27,6 @@ mod types;
 
 pub use self::binding::{Binding, NotFoundAction, ParamRef, ParamSelector};
 pub(crate) use self::collector::{Collector, Workspace};
+pub use self::conditions::MatchConditions;
 pub(crate) use self::decide::decide;
 pub use self::policy::{FailurePolicy, Policy};

@@ -14,7 +14,6 @@ use crate::names;
 use crate::recording::{self, ExpressionId, Origin};
 use crate::request::GroupVersionKind;
 
-const MAX_MATCH_CONDITIONS: usize = 64;
 const MAX_AUDIT_ANNOTATIONS: usize = 20;
 /// Bytes of one `valueExpression`.
 const MAX_VALUE_EXPRESSION: usize = 5 * 1024;
@@ -113,10 +112,10 @@ impl Policy {
 
 /// Reads a document field by field. A part that cannot be used is left out and told in `errors`.
 #[derive(Default)]
-struct Reader {
-    errors: Vec<FieldError>,
+pub(super) struct Reader {
+    pub(super) errors: Vec<FieldError>,
     compiler: Compiler,
-    has_params: bool,
+    pub(super) has_params: bool,
 }
 
 impl Reader {
@@ -179,44 +178,6 @@ impl Reader {
             self.errors.push(FieldError::required(fields.path_of("resourceRules"), ""));
         }
         Ok(constraints)
-    }
-
-    /// Conditions are compiled before variables are declared: they may not use them.
-    fn conditions(&mut self, spec: &Fields<'_>) -> Result<Vec<Expression>, DecodeError> {
-        let items = spec.objects("matchConditions")?;
-        if items.len() > MAX_MATCH_CONDITIONS {
-            let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
-            let path = spec.path_of("matchConditions");
-            self.errors.push(FieldError::too_many(path, count, 64));
-        }
-        let mut names: Vec<String> = Vec::with_capacity(items.len());
-        let mut conditions = Vec::with_capacity(items.len());
-        for item in items {
-            let text = item.string("expression")?;
-            let text = text.trim();
-            if text.is_empty() {
-                self.errors.push(FieldError::required(item.path_of("expression"), ""));
-            } else {
-                let path = item.path_of("expression");
-                let uses = Uses { params: self.has_params, authorizer: true };
-                conditions.extend(self.expression(&path, text, Returns::Bool, uses));
-            }
-            let name = item.string("name")?;
-            self.condition_name(&item.path_of("name"), &name, &names);
-            names.push(name);
-        }
-        Ok(conditions)
-    }
-
-    fn condition_name(&mut self, path: &str, name: &str, earlier: &[String]) {
-        if name.is_empty() {
-            self.errors.push(FieldError::required(path, ""));
-            return;
-        }
-        self.invalid(path, name, names::label_key(name));
-        if earlier.iter().any(|other| other == name) {
-            self.errors.push(FieldError::duplicate(path, name));
-        }
     }
 
     fn variables(&mut self, spec: &Fields<'_>) -> Result<Vec<Variable>, DecodeError> {
@@ -360,7 +321,13 @@ impl Reader {
         Ok(self.shown_as(&path, &text, trimmed, Returns::StringOrNull, uses))
     }
 
-    fn expression(&mut self, path: &str, text: &str, returns: Returns, uses: Uses) -> Option<Expression> {
+    pub(super) fn expression(
+        &mut self,
+        path: &str,
+        text: &str,
+        returns: Returns,
+        uses: Uses,
+    ) -> Option<Expression> {
         self.shown_as(path, text, text, returns, uses)
     }
 
@@ -386,7 +353,7 @@ impl Reader {
         }
     }
 
-    fn invalid(&mut self, path: &str, value: &str, complaints: Vec<String>) {
+    pub(super) fn invalid(&mut self, path: &str, value: &str, complaints: Vec<String>) {
         self.errors
             .extend(complaints.into_iter().map(|complaint| FieldError::invalid(path, value, complaint)));
     }

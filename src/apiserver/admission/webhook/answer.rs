@@ -1,22 +1,33 @@
 //! Reads a webhook's answer, and believes it only when it is the answer to the question that was asked.
 
 use admit_policy::json;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::CallFailed;
 
 /// What a webhook said.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) struct Verdict {
     pub(super) allowed: bool,
     pub(super) warnings: Vec<String>,
     /// `response.status`: the reason of a refusal, in the webhook's words.
     pub(super) status: Option<Value>,
+    /// Of a mutating webhook: how the object is to be changed.
+    pub(super) patch: Option<json_patch::Patch>,
+}
+
+/// Which answers a webhook may give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Validating,
+    Mutating,
 }
 
 /// # Errors
 /// Everything that makes the answer no answer to the question `uid`.
-pub(super) fn verify(body: &[u8], uid: &str) -> Result<Verdict, CallFailed> {
+pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, CallFailed> {
     let review = json::parse(body)
         .map_err(|error| {
             CallFailed(format!(
@@ -40,15 +51,35 @@ pub(super) fn verify(body: &[u8], uid: &str) -> Result<Verdict, CallFailed> {
             text("kind")
         )));
     }
-    for field in ["patch", "patchType"] {
-        if response.get(field).is_some_and(|value| !value.is_null() && value.as_str() != Some("")) {
-            return Err(invalid(format!("validating webhook may not return response.{field}")));
-        }
+    let given = |field: &str| response.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
+    if let (Role::Validating, Some(field)) =
+        (role, ["patch", "patchType"].into_iter().find(|field| given(field).is_some()))
+    {
+        return Err(invalid(format!("validating webhook may not return response.{field}")));
     }
+    let patch = match (given("patch"), given("patchType")) {
+        (None, None) => None,
+        (Some(_), None) => {
+            return Err(invalid("webhook returned response.patch but not response.patchType".to_owned()));
+        }
+        (None, Some(_)) => {
+            return Err(invalid("webhook returned response.patchType but not response.patch".to_owned()));
+        }
+        (Some(patch), Some("JSONPatch")) => Some(read_patch(patch)?),
+        (Some(_), Some(other)) => return Err(CallFailed(format!("unsupported patch type {other:?}"))),
+    };
     let warnings = response.get("warnings").and_then(Value::as_array);
     Ok(Verdict {
         allowed: response.get("allowed") == Some(&Value::Bool(true)),
         warnings: warnings.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
         status: response.get("status").filter(|status| status.is_object()).cloned(),
+        patch,
     })
+}
+
+fn read_patch(encoded: &str) -> Result<json_patch::Patch, CallFailed> {
+    let unreadable =
+        |why: String| CallFailed(format!("failed to call webhook: the patch cannot be read: {why}"));
+    let bytes = STANDARD.decode(encoded).map_err(|error| unreadable(error.to_string()))?;
+    serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))
 }

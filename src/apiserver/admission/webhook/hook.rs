@@ -8,15 +8,10 @@ use admit_policy::matching::{
     SelectorOperator,
 };
 use admit_policy::request::{Operation, Request};
+use admit_policy::vap::{FailurePolicy, MatchConditions};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FailurePolicy {
-    Fail,
-    Ignore,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SideEffects {
@@ -41,7 +36,10 @@ pub(super) struct Hook {
     pub(super) timeout: Duration,
     pub(super) failure_policy: FailurePolicy,
     pub(super) side_effects: SideEffects,
-    pub(super) has_match_conditions: bool,
+    /// None when the stored conditions do not compile by today's rules.
+    pub(super) conditions: Option<MatchConditions>,
+    /// Whether the webhook wants to see what webhooks after it changed.
+    pub(super) reinvoked: bool,
     pub(super) speaks_v1: bool,
     matching: MatchResources,
 }
@@ -51,20 +49,19 @@ impl Hook {
     pub(super) fn read(hook: &Value) -> Self {
         let seconds = hook["timeoutSeconds"].as_u64().unwrap_or(10);
         let bundle: String = text(&hook["clientConfig"], "caBundle").split_whitespace().collect();
+        let failure_policy = failure_policy(hook);
         Self {
             name: text(hook, "name").to_owned(),
             address: address(&hook["clientConfig"]),
             ca_bundle: STANDARD.decode(bundle).unwrap_or_default(),
             timeout: Duration::from_secs(seconds),
-            failure_policy: match text(hook, "failurePolicy") {
-                "Ignore" => FailurePolicy::Ignore,
-                _ => FailurePolicy::Fail,
-            },
+            failure_policy,
             side_effects: match text(hook, "sideEffects") {
                 "None" | "NoneOnDryRun" => SideEffects::None,
                 _ => SideEffects::Some,
             },
-            has_match_conditions: hook["matchConditions"].as_array().is_some_and(|all| !all.is_empty()),
+            conditions: MatchConditions::compile(hook, "", failure_policy).ok(),
+            reinvoked: text(hook, "reinvocationPolicy") == "IfNeeded",
             speaks_v1: strings(&hook["admissionReviewVersions"]).iter().any(|version| version == "v1"),
             matching: MatchResources {
                 rules: hook["rules"].as_array().into_iter().flatten().map(rule).collect(),
@@ -84,6 +81,19 @@ impl Hook {
         if self.matching.rules.is_empty() { Ok(None) } else { self.matching.matches(request, host) }
     }
 
+    /// Whether the webhook's conditions let it be asked about what it matched.
+    pub(super) fn conditions_hold(
+        &self,
+        request: &Request,
+        matched: &Matched,
+        host: &dyn Host,
+    ) -> Result<bool, String> {
+        match &self.conditions {
+            Some(conditions) => conditions.hold(request, matched, host),
+            None => Err("the match conditions do not compile".to_owned()),
+        }
+    }
+
     /// The URL as error messages name it.
     pub(super) fn url(&self) -> String {
         let seconds = self.timeout.as_secs();
@@ -94,6 +104,14 @@ impl Hook {
                 format!("https://{name}.{namespace}.svc:{port}{path}?timeout={seconds}s")
             }
         }
+    }
+}
+
+/// What a webhook that cannot be asked means for the write.
+pub(super) fn failure_policy(hook: &Value) -> FailurePolicy {
+    match text(hook, "failurePolicy") {
+        "Ignore" => FailurePolicy::Ignore,
+        _ => FailurePolicy::Fail,
     }
 }
 

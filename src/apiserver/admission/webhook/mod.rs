@@ -1,11 +1,16 @@
-//! Stored ValidatingWebhookConfigurations: who is asked about a write, and what comes of the answers.
+//! Stored webhook configurations: who is asked about a write, and what comes of the answers.
 
 mod answer;
 mod client;
 mod hook;
+mod mutating;
+
+pub(super) use mutating::mutate;
 
 use admit_policy::Request;
+use admit_policy::error::FieldError;
 use admit_policy::matching::{MatchError, Matched};
+use admit_policy::vap::{FailurePolicy, MatchConditions};
 use futures::future::join_all;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -17,10 +22,11 @@ use crate::registry::Registry;
 use crate::status::Refusal;
 use crate::store::Range;
 
-use self::answer::Verdict;
-use self::hook::{FailurePolicy, Hook, SideEffects};
+use self::answer::{Role, Verdict};
+use self::hook::{Hook, SideEffects};
 
-const CONFIGURATIONS: &str = "validatingwebhookconfigurations";
+const VALIDATING: &str = "validatingwebhookconfigurations";
+const MUTATING: &str = "mutatingwebhookconfigurations";
 
 /// Why a webhook did not answer; the failure policy says what comes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,32 +38,55 @@ pub(super) async fn admit(
     resolver: Option<&dyn Resolver>,
     review: &Review<'_>,
 ) -> Result<(), Refusal> {
-    let hooks = stored_hooks(registry);
+    let hooks = stored_hooks(registry, VALIDATING);
     if hooks.is_empty() {
         return Ok(());
     }
     let host = StoreHost(registry);
-    let request = Request::from_value(&review.to_value(""))
-        .map_err(|error| Refusal::internal(format!("the request cannot be put to webhooks: {error}")))?;
+    let request = request(review)?;
     let mut concerned = Vec::new();
     for hook in &hooks {
-        if let Some(matched) = hook.matches(&request, &host).map_err(|error| unmatched(&error))? {
+        if let Some(matched) = concerns(hook, &request, &host, review)? {
             concerned.push((hook, matched));
         }
     }
-    let outcomes =
-        join_all(concerned.iter().map(|(hook, matched)| ask(resolver, review, hook, matched))).await;
+    let outcomes = join_all(
+        concerned.iter().map(|(hook, matched)| ask(resolver, review, (hook, matched), Role::Validating)),
+    )
+    .await;
     let mut refusal = None;
     for ((hook, _), outcome) in concerned.iter().zip(outcomes) {
-        refusal = refusal.or(settle(hook, outcome, review));
+        refusal = refusal.or(settle(hook, &outcome, review));
     }
     refusal.map_or(Ok(()), Err)
 }
 
+/// How `hook` sees the request, when it is to be asked about it.
+fn concerns(
+    hook: &Hook,
+    request: &Request,
+    host: &StoreHost<'_>,
+    review: &Review<'_>,
+) -> Result<Option<Matched>, Refusal> {
+    let Some(matched) = hook.matches(request, host).map_err(|error| unmatched(&error))? else {
+        return Ok(None);
+    };
+    match hook.conditions_hold(request, &matched, host) {
+        Ok(true) => Ok(Some(matched)),
+        Ok(false) => Ok(None),
+        Err(why) => Err(Refusal::forbidden(&review.call.info, review.name, &why)),
+    }
+}
+
+fn request(review: &Review<'_>) -> Result<Request, Refusal> {
+    Request::from_value(&review.to_value(""))
+        .map_err(|error| Refusal::internal(format!("the request cannot be put to webhooks: {error}")))
+}
+
 /// What a webhook's outcome means for the write.
-fn settle(hook: &Hook, outcome: Outcome, review: &Review<'_>) -> Option<Refusal> {
+fn settle(hook: &Hook, outcome: &Outcome, review: &Review<'_>) -> Option<Refusal> {
     match outcome {
-        Outcome::Refused(refusal) => Some(refusal),
+        Outcome::Refused(refusal) => Some(refusal.clone()),
         Outcome::Answered(verdict) => {
             for warning in &verdict.warnings {
                 review.call.warnings.add(warning.as_str());
@@ -87,14 +116,9 @@ enum Outcome {
 async fn ask(
     resolver: Option<&dyn Resolver>,
     review: &Review<'_>,
-    hook: &Hook,
-    matched: &Matched,
+    (hook, matched): (&Hook, &Matched),
+    role: Role,
 ) -> Outcome {
-    if hook.has_match_conditions {
-        return Outcome::Failed(CallFailed(
-            "matchConditions of webhooks are not supported by this server yet".to_owned(),
-        ));
-    }
     if review.dry_run && hook.side_effects == SideEffects::Some {
         let why = format!("admission webhook {:?} does not support dry run", hook.name);
         return Outcome::Refused(Refusal::bad_request(why));
@@ -108,7 +132,7 @@ async fn ask(
     let question = question(review, matched, &uid);
     let exchange = async {
         let body = client::post(hook, resolver, question.to_string().into()).await?;
-        answer::verify(&body, &uid)
+        answer::verify(&body, &uid, role)
     };
     match tokio::time::timeout(hook.timeout, exchange).await {
         Ok(Ok(verdict)) => Outcome::Answered(verdict),
@@ -137,17 +161,30 @@ fn question(review: &Review<'_>, matched: &Matched, uid: &str) -> Value {
     json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
 }
 
-fn stored_hooks(registry: &Registry) -> Vec<Hook> {
+fn stored_hooks(registry: &Registry, configurations: &str) -> Vec<Hook> {
     let mut hooks = Vec::new();
     let mut collect = |stored: &crate::store::Stored| {
         let webhooks = stored.object.get("webhooks").and_then(Value::as_array);
         hooks.extend(webhooks.into_iter().flatten().map(Hook::read));
         false
     };
-    if let Err(error) = registry.store.list(CONFIGURATIONS, Range::default(), 0, &mut collect) {
+    if let Err(error) = registry.store.list(configurations, Range::default(), 0, &mut collect) {
         tracing::error!(%error, "webhook configurations cannot be listed");
     }
     hooks
+}
+
+/// What is wrong with the match conditions of a configuration.
+pub(super) fn condition_errors(configuration: &Value) -> Vec<FieldError> {
+    let hooks = configuration.get("webhooks").and_then(Value::as_array).into_iter().flatten();
+    hooks
+        .enumerate()
+        .filter_map(|(index, hook)| {
+            let path = format!("webhooks[{index}]");
+            MatchConditions::compile(hook, &path, hook::failure_policy(hook)).err()
+        })
+        .flatten()
+        .collect()
 }
 
 fn unmatched(error: &MatchError) -> Refusal {

@@ -150,9 +150,6 @@ pub(super) fn warnings(call: &Call, object: &Value) {
     if let Some(warning) = (id(&call.info) == ("batch", "Job")).then(|| job::warning(object)).flatten() {
         call.warnings.add(warning);
     }
-    if id(&call.info) == ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") {
-        call.warnings.add("this server stores mutating webhooks and never calls them");
-    }
 }
 
 /// Fills in what an object gets when it is stored, after it was found valid.

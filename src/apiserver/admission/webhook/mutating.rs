@@ -1,0 +1,77 @@
+//! Mutating webhooks: asked one after the other, each about what those before it made of the object.
+
+use serde_json::Value;
+
+use super::answer::Role;
+use super::hook::Hook;
+use super::{MUTATING, Outcome, ask, concerns, request, settle, stored_hooks};
+use crate::admission::host::StoreHost;
+use crate::admission::{Resolver, Review};
+use crate::registry::Registry;
+use crate::status::Refusal;
+
+/// The object as the webhooks leave it; None when they leave it as it is.
+pub(in crate::admission) async fn mutate(
+    registry: &Registry,
+    resolver: Option<&dyn Resolver>,
+    review: &Review<'_>,
+) -> Result<Option<Value>, Refusal> {
+    let hooks = stored_hooks(registry, MUTATING);
+    if hooks.is_empty() {
+        return Ok(None);
+    }
+    let asking = Asking { registry, resolver, review };
+    let mut object = review.object.cloned();
+    let mut seen = Vec::with_capacity(hooks.len());
+    for hook in &hooks {
+        let asked = asking.ask(hook, &mut object).await?;
+        seen.push((hook, asked.then(|| object.clone())));
+    }
+    // Who wants to be asked again about later changes is, once.
+    for (hook, left) in seen {
+        if hook.reinvoked && left.is_some_and(|left| left != object) {
+            asking.ask(hook, &mut object).await?;
+        }
+    }
+    Ok(object.filter(|object| Some(object) != review.object))
+}
+
+struct Asking<'r> {
+    registry: &'r Registry,
+    resolver: Option<&'r dyn Resolver>,
+    review: &'r Review<'r>,
+}
+
+impl Asking<'_> {
+    /// Lets one webhook change the object; answers whether it was asked.
+    async fn ask(&self, hook: &Hook, object: &mut Option<Value>) -> Result<bool, Refusal> {
+        let patch = {
+            let current = object.as_ref().map(|object| self.review.with_object(object));
+            let review = current.as_ref().unwrap_or(self.review);
+            let host = StoreHost(self.registry);
+            let Some(matched) = concerns(hook, &request(review)?, &host, review)? else { return Ok(false) };
+            let outcome = ask(self.resolver, review, (hook, &matched), Role::Mutating).await;
+            if let Some(refusal) = settle(hook, &outcome, review) {
+                return Err(refusal);
+            }
+            match outcome {
+                Outcome::Answered(verdict) => verdict.patch,
+                Outcome::Failed(_) | Outcome::Refused(_) => None,
+            }
+        };
+        match (patch, object) {
+            (None, _) => {}
+            (Some(patch), _) if patch.0.is_empty() => {}
+            (Some(_), None) => {
+                return Err(Refusal::internal(format!(
+                    "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
+                    hook.name
+                )));
+            }
+            (Some(patch), Some(object)) => {
+                json_patch::patch(object, &patch).map_err(|error| Refusal::internal(error.to_string()))?;
+            }
+        }
+        Ok(true)
+    }
+}

@@ -1,0 +1,138 @@
+//! `matchConditions`: of policies, and on their own, as webhook configurations have them.
+
+use admit_cel::Node;
+use bumpalo::Bump;
+use serde_json::Value;
+
+use super::authorizer::HostAuthorizer;
+use super::evaluate::conditions_hold;
+use super::expression::{Expression, Returns, Uses};
+use super::meta;
+use super::objects::{Converted, Objects};
+use super::policy::{FailurePolicy, Policy, Reader};
+use super::request_value::request_value;
+use super::session::Inputs;
+use crate::decode::{DecodeError, Fields};
+use crate::error::FieldError;
+use crate::host::Host;
+use crate::matching::{MatchResources, Matched};
+use crate::names;
+use crate::oversight::Oversight;
+use crate::request::Request;
+
+const MAX_MATCH_CONDITIONS: usize = 64;
+
+/// The `matchConditions` of a webhook, compiled.
+#[derive(Debug)]
+pub struct MatchConditions(Policy);
+
+impl MatchConditions {
+    /// Compiles the conditions of `webhook`, whose fields complaints name from `path` on: `webhooks[0]`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the conditions.
+    pub fn compile(
+        webhook: &Value,
+        path: &str,
+        failure_policy: FailurePolicy,
+    ) -> Result<Self, Vec<FieldError>> {
+        Policy::of_conditions(webhook, path, failure_policy).map(Self)
+    }
+
+    /// Whether the webhook is to be asked about `request`, which it matches as `matched`.
+    ///
+    /// # Errors
+    /// The text of what failed, where the failure policy does not ignore that.
+    pub fn hold(&self, request: &Request, matched: &Matched, host: &dyn Host) -> Result<bool, String> {
+        if self.0.conditions.is_empty() {
+            return Ok(true);
+        }
+        let arena = Bump::new();
+        let converted = Converted::of(request, matched, host).map_err(|error| error.to_string())?;
+        let objects = match &converted {
+            Some(converted) => converted.nodes(),
+            None => Objects::of(request.object.as_deref(), request.old_object.as_deref()),
+        };
+        let value = request_value(request, matched);
+        let request_node = Node::from_json(&value);
+        let authorizer = HostAuthorizer::new(host, request);
+        let inputs = Inputs {
+            arena: &arena,
+            object: objects.object,
+            old_object: objects.old_object,
+            request: request_node,
+            params: Node::Null,
+            namespace: Node::Null,
+            authorizer: Some(&authorizer),
+            oversight: Oversight::default(),
+        };
+        conditions_hold(&self.0, inputs)
+    }
+}
+
+impl Policy {
+    /// A policy of nothing but the `matchConditions` of `document`, whose fields lie at `path`.
+    fn of_conditions(
+        document: &Value,
+        path: &str,
+        failure_policy: FailurePolicy,
+    ) -> Result<Self, Vec<FieldError>> {
+        let mut reader = Reader::default();
+        let conditions = Fields::of(document, path).and_then(|fields| reader.conditions(&fields));
+        match conditions {
+            Ok(conditions) if reader.errors.is_empty() => Ok(Self {
+                name: String::new(),
+                failure_policy,
+                param_kind: None,
+                constraints: MatchResources::default(),
+                conditions,
+                variables: Vec::new(),
+                variable_names: Box::default(),
+                validations: Vec::new(),
+                audit_annotations: Vec::new(),
+            }),
+            Ok(_) => Err(reader.errors),
+            Err(error) => Err(vec![meta::wrong_type(&error)]),
+        }
+    }
+}
+
+impl Reader {
+    /// Conditions are compiled before variables are declared: they may not use them.
+    pub(super) fn conditions(&mut self, spec: &Fields<'_>) -> Result<Vec<Expression>, DecodeError> {
+        let items = spec.objects("matchConditions")?;
+        if items.len() > MAX_MATCH_CONDITIONS {
+            let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
+            let path = spec.path_of("matchConditions");
+            self.errors.push(FieldError::too_many(path, count, 64));
+        }
+        let mut names: Vec<String> = Vec::with_capacity(items.len());
+        let mut conditions = Vec::with_capacity(items.len());
+        for item in items {
+            let text = item.string("expression")?;
+            let text = text.trim();
+            if text.is_empty() {
+                self.errors.push(FieldError::required(item.path_of("expression"), ""));
+            } else {
+                let path = item.path_of("expression");
+                let uses = Uses { params: self.has_params, authorizer: true };
+                conditions.extend(self.expression(&path, text, Returns::Bool, uses));
+            }
+            let name = item.string("name")?;
+            self.condition_name(&item.path_of("name"), &name, &names);
+            names.push(name);
+        }
+        Ok(conditions)
+    }
+
+    fn condition_name(&mut self, path: &str, name: &str, earlier: &[String]) {
+        if name.is_empty() {
+            self.errors.push(FieldError::required(path, ""));
+            return;
+        }
+        self.invalid(path, name, names::label_key(name));
+        if earlier.iter().any(|other| other == name) {
+            self.errors.push(FieldError::duplicate(path, name));
+        }
+    }
+}
