@@ -10,6 +10,7 @@ use crate::host::{Access, AccessAttributes, Host, HostError, Scope};
 use crate::matching::builtin;
 use crate::rbac::AccessRules;
 use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
+use crate::vap::Types;
 
 /// A store of objects. Cloning shares the objects.
 #[derive(Clone, Debug, Default)]
@@ -190,5 +191,26 @@ fn builtin_scope(kind: &GroupVersionKind) -> Option<Scope> {
         | ("certificates.k8s.io", "CertificateSigningRequest")
         | ("admissionregistration.k8s.io", _) => Some(Scope::Cluster),
         _ => None,
+    }
+}
+
+/// The types of custom resources, by their definitions.
+impl Types for Documents {
+    fn kinds(&self, resource: &GroupVersionResource) -> Vec<GroupVersionKind> {
+        let definition = self.crd_of_resource(resource).map(|crd| crd.definition());
+        let served = |definition: &&crd::Definition| {
+            definition.version(&resource.version).is_some_and(|version| version.served)
+        };
+        let kind = |definition: &crd::Definition| {
+            GroupVersionKind::new(&*resource.group, &*resource.version, &*definition.names.kind)
+        };
+        definition.filter(served).map(kind).into_iter().collect()
+    }
+
+    fn type_of(&self, kind: &GroupVersionKind) -> Option<admit_cel::Type> {
+        let version = self.crd_of(kind)?.version(&kind.version)?;
+        // Where a schema says nothing, expressions may see anything.
+        let decl = crd::rules::decl::named(version.schema(), true, &kind.kind);
+        Some(decl.map_or(admit_cel::Type::Dyn, |decl| decl.cel_type()))
     }
 }

@@ -17,3 +17,4 @@ mod schemas;
 mod shipped;
 mod suites;
 mod support;
+mod typing;

@@ -39,7 +39,7 @@ pub(super) struct Expression {
     pub(super) path: String,
     pub(super) text: String,
     pub(super) program: Program,
-    output: Type,
+    pub(super) output: Type,
     /// Whether it names the Namespace of the request.
     pub(super) uses_namespace: bool,
     /// What the program's slots stand for.
@@ -64,31 +64,41 @@ pub(super) enum Name {
 pub(super) struct Compiler {
     /// What every expression may use.
     base: Env,
+    params: Type,
     /// The variables declared so far, if expressions may use any.
     variables: Option<Vec<(String, Type)>>,
 }
 
 impl Default for Compiler {
     fn default() -> Self {
-        let base = Env::kubernetes(VERSION, Mode::New).with_variables([
-            ("object", Type::Dyn),
-            ("oldObject", Type::Dyn),
-            ("namespaceObject", types::namespace()),
-            ("request", types::request()),
-        ]);
-        Self { base, variables: None }
+        Self::new(Mode::New, Type::Dyn, Type::Dyn)
     }
 }
 
 impl Compiler {
+    /// For expressions of a stored policy, on objects and params of these types.
+    pub(super) fn typed(object: Type, params: Type) -> Self {
+        Self::new(Mode::Stored, object, params)
+    }
+
+    fn new(mode: Mode, object: Type, params: Type) -> Self {
+        let base = Env::kubernetes(VERSION, mode).with_variables([
+            ("object", object.clone()),
+            ("oldObject", object),
+            ("namespaceObject", types::namespace()),
+            ("request", types::request()),
+        ]);
+        Self { base, params, variables: None }
+    }
+
     /// From here on expressions may use `variables`.
     pub(super) fn declare_variables(&mut self) {
         self.variables.get_or_insert_default();
     }
 
-    /// Declares a variable of the type of `expression`, or of any type where that did not compile.
-    pub(super) fn declare_variable(&mut self, name: &str, expression: Option<&Expression>) {
-        let ty = expression.map_or(Type::Dyn, |expression| expression.output.clone());
+    /// Declares a variable; of any type where its expression did not compile.
+    pub(super) fn declare_variable(&mut self, name: &str, ty: Option<&Type>) {
+        let ty = ty.cloned().unwrap_or(Type::Dyn);
         self.variables.get_or_insert_default().push((name.to_owned(), ty));
     }
 
@@ -111,13 +121,19 @@ impl Compiler {
         Ok(Expression { path, text, program, output, uses_namespace, names })
     }
 
+    /// The type of an expression, or what is wrong with it.
+    pub(super) fn check(&self, text: &str, uses: Uses) -> Result<Type, String> {
+        let checked = self.env(uses).compile(text).map_err(|error| format!("compilation failed: {error}"))?;
+        Ok(checked.output_type().clone())
+    }
+
     fn env(&self, uses: Uses) -> Env {
         let mut env = self.base.clone();
         if let Some(variables) = &self.variables {
             env = env.with_variable("variables", types::variables(variables));
         }
         if uses.params {
-            env = env.with_variable("params", Type::Dyn);
+            env = env.with_variable("params", self.params.clone());
         }
         if uses.authorizer {
             env = env.with_variables([

@@ -23,6 +23,7 @@ mod params;
 mod policy;
 mod request_value;
 mod session;
+mod type_check;
 mod types;
 
 pub use self::binding::{Binding, NotFoundAction, ParamRef, ParamSelector};
@@ -30,3 +31,4 @@ pub(crate) use self::collector::{Collector, Workspace};
 pub use self::conditions::MatchConditions;
 pub(crate) use self::decide::decide;
 pub use self::policy::{FailurePolicy, Policy};
+pub use self::type_check::{TypeWarning, Types};

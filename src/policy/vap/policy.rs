@@ -205,7 +205,7 @@ impl Reader {
         let uses = Uses { params: self.has_params, authorizer: true };
         let expression = self.expression(&path, &text, Returns::Any, uses);
         // One that does not compile is still declared, so that its users are not blamed for it.
-        self.compiler.declare_variable(&name, expression.as_ref());
+        self.compiler.declare_variable(&name, expression.as_ref().map(|expression| &expression.output));
         Ok(expression.map(|expression| Variable { name, expression }))
     }
 

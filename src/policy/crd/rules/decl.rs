@@ -17,7 +17,13 @@ const ROOT_NAME: &str = "selfType0";
 /// The type of a node whose rules are compiled; none where expressions cannot see it.
 #[must_use]
 pub fn decl_type(schema: &Schema, resource_root: bool) -> Option<Arc<DeclType>> {
-    node(schema, resource_root, ROOT_NAME).map(Arc::new)
+    named(schema, resource_root, ROOT_NAME)
+}
+
+/// The same under a name of its own in messages.
+#[must_use]
+pub fn named(schema: &Schema, resource_root: bool, name: &str) -> Option<Arc<DeclType>> {
+    node(schema, resource_root, name).map(Arc::new)
 }
 
 /// Whether expressions can see a node: untyped data is hidden, and lists and maps of it.

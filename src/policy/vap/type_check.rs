@@ -1,0 +1,119 @@
+//! What the types of the objects that a policy speaks about say of its expressions: warnings, as the API server shows
+//! them in the policy's status. They change no decision: expressions see objects without types.
+//!
+//! The counterpart of apiserver `pkg/admission/plugin/policy/validating/typechecking.go`.
+
+use admit_cel::Type;
+
+use super::expression::{Compiler, Uses};
+use super::policy::Policy;
+use crate::matching::Rule;
+use crate::request::{GroupVersionKind, GroupVersionResource};
+
+/// Kinds that are looked at for one policy.
+const MAX_KINDS: usize = 10;
+
+/// Knows kinds and their types.
+pub trait Types {
+    /// The kinds that are served as `resource`.
+    fn kinds(&self, resource: &GroupVersionResource) -> Vec<GroupVersionKind>;
+
+    /// The type of objects of `kind`; none where no schema of it is known.
+    fn type_of(&self, kind: &GroupVersionKind) -> Option<Type>;
+}
+
+/// An expression that does not fit the type of an object.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct TypeWarning {
+    /// `spec.validations[0].expression`.
+    pub field: String,
+    /// For each kind that it does not fit, the kind and the whole text of the compiler.
+    pub warning: String,
+}
+
+impl Policy {
+    /// Checks the validations and their message expressions against every kind that the policy names without wildcards.
+    #[must_use]
+    pub fn check_types(&self, types: &dyn Types) -> Vec<TypeWarning> {
+        let params = self.param_kind.as_ref().and_then(|kind| types.type_of(kind));
+        let compilers: Vec<(GroupVersionKind, Compiler)> = kinds(&self.constraints.rules, types)
+            .into_iter()
+            .filter_map(|kind| {
+                let object = types.type_of(&kind)?;
+                Some((kind, self.typed(Compiler::typed(object, params.clone().unwrap_or(Type::Dyn)))))
+            })
+            .collect();
+        let expressions = self.validations.iter().flat_map(|validation| {
+            std::iter::once(&validation.expression).chain(&validation.message_expression)
+        });
+        let warning = |expression: &super::expression::Expression| {
+            let texts = compilers.iter().filter_map(|(kind, compiler)| {
+                let problem = compiler.check(&expression.text, self.all_uses()).err()?;
+                Some(format!("{}/{}, Kind={}: {problem}\n", kind.group, kind.version, kind.kind))
+            });
+            let texts: Vec<String> = texts.collect();
+            let field = expression.path.clone();
+            (!texts.is_empty()).then(|| TypeWarning { field, warning: texts.join("\n") })
+        };
+        expressions.filter_map(warning).collect()
+    }
+
+    /// With the variables declared by the types that they have beside that object.
+    fn typed(&self, mut compiler: Compiler) -> Compiler {
+        if !self.variables.is_empty() {
+            compiler.declare_variables();
+        }
+        for variable in &self.variables {
+            let ty = compiler.check(&variable.expression.text, self.all_uses()).ok();
+            compiler.declare_variable(&variable.name, ty.as_ref());
+        }
+        compiler
+    }
+
+    fn all_uses(&self) -> Uses {
+        Uses { params: self.param_kind.is_some(), authorizer: true }
+    }
+}
+
+/// In order of group, version and kind.
+fn kinds(rules: &[Rule], types: &dyn Types) -> Vec<GroupVersionKind> {
+    let mut found: Vec<GroupVersionKind> = Vec::new();
+    'rules: for rule in rules {
+        let mut of_rule = 0_usize;
+        for resource in resources(rule) {
+            for kind in types.kinds(&resource) {
+                if !found.contains(&kind) {
+                    found.push(kind);
+                }
+                of_rule = of_rule.saturating_add(1);
+                if of_rule == MAX_KINDS {
+                    break 'rules;
+                }
+            }
+        }
+    }
+    found.sort_by(|a, b| (&a.group, &a.version, &a.kind).cmp(&(&b.group, &b.version, &b.kind)));
+    found
+}
+
+/// What a rule names, unless it has a wildcard for the group or the version.
+fn resources(rule: &Rule) -> Vec<GroupVersionResource> {
+    let is_open = |names: &[String]| names.iter().any(|name| name.contains('*'));
+    if is_open(&rule.groups) || is_open(&rule.versions) {
+        return Vec::new();
+    }
+    let sorted = |names: &[String]| {
+        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        names.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let plain = sorted(&rule.resources).into_iter().filter(|name| !name.contains(['*', '/']));
+    let plain: Vec<String> = plain.collect();
+    let mut out = Vec::new();
+    for group in sorted(&rule.groups) {
+        for version in sorted(&rule.versions) {
+            out.extend(plain.iter().map(|name| GroupVersionResource::new(&group, &version, name)));
+        }
+    }
+    out
+}

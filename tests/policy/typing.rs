@@ -1,0 +1,105 @@
+//! Warnings of policies whose expressions do not fit the types of the objects they speak about.
+
+use admit_policy::vap::TypeWarning;
+
+use crate::support::set;
+
+const DEFINITION: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  versions:
+  - &v1
+    name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {size: {type: integer}}}}
+  - <<: *v1
+    name: v2
+    storage: false
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {size: {type: string}}}}
+";
+
+fn warnings(versions: &str, spec: &str) -> Vec<TypeWarning> {
+    let set = set(&format!(
+        "{DEFINITION}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: p}}
+spec:
+  matchConstraints:
+    resourceRules:
+    - apiGroups: [example.com]
+      apiVersions: {versions}
+      operations: ['*']
+      resources: [widgets, widgets/scale]
+{spec}"
+    ));
+    let (policy, _) = set.policies().next().expect("there is one policy");
+    policy.check_types(set.documents())
+}
+
+fn warning(field: &str, warning: &str) -> TypeWarning {
+    TypeWarning { field: field.to_owned(), warning: warning.to_owned() }
+}
+
+#[test]
+fn unknown_fields_and_wrong_types_are_told_for_each_kind() {
+    let spec = "
+  validations:
+  - expression: object.spec.size < 3
+  - expression: object.spec.sise == oldObject.spec.sise
+    messageExpression: string(object.spec.size)
+";
+    let expected = [
+        warning(
+            "spec.validations[0].expression",
+            "example.com/v2, Kind=Widget: compilation failed: ERROR: <input>:1:18: found no matching overload for \
+             '_<_' applied to '(string, int)'\n | object.spec.size < 3\n | .................^\n",
+        ),
+        warning(
+            "spec.validations[1].expression",
+            "example.com/v1, Kind=Widget: compilation failed: ERROR: <input>:1:12: undefined field 'sise'\n | \
+             object.spec.sise == oldObject.spec.sise\n | ...........^\nERROR: <input>:1:35: undefined field \
+             'sise'\n | object.spec.sise == oldObject.spec.sise\n | ..................................^\n\n\
+             example.com/v2, Kind=Widget: compilation failed: ERROR: <input>:1:12: undefined field 'sise'\n | \
+             object.spec.sise == oldObject.spec.sise\n | ...........^\nERROR: <input>:1:35: undefined field \
+             'sise'\n | object.spec.sise == oldObject.spec.sise\n | ..................................^\n",
+        ),
+    ];
+    assert_eq!(warnings("[v2, v1]", spec), expected);
+}
+
+#[test]
+fn variables_have_the_types_of_the_kind() {
+    let spec = "
+  variables:
+  - {name: size, expression: object.spec.size}
+  validations:
+  - expression: variables.size == 'small'
+";
+    let found = warnings("[v1, v2]", spec);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].warning.starts_with("example.com/v1, Kind=Widget: compilation failed: "), "{found:#?}");
+    assert!(found[0].warning.contains("'(int, string)'"), "{found:#?}");
+}
+
+#[test]
+fn wildcards_are_given_up() {
+    let spec = "
+  validations:
+  - expression: object.nothing.of.the.kind
+";
+    assert_eq!(warnings("['*']", &spec.replace("object.nothing.of.the.kind", "object.nothing == 1")), []);
+}
