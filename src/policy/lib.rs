@@ -7,6 +7,7 @@
 //! ```
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
+pub mod access;
 pub mod adhoc;
 pub mod apply;
 pub mod crd;

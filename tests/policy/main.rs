@@ -4,6 +4,7 @@
 mod apply;
 mod bad;
 mod converting;
+mod crd_suites;
 mod custom_resources;
 mod deadline;
 mod deciding;

@@ -89,10 +89,95 @@ fn mistakes_in_suites_are_named() {
         (
             "{apiVersion: admit/v1, kind: Suite, cases: [{name: a, object: {}, expects: allow}]}",
             "cases[0].expects: is not a field here; these are: name, policies, operation, resource, subresource, \
-             namespace, object, oldObject, options, dryRun, user, params, namespaces, expect",
+             namespace, object, oldObject, patch, options, dryRun, user, groups, params, namespaces, authorizer, \
+             expect",
         ),
     ] {
         let error = Suite::decode(&yaml(text)[0]).expect_err(expected);
         assert_eq!(error.to_string(), expected);
+    }
+}
+
+/// A policy that tells by its message what it saw.
+const TELLING: &str = "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: p}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: ['*'], resources: [configmaps]}]
+  validations: [{expression: 'false', messageExpression: EXPRESSION}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: b}
+spec: {policyName: p, validationActions: [Deny]}
+";
+
+/// What `case` makes of a policy whose message is `expression`.
+fn seen(case: &str, expression: &str) -> String {
+    let policy = TELLING.replace("EXPRESSION", &format!("\"string({expression})\""));
+    let text = format!(
+        "
+apiVersion: admit/v1
+kind: Suite
+defaults:
+  object: {{apiVersion: v1, kind: ConfigMap, metadata: {{name: x, namespace: team}}, data: {{v: good}}}}
+cases:
+- {{name: it, expect: deny, {case}}}"
+    );
+    let suite = Suite::decode(&yaml(&text)[0]).expect("the suite is right");
+    suite::run(&suite.cases[0], &set(&policy)).message
+}
+
+#[test]
+fn requests_are_made_of_what_cases_say() {
+    let old = "oldObject: {apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {v: old, w: kept}}";
+    for (case, expression, expected) in [
+        (format!("{old}, patch: {{data: {{v: new}}}}"), "object.data.v + object.data.w", "newkept"),
+        (format!("{old}, patch: {{data: {{v: null}}}}"), "has(object.data.v)", "false"),
+        (
+            format!("{old}, patch: [{{op: replace, path: /data/v, value: new}}]"),
+            "oldObject.data.v + object.data.v",
+            "oldnew",
+        ),
+        (
+            "patch: [{op: add, path: /data/x, value: more}]".to_owned(),
+            "request.operation + object.data.x",
+            "CREATEmore",
+        ),
+        ("user: eve, groups: [a, b]".to_owned(), "request.userInfo.groups.join(',')", "a,b"),
+        ("user: {groups: [a]}, groups: [b]".to_owned(), "request.userInfo.groups.join(',')", "a,b"),
+    ] {
+        assert_eq!(seen(&case, expression), expected, "{case}");
+    }
+}
+
+#[test]
+fn the_authorizer_answers_as_written() {
+    let answers = "authorizer: [{verb: get, resource: pods, namespace: a, allowed: true}, {path: /healthz, user: eve, \
+                   allowed: true}]";
+    let of_pods = |namespace: &str| {
+        format!("authorizer.group('').resource('pods').namespace('{namespace}').check('get').allowed()")
+    };
+    let of_path = "authorizer.path('/healthz').check('get').allowed()".to_owned();
+    for (case, expression, expected) in [
+        (answers.to_owned(), of_pods("a"), Outcome::Allow),
+        (answers.to_owned(), of_pods("b"), Outcome::Deny),
+        (answers.to_owned(), of_path.clone(), Outcome::Deny),
+        (format!("user: eve, {answers}"), of_path.clone(), Outcome::Allow),
+        ("user: eve".to_owned(), of_path, Outcome::Deny),
+    ] {
+        let policy = TELLING.replace(
+            "expression: 'false', messageExpression: EXPRESSION",
+            &format!("expression: \"{expression}\""),
+        );
+        let object = "object: {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}";
+        let text = format!(
+            "apiVersion: admit/v1\nkind: Suite\ncases: [{{name: it, expect: allow, {object}, {case}}}]"
+        );
+        let suite = Suite::decode(&yaml(&text)[0]).expect("the suite is right");
+        let result = suite::run(&suite.cases[0], &set(&policy));
+        assert_eq!(result.outcome, expected, "{case}: {expression}: {}", result.message);
     }
 }

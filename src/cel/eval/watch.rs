@@ -4,9 +4,9 @@
 //! Macros leave nodes of their own behind, which no user wrote; they have the span of the macro's call, so that of
 //! nodes with one span only the outermost is told.
 
+use crate::plan::ExprId;
 use crate::plan::Program;
 use crate::source::Span;
-use crate::syntax::ExprId;
 use crate::value::{EvalError, Value};
 
 /// The outcome of one sub-expression.

@@ -25,7 +25,7 @@ pub(crate) use usage::uses_variable;
 use crate::check::CheckedAst;
 use crate::library::Functions;
 use crate::source::Span;
-use crate::syntax::ExprId;
+pub(crate) use crate::syntax::ExprId;
 use crate::types::Type;
 use crate::value::EvalError;
 

@@ -1,5 +1,5 @@
 //! A Suite document to typed cases. A case inherits what it leaves out from the suite's `defaults`; its objects are
-//! merge patches on those of the defaults.
+//! merge patches on those of the defaults, and its `patch` makes the new object from the old one.
 
 use std::sync::Arc;
 
@@ -7,14 +7,16 @@ use regex_automata::meta::Regex;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::patch::merge;
-use super::{API_VERSION, Case, Expectation, Outcome, Suite, Text};
+use super::{API_VERSION, Case, Expectation, Outcome, Suite, Text, patch};
+use crate::access::{ANSWER_FIELDS, AccessAnswers};
 use crate::decision::Reason;
 use crate::decode::{DecodeError, Fields};
 use crate::request::{Operation, UserInfo};
 
-const SUITE_FIELDS: &[&str] = &["apiVersion", "kind", "documents", "defaults", "cases"];
-const CASE_FIELDS: &[&str] = &[
+/// The fields of a suite.
+pub const SUITE_FIELDS: &[&str] = &["apiVersion", "kind", "documents", "defaults", "cases"];
+/// The fields of a case, and of `defaults`.
+pub const CASE_FIELDS: &[&str] = &[
     "name",
     "policies",
     "operation",
@@ -23,14 +25,18 @@ const CASE_FIELDS: &[&str] = &[
     "namespace",
     "object",
     "oldObject",
+    "patch",
     "options",
     "dryRun",
     "user",
+    "groups",
     "params",
     "namespaces",
+    "authorizer",
     "expect",
 ];
-const EXPECT_FIELDS: &[&str] = &["outcome", "message", "reason", "field", "annotations"];
+/// The fields of `expect`.
+pub const EXPECT_FIELDS: &[&str] = &["outcome", "message", "reason", "field", "annotations"];
 
 /// A suite that cannot be used.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
@@ -94,10 +100,13 @@ impl Layered<'_> {
         known(self.case, CASE_FIELDS)?;
         let name = self.case.string("name")?;
         if name.is_empty() {
-            return Err(wrong(self.case.path_of("name"), "must be specified"));
+            return Err(wrong(
+                self.case.path_of("name"),
+                "must be specified: results and --run tell cases by it",
+            ));
         }
-        let object = self.merged("object");
         let old_object = self.merged("oldObject");
+        let object = self.object(old_object.as_deref())?;
         if object.is_none() && old_object.is_none() {
             return Err(wrong(self.case.path(), "must have `object`, `oldObject` or both"));
         }
@@ -114,6 +123,7 @@ impl Layered<'_> {
             dry_run: self.of("dryRun").bool("dryRun")?,
             user: self.user()?,
             existing: self.existing()?,
+            access: self.access()?,
             expect: expectation(self.case)?,
         })
     }
@@ -127,10 +137,32 @@ impl Layered<'_> {
     fn merged(&self, key: &str) -> Option<Arc<Value>> {
         let (default, own) = (self.defaults.get(key), self.case.get(key));
         let mut object = default.or(own)?.clone();
-        if let (Some(_), Some(patch)) = (default, own) {
-            merge(&mut object, patch);
+        if let (Some(_), Some(own)) = (default, own) {
+            patch::merge(&mut object, own);
         }
         Some(Arc::new(object))
+    }
+
+    /// The new object: the default one with the case's own merged over it, or what `patch` makes of the old one (of the
+    /// default one, where there is no old one).
+    fn object(&self, old: Option<&Value>) -> Result<Option<Arc<Value>>, SuiteError> {
+        let fields = self.of("patch");
+        let Some(changes) = fields.get("patch") else { return Ok(self.merged("object")) };
+        let wrong = |problem: String| wrong(fields.path_of("patch"), problem);
+        if self.case.get("object").is_some() {
+            return Err(wrong("stands beside `object`: give the new object, or what changes".to_owned()));
+        }
+        let Some(base) = old.or(self.defaults.get("object")) else {
+            return Err(wrong("needs an `oldObject` to change".to_owned()));
+        };
+        let mut object = base.clone();
+        match changes {
+            Value::Object(_) => patch::merge(&mut object, changes),
+            _ => patch::decode(changes)
+                .and_then(|operations| patch::apply(&mut object, &operations))
+                .map_err(wrong)?,
+        }
+        Ok(Some(Arc::new(object)))
     }
 
     /// What the objects imply, unless it is said.
@@ -149,11 +181,25 @@ impl Layered<'_> {
 
     fn user(&self) -> Result<UserInfo, SuiteError> {
         let fields = self.of("user");
-        match fields.get("user") {
-            None => Ok(UserInfo { username: "admin".to_owned(), ..UserInfo::default() }),
-            Some(Value::String(name)) => Ok(UserInfo { username: name.clone(), ..UserInfo::default() }),
-            Some(_) => Ok(UserInfo::decode(&fields.object("user")?)?),
+        let mut user = match fields.get("user") {
+            None => UserInfo { username: "admin".to_owned(), ..UserInfo::default() },
+            Some(Value::String(name)) => UserInfo { username: name.clone(), ..UserInfo::default() },
+            Some(_) => UserInfo::decode(&fields.object("user")?)?,
+        };
+        user.groups.extend(self.of("groups").strings("groups")?);
+        Ok(user)
+    }
+
+    fn access(&self) -> Result<Option<Arc<AccessAnswers>>, SuiteError> {
+        let fields = self.of("authorizer");
+        if fields.get("authorizer").is_none() {
+            return Ok(None);
         }
+        let answers = fields.objects("authorizer")?;
+        for answer in &answers {
+            known(answer, ANSWER_FIELDS)?;
+        }
+        Ok(Some(Arc::new(AccessAnswers::decode(&answers)?)))
     }
 
     fn existing(&self) -> Result<Vec<Arc<Value>>, SuiteError> {
@@ -185,7 +231,11 @@ fn expectation(case: &Fields<'_>) -> Result<Expectation, SuiteError> {
 }
 
 fn outcome(path: &str, word: &str) -> Result<Outcome, SuiteError> {
-    let problem = || format!("`{word}` is not one of allow, deny, warn, audit, unmatched, error");
+    const NAMES: &str = "allow, deny, warn, audit, unmatched, error";
+    let problem = || match word {
+        "" => format!("must be specified: one of {NAMES}"),
+        other => format!("`{other}` is not one of {NAMES}"),
+    };
     Outcome::from_name(word).ok_or_else(|| wrong(path, problem()))
 }
 
@@ -197,6 +247,9 @@ fn text(fields: &Fields<'_>) -> Result<Option<Text>, SuiteError> {
     }
     let message = fields.object("message")?;
     known(&message, &["equals", "contains", "regex"])?;
+    if message.keys().count() > 1 {
+        return Err(wrong(message.path(), "must have one of `equals`, `contains` and `regex`, not several"));
+    }
     if let Some(text) = message.optional_string("equals")? {
         return Ok(Some(Text::Equals(text)));
     }
@@ -206,16 +259,26 @@ fn text(fields: &Fields<'_>) -> Result<Option<Text>, SuiteError> {
     let Some(pattern) = message.optional_string("regex")? else {
         return Err(wrong(message.path(), "must have `equals`, `contains` or `regex`"));
     };
-    let regex = Regex::new(&pattern)
-        .map_err(|error| wrong(message.path_of("regex"), format!("is not a regular expression: {error}")))?;
+    let regex =
+        Regex::new(&pattern).map_err(|error| wrong(message.path_of("regex"), not_a_pattern(&error)))?;
     Ok(Some(Text::Regex { pattern, regex: Box::new(regex) }))
+}
+
+/// Why a pattern is none, in one line: what its syntax lacks, where that is it.
+fn not_a_pattern(error: &regex_automata::meta::BuildError) -> String {
+    let told = error.syntax_error().map_or_else(|| error.to_string(), ToString::to_string);
+    let reason = told.lines().last().unwrap_or_default();
+    format!("is not a regular expression: {}", reason.strip_prefix("error: ").unwrap_or(reason))
 }
 
 fn reason(fields: &Fields<'_>) -> Result<Option<Reason>, SuiteError> {
     let Some(name) = fields.optional_string("reason")? else { return Ok(None) };
     match Reason::from_name(&name) {
         Some(reason) => Ok(Some(reason)),
-        None => Err(wrong(fields.path_of("reason"), format!("`{name}` is not a reason"))),
+        None => {
+            let names = "Invalid, Forbidden, Unauthorized, RequestEntityTooLarge";
+            Err(wrong(fields.path_of("reason"), format!("`{name}` is not one of {names}")))
+        }
     }
 }
 

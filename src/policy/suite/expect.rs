@@ -44,6 +44,8 @@ pub(super) struct Answer {
     pub(super) messages: Vec<String>,
     pub(super) reason: Option<Reason>,
     pub(super) fields: Vec<String>,
+    /// The policy that spoke; none where a definition did.
+    pub(super) policy: Option<String>,
     pub(super) annotations: Vec<(String, String)>,
 }
 

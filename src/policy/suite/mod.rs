@@ -18,9 +18,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use self::decode::SuiteError;
+pub use self::decode::{CASE_FIELDS, EXPECT_FIELDS, SUITE_FIELDS, SuiteError};
 pub use self::expect::{Expectation, Mismatch, Text};
 pub use self::run::{CaseResult, run, run_recorded};
+use crate::access::AccessAnswers;
 use crate::request::{Operation, UserInfo};
 
 /// The `apiVersion` of suites.
@@ -52,6 +53,8 @@ pub struct Case {
     pub user: UserInfo,
     /// Objects that exist for this case, in place of loaded ones of the same name: params and Namespaces.
     pub existing: Vec<Arc<Value>>,
+    /// What the authorizer answers; absent where there is none to ask.
+    pub access: Option<Arc<AccessAnswers>>,
     pub expect: Expectation,
 }
 

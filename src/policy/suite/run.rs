@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::expect::Answer;
 use super::{Case, Mismatch, Outcome};
-use crate::crd::{CrdVersion, ValidateOptions};
-use crate::decision::{Decision, Enforcement, Reason, RuleOutcome, Verdict};
+use crate::crd::{CrdVersion, Write};
+use crate::decision::{Decision, Enforcement, PolicyOutcome, Reason, RuleOutcome, Verdict};
 use crate::documents::Documents;
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request};
@@ -22,6 +22,8 @@ pub struct CaseResult {
     pub message: String,
     /// The field that a CRD complains about, or the rule's path in its policy.
     pub field: String,
+    /// The policy whose rule that is; none where a CRD complains.
+    pub policy: Option<String>,
     /// Empty for a passed case.
     pub mismatches: Vec<Mismatch>,
     /// What is worth knowing about a result all the same.
@@ -49,6 +51,9 @@ fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Case
     for object in &case.existing {
         host.insert(Arc::clone(object));
     }
+    if let Some(answers) = &case.access {
+        host.set_answers(Arc::clone(answers));
+    }
     let request = request(case, &host);
     host.ensure_namespace(&request.namespace);
     let answer = answer(case, request, (set, &host), recording);
@@ -57,6 +62,7 @@ fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Case
         message: answer.messages.first().cloned().unwrap_or_default(),
         field: answer.fields.first().cloned().unwrap_or_default(),
         mismatches: case.expect.mismatches(&answer),
+        policy: answer.policy,
         notes: Vec::new(),
     }
 }
@@ -69,13 +75,19 @@ fn answer(
 ) -> Answer {
     // Where a case names policies, passing the CRD alone is not what it is about.
     let by_crd = case.policies.is_empty();
-    let crd = host.crd_of(&request.kind).and_then(|crd| crd.version(&request.kind.version)).cloned();
+    let crd = host.crd_of(&request.kind).filter(|_| request.operation != Operation::Delete).cloned();
     let mut checked = false;
-    if let Some(version) = crd.filter(|_| request.operation != Operation::Delete) {
-        match check_resource(&version, &mut request, recording) {
+    if let Some(crd) = crd
+        && let Some(version) = crd.version(&request.kind.version)
+    {
+        let old = request.old_object.as_deref().map(|old| stored(version, old));
+        let status = request.subresource == "status";
+        let write = Write { crd: &crd, version, old: old.as_ref(), status, oversight: recording.into() };
+        match write_resource(&write, &mut request) {
             Ok(validated) => checked = validated && by_crd,
             Err(refusal) => return refusal,
         }
+        request.old_object = old.map(Arc::new);
     }
     let in_force = |name: &str| case.policies.is_empty() || case.policies.iter().any(|policy| policy == name);
     let decided = match recording {
@@ -125,69 +137,57 @@ fn request(case: &Case, host: &Documents) -> Request {
     }
 }
 
-/// Does to the objects of a custom resource what the API server does before admission, and validates them. True when
-/// there was an object to validate.
-fn check_resource(
-    version: &CrdVersion,
-    request: &mut Request,
-    recording: Option<&Recording>,
-) -> Result<bool, Answer> {
-    let old = request.old_object.as_deref().map(|old| prepared(version, old)).transpose()?;
-    let new = request.object.as_deref().map(|new| prepared(version, new)).transpose()?;
-    let Some(new) = new else { return Ok(false) };
-    let options = ValidateOptions {
-        status: request.subresource == "status",
-        earlier: &[],
-        oversight: recording.into(),
-    };
-    let found = version.validate(&new, old.as_ref(), &options);
-    request.object = Some(Arc::new(new));
-    request.old_object = old.map(Arc::new);
-    if found.errors.is_empty() {
+/// Does to a custom resource what the API server does before admission, and validates it. True when there was an
+/// object to validate.
+fn write_resource(write: &Write<'_>, request: &mut Request) -> Result<bool, Answer> {
+    let Some(new) = request.object.as_deref() else { return Ok(false) };
+    let written = write.decide(new);
+    if written.errors.is_empty() {
+        request.object = Some(Arc::new(written.object));
         return Ok(true);
     }
     Err(Answer {
         outcome: Some(Outcome::Deny),
-        messages: found.errors.iter().map(|error| error.cause().message).collect(),
+        messages: written.errors.iter().map(|error| error.cause().message).collect(),
         reason: Some(Reason::Invalid),
-        fields: found.errors.iter().map(|error| error.field.clone()).collect(),
+        fields: written.errors.iter().map(|error| error.field.clone()).collect(),
         ..Answer::default()
     })
 }
 
-fn prepared(version: &CrdVersion, object: &Value) -> Result<Value, Answer> {
+/// An object as the server reads it back from its store.
+pub(super) fn stored(version: &CrdVersion, object: &Value) -> Value {
     let mut object = object.clone();
     version.default(&mut object);
     version.prune(&mut object);
-    match version.coerce_metadata(&mut object, Malformed::Refuse) {
-        Ok(_) => Ok(object),
-        Err(error) => Err(Answer {
-            outcome: Some(Outcome::Error),
-            messages: vec![error.to_string()],
-            ..Answer::default()
-        }),
-    }
+    // What was stored under another schema may be malformed under this one, and is dropped.
+    let _ = version.coerce_metadata(&mut object, Malformed::Drop);
+    object
 }
 
-fn of_decision(decision: &Decision, checked: bool) -> Answer {
-    let rules = || decision.outcomes.iter().flat_map(|outcome| &outcome.rules);
-    let enforced = |action: Enforcement| rules().filter(move |rule| rule.enforced.contains(&action));
+fn of_decision<'d>(decision: &'d Decision, checked: bool) -> Answer {
+    let rules = || {
+        let of =
+            |outcome: &'d PolicyOutcome| outcome.rules.iter().map(|rule| (outcome.policy.as_str(), rule));
+        decision.outcomes.iter().flat_map(of)
+    };
+    let enforced = |action: Enforcement| rules().filter(move |(_, rule)| rule.enforced.contains(&action));
     let annotations =
         decision.audit_annotations.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
     let mut answer =
         Answer { audited: enforced(Enforcement::Audit).next().is_some(), annotations, ..Answer::default() };
     // In the order in which one outcome hides another.
     let denied = enforced(Enforcement::Deny).next();
-    let errored = rules().find(|rule| matches!(rule.verdict, Verdict::Errored { .. }));
-    let told: Vec<&RuleOutcome> = if let Some(rule) = denied {
+    let errored = rules().find(|(_, rule)| matches!(rule.verdict, Verdict::Errored { .. }));
+    let told: Vec<(&str, &RuleOutcome)> = if let Some((policy, rule)) = denied {
         answer.outcome = Some(match rule.verdict {
             Verdict::Errored { .. } => Outcome::Error,
             Verdict::Failed { .. } | Verdict::Admitted => Outcome::Deny,
         });
-        vec![rule]
-    } else if let Some(rule) = errored {
+        vec![(policy, rule)]
+    } else if let Some(told) = errored {
         answer.outcome = Some(Outcome::Error);
-        vec![rule]
+        vec![told]
     } else if !decision.warnings.is_empty() {
         answer.outcome = Some(Outcome::Warn);
         enforced(Enforcement::Warn).collect()
@@ -199,7 +199,8 @@ fn of_decision(decision: &Decision, checked: bool) -> Answer {
         answer.outcome = Some(if reached { Outcome::Allow } else { Outcome::Unmatched });
         Vec::new()
     };
-    for rule in told {
+    for (policy, rule) in told {
+        answer.policy.get_or_insert_with(|| policy.to_owned());
         answer.fields.push(rule.path.clone());
         match &rule.verdict {
             Verdict::Failed { message, reason } => {

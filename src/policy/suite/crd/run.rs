@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use super::text::{Agreement, agreement};
 use super::variant::{Variant, VariantError};
 use super::{CrdCase, Outcome};
-use crate::crd::{CompiledCrd, CrdVersion, Scope, Write, Written};
+use crate::crd::{CompiledCrd, Scope, Write, Written};
 use crate::recording::Recording;
-use crate::schema::metadata::Malformed;
+use crate::suite::run::stored as read;
 use crate::suite::{CaseResult, Mismatch};
 
 /// Metadata that servers set, which no suite can know.
@@ -54,7 +54,7 @@ struct Run<'a> {
 /// Why a case ends before its last step.
 enum Stop {
     /// The last request was decided, and here is what came of it.
-    Decided(CaseResult),
+    Decided(Box<CaseResult>),
     /// A request was refused that only prepares the one in question.
     Unprepared { step: &'static str, message: String },
 }
@@ -69,7 +69,7 @@ impl Run<'_> {
     fn result(&self) -> CaseResult {
         match self.stored() {
             Ok(stored) => self.compare(&stored),
-            Err(Stop::Decided(result)) => result,
+            Err(Stop::Decided(result)) => *result,
             Err(Stop::Unprepared { step, message }) => CaseResult {
                 outcome: Outcome::Error,
                 mismatches: vec![
@@ -88,18 +88,18 @@ impl Run<'_> {
         let Some(updated) = &self.case.updated else {
             let write = Write { crd, version, old: None, status: false, oversight: self.recording.into() };
             let created = write.decide(&body(&self.case.initial, crd));
-            return self.decided(created, self.case.expected_error.as_deref());
+            return self.decided(&created, self.case.expected_error.as_deref());
         };
         let initial = self.initial()?;
         let write =
             Write { crd, version, old: Some(&initial), status: false, oversight: self.recording.into() };
         let body = body(updated, crd);
-        let stored = self.decided(write.decide(&body), self.case.expected_error.as_deref())?;
+        let stored = self.decided(&write.decide(&body), self.case.expected_error.as_deref())?;
         if updated.get("status").is_none() {
             return Ok(stored);
         }
         let write = Write { old: Some(&stored), status: true, ..write };
-        self.decided(write.decide(&body), self.case.expected_status_error.as_deref())
+        self.decided(&write.decide(&body), self.case.expected_status_error.as_deref())
     }
 
     /// The object that an update starts from, as read from the store.
@@ -112,16 +112,16 @@ impl Run<'_> {
             crd.version(name).ok_or_else(|| Stop::from(VariantError::NoVersion(name.to_owned())))?;
         let body = body(&self.case.initial, crd);
         let write = Write { crd, version, old: None, status: false, oversight: self.recording.into() };
-        let mut stored = read(version, accepted("initial object", write.decide(&body), crd)?);
+        let mut stored = read(version, &accepted("initial object", write.decide(&body), crd)?);
         if self.case.initial.get("status").is_some() {
             let write = Write { old: Some(&stored), status: true, ..write };
-            stored = read(version, accepted("initial status", write.decide(&body), crd)?);
+            stored = read(version, &accepted("initial status", write.decide(&body), crd)?);
         }
         if patched.is_none() {
             return Ok(stored);
         }
         let version = self.variant.version()?;
-        let old = read(version, stored.clone());
+        let old = read(version, &stored);
         let write = Write {
             crd: restored,
             version,
@@ -130,23 +130,23 @@ impl Run<'_> {
             oversight: self.recording.into(),
         };
         accepted("initial object under the restored definition", write.decide(&stored), restored)
-            .map(|stored| read(version, stored))
+            .map(|stored| read(version, &stored))
     }
 
     /// The object of an accepted request, unless this is where the case expects a refusal.
-    fn decided(&self, written: Written, expected: Option<&str>) -> Result<Value, Stop> {
+    fn decided(&self, written: &Written, expected: Option<&str>) -> Result<Value, Stop> {
         let crd = &self.variant.crd;
         let message = written.refusal(crd);
         let (Some(expected), Some(message)) = (expected, &message) else {
             let (expected, actual) = match (expected, message) {
-                (None, None) => return Ok(read(self.variant.version()?, written.object)),
+                (None, None) => return Ok(read(self.variant.version()?, &written.object)),
                 (Some(expected), _) => (expected.to_owned(), Outcome::Allow),
                 (None, Some(_)) => (String::new(), Outcome::Deny),
             };
-            return Err(Stop::Decided(self.refused(&written, actual, &expected)));
+            return Err(Stop::Decided(Box::new(self.refused(written, actual, &expected))));
         };
-        let mut result = self.refused(&written, Outcome::Deny, "");
-        match agreement(expected, &written, crd) {
+        let mut result = self.refused(written, Outcome::Deny, "");
+        match agreement(expected, written, crd) {
             Agreement::Whole => {}
             Agreement::ButForValues => {
                 result.notes.push(format!("expected in an older release's words: {expected}"));
@@ -156,7 +156,7 @@ impl Run<'_> {
                 result.mismatches.push(Mismatch::new("message", &expected, message));
             }
         }
-        Err(Stop::Decided(result))
+        Err(Stop::Decided(Box::new(result)))
     }
 
     /// What is told of a request that ends the case; `text` is what was expected to be said and was not.
@@ -228,15 +228,6 @@ fn accepted(step: &'static str, written: Written, crd: &CompiledCrd) -> Result<V
         None => Ok(written.object),
         Some(message) => Err(Stop::Unprepared { step, message }),
     }
-}
-
-/// An object as the server reads it back from its store.
-fn read(version: &CrdVersion, mut object: Value) -> Value {
-    version.default(&mut object);
-    version.prune(&mut object);
-    // What was stored under another schema may be malformed under this one, and is dropped.
-    let _ = version.coerce_metadata(&mut object, Malformed::Drop);
-    object
 }
 
 /// Indented JSON with maps in order of their keys, so that two objects can be compared line by line.

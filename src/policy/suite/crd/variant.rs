@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use crate::crd::{CompiledCrd, CrdVersion};
 use crate::error::aggregate;
+use crate::recording::Expression;
 use crate::suite::patch;
 
 /// A compiled definition under test, with the manifest that patches are made to.
@@ -48,6 +49,11 @@ impl Variant {
             return Err(VariantError::NoVersion(version.to_owned()));
         }
         Ok(Self { file: file.to_owned(), crd, manifest })
+    }
+
+    /// Every expression of the rules of the version under test.
+    pub fn expressions(&self) -> Vec<Expression<'_>> {
+        self.crd.versions().iter().flat_map(|version| version.expressions()).collect()
     }
 
     /// The manifest as a whole with `patch` made to it, compiled.
