@@ -73,7 +73,7 @@ impl ExplainArgs {
         Ok(Explained {
             file,
             line: report.place.line,
-            subject: Subject::Case(report),
+            subject: Subject::Case(Box::new(report)),
             recorded: recording.finish(),
         })
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::{LoadOptions, PolicySet};
@@ -174,5 +174,38 @@ pub(super) fn without_recursion(path: &Path) -> &Path {
         Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
         Some(folder) => folder,
         None => path,
+    }
+}
+
+/// The path without `.`, and without `..` that follow a folder: one file has one name then.
+pub(super) fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
+                normal.pop();
+            }
+            Component::ParentDir | Component::Normal(_) | Component::RootDir | Component::Prefix(_) => {
+                normal.push(part);
+            }
+        }
+    }
+    if normal.as_os_str().is_empty() { PathBuf::from(".") } else { normal }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::normal;
+
+    #[test]
+    fn one_file_has_one_name() {
+        for (path, expected) in
+            [("a/../b", "b"), ("./a", "a"), ("../a", "../a"), ("/a/./b", "/a/b"), ("a/..", ".")]
+        {
+            assert_eq!(normal(Path::new(path)), Path::new(expected), "{path}");
+        }
     }
 }

@@ -23,8 +23,9 @@ mod test;
 mod up;
 
 use std::ffi::OsString;
+use std::path::Path;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub use self::exit::Exit;
 
@@ -64,7 +65,10 @@ enum Command {
 
 /// Parses `args` (the program's name first) and runs the subcommand.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
-    match Cli::try_parse_from(args.into_iter().map(long_form)) {
+    let args: Vec<OsString> = args.into_iter().map(long_form).collect();
+    let command = named_as_called(Cli::command(), args.first());
+    let parsed = command.try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches));
+    match parsed {
         Ok(cli) => cli.run(),
         Err(error) => {
             // Help and version arrive here too; clap knows which stream each belongs to. A closed stream leaves
@@ -73,6 +77,12 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
             if error.use_stderr() { Exit::Usage } else { Exit::Expected }
         }
     }
+}
+
+/// As `kubectl-admit` on the PATH, kubectl runs the program for `kubectl admit`, which is then what help shows.
+fn named_as_called(command: clap::Command, program: Option<&OsString>) -> clap::Command {
+    let name = program.map(Path::new).and_then(Path::file_stem);
+    if name.is_some_and(|name| name == "kubectl-admit") { command.bin_name("kubectl admit") } else { command }
 }
 
 /// `-run`, as Go's users write it, is `--run`.

@@ -89,6 +89,11 @@ pub(super) fn warn(message: &str) {
     let _ = writeln!(io::stderr(), "admit: warning: {message}");
 }
 
+/// Writes lines to standard error as they are.
+pub(super) fn remark(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
+}
+
 /// A listener, or the line that tells what to do instead; `flag` names the option that moves it.
 pub(super) async fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Fault> {
     TcpListener::bind(address).await.map_err(|error| {

@@ -15,6 +15,6 @@ mod repository;
 mod running;
 mod serve;
 mod shipped;
+mod suites;
 mod support;
-mod test_command;
 mod tour;

@@ -26,7 +26,7 @@ pub(in crate::cli) struct Explained {
 
 #[derive(Debug)]
 pub(in crate::cli) enum Subject {
-    Case(CaseReport),
+    Case(Box<CaseReport>),
     Object(Box<(Identity, Applied)>),
 }
 

@@ -5,6 +5,7 @@
 //! ```
 
 pub(super) mod check;
+pub(super) mod coverage;
 mod diff;
 pub(super) mod eval;
 pub(super) mod explain;
@@ -51,7 +52,12 @@ impl Palette {
 
 /// Writes results. A reader that has gone, as `head` does, changes nothing about the verdict.
 pub(super) fn print(text: &str) {
-    let _ = io::stdout().write_all(text.as_bytes());
+    let _ = is_read(text);
+}
+
+/// Writes results, and tells whether there is still a reader.
+pub(super) fn is_read(text: &str) -> bool {
+    io::stdout().write_all(text.as_bytes()).is_ok()
 }
 
 /// One document, indented, with a line feed at its end.
@@ -62,4 +68,21 @@ pub(super) fn json(document: &Value) -> String {
 /// `1 case`, `2 cases`.
 pub(super) fn counted(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// Text in XML and HTML; characters that XML 1.0 cannot hold become the replacement character.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\t' => out.push(c),
+            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            _ => out.push(c),
+        }
+    }
+    out
 }

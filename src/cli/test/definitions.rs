@@ -4,19 +4,44 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use admit_policy::manifest::{self, LoadError};
+use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::suite::crd::{CrdSuite, FeatureGates, Variant};
 use serde_json::Value;
 
 use super::cache::Cache;
+use super::coverage::{Ledger, Places};
 use crate::cli::load;
 use crate::cli::process::Fault;
+
+/// Why a suite has no definitions to run against.
+#[derive(Debug)]
+pub(super) enum Unusable {
+    /// The suite asks for what there is not.
+    Suite { field: &'static str, problem: String },
+    /// A definition cannot be read, or does not compile.
+    Definition(Fault),
+}
+
+impl From<Fault> for Unusable {
+    fn from(fault: Fault) -> Self {
+        Self::Definition(fault)
+    }
+}
 
 /// A definition as written.
 #[derive(Clone, Debug)]
 struct Found {
     file: Arc<str>,
     manifest: Arc<Value>,
+    /// The same with its places, where these are asked for.
+    document: Option<Document>,
+}
+
+/// A definition under test, and the places of its expressions where these are asked for.
+#[derive(Debug)]
+pub(super) struct Tested {
+    pub(super) variant: Variant,
+    pub(super) places: Option<Places>,
 }
 
 /// The definitions of one folder.
@@ -27,7 +52,7 @@ pub(super) struct Definitions {
     texts: Vec<(String, String)>,
     found: Cache<String, Result<Arc<[Found]>, Fault>>,
     /// By file and version.
-    variants: Cache<(Arc<str>, String), Result<Arc<Variant>, Fault>>,
+    tested: Cache<(Arc<str>, String), Result<Arc<Tested>, Fault>>,
     gates: OnceLock<Result<FeatureGates, Fault>>,
 }
 
@@ -42,7 +67,7 @@ impl Definitions {
             folder: folder.display().to_string(),
             texts: load::files(folder)?.into_iter().map(text).collect::<Result<_, _>>()?,
             found: Cache::default(),
-            variants: Cache::default(),
+            tested: Cache::default(),
             gates: OnceLock::new(),
         })
     }
@@ -51,77 +76,79 @@ impl Definitions {
     ///
     /// # Errors
     /// When there is none, when the gates do not tell, and when one does not compile.
-    pub(super) fn of(&self, suite: &CrdSuite) -> Result<Vec<Arc<Variant>>, Fault> {
+    pub(super) fn of(&self, suite: &CrdSuite, ledger: Option<&Ledger>) -> Result<Vec<Arc<Tested>>, Unusable> {
         let name = &suite.crd_name;
-        let found = self.found.get(name.clone(), || self.search(name))?;
+        let found = self.found.get(name.clone(), || self.search(name, ledger.is_some()))?;
         let versioned: Vec<&Found> =
             found.iter().filter(|found| has_version(found, &suite.version)).collect();
-        let mut variants = Vec::new();
+        let mut tested = Vec::new();
         for definition in &versioned {
             if self.covered(suite, definition)? {
                 let key = (Arc::clone(&definition.file), suite.version.clone());
-                variants.push(self.variants.get(key, || compile(definition, &suite.version))?);
+                tested.push(self.tested.get(key, || compile(definition, &suite.version, ledger))?);
             }
         }
-        if variants.is_empty() {
-            return Err(Fault::usage(self.nothing_found(suite, versioned.len())));
+        if tested.is_empty() {
+            return Err(self.nothing_found(suite, versioned.len()));
         }
-        Ok(variants)
+        Ok(tested)
     }
 
-    fn search(&self, name: &str) -> Result<Arc<[Found]>, Fault> {
+    fn search(&self, name: &str, placed: bool) -> Result<Arc<[Found]>, Fault> {
         let mut found = Vec::new();
         for (file, text) in self.texts.iter().filter(|(_, text)| text.contains(name)) {
             let file: Arc<str> = file.as_str().into();
             for document in read(&file, text)? {
-                let is_it = document.get("kind").and_then(Value::as_str) == Some("CustomResourceDefinition")
-                    && document.pointer("/metadata/name").and_then(Value::as_str) == Some(name);
-                if is_it {
-                    found.push(Found { file: Arc::clone(&file), manifest: Arc::new(document) });
+                let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
+                if text("/kind") == Some("CustomResourceDefinition") && text("/metadata/name") == Some(name) {
+                    let manifest = Arc::new(document.value.clone());
+                    let document = placed.then_some(document);
+                    found.push(Found { file: Arc::clone(&file), manifest, document });
                 }
             }
         }
         Ok(found.into())
     }
 
-    fn covered(&self, suite: &CrdSuite, found: &Found) -> Result<bool, Fault> {
+    fn covered(&self, suite: &CrdSuite, found: &Found) -> Result<bool, Unusable> {
         if suite.feature_gates.is_empty() {
             return Ok(true);
         }
         let gates = self.gates.get_or_init(|| self.read_gates()).as_ref().map_err(Clone::clone)?;
-        suite.covers(&found.manifest, gates).map_err(|error| Fault::usage(format!("featureGates: {error}")))
+        suite
+            .covers(&found.manifest, gates)
+            .map_err(|error| Unusable::Suite { field: "featureGates", problem: error.to_string() })
     }
 
     fn read_gates(&self) -> Result<FeatureGates, Fault> {
         let mut gates = FeatureGates::default();
         for (file, text) in self.texts.iter().filter(|(_, text)| text.contains("\nkind: FeatureGate\n")) {
             for document in read(&file.as_str().into(), text)? {
-                gates.add(&document);
+                gates.add(&document.value);
             }
         }
         Ok(gates)
     }
 
-    fn nothing_found(&self, suite: &CrdSuite, versioned: usize) -> String {
-        let CrdSuite { crd_name, version, .. } = suite;
+    fn nothing_found(&self, suite: &CrdSuite, versioned: usize) -> Unusable {
+        let CrdSuite { crd_name, version, feature_gates, .. } = suite;
+        let folder = &self.folder;
         if versioned == 0 {
-            return format!(
-                "crdName: no CustomResourceDefinition `{crd_name}` with version `{version}` in `{}`; say where it is \
-                 with --crds",
-                self.folder
+            let problem = format!(
+                "no CustomResourceDefinition `{crd_name}` with version `{version}` in `{folder}`; say where it is with \
+                 --crds"
             );
+            return Unusable::Suite { field: "crdName", problem };
         }
-        format!(
-            "featureGates: none of the {versioned} definitions `{crd_name}` in `{}` is made for [{}]",
-            self.folder,
-            suite.feature_gates.join(", ")
-        )
+        let gates = feature_gates.join(", ");
+        let problem =
+            format!("none of the {versioned} definitions `{crd_name}` in `{folder}` is made for [{gates}]");
+        Unusable::Suite { field: "featureGates", problem }
     }
 }
 
-fn read(file: &Arc<str>, text: &str) -> Result<Vec<Value>, Fault> {
-    let documents = manifest::read(file, text).map_err(|errors| load::not_compiled(&errors))?;
-    Ok(documents.into_iter().map(|document| document.value).collect())
+fn read(file: &Arc<str>, text: &str) -> Result<Vec<Document>, Fault> {
+    manifest::read(file, text).map_err(|errors| load::not_compiled(&errors))
 }
 
 fn has_version(found: &Found, version: &str) -> bool {
@@ -129,13 +156,19 @@ fn has_version(found: &Found, version: &str) -> bool {
     versions.into_iter().flatten().any(|candidate| candidate.get("name").is_some_and(|name| name == version))
 }
 
-fn compile(found: &Found, version: &str) -> Result<Arc<Variant>, Fault> {
-    Variant::compile(&found.file, Arc::clone(&found.manifest), version).map(Arc::new).map_err(|error| {
+fn compile(found: &Found, version: &str, ledger: Option<&Ledger>) -> Result<Arc<Tested>, Fault> {
+    let variant = Variant::compile(&found.file, Arc::clone(&found.manifest), version).map_err(|error| {
         load::not_compiled(&[LoadError {
             file: Arc::clone(&found.file),
             position: manifest::Position::default(),
             field: String::new(),
             message: error.to_string(),
         }])
-    })
+    })?;
+    let places = ledger.map(|ledger| {
+        let places = Places::new(found.document.clone());
+        ledger.open(&places, variant.expressions());
+        places
+    });
+    Ok(Arc::new(Tested { variant, places }))
 }

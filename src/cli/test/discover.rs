@@ -37,7 +37,7 @@ pub(super) fn sources(paths: &[PathBuf], any_name: bool) -> Result<Vec<Source>, 
             let text = load::text(&file)?;
             if by_name || names_definition(&text) {
                 let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-                sources.push(Source { text, file: file.display().to_string(), folder });
+                sources.push(Source { text, file: load::normal(&file).display().to_string(), folder });
             }
         }
     }

@@ -1,35 +1,56 @@
 //! `admit test`: runs declared test suites against the policies and CRDs that they name.
 //!
 //! ```text
-//! paths ──discover──► Source ──prepare──► cases with what they test ──runner──► Report ──render──► standard output
+//! paths ──discover──► Source ──prepare──► Ready ──runner──► Report ──render──► standard output
+//!                              cases with what they test      and a ledger of what was evaluated
 //! ```
 //!
 //! What a case means is the policy package's affair; drawing what came of it is that of `render`.
 
 mod cache;
+mod coverage;
 mod definitions;
 mod discover;
+mod one;
 mod parallel;
 mod prepare;
+mod ready;
 mod runner;
+mod untested;
+mod values;
+mod watch;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use admit_policy::recording::Recording;
 use clap::{Args, ValueEnum};
 use regex_automata::meta::Regex;
 
+use self::coverage::Ledger;
+pub(super) use self::one::one;
 use self::prepare::Workshop;
+use self::watch::Watch;
 use super::Exit;
 use super::process::{self, Fault};
-use super::render::suites::{self, CaseReport, Report};
+use super::render::coverage as drawing;
+use super::render::suites::{self, Report};
 use super::render::{self, Palette};
+
+const EXAMPLES: &str = "\
+Examples:
+  admit test policies/                           everything below a folder (also policies/...)
+  admit test -v -run 'final' ./...               cases by name, each one named
+  admit test --crds crds/ tests/                 suites in the OpenShift API's shape
+  cat a.suite.yaml | admit test -                a suite from standard input
+  admit test -o junit policies/ > results.xml    for a CI server
+  admit test --coverage --coverage-lcov cov.info --coverage-html cov.html policies/
+  admit test --require-tests --fail-fast policies/
+  admit test --watch policies/                   again whenever a file changes
+  admit test --print-schema suite                the format of suites, for editors";
 
 /// Arguments of `admit test`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  admit test policies/\n  admit test -v -run 'final' ./...\n  admit test -o json a.suite.yaml\n  admit test --crds crds/ tests/a.testsuite.yaml"
-)]
+#[command(after_help = EXAMPLES)]
 pub(super) struct TestArgs {
     /// Suites, or folders searched for `*.suite.yaml` and `*.testsuite.yaml` (`./...` and `-` for standard input are
     /// understood)
@@ -55,9 +76,34 @@ pub(super) struct TestArgs {
     /// How results are written
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
+
+    /// Fail when a policy, or a definition with rules, among the paths is reached by no case
+    #[arg(long)]
+    require_tests: bool,
+
+    /// Tell which expressions, and which branches of each, the cases reached (on standard error where results are not
+    /// text)
+    #[arg(long)]
+    coverage: bool,
+
+    /// Write the same as an lcov tracefile
+    #[arg(long, value_name = "FILE")]
+    coverage_lcov: Option<PathBuf>,
+
+    /// Write the same as an HTML page
+    #[arg(long, value_name = "FILE")]
+    coverage_html: Option<PathBuf>,
+
+    /// Run again whenever a suite, or something that it loads, changes, until interrupted
+    #[arg(long, conflicts_with_all = ["coverage_lcov", "coverage_html"])]
+    watch: bool,
+
+    /// Print the JSON Schema of suites, or of what `-o json` writes, and run nothing
+    #[arg(long, value_enum, value_name = "OF")]
+    print_schema: Option<Schema>,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 enum Format {
     /// For people: a line a suite, more for what fails
     #[default]
@@ -74,31 +120,77 @@ enum Format {
     Tap,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Schema {
+    Suite,
+    Result,
+}
+
 impl TestArgs {
     pub(super) fn run(self) -> Exit {
-        match self.report() {
-            Ok(report) => self.write(&report),
-            Err(fault) => process::fail(&fault),
+        if let Some(schema) = self.print_schema {
+            render::print(match schema {
+                Schema::Suite => include_str!("schemas/suite.schema.json"),
+                Schema::Result => include_str!("schemas/result.schema.json"),
+            });
+            return Exit::Expected;
+        }
+        let outcome = if self.watch { self.again_and_again() } else { self.once().map(|(exit, _)| exit) };
+        outcome.unwrap_or_else(|fault| process::fail(&fault))
+    }
+
+    /// Runs until the reader of the results has gone.
+    fn again_and_again(&self) -> Result<Exit, Fault> {
+        // Paths of an earlier run are kept: a suite that is broken for now names none.
+        let mut paths = self.paths.clone();
+        paths.extend(self.crds.clone());
+        loop {
+            match self.once() {
+                Ok((_, used)) => paths.extend(used),
+                Err(fault) => {
+                    process::fail(&fault);
+                }
+            }
+            paths.sort();
+            paths.dedup();
+            let watch = Watch::new(paths.clone())?;
+            if !render::is_read("\nwaiting for changes\n\n") {
+                return Ok(Exit::Expected);
+            }
+            watch.wait();
         }
     }
 
-    fn report(&self) -> Result<Report, Fault> {
+    /// One run, and the paths that it loaded.
+    fn once(&self) -> Result<(Exit, Vec<PathBuf>), Fault> {
         let pattern = self.run.as_deref().map(compile).transpose()?;
         let sources = discover::sources(&self.paths, self.crds.is_some())?;
-        let workshop = Workshop::new(self.crds.as_deref(), pattern);
-        let report = runner::run(&workshop, &sources, self.fail_fast);
-        match &self.run {
-            Some(pattern) if report.is_empty() => Err(Fault::usage(format!("no case matches `{pattern}`"))),
-            _ => Ok(report),
+        let covers = self.coverage || self.coverage_lcov.is_some() || self.coverage_html.is_some();
+        let ledger = (covers || self.require_tests).then(Ledger::default);
+        let workshop = Workshop::new(self.crds.as_deref(), pattern, ledger);
+        let mut report = runner::run(&workshop, &sources, self.fail_fast);
+        if let Some(pattern) = self.run.as_ref().filter(|_| report.is_empty()) {
+            return Err(Fault::usage(format!("no case matches `{pattern}`")));
         }
+        if let Some(ledger) = workshop.ledger().filter(|_| self.require_tests) {
+            report.untested = untested::untested(&self.paths, ledger)?;
+        }
+        self.tell(&report);
+        if let Some(ledger) = workshop.ledger() {
+            self.tell_coverage(ledger)?;
+        }
+        Ok((report.exit(), workshop.used()))
     }
 
-    fn write(&self, report: &Report) -> Exit {
+    fn tell(&self, report: &Report) {
         for suite in &report.suites {
             suite.warnings.iter().for_each(|warning| process::warn(warning));
             suite.fault.iter().for_each(|fault| {
                 process::fail(fault);
             });
+        }
+        for missing in &report.untested {
+            process::fail(&Fault::usage(missing));
         }
         render::print(&match self.output {
             Format::Text => suites::text(report, self.verbose, Palette::of_stdout()),
@@ -108,42 +200,31 @@ impl TestArgs {
             Format::Github => suites::github(report),
             Format::Tap => suites::tap(report),
         });
-        report.exit()
     }
-}
 
-/// Runs one case of a suite, and adds what its expressions did to `recording`. No `name` is needed where there is only
-/// one case.
-///
-/// # Errors
-/// What keeps the suite from being run, or when the case is not told from the others.
-pub(super) fn one(
-    suite: &Path,
-    crds: Option<&Path>,
-    name: Option<&str>,
-    recording: &Recording,
-) -> Result<CaseReport, Fault> {
-    let file = suite.display();
-    let sources = discover::sources(&[suite.to_owned()], crds.is_some())?;
-    let [source] = sources.as_slice() else {
-        return Err(Fault::usage(format!("`{file}` has several suites; name one")));
-    };
-    let cases = Workshop::new(crds, None).prepare(source)?.cases;
-    let mut wanted = cases.iter().filter(|case| name.is_none_or(|name| case.name() == name));
-    match (wanted.next(), wanted.next()) {
-        (Some(case), None) => Ok(case.run_recorded(Some(recording))),
-        (found, _) => {
-            let problem = match (name, found) {
-                (Some(name), None) => format!("no case of `{file}` is called `{name}`"),
-                (Some(name), Some(_)) => format!("several cases of `{file}` are called `{name}`"),
-                (None, _) => format!("`{file}` has {} cases", cases.len()),
-            };
-            let names: Vec<String> = cases.iter().map(|case| format!("\n  {}", case.name())).collect();
-            Err(Fault::usage(format!("{problem}; --case takes one of{}", names.concat())))
+    fn tell_coverage(&self, ledger: &Ledger) -> Result<(), Fault> {
+        let report = ledger.report();
+        if self.coverage && self.output == Format::Text {
+            render::print(&drawing::text(&report));
+        } else if self.coverage {
+            process::remark(&drawing::text(&report));
         }
+        for (file, draw) in [
+            (&self.coverage_lcov, drawing::lcov as fn(&_) -> String),
+            (&self.coverage_html, drawing::html as fn(&_) -> String),
+        ] {
+            file.as_deref().map_or(Ok(()), |file| write(file, &draw(&report)))?;
+        }
+        Ok(())
     }
 }
 
 fn compile(pattern: &str) -> Result<Regex, Fault> {
-    Regex::new(pattern).map_err(|error| Fault::usage(format!("--run `{pattern}`: {error}")))
+    let wrong = |reason: &dyn std::fmt::Display| Fault::usage(format!("--run `{pattern}`: {reason}"));
+    Regex::new(pattern)
+        .map_err(|error| error.syntax_error().map_or_else(|| wrong(&error), |error| wrong(error)))
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Fault> {
+    fs::write(file, text).map_err(|error| Fault::usage(format!("cannot write `{}`: {error}", file.display())))
 }

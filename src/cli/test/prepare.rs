@@ -1,40 +1,25 @@
 //! A suite's text to cases that can be run: read, filtered by name, with what they test loaded and compiled.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use admit_policy::PolicySet;
-use admit_policy::manifest::{self, Document, LoadError, Position};
-use admit_policy::recording::Recording;
-use admit_policy::suite::crd::{self, CrdCase, CrdSuite, Variant};
-use admit_policy::suite::{self, Case, Suite, SuiteError};
+use admit_policy::manifest::{self, Document, LoadError};
+use admit_policy::suite::crd::{CrdCase, CrdSuite};
+use admit_policy::suite::{Case, Suite, SuiteError};
 use regex_automata::meta::Regex;
 
 use super::cache::Cache;
-use super::definitions::Definitions;
+use super::coverage::{Ledger, Places};
+use super::definitions::{Definitions, Tested, Unusable};
 use super::discover::Source;
+use super::ready::{Loaded, Ready, Test};
 use crate::cli::Exit;
 use crate::cli::load;
 use crate::cli::process::Fault;
-use crate::cli::render::suites::CaseReport;
 
 /// How the OpenShift API project names the folder of its definitions, beside that of the suites.
 const GENERATED: &str = "zz_generated.crd-manifests";
-
-/// A case with all it needs.
-#[derive(Debug)]
-pub(super) struct Ready {
-    name: String,
-    place: Position,
-    test: Test,
-}
-
-#[derive(Debug)]
-enum Test {
-    Policies { case: Box<Case>, set: Arc<PolicySet> },
-    Definition { case: Box<CrdCase>, variants: Arc<[Arc<Variant>]> },
-}
 
 /// The cases of one file.
 #[derive(Debug, Default)]
@@ -49,47 +34,33 @@ pub(super) struct Prepared {
 pub(super) struct Workshop {
     crds: Option<PathBuf>,
     pattern: Option<Regex>,
-    sets: Cache<Vec<PathBuf>, Result<Arc<PolicySet>, Fault>>,
+    /// Where evaluations are added up, if anyone asks for it.
+    ledger: Option<Ledger>,
+    sets: Cache<Vec<PathBuf>, Result<Arc<Loaded>, Fault>>,
     definitions: Cache<PathBuf, Result<Arc<Definitions>, Fault>>,
-}
-
-impl Ready {
-    pub(super) fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub(super) fn run(&self) -> CaseReport {
-        self.run_recorded(None)
-    }
-
-    /// The same, and what every expression did is added to `recording`.
-    pub(super) fn run_recorded(&self, recording: Option<&Recording>) -> CaseReport {
-        let start = Instant::now();
-        let (expected, result) = match &self.test {
-            Test::Policies { case, set } => {
-                let result = match recording {
-                    Some(recording) => suite::run_recorded(case, set, recording),
-                    None => suite::run(case, set),
-                };
-                (case.expect.outcome, result)
-            }
-            Test::Definition { case, variants } => {
-                let variants: Vec<&Variant> = variants.iter().map(AsRef::as_ref).collect();
-                (case.expected(), crd::run(case, &variants, recording))
-            }
-        };
-        CaseReport { name: self.name.clone(), place: self.place, expected, result, duration: start.elapsed() }
-    }
+    /// Every path that was loaded.
+    used: Mutex<Vec<PathBuf>>,
 }
 
 impl Workshop {
-    pub(super) fn new(crds: Option<&Path>, pattern: Option<Regex>) -> Self {
+    pub(super) fn new(crds: Option<&Path>, pattern: Option<Regex>, ledger: Option<Ledger>) -> Self {
         Self {
             crds: crds.map(ToOwned::to_owned),
             pattern,
+            ledger,
             sets: Cache::default(),
             definitions: Cache::default(),
+            used: Mutex::default(),
         }
+    }
+
+    pub(super) fn ledger(&self) -> Option<&Ledger> {
+        self.ledger.as_ref()
+    }
+
+    /// Files and folders that cases depend on, beside the suites themselves.
+    pub(super) fn used(&self) -> Vec<PathBuf> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The cases of a file that were asked for.
@@ -130,13 +101,31 @@ impl Workshop {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let set = self.sets.get(documents.clone(), || load::policies(&documents).map(Arc::new))?;
+        if let Some((index, path)) = documents.iter().enumerate().find(|(_, path)| !names_something(path)) {
+            let problem = format!("there is no `{}`; paths start from the suite's folder", path.display());
+            return Err(unreadable(&[mistake(document, &format!("documents[{index}]"), problem)]));
+        }
+        let loaded = self.sets.get(documents.clone(), || self.load(&documents))?;
         let ready = |(index, case): (usize, Case)| Ready {
             name: case.name.clone(),
             place: document.position(&format!("cases[{index}]")),
-            test: Test::Policies { case: Box::new(case), set: Arc::clone(&set) },
+            test: Test::Policies { case: Box::new(case), loaded: Arc::clone(&loaded) },
         };
         Ok(wanted.into_iter().map(ready).collect())
+    }
+
+    fn load(&self, paths: &[PathBuf]) -> Result<Arc<Loaded>, Fault> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(paths);
+        let documents = load::documents(paths)?;
+        let set = PolicySet::load(&documents).map_err(|errors| load::not_compiled(&errors))?;
+        let places = self.ledger.as_ref().map(|ledger| {
+            let places = Places::new(documents);
+            ledger.open(&places, set.policies().flat_map(|(policy, _)| policy.expressions()));
+            let versions = set.documents().crds().iter().flat_map(|crd| crd.versions());
+            ledger.open(&places, versions.flat_map(|version| version.expressions()));
+            places
+        });
+        Ok(Arc::new(Loaded { set, places }))
     }
 
     fn of_definition(
@@ -152,22 +141,30 @@ impl Workshop {
             return Ok(());
         }
         let unread = suite.unread.iter().map(|field| {
-            let place = LoadError { position: document.position(field), ..document.mistake("") };
-            format!("{place}`{field}` is no field of such a suite, and is not read")
+            mistake(document, field, "is no field of such a suite, and is not read".to_owned()).to_string()
         });
         prepared.warnings.extend(unread);
-        let folder = self.folder_of_definitions(source);
-        let definitions =
-            self.definitions.get(folder.clone(), || Definitions::open(&folder).map(Arc::new))?;
-        let placed = |fault: Fault| Fault { message: format!("{}: {}", source.file, fault.message), ..fault };
-        let variants: Arc<[Arc<Variant>]> = definitions.of(&suite).map_err(placed)?.into();
+        let tested = self.tested(&suite, source).map_err(|unusable| match unusable {
+            Unusable::Suite { field, problem } => unreadable(&[mistake(document, field, problem)]),
+            Unusable::Definition(fault) => fault,
+        })?;
+        let tested: Arc<[Arc<Tested>]> = tested.into();
         let ready = |case: CrdCase| Ready {
             name: case.name.clone(),
             place: document.position(&case.path),
-            test: Test::Definition { case: Box::new(case), variants: Arc::clone(&variants) },
+            test: Test::Definition { case: Box::new(case), tested: Arc::clone(&tested) },
         };
         prepared.cases.extend(cases.into_iter().map(ready));
         Ok(())
+    }
+
+    fn tested(&self, suite: &CrdSuite, source: &Source) -> Result<Vec<Arc<Tested>>, Unusable> {
+        let folder = self.folder_of_definitions(source);
+        let open = || {
+            self.used.lock().unwrap_or_else(PoisonError::into_inner).push(folder.clone());
+            Definitions::open(&folder).map(Arc::new)
+        };
+        self.definitions.get(folder.clone(), open)?.of(suite, self.ledger())
     }
 
     fn wants(&self, name: &str) -> bool {
@@ -178,7 +175,7 @@ impl Workshop {
         if let Some(folder) = &self.crds {
             return folder.clone();
         }
-        let generated = source.folder.join("../..").join(GENERATED);
+        let generated = load::normal(&source.folder.join("../..").join(GENERATED));
         if generated.is_dir() { generated } else { beside(source) }
     }
 }
@@ -188,11 +185,12 @@ fn unreadable(errors: &[LoadError]) -> Fault {
 }
 
 fn misplaced(document: &Document, error: &SuiteError) -> Fault {
-    unreadable(&[LoadError {
-        position: document.position(error.path()),
-        field: error.path().to_owned(),
-        ..document.mistake(error.to_string())
-    }])
+    unreadable(&[mistake(document, error.path(), error.to_string())])
+}
+
+/// `problem` with the field of `document` that it is about.
+fn mistake(document: &Document, field: &str, problem: String) -> LoadError {
+    LoadError { position: document.position(field), field: field.to_owned(), ..document.mistake(problem) }
 }
 
 /// What the suite names, or all that stands beside it.
@@ -200,7 +198,14 @@ fn documents_of(suite: &Suite, source: &Source) -> Vec<PathBuf> {
     if suite.documents.is_empty() {
         return vec![beside(source)];
     }
-    suite.documents.iter().map(|path| source.folder.join(path)).collect()
+    suite.documents.iter().map(|path| load::normal(&source.folder.join(path))).collect()
+}
+
+/// Whether there is such a file or folder; `folder/...` speaks of the folder.
+fn names_something(path: &Path) -> bool {
+    path.exists()
+        || (path.ends_with("...")
+            && path.parent().is_some_and(|folder| folder.as_os_str().is_empty() || folder.exists()))
 }
 
 fn beside(source: &Source) -> PathBuf {

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::discover::Source;
 use super::parallel::ordered;
-use super::prepare::{Prepared, Ready, Workshop};
+use super::prepare::{Prepared, Workshop};
+use super::ready::Ready;
 use crate::cli::render::suites::{CaseReport, Report, SuiteReport};
 
 /// Runs the cases of `sources`; with `fail_fast` up to the first that fails.
@@ -27,11 +28,11 @@ pub(super) fn run(workshop: &Workshop, sources: &[Source], fail_fast: bool) -> R
     let cases: Vec<&Ready> = prepared.iter().flat_map(|(_, cases)| cases).collect();
     let results = ordered(
         cases.len(),
-        |index| cases.get(index).map(|case| case.run()),
+        |index| cases.get(index).map(|case| case.run(workshop.ledger())),
         |result| fail_fast && result.as_ref().is_some_and(|result| !result.result.passed()),
     );
     let stopped = results.len() < cases.len();
-    Report { suites: assemble(prepared, results.into_iter().flatten(), stopped) }
+    Report { suites: assemble(prepared, results.into_iter().flatten(), stopped), untested: Vec::new() }
 }
 
 /// Each suite with its results; when the run `stopped`, nothing after the suite in which it did.

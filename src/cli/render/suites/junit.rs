@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::text::failure;
 use super::{CaseReport, Report, SuiteReport};
+use crate::cli::render::escaped;
 
 pub(in crate::cli) fn junit(report: &Report) -> String {
     let summary = report.summary();
@@ -55,32 +56,18 @@ fn draw_case(out: &mut String, file: &str, case: &CaseReport) {
         let _ = writeln!(out, "{head}/>");
         return;
     }
-    let verdict = format!("expected {}, was {}", case.expected.as_str(), case.result.outcome.as_str());
+    let what = case.result.mismatches.first().map_or("outcome", |mismatch| mismatch.what);
+    let verdict = match what {
+        "outcome" => format!("expected {}, was {}", case.expected.as_str(), case.result.outcome.as_str()),
+        other => format!("{other} differs"),
+    };
     let _ = writeln!(
         out,
-        "{head}>\n      <failure type=\"{}\" message=\"{verdict}\">{}</failure>\n    </testcase>",
-        case.result.mismatches.first().map_or("outcome", |mismatch| mismatch.what),
+        "{head}>\n      <failure type=\"{what}\" message=\"{verdict}\">{}</failure>\n    </testcase>",
         escaped(&failure(case)),
     );
 }
 
 fn seconds(duration: Duration) -> String {
     format!("{:.6}", duration.as_secs_f64())
-}
-
-/// Text in XML; characters that XML 1.0 cannot hold become the replacement character.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\n' | '\t' => out.push(c),
-            '\u{0}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            _ => out.push(c),
-        }
-    }
-    out
 }

@@ -18,7 +18,7 @@ mod text;
 
 use std::time::Duration;
 
-use admit_policy::manifest::Position;
+use admit_policy::manifest::{LoadError, Position};
 use admit_policy::suite::{CaseResult, Outcome};
 
 pub(in crate::cli) use self::github::github;
@@ -34,6 +34,8 @@ use crate::cli::process::Fault;
 #[derive(Debug)]
 pub(in crate::cli) struct Report {
     pub(in crate::cli) suites: Vec<SuiteReport>,
+    /// Policies that must be reached by a case and are not.
+    pub(in crate::cli) untested: Vec<LoadError>,
 }
 
 /// What came of one suite.
@@ -57,7 +59,23 @@ pub(in crate::cli) struct CaseReport {
     pub(in crate::cli) place: Position,
     pub(in crate::cli) expected: Outcome,
     pub(in crate::cli) result: CaseResult,
+    /// What decided a case that failed.
+    pub(in crate::cli) rules: Vec<RuleValues>,
     pub(in crate::cli) duration: Duration,
+}
+
+/// An expression with the values of its parts.
+#[derive(Debug)]
+pub(in crate::cli) struct RuleValues {
+    /// Whose it is, and where it stands there.
+    pub(in crate::cli) place: String,
+    pub(in crate::cli) text: String,
+    /// Parts with their values, in the order of evaluation.
+    pub(in crate::cli) values: Vec<(String, String)>,
+    /// Parts that are left out.
+    pub(in crate::cli) omitted: u64,
+    /// Of the whole.
+    pub(in crate::cli) outcome: String,
 }
 
 /// The sums of a report.
@@ -72,7 +90,8 @@ struct Summary {
 impl Report {
     /// The weightiest of all suites' exits.
     pub(in crate::cli) fn exit(&self) -> Exit {
-        self.suites.iter().map(SuiteReport::exit).max().unwrap_or(Exit::Expected)
+        let untested = if self.untested.is_empty() { Exit::Expected } else { Exit::Differs };
+        self.suites.iter().map(SuiteReport::exit).max().unwrap_or(Exit::Expected).max(untested)
     }
 
     /// Whether nothing was run, and nothing went wrong.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use admit_policy::suite::Mismatch;
 
-use super::{CaseReport, Report, SuiteReport};
+use super::{CaseReport, Report, RuleValues, SuiteReport};
 use crate::cli::Exit;
 use crate::cli::render::{Palette, counted, diff};
 
@@ -22,13 +22,17 @@ pub(super) fn last_line(report: &Report) -> String {
     let summary = report.summary();
     let run = counted(report.shown().count() - summary.errored, "suite");
     let cases = counted(summary.cases, "case");
-    if summary.failed == 0 && summary.errored == 0 {
+    let untested = report.untested.len();
+    if summary.failed == 0 && summary.errored == 0 && untested == 0 {
         return format!("PASS: {cases} in {run}");
     }
     let mut sums = format!("FAIL: {} of {cases} failed in {run}", summary.failed);
     if summary.errored > 0 {
         // Writing to a string cannot fail.
         let _ = write!(sums, "; {} could not be run", counted(summary.errored, "suite"));
+    }
+    if untested > 0 {
+        let _ = write!(sums, "; {} reached by no case", counted(untested, "document"));
     }
     sums
 }
@@ -50,8 +54,22 @@ pub(super) fn failure(case: &CaseReport) -> String {
     if !told && !case.result.message.is_empty() {
         case.result.message.lines().for_each(|part| line(&mut out, &format!("said: {part}")));
     }
+    case.rules.iter().for_each(|rule| draw_rule(&mut out, rule));
     case.result.notes.iter().for_each(|note| line(&mut out, &format!("note: {note}")));
     out
+}
+
+fn draw_rule(out: &mut String, rule: &RuleValues) {
+    line(out, &format!("rule {}:", rule.place));
+    rule.text.lines().for_each(|part| line(out, &format!("  | {part}")));
+    rule.values.iter().for_each(|(part, value)| line(out, &format!("    {part} = {value}")));
+    if rule.omitted > 0 {
+        line(
+            out,
+            &format!("    … {}", counted(usize::try_from(rule.omitted).unwrap_or(usize::MAX), "more part")),
+        );
+    }
+    line(out, &format!("    => {}", rule.outcome));
 }
 
 fn draw_suite(out: &mut String, suite: &SuiteReport, verbose: bool, palette: Palette) {

@@ -1,11 +1,11 @@
 //! `admit test` as scripts see it: exit codes, what goes to which stream, the JSON document.
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use super::{admit, text};
 
 const POLICY: &str = "
 apiVersion: admissionregistration.k8s.io/v1
@@ -43,19 +43,6 @@ fn folder(policy: (&str, &str), suite: (&str, &str)) -> TempDir {
     fs::write(folder.path().join("p.yaml"), POLICY.replace(policy.0, policy.1)).unwrap();
     fs::write(folder.path().join("p.suite.yaml"), SUITE.replace(suite.0, suite.1)).unwrap();
     folder
-}
-
-fn admit(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_admit"))
-        .arg("test")
-        .args(arguments)
-        .current_dir(folder)
-        .output()
-        .unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
 }
 
 #[test]
@@ -96,14 +83,18 @@ fn exit_codes_are_kept_apart() {
 fn a_failure_shows_what_was_expected_and_what_came() {
     let folder = folder(("", ""), ("message: bad name", "message: wrong name"));
     let output = text(&admit(folder.path(), &["-v", "p.suite.yaml"]).stdout);
-    let expected = "    --- FAIL: a bad name
+    let expected = r#"    --- FAIL: a bad name
         at spec.validations[0]
         message:
           - wrong name
           + bad name
+        rule of policy p, spec.validations[0].expression:
+          | object.metadata.name != 'bad'
+            object.metadata.name = "bad"
+            => false
     --- PASS: a good name (allow)
 FAIL: 1 of 2 cases failed in 1 suite
-";
+"#;
     assert!(output.starts_with("FAIL  p.suite.yaml  2 cases  ") && output.ends_with(expected), "{output}");
 }
 

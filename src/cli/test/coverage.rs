@@ -1,0 +1,121 @@
+//! What the cases of a run evaluated, added up over all of them: by file and place, so that what several suites load
+//! counts once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use admit_cel::Coverage;
+use admit_policy::manifest::Document;
+use admit_policy::recording::{Expression, ExpressionId, Origin, Recorded};
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use crate::cli::render::coverage::{CoverageReport, Covered};
+
+/// The documents that expressions stand in, to tell their places.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// By kind and name.
+    documents: HashMap<(String, String), Document>,
+}
+
+/// The sums so far.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    entries: Mutex<BTreeMap<Place, Entry>>,
+}
+
+/// File, line and path: in this order they are told.
+type Place = (Arc<str>, usize, String);
+
+#[derive(Debug)]
+struct Entry {
+    origin: Origin,
+    text: String,
+    evaluations: u64,
+    coverage: Coverage,
+}
+
+impl Places {
+    pub(super) fn new(documents: impl IntoIterator<Item = Document>) -> Self {
+        let text = |document: &Document, pointer: &str| {
+            document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let named =
+            documents.into_iter().map(|d| ((text(&d, "/kind"), text(&d, "/metadata/name")), d)).collect();
+        Self { documents: named }
+    }
+
+    fn of(&self, id: &ExpressionId) -> Option<Place> {
+        let key = match &id.origin {
+            Origin::Policy { name } => ("ValidatingAdmissionPolicy".to_owned(), name.clone()),
+            Origin::Definition { name, .. } => ("CustomResourceDefinition".to_owned(), name.clone()),
+        };
+        let document = self.documents.get(&key)?;
+        let path = as_written(id, document);
+        Some((Arc::clone(&document.file), document.position(&path).line, path))
+    }
+}
+
+/// A definition that was narrowed to the version under test has that version first; the file may not.
+fn as_written(id: &ExpressionId, document: &Document) -> String {
+    let Origin::Definition { version, .. } = &id.origin else { return id.path.clone() };
+    let versions = document.value.pointer("/spec/versions").and_then(Value::as_array);
+    let at = versions.into_iter().flatten().position(|v| v.get("name").is_some_and(|name| name == version));
+    match (id.path.strip_prefix("spec.versions[").and_then(|rest| rest.split_once(']')), at) {
+        (Some((_, below)), Some(at)) => format!("spec.versions[{at}]{below}"),
+        _ => id.path.clone(),
+    }
+}
+
+impl Ledger {
+    /// Opens an account for each of `expressions`, so that those that are never evaluated count.
+    pub(super) fn open<'e>(&self, places: &Places, expressions: impl IntoIterator<Item = Expression<'e>>) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        for Expression { id, text, program } in expressions {
+            let Some(place) = places.of(&id) else { continue };
+            entries.entry(place).or_insert_with(|| Entry {
+                origin: id.origin,
+                text: text.to_owned(),
+                evaluations: 0,
+                coverage: Coverage::new(program),
+            });
+        }
+    }
+
+    pub(super) fn add(&self, places: &Places, recorded: &IndexMap<ExpressionId, Recorded>) {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        for (id, recorded) in recorded {
+            let Some(entry) = places.of(id).and_then(|place| entries.get_mut(&place)) else { continue };
+            entry.evaluations = entry.evaluations.saturating_add(recorded.evaluations);
+            entry.coverage.merge(&recorded.coverage);
+        }
+    }
+
+    /// Names of the policies and definitions of which anything was evaluated.
+    pub(super) fn reached(&self) -> Vec<String> {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let evaluated = entries.values().filter(|entry| entry.evaluations > 0);
+        let mut names: Vec<String> = evaluated
+            .map(|entry| match &entry.origin {
+                Origin::Policy { name } | Origin::Definition { name, .. } => name.clone(),
+            })
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    pub(super) fn report(&self) -> CoverageReport {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let covered = entries.iter().map(|((file, line, path), entry)| Covered {
+            file: file.to_string(),
+            line: *line,
+            path: path.clone(),
+            text: entry.text.clone(),
+            evaluations: entry.evaluations,
+            branches: entry.coverage.branches().map(|(branch, hit)| (*branch, hit)).collect(),
+        });
+        CoverageReport { expressions: covered.collect() }
+    }
+}

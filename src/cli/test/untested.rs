@@ -1,0 +1,48 @@
+//! Policies, and definitions with rules, that no case reached: what `--require-tests` does not let pass.
+
+use std::path::PathBuf;
+
+use admit_policy::manifest::{self, Document, LoadError};
+use serde_json::Value;
+
+use super::coverage::Ledger;
+use crate::cli::load;
+use crate::cli::process::Fault;
+
+/// Those among the manifests at `paths`, each as a mistake with its place.
+///
+/// # Errors
+/// When a path cannot be read.
+pub(super) fn untested(paths: &[PathBuf], ledger: &Ledger) -> Result<Vec<LoadError>, Fault> {
+    let reached = ledger.reached();
+    let mut untested = Vec::new();
+    for path in paths.iter().filter(|path| path.as_os_str() != "-") {
+        for file in load::files(path)? {
+            let text = load::text(&file)?;
+            let name = load::normal(&file).display().to_string();
+            let (documents, _) =
+                manifest::read_leniently(&name, &text).map_err(|errors| load::not_compiled(&errors))?;
+            untested.extend(documents.iter().filter_map(|document| missing(document, &reached)));
+        }
+    }
+    Ok(untested)
+}
+
+fn missing(document: &Document, reached: &[String]) -> Option<LoadError> {
+    let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let has_rules = match text("/kind") {
+        "ValidatingAdmissionPolicy" => true,
+        "CustomResourceDefinition" => document.value.to_string().contains("\"x-kubernetes-validations\""),
+        _ => false,
+    };
+    let name = text("/metadata/name");
+    if !has_rules || reached.iter().any(|reached| reached == name) {
+        return None;
+    }
+    Some(
+        document.mistake(format!(
+            "{} `{name}` is reached by no case; `admit init` writes a suite",
+            text("/kind")
+        )),
+    )
+}
