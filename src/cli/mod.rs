@@ -14,6 +14,7 @@ mod gather;
 mod gathering;
 mod generate;
 mod kubeconfig;
+mod lint;
 mod load;
 mod process;
 mod register;
@@ -45,6 +46,8 @@ enum Command {
     Test(test::TestArgs),
     /// Say what would come of applying manifests, over the old objects, offline
     Check(check::CheckArgs),
+    /// Find what a server would refuse, what costs too much and what does nothing
+    Lint(lint::LintArgs),
     /// Show what every expression made of a test case or of manifests
     Explain(Box<explain::ExplainArgs>),
     /// Evaluate one expression
@@ -96,6 +99,7 @@ impl Cli {
             Command::Up(args) => args.run(),
             Command::Test(args) => args.run(),
             Command::Check(args) => args.run(),
+            Command::Lint(args) => args.run(),
             Command::Explain(args) => args.run(),
             Command::Eval(args) => args.run(),
             Command::Serve(args) => args.run(),

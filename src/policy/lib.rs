@@ -19,6 +19,7 @@ pub mod explanation;
 pub mod go_text;
 pub mod host;
 pub mod json;
+pub mod lint;
 mod load;
 pub mod manifest;
 pub mod matching;

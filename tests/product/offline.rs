@@ -103,7 +103,7 @@ fn every_transcript_is_run() {
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     found.sort();
-    assert_eq!(found, ["check", "eval", "explain"]);
+    assert_eq!(found, ["check", "eval", "explain", "lint"]);
 }
 
 #[test]
@@ -119,4 +119,9 @@ fn check_manifests() {
 #[test]
 fn explain() {
     check("explain");
+}
+
+#[test]
+fn lint() {
+    check("lint");
 }

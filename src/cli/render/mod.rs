@@ -9,6 +9,9 @@ pub(super) mod coverage;
 mod diff;
 pub(super) mod eval;
 pub(super) mod explain;
+mod github;
+pub(super) mod lint;
+mod sarif;
 pub(super) mod suites;
 
 use std::io::{self, IsTerminal as _, Write as _};

@@ -25,6 +25,7 @@ pub use definition::{
     Conversion, ConversionWebhook, Definition, Names, PrinterColumn, ScalePaths, Scope, Version,
     WebhookClient, WebhookService,
 };
+pub(crate) use registration::{EXPRESSION_LIMIT, TOTAL_LIMIT, occurrences};
 pub use resource::{CrdVersion, ValidateOptions, Validation};
 pub use write::{Write, Written};
 

@@ -1,12 +1,11 @@
 //! For GitHub Actions: a workflow command for each case that fails and each mistake, which the page shows at its line,
 //! and the sums for the log.
 
-use std::fmt::Write as _;
-
 use admit_policy::manifest::Position;
 
 use super::Report;
 use super::text::{failure, last_line};
+use crate::cli::render::github;
 
 pub(in crate::cli) fn github(report: &Report) -> String {
     let mut out = String::new();
@@ -28,23 +27,6 @@ pub(in crate::cli) fn github(report: &Report) -> String {
     out
 }
 
-fn annotate(out: &mut String, file: &str, place: Position, title: &str, message: &str) {
-    let Position { line, column } = place;
-    // Writing to a string cannot fail.
-    let _ = writeln!(
-        out,
-        "::error file={},line={line},col={column},title={}::{}",
-        property(file),
-        property(title),
-        data(message)
-    );
-}
-
-/// The message of a command, as the runner unescapes it.
-fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
-}
-
-fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
+fn annotate(out: &mut String, file: &str, at: Position, title: &str, message: &str) {
+    github::annotate(out, "error", github::Place { file, at, title }, message);
 }

@@ -13,6 +13,8 @@ mod rules;
 mod structural;
 mod versions;
 
+pub(crate) use rules::{EXPRESSION_LIMIT, TOTAL_LIMIT, occurrences};
+
 use self::versions::has_unsupported;
 use super::definition::{API_APPROVED, Definition, Names, Scope};
 use crate::error::{BadValue, FieldError};

@@ -25,16 +25,19 @@ impl Scope {
 
     /// The scope of the nodes below a node of this one.
     pub(super) fn below(self, schema: &Schema) -> Self {
-        let factor = match &schema.schema_type {
-            Some(SchemaType::Object) if schema.additional_properties.is_some() => {
-                schema.checks.max_properties
-            }
-            Some(SchemaType::Array) => schema.checks.max_items,
-            _ => Some(1),
-        };
-        let factor = factor.map(|factor| u64::try_from(factor).unwrap_or(0));
+        let factor = occurrences(schema);
         Self { cardinality: self.cardinality.zip(factor).map(|(count, factor)| count.saturating_mul(factor)) }
     }
+}
+
+/// How many values the nodes right below a node can have for each of its own; none where nothing bounds it.
+pub(crate) fn occurrences(schema: &Schema) -> Option<u64> {
+    let factor = match &schema.schema_type {
+        Some(SchemaType::Object) if schema.additional_properties.is_some() => schema.checks.max_properties,
+        Some(SchemaType::Array) => schema.checks.max_items,
+        _ => Some(1),
+    };
+    factor.map(|factor| u64::try_from(factor).unwrap_or(0))
 }
 
 /// The cost of all rules of a schema together.
@@ -46,9 +49,9 @@ pub(super) struct TotalCost {
 }
 
 /// Static estimate that one expression may reach.
-const EXPRESSION_LIMIT: u64 = 10_000_000;
+pub(crate) const EXPRESSION_LIMIT: u64 = 10_000_000;
 /// Static estimate that all expressions of a schema may reach together.
-const TOTAL_LIMIT: u64 = 100_000_000;
+pub(crate) const TOTAL_LIMIT: u64 = 100_000_000;
 /// Expressions named when the total is too high; each has at least a hundredth of the limit.
 const NAMED: usize = 4;
 

@@ -1,0 +1,33 @@
+//! SARIF 2.1.0, which code scanning reads: results with their places.
+
+use admit_policy::manifest::Position;
+use serde_json::{Value, json};
+
+/// One run of this program: the rules that it knows, by name and meaning, and what it found.
+pub(super) fn document(rules: &[(&str, &str)], results: &[Value]) -> String {
+    let rules: Vec<Value> =
+        rules.iter().map(|(id, text)| json!({"id": id, "shortDescription": {"text": text}})).collect();
+    let driver = json!({"name": "admit", "version": env!("CARGO_PKG_VERSION"), "rules": rules});
+    super::json(&json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "results": results}],
+    }))
+}
+
+/// One finding; `level` is `error` or `warning`.
+pub(super) fn result(rule: &str, level: &str, message: &str, file: &str, place: Position) -> Value {
+    // SARIF wants relative references without a leading `./`.
+    let uri = file.strip_prefix("./").unwrap_or(file);
+    json!({
+        "ruleId": rule,
+        "level": level,
+        "message": {"text": message},
+        "locations": [{
+            "physicalLocation": {
+                "artifactLocation": {"uri": uri},
+                "region": {"startLine": place.line, "startColumn": place.column},
+            },
+        }],
+    })
+}

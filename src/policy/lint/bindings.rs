@@ -1,0 +1,142 @@
+//! Policies and bindings that miss each other, and resources that nothing serves.
+
+use super::{Compiled, Finding, warning};
+use crate::manifest::Document;
+use crate::matching::{Rule, ScopeRule};
+use crate::request::Operation;
+use crate::vap::{Binding, Policy};
+
+pub(super) fn lint(compiled: &Compiled<'_>, documents: &[Document]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (document, policy) in &compiled.policies {
+        // A binding that does not compile is there all the same.
+        if !documents.iter().any(|document| binds(document, &policy.name)) {
+            let problem = "no binding names this policy".to_owned();
+            let help = "without a ValidatingAdmissionPolicyBinding it is never evaluated";
+            findings.push(warning(document, "no-binding", "metadata.name", problem, help));
+        }
+        findings.extend(unserved(document, policy, compiled));
+    }
+    for (document, binding) in &compiled.bindings {
+        let named = compiled.policies.iter().find(|(_, policy)| policy.name == binding.policy_name);
+        match named {
+            Some((_, policy)) => findings.extend(against(document, binding, policy)),
+            None if documents.iter().any(|document| is_policy(document, &binding.policy_name)) => {}
+            None => {
+                let problem = format!("there is no policy `{}`", binding.policy_name);
+                findings.push(warning(document, "no-policy", "spec.policyName", problem, ""));
+            }
+        }
+    }
+    findings
+}
+
+fn text<'d>(document: &'d Document, pointer: &str) -> &'d str {
+    document.value.pointer(pointer).and_then(serde_json::Value::as_str).unwrap_or_default()
+}
+
+fn binds(document: &Document, policy: &str) -> bool {
+    text(document, "/kind") == "ValidatingAdmissionPolicyBinding"
+        && text(document, "/spec/policyName") == policy
+}
+
+fn is_policy(document: &Document, name: &str) -> bool {
+    text(document, "/kind") == "ValidatingAdmissionPolicy" && text(document, "/metadata/name") == name
+}
+
+fn against(document: &Document, binding: &Binding, policy: &Policy) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if let Some(resources) = &binding.match_resources {
+        let own = &resources.rules;
+        let meets = |rule: &Rule| policy.constraints.rules.iter().any(|other| intersects(rule, other));
+        if !own.is_empty() && !own.iter().any(meets) {
+            let problem = format!("has nothing in common with what policy `{}` matches", policy.name);
+            let help = "a request has to match both: the policy is never evaluated through this binding";
+            findings.push(warning(
+                document,
+                "binding-matches-nothing",
+                "spec.matchResources.resourceRules",
+                problem,
+                help,
+            ));
+        }
+    }
+    match (&policy.param_kind, &binding.param_ref) {
+        (Some(kind), None) => {
+            let problem =
+                format!("policy `{}` takes params of kind {}, and this names none", policy.name, kind.kind);
+            let help = "`params` is null here; name them in spec.paramRef";
+            findings.push(warning(document, "params-not-bound", "spec", problem, help));
+        }
+        (None, Some(_)) => {
+            let problem = format!("policy `{}` takes no params", policy.name);
+            let help = "take paramRef out, or give the policy a paramKind";
+            findings.push(warning(document, "params-not-bound", "spec.paramRef", problem, help));
+        }
+        _ => {}
+    }
+    findings
+}
+
+/// Whether some request could match both rules. Other versions of a resource count as the same under matchPolicy
+/// Equivalent, so that versions are not compared.
+fn intersects(a: &Rule, b: &Rule) -> bool {
+    let operations = |rule: &Rule| rule.operations.clone().unwrap_or_else(|| ALL_OPERATIONS.to_vec());
+    let scopes = !matches!(
+        (a.scope, b.scope),
+        (ScopeRule::Namespaced, ScopeRule::Cluster) | (ScopeRule::Cluster, ScopeRule::Namespaced)
+    );
+    scopes
+        && operations(a).iter().any(|operation| operations(b).contains(operation))
+        && a.groups.iter().any(|a| b.groups.iter().any(|b| same(a, b)))
+        && a.resources.iter().any(|a| b.resources.iter().any(|b| same_resource(a, b)))
+        && (a.resource_names.is_empty()
+            || b.resource_names.is_empty()
+            || a.resource_names.iter().any(|name| b.resource_names.contains(name)))
+}
+
+const ALL_OPERATIONS: [Operation; 4] =
+    [Operation::Create, Operation::Update, Operation::Delete, Operation::Connect];
+
+fn same(a: &str, b: &str) -> bool {
+    a == "*" || b == "*" || a == b
+}
+
+fn same_resource(a: &str, b: &str) -> bool {
+    let parts = |resource: &str| {
+        let (name, sub) = resource.split_once('/').unwrap_or((resource, ""));
+        (name.to_owned(), sub.to_owned())
+    };
+    let ((a, a_sub), (b, b_sub)) = (parts(a), parts(b));
+    same(&a, &b) && same(&a_sub, &b_sub)
+}
+
+/// Resources of groups whose definitions are all at hand, and that none of these serves.
+fn unserved(document: &Document, policy: &Policy, compiled: &Compiled<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (index, rule) in policy.constraints.rules.iter().enumerate() {
+        let [group] = rule.groups.as_slice() else { continue };
+        let served: Vec<&str> = compiled
+            .named
+            .iter()
+            .filter(|definition| definition.group == *group)
+            .map(|definition| definition.names.plural.as_str())
+            .collect();
+        for (position, resource) in rule.resources.iter().enumerate() {
+            let name = resource.split('/').next().unwrap_or_default();
+            if served.is_empty() || name == "*" || served.contains(&name) {
+                continue;
+            }
+            let field = format!("spec.matchConstraints.resourceRules[{index}].resources[{position}]");
+            let problem = format!("`{name}` is no resource of {group}: there is {}", served.join(", "));
+            findings.push(warning(
+                document,
+                "matches-nothing",
+                &field,
+                problem,
+                "resources are named by their plural",
+            ));
+        }
+    }
+    findings
+}

@@ -1,0 +1,94 @@
+//! Definitions: what their rules cost, rules that always answer the same or are never run, expressions in messages.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{Finding, PlacedCost, cost, message, policies, unbound, warning};
+use crate::crd::{CompiledCrd, Definition};
+use crate::manifest::Document;
+use crate::schema::Schema;
+
+/// The costs of the rules of a definition, also of one that a server would refuse for them.
+pub(super) fn costs(document: &Document) -> Vec<PlacedCost> {
+    if document.value.get("kind").and_then(Value::as_str) != Some("CustomResourceDefinition") {
+        return Vec::new();
+    }
+    let Ok(definition) = Definition::read(&document.value) else { return Vec::new() };
+    let versions = definition.versions.iter().enumerate();
+    let costs = versions.filter_map(|(index, version)| {
+        let path = schema_path(index);
+        let costs = cost::costs(version.schema.as_deref()?, &path);
+        Some(costs.into_iter().map(|rule| PlacedCost {
+            file: document.file.clone(),
+            position: document.position(&rule.path),
+            definition: definition.name.clone(),
+            version: version.name.clone(),
+            rule,
+        }))
+    });
+    costs.flatten().collect()
+}
+
+fn schema_path(version: usize) -> String {
+    format!("spec.versions[{version}].schema.openAPIV3Schema")
+}
+
+pub(super) fn lint(document: &Document, crd: &CompiledCrd) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut run = HashSet::new();
+    for version in crd.versions() {
+        for expression in version.expressions() {
+            run.insert(expression.id.path.clone());
+            let is_rule = expression.id.path.ends_with(".rule");
+            let answer = if is_rule { unbound::constant(expression.program) } else { None };
+            findings.extend(answer.map(|answer| {
+                let (problem, help) = if answer {
+                    ("cannot be false", "it refuses nothing")
+                } else {
+                    ("cannot be true", "it refuses every object that has the field")
+                };
+                let problem = format!("`{}` {problem}", expression.text.trim());
+                warning(document, "constant-rule", &expression.id.path, problem, help)
+            }));
+        }
+    }
+    for (index, version) in crd.definition().versions.iter().enumerate() {
+        if let Some(schema) = &version.schema {
+            rules(document, schema, &schema_path(index), &run, &mut findings);
+        }
+    }
+    findings
+}
+
+fn rules(
+    document: &Document,
+    schema: &Schema,
+    path: &str,
+    run: &HashSet<String>,
+    findings: &mut Vec<Finding>,
+) {
+    for (index, rule) in schema.rules.iter().enumerate() {
+        let at = format!("{path}.x-kubernetes-validations[{index}]");
+        if !run.contains(&format!("{at}.rule")) {
+            let problem = format!("`{}` is never run", rule.rule.trim());
+            let help = "no server looks for rules here: put it on the field itself";
+            findings.push(warning(document, "rule-not-run", &format!("{at}.rule"), problem, help));
+        }
+        if message::is_expression(&rule.message) {
+            findings.push(policies::in_message(document, &format!("{at}.message"), &rule.message));
+        }
+    }
+    for (name, property) in &schema.properties {
+        rules(document, property, &format!("{path}.properties[{name}]"), run, findings);
+    }
+    if let Some(items) = &schema.items {
+        rules(document, items, &format!("{path}.items"), run, findings);
+    }
+    if let Some(entry) = schema.additional_schema() {
+        rules(document, entry, &format!("{path}.additionalProperties"), run, findings);
+    }
+    for (index, part) in schema.checks.all_of.iter().enumerate() {
+        rules(document, part, &format!("{path}.allOf[{index}]"), run, findings);
+    }
+}

@@ -1,0 +1,169 @@
+//! What is wrong, or of no use, in policies and definitions, found without any request.
+//!
+//! ```text
+//! documents ──lint──► Report { findings: refusals (errors), what does nothing or is likely a mistake (warnings)
+//!                              costs: the estimate of every rule, and the fields whose missing bound causes it }
+//! ```
+//!
+//! | code | finds |
+//! |---|---|
+//! | `refused` | what kube-apiserver would not store, in its words |
+//! | `unused-variable`, `unused-params` | a variable or paramKind that no expression names |
+//! | `constant-rule` | a rule or condition whose answer no object changes |
+//! | `rule-not-run` | a rule that stands where no server looks for it |
+//! | `cel-in-message` | an expression written where only text is shown |
+//! | `no-binding`, `no-policy`, `binding-matches-nothing`, `params-not-bound` | bindings and policies that miss each other |
+//! | `matches-nothing` | a resource that the definitions of its group do not serve |
+
+mod bindings;
+pub mod cost;
+mod definitions;
+mod message;
+mod policies;
+mod unbound;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use self::cost::{Cause, RuleCost};
+use crate::crd::{CompiledCrd, Definition};
+use crate::manifest::{Document, LoadError, Position};
+use crate::set::PolicySet;
+use crate::vap::{Binding, Policy};
+
+/// How much a finding weighs.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Severity {
+    Warning,
+    /// A server would refuse the document.
+    Error,
+}
+
+/// Something that is to be mended.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Finding {
+    /// Which kind of finding: stable, `unused-variable`.
+    pub code: &'static str,
+    pub severity: Severity,
+    /// Where it stands, and what is wrong.
+    pub mistake: LoadError,
+    /// What to do about it; may be empty.
+    pub help: String,
+}
+
+/// The estimate of one rule, with its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlacedCost {
+    pub file: Arc<str>,
+    pub position: Position,
+    /// The definition's name and version.
+    pub definition: String,
+    pub version: String,
+    pub rule: RuleCost,
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// By place.
+    pub findings: Vec<Finding>,
+    /// In the order of the documents.
+    pub costs: Vec<PlacedCost>,
+}
+
+impl Severity {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// What the documents that compile are.
+#[derive(Debug, Default)]
+struct Compiled<'d> {
+    policies: Vec<(&'d Document, Policy)>,
+    bindings: Vec<(&'d Document, Binding)>,
+    definitions: Vec<(&'d Document, CompiledCrd)>,
+    /// Also those that a server would refuse: their names are known all the same.
+    named: Vec<Definition>,
+}
+
+impl<'d> Compiled<'d> {
+    fn of(documents: &'d [Document]) -> Self {
+        let mut compiled = Self::default();
+        for document in documents {
+            match document.value.get("kind").and_then(Value::as_str) {
+                Some("ValidatingAdmissionPolicy") => {
+                    compiled
+                        .policies
+                        .extend(Policy::compile(&document.value).ok().map(|made| (document, made)));
+                }
+                Some("ValidatingAdmissionPolicyBinding") => {
+                    compiled
+                        .bindings
+                        .extend(Binding::compile(&document.value).ok().map(|made| (document, made)));
+                }
+                Some("CustomResourceDefinition") => {
+                    compiled.named.extend(Definition::read(&document.value));
+                    let made = CompiledCrd::compile(&document.value);
+                    compiled.definitions.extend(made.ok().map(|made| (document, made)));
+                }
+                _ => {}
+            }
+        }
+        compiled
+    }
+}
+
+/// Looks at `documents` together: bindings are looked up among them.
+pub fn lint(documents: &[Document]) -> Report {
+    let mut report = Report::default();
+    for document in documents {
+        report.costs.extend(definitions::costs(document));
+    }
+    let refusals = PolicySet::load(documents).err().unwrap_or_default();
+    report.findings.extend(refusals.into_iter().map(|mistake| refused(mistake, &report.costs)));
+    let compiled = Compiled::of(documents);
+    for (document, policy) in &compiled.policies {
+        report.findings.extend(policies::lint(document, policy));
+    }
+    for (document, definition) in &compiled.definitions {
+        report.findings.extend(definitions::lint(document, definition));
+    }
+    report.findings.extend(bindings::lint(&compiled, documents));
+    report.findings.sort_by(|a, b| {
+        let key = |finding: &Finding| (finding.mistake.file.clone(), finding.mistake.position);
+        key(a).cmp(&key(b))
+    });
+    report
+}
+
+/// A refusal; one for its cost is told with the bound that would help.
+fn refused(mistake: LoadError, costs: &[PlacedCost]) -> Finding {
+    let cost = costs.iter().find(|cost| {
+        cost.file == mistake.file
+            && mistake.message.contains("cost")
+            && same_rule(&mistake.field, &cost.rule.path)
+    });
+    let help = cost.map(|cost| cost.rule.advice()).unwrap_or_default();
+    Finding { code: "refused", severity: Severity::Error, mistake, help }
+}
+
+/// A server names what all versions share by another path.
+fn same_rule(a: &str, b: &str) -> bool {
+    let below = |path: &str| path.split_once("openAPIV3Schema").map(|(_, below)| below.to_owned());
+    below(a).is_some_and(|a| Some(a) == below(b))
+}
+
+/// A warning about `field` of a document.
+fn warning(document: &Document, code: &'static str, field: &str, message: String, help: &str) -> Finding {
+    let mistake = LoadError {
+        position: document.position(field),
+        field: field.to_owned(),
+        ..document.mistake(message)
+    };
+    Finding { code, severity: Severity::Warning, mistake, help: help.to_owned() }
+}
