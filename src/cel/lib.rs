@@ -7,9 +7,9 @@
 //!
 //! | module | decides | may use |
 //! |---|---|---|
-//! | [`source`], `diagnostic`, [`limits`] | positions, errors as data, bounds | std |
-//! | [`syntax`] | text to an arena of expressions with spans, macros expanded | source, diagnostic, limits |
-//! | [`types`] | the types of the checker and of declared documents | source |
+//! | [`source`], `diagnostic`, [`limits`], [`names`] | positions, errors as data, bounds, identifiers | std |
+//! | [`syntax`] | text to an arena of expressions with spans, macros expanded | source, diagnostic, limits, names |
+//! | [`types`] | the types of the checker and of declared documents | source, names |
 //! | [`document`] | JSON text to an arena of nodes | std |
 //! | [`value`] | values that borrow a decoded document | types, limits |
 //! | [`library`] | one row per overload: signature, implementation, costs, version, doc line | types, value, cost's size algebra |
@@ -36,7 +36,7 @@
 //! assert_eq!(cx.cost(), 18);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![warn(missing_docs)]
+#![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
 mod check;
@@ -47,6 +47,7 @@ mod env;
 mod eval;
 pub mod library;
 pub mod limits;
+pub mod names;
 mod plan;
 pub mod source;
 pub mod syntax;
@@ -63,3 +64,8 @@ pub use library::{Extra, Version};
 pub use plan::{Branch, BranchKind, Program, ProgramError, Slot};
 pub use types::{DeclField, DeclKind, DeclType, ListType, Type};
 pub use value::{EvalError, HostMap, List, Map, Value};
+
+/// The examples of the readme.
+#[cfg(doctest)]
+#[doc = include_str!("README.md")]
+struct Readme;

@@ -111,15 +111,16 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         }
     }
 
+    /// An outcome that costs so much also where it is an error, unless that ends the evaluation.
+    pub(super) fn paid(&mut self, outcome: Outcome<'a>, units: u64) -> Outcome<'a> {
+        let outcome = unless_final(outcome)?;
+        self.charge(units)?;
+        outcome
+    }
+
     fn list(&mut self, list: &'a ListPlan) -> Outcome<'a> {
         let outcome = self.elements(list);
-        if let Err(error) = &outcome
-            && error.is_final()
-        {
-            return outcome;
-        }
-        self.charge(LIST)?;
-        outcome
+        self.paid(outcome, LIST)
     }
 
     fn elements(&mut self, list: &'a ListPlan) -> Outcome<'a> {
@@ -141,13 +142,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
 
     fn map(&mut self, entries: &'a [EntryPlan]) -> Outcome<'a> {
         let outcome = self.entries(entries);
-        if let Err(error) = &outcome
-            && error.is_final()
-        {
-            return outcome;
-        }
-        self.charge(MAP)?;
-        outcome
+        self.paid(outcome, MAP)
     }
 
     fn entries(&mut self, entries: &'a [EntryPlan]) -> Outcome<'a> {

@@ -13,13 +13,7 @@ const MESSAGE: u64 = 40;
 impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     pub(super) fn message(&mut self, plan: &'a MessagePlan) -> Outcome<'a> {
         let outcome = self.made(plan);
-        if let Err(error) = &outcome
-            && error.is_final()
-        {
-            return outcome;
-        }
-        self.charge(MESSAGE)?;
-        outcome
+        self.paid(outcome, MESSAGE)
     }
 
     fn made(&mut self, plan: &'a MessagePlan) -> Outcome<'a> {

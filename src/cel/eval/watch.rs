@@ -4,8 +4,7 @@
 //! Macros leave nodes of their own behind, which no user wrote; they have the span of the macro's call, so that of
 //! nodes with one span only the outermost is told.
 
-use crate::plan::ExprId;
-use crate::plan::Program;
+use crate::plan::{ExprId, Program};
 use crate::source::Span;
 use crate::value::{EvalError, Value};
 

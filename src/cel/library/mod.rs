@@ -36,6 +36,7 @@ pub(crate) use extensions::already_there;
 pub use functions::{Declared, Extra, Functions};
 pub use kubernetes::{authorizer, format, quantity, semver, url};
 pub use signature::Signature;
+pub(crate) use standard::text_of;
 
 use crate::cost::{CallEstimate, Operand};
 use crate::value::{EvalError, Value};

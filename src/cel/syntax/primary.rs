@@ -1,5 +1,6 @@
 //! The leaves of the grammar: names, calls, parentheses, lists, maps, messages and literals.
 
+use crate::names::is_reserved;
 use crate::source::Span;
 
 use super::ast::{Entry, Expr, Literal};
@@ -8,31 +9,6 @@ use super::literal;
 use super::parser::{Parsed, Parser};
 use super::recovery::{Fault, Stop};
 use super::token::{Kind, Token};
-
-/// Words that may name a field but no variable and no function.
-const RESERVED: [&str; 21] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "namespace",
-    "null",
-    "package",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
-];
 
 /// What a name begins.
 enum Named {
@@ -106,7 +82,7 @@ impl Parser<'_, '_> {
     /// A name, with the dot that makes it absolute; told and none if it is reserved.
     fn simple_name(&mut self, dot: Option<Token>, name: Token) -> Option<Box<str>> {
         let text = self.tokens.text(name);
-        if RESERVED.contains(&text) {
+        if is_reserved(text) {
             let at = dot.map_or(name.start, |dot| dot.start);
             self.build.mistake(at, format!("reserved identifier: {text}"));
             return None;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::Type;
+use crate::names::is_reserved;
 
 /// How two lists compare and how old items find new ones (`x-kubernetes-list-type`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -118,38 +119,8 @@ impl DeclType {
     }
 }
 
-/// Words that no identifier may be; a property of such a name is escaped, yet may be selected as it is.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
-
-/// Whether `word` is kept by the language and so no identifier.
-#[must_use]
-pub fn is_reserved(word: &str) -> bool {
-    RESERVED.contains(&word)
-}
-
-/// Where the field of this name stands. INVARIANT: `fields` is sorted by the names in expressions.
+/// Where the field of this name stands; one whose name is reserved is found escaped and as it is. INVARIANT: `fields` is
+/// sorted by the names in expressions.
 pub(crate) fn field_position(fields: &[DeclField], cel_name: &str) -> Option<usize> {
     let position = |name: &str| fields.binary_search_by(|field| (*field.cel_name).cmp(name)).ok();
     position(cel_name)

@@ -7,7 +7,7 @@ mod parse;
 use std::sync::Arc;
 
 pub(crate) use decl::field_position;
-pub use decl::{DeclField, DeclKind, DeclType, ListType, is_reserved};
+pub use decl::{DeclField, DeclKind, DeclType, ListType};
 pub use parse::parse_type;
 pub(crate) use parse::split_arguments;
 

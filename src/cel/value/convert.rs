@@ -4,9 +4,22 @@ use bumpalo::Bump;
 use serde_json::Value as Json;
 
 use super::{EvalError, Value};
+use crate::library::go::base64;
+use crate::library::text_of;
 
 impl<'a> Value<'a> {
-    /// The value as JSON. Keys of maps are turned into text; an absent optional is null.
+    /// The value as JSON, as CEL converts it: bytes are base64, timestamps RFC 3339, durations seconds (`1.5s`), and keys
+    /// of maps text; an absent optional is null. Integers stay integers, whatever their size.
+    ///
+    /// ```
+    /// use admit_cel::Value;
+    /// use admit_cel::value::Duration;
+    ///
+    /// let arena = bumpalo::Bump::new();
+    /// assert_eq!(Value::Bytes(b"hi").to_json(&arena)?, serde_json::json!("aGk="));
+    /// assert_eq!(Value::Duration(Duration(1_500_000_000)).to_json(&arena)?, serde_json::json!("1.5s"));
+    /// # Ok::<(), admit_cel::EvalError>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -35,9 +48,9 @@ impl<'a> Value<'a> {
                 Json::Object(members)
             }
             Self::Optional(Some(inner)) => inner.to_json(arena)?,
-            Self::Bytes(_) | Self::Duration(_) | Self::Timestamp(_) | Self::Type(_) | Self::Opaque(_) => {
-                return Err(no_json());
-            }
+            Self::Bytes(bytes) => Json::from(base64::encode(bytes)),
+            Self::Duration(_) | Self::Timestamp(_) => Json::from(text_of(self).unwrap_or_default()),
+            Self::Type(_) | Self::Opaque(_) => return Err(no_json()),
         })
     }
 }

@@ -86,8 +86,7 @@ fn probe(slots: &[u32], key: &Value<'_>, is_it: impl Fn(usize) -> bool) -> Optio
 /// The places that a key may stand at, each once. INVARIANT: `count` is a power of two.
 fn places(count: usize, key: &Value<'_>) -> impl Iterator<Item = usize> {
     let mask = count.wrapping_sub(1);
-    #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is one")]
-    let start = hash(key) as usize;
+    let start = usize::try_from(hash(key) & mask as u64).unwrap_or_default();
     (0..count).map(move |step| start.wrapping_add(step) & mask)
 }
 

@@ -1,6 +1,6 @@
 //! ValidatingAdmissionPolicy: a document to its compiled form, with kube-apiserver's complaints about each field.
 
-use admit_cel::types::is_reserved;
+use admit_cel::names::is_identifier;
 use serde_json::{Value, json};
 
 use super::expression::{CompileError, Compiler, Expression, Returns, Uses};
@@ -192,7 +192,7 @@ impl Reader {
         let name = fields.string("name")?;
         if name.trim().is_empty() {
             self.errors.push(FieldError::required(fields.path_of("name"), "name is not specified"));
-        } else if !is_cel_identifier(&name) {
+        } else if !is_identifier(&name) {
             let detail = "must be a valid CEL identifier";
             self.errors.push(FieldError::invalid(fields.path_of("name"), name.as_str(), detail));
         }
@@ -369,12 +369,6 @@ impl Reader {
         }
         Ok(out)
     }
-}
-
-/// Whether `name` is an identifier of CEL and none of its reserved words.
-fn is_cel_identifier(name: &str) -> bool {
-    let starts = name.bytes().next().is_some_and(|byte| byte == b'_' || byte.is_ascii_alphabetic());
-    starts && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric()) && !is_reserved(name)
 }
 
 /// Annotations as Kubernetes shows its internal form of them.

@@ -233,20 +233,18 @@ fn string_to_bool<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, 
 }
 
 /// Both ends of the range are out of it, as in cel-go.
-#[expect(clippy::cast_possible_truncation, reason = "in range, and the fraction is what truncation drops")]
 fn double_to_int<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let [Double(d)] = args else { return mismatch() };
-    if *d > i64::MIN as f64 && *d < i64::MAX as f64 {
-        Ok(Int(*d as i64))
-    } else {
-        Err(EvalError::IntegerOverflow)
-    }
+    let is_in_range = *d > i64::MIN as f64 && *d < i64::MAX as f64;
+    let whole = Double(d.trunc()).whole_number().filter(|_| is_in_range);
+    whole.and_then(|whole| i64::try_from(whole).ok()).map(Int).ok_or(EvalError::IntegerOverflow)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "in range, and the fraction is what truncation drops")]
 fn double_to_uint<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let [Double(d)] = args else { return mismatch() };
-    if *d >= 0.0 && *d < u64::MAX as f64 { Ok(Uint(*d as u64)) } else { Err(EvalError::UnsignedOverflow) }
+    let is_in_range = *d >= 0.0 && *d < u64::MAX as f64;
+    let whole = Double(d.trunc()).whole_number().filter(|_| is_in_range);
+    whole.and_then(|whole| u64::try_from(whole).ok()).map(Uint).ok_or(EvalError::UnsignedOverflow)
 }
 
 fn in_range<'a>(instant: Instant) -> Result<Value<'a>, EvalError> {

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use admit_cel::names::escape_property;
 use admit_cel::{DeclField, DeclKind, DeclType, ListType, Type};
 
-use super::escape::escape;
 use crate::schema::{self, Schema, SchemaType};
 
 /// Bytes of the largest request, which bounds what no schema bounds.
@@ -113,7 +113,7 @@ fn object(schema: &Schema, name: &str) -> DeclType {
     // `{}`
     let mut min_size = 2_u64;
     for (property, property_schema) in &schema.properties {
-        let cel_name = escape(property);
+        let cel_name = escape_property(property);
         let field_name = format!("{name}.{}", cel_name.as_deref().unwrap_or_default());
         let Some(decl) = node(property_schema, property_schema.embedded_resource, &field_name) else {
             continue;

@@ -10,7 +10,6 @@
 
 pub mod compile;
 pub mod decl;
-mod escape;
 mod evaluate;
 mod message;
 mod tree;

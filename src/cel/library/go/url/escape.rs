@@ -13,31 +13,20 @@ pub(super) enum Mode {
     Fragment,
 }
 
+/// What RFC 3986 calls `sub-delims`.
+pub(super) const fn is_sub_delimiter(byte: u8) -> bool {
+    matches!(byte, b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+' | b',' | b';' | b'=')
+}
+
 /// Whether a byte is written as an escape.
 pub(super) const fn should_escape(byte: u8, mode: Mode) -> bool {
     if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
         return false;
     }
     match mode {
-        Mode::Host | Mode::Zone => !matches!(
-            byte,
-            b'!' | b'$'
-                | b'&'
-                | b'\''
-                | b'('
-                | b')'
-                | b'*'
-                | b'+'
-                | b','
-                | b';'
-                | b'='
-                | b':'
-                | b'['
-                | b']'
-                | b'<'
-                | b'>'
-                | b'"'
-        ),
+        Mode::Host | Mode::Zone => {
+            !is_sub_delimiter(byte) && !matches!(byte, b':' | b'[' | b']' | b'<' | b'>' | b'"')
+        }
         Mode::Path => !matches!(byte, b'$' | b'&' | b'+' | b',' | b'/' | b':' | b';' | b'=' | b'@'),
         Mode::User => !matches!(byte, b'$' | b'&' | b'+' | b',' | b';' | b'='),
         Mode::Query => true,

@@ -2,7 +2,7 @@
 
 mod escape;
 
-use escape::{Mode, escape, should_escape, unescape};
+use escape::{Mode, escape, is_sub_delimiter, should_escape, unescape};
 
 use super::netip;
 use super::quote::quote;
@@ -135,26 +135,8 @@ fn parse_authority(scheme: &str, text: &str) -> Result<Authority, String> {
 
 const fn is_user_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
-        || matches!(
-            byte,
-            b'-' | b'.'
-                | b'_'
-                | b':'
-                | b'~'
-                | b'!'
-                | b'$'
-                | b'&'
-                | b'\''
-                | b'('
-                | b')'
-                | b'*'
-                | b'+'
-                | b','
-                | b';'
-                | b'='
-                | b'%'
-                | b'@'
-        )
+        || is_sub_delimiter(byte)
+        || matches!(byte, b'-' | b'.' | b'_' | b':' | b'~' | b'%' | b'@')
 }
 
 fn parse_host(scheme: &str, text: &str) -> Result<Vec<u8>, String> {
@@ -312,24 +294,9 @@ impl std::fmt::Display for Url {
 /// Whether a text as written needs no further escaping.
 fn is_valid_encoding(text: &str, mode: Mode) -> bool {
     text.bytes().all(|byte| {
-        matches!(
-            byte,
-            b'!' | b'$'
-                | b'&'
-                | b'\''
-                | b'('
-                | b')'
-                | b'*'
-                | b'+'
-                | b','
-                | b';'
-                | b'='
-                | b':'
-                | b'@'
-                | b'['
-                | b']'
-                | b'%'
-        ) || !should_escape(byte, mode)
+        is_sub_delimiter(byte)
+            || matches!(byte, b':' | b'@' | b'[' | b']' | b'%')
+            || !should_escape(byte, mode)
     })
 }
 

@@ -1,0 +1,73 @@
+//! What an expression may use as a name, and how Kubernetes names the properties for which it may not
+//! (apiserver `pkg/cel/escaping.go`).
+
+/// Words that may follow a dot and name nothing else.
+const RESERVED: [&str; 21] = [
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "false",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "let",
+    "loop",
+    "namespace",
+    "null",
+    "package",
+    "return",
+    "true",
+    "var",
+    "void",
+    "while",
+];
+
+/// Whether a word may name no variable and no function.
+#[must_use]
+pub fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
+/// Whether a text may name a variable: a letter or `_`, then letters, digits and `_`, and no reserved word.
+#[must_use]
+pub fn is_identifier(text: &str) -> bool {
+    text.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+        && !is_reserved(text)
+}
+
+/// The identifier that names a property in expressions; none where no identifier can.
+///
+/// ```
+/// use admit_cel::names::escape_property;
+///
+/// assert_eq!(escape_property("my-field").as_deref(), Some("my__dash__field"));
+/// assert_eq!(escape_property("namespace").as_deref(), Some("__namespace__"));
+/// assert_eq!(escape_property("a b"), None);
+/// ```
+#[must_use]
+pub fn escape_property(name: &str) -> Option<String> {
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    if is_reserved(name) {
+        return Some(format!("__{name}__"));
+    }
+    let mut escaped = String::with_capacity(name.len());
+    let mut rest = name.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '_' if rest.next_if_eq(&'_').is_some() => escaped.push_str("__underscores__"),
+            '.' => escaped.push_str("__dot__"),
+            '-' => escaped.push_str("__dash__"),
+            '/' => escaped.push_str("__slash__"),
+            c if c.is_ascii_alphanumeric() || c == '_' => escaped.push(c),
+            _ => return None,
+        }
+    }
+    Some(escaped)
+}
