@@ -129,7 +129,7 @@ async fn row_24_every_answer_is_of_one_set() {
 async fn row_31_stopping_resets_no_connection() {
     let place = Place::new();
     place.write("policies/a.yaml", &policy("a", "true"));
-    let serving = place.start(&["--shutdown-delay", "2"]);
+    let serving = place.start(&["--shutdown-delay", "5"]);
     let answered = Arc::new(AtomicUsize::new(0));
     let mut clients = tokio::task::JoinSet::new();
     for _ in 0..8 {
