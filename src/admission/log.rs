@@ -26,7 +26,7 @@ pub(super) fn denial(request: &Request, decision: &Decision, denial: &Denial) {
         binding,
         rule,
         code = denial.status.code,
-        message = %message(request, denial),
+        why = %message(request, denial),
         "denied"
     );
 }

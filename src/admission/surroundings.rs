@@ -34,10 +34,9 @@ impl Host for Surroundings<'_> {
 
     /// Params in the folder are those of its policies; only kinds that have none there are the cluster's.
     fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
-        let params = self.files.params(kind, namespace)?;
         match self.cluster {
-            Some(cluster) if params.is_empty() => cluster.params(kind, namespace),
-            _ => Ok(params),
+            Some(cluster) if !self.files.holds(kind) => cluster.params(kind, namespace),
+            _ => self.files.params(kind, namespace),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the routes answer to reviews, good and malformed, and when what they stand on fails. Rows are those of the
 //! acceptance table of the admission server.
 
+mod mutated;
 mod support;
 
 use http::StatusCode;

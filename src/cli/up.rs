@@ -235,7 +235,8 @@ fn start_admission(
     let names = [local(&listener)?.ip().to_string(), "localhost".to_owned()];
     let leaf = authority.issue_server(&names, OffsetDateTime::now_utc()).map_err(Fault::internal)?;
     let tls = Arc::new(server_config(&leaf, None).map_err(Fault::internal)?);
-    let cluster = Arc::new(ClusterCache::default());
+    // Nothing here has params of its own to follow: the policies and their params are files.
+    let (cluster, _) = ClusterCache::new(client(server, Identity::admin()));
     let (metrics, readiness) = (Arc::new(Metrics::default()), Readiness::default());
     readiness.set("policies", true);
     let admission = Admission {
@@ -250,7 +251,10 @@ fn start_admission(
     // The API server in this process asks until it has stopped itself.
     let serving = admission::serve(port, Shutdown { asked: shutdown.clone(), linger: Duration::ZERO });
     parts.part("admission", async { serving.await.map_err(Fault::internal) });
-    let following = cluster.follow_namespaces(client(server, Identity::admin()), shutdown.clone());
-    parts.part("namespaces", async { following.await.map_err(Fault::internal) });
+    let following = cluster.follow_namespaces(shutdown.clone());
+    parts.part("namespaces", async {
+        following.await;
+        Ok(())
+    });
     Ok(())
 }

@@ -59,6 +59,11 @@ impl Documents {
         self.answers = Some(answers);
     }
 
+    /// Whether there is an object of `kind`.
+    pub fn holds(&self, kind: &GroupVersionKind) -> bool {
+        self.objects.contains_key(kind)
+    }
+
     pub fn insert_crd(&mut self, crd: Arc<CompiledCrd>) {
         self.crds.push(crd);
     }

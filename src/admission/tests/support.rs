@@ -70,8 +70,16 @@ impl Server {
     }
 
     pub(super) async fn send(&self, post: Post, body: &str) -> Answered {
+        self.send_bytes(post, body.as_bytes().to_vec()).await
+    }
+
+    pub(super) async fn post_bytes(&self, route: &str, body: Vec<u8>) -> Answered {
+        self.send_bytes(Post::to(&format!("{route}?timeout=10s")), body).await
+    }
+
+    async fn send_bytes(&self, post: Post, body: Vec<u8>) -> Answered {
         let request = Request::post(post.route).header("content-type", post.content_type);
-        let request = request.body(Body::from(body.to_owned())).unwrap();
+        let request = request.body(Body::from(body)).unwrap();
         let response = self.router.clone().oneshot(request).await.unwrap();
         let code = response.status();
         let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();

@@ -12,6 +12,7 @@ use rcgen::{
 };
 use thiserror::Error;
 use time::{Duration, OffsetDateTime};
+use x509_parser::extensions::ParsedExtension;
 use x509_parser::pem::parse_x509_pem;
 
 /// How long an authority is valid.
@@ -95,12 +96,22 @@ impl Authority {
             path: key.clone(),
             reason: reason.to_string(),
         };
-        let pair = KeyPair::from_pem(&key_pem).map_err(malformed)?;
-        let issuer = Issuer::from_ca_cert_pem(&certificate_pem, pair).map_err(malformed)?;
-        Ok(Self { certificate_pem, issuer })
+        Self::from_pem(&certificate_pem, &key_pem).map_err(malformed)
     }
 
     fn create(certificate: &Path, key: &Path, now: OffsetDateTime) -> Result<Self, AuthorityError> {
+        let (authority, key_pem) = Self::make(now, CA_LIFE)?;
+        // The key first: a certificate without its key would be refused at the next start, a key alone is replaced.
+        write_private(key, &key_pem)?;
+        write_private(certificate, &authority.certificate_pem)?;
+        Ok(authority)
+    }
+
+    /// A new authority that lives for `life`, and its key.
+    ///
+    /// # Errors
+    /// When no key can be made.
+    pub(super) fn make(now: OffsetDateTime, life: Duration) -> Result<(Self, String), AuthorityError> {
         let pair = KeyPair::generate()?;
         let mut params = CertificateParams::default();
         params.distinguished_name = name("admit", None);
@@ -108,12 +119,19 @@ impl Authority {
         params.key_usages =
             vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
         params.not_before = now.saturating_sub(BACKDATE);
-        params.not_after = now.saturating_add(CA_LIFE);
+        params.not_after = now.saturating_add(life);
         let certificate_pem = params.self_signed(&pair)?.pem();
-        // The key first: a certificate without its key would be refused at the next start, a key alone is replaced.
-        write_private(key, &pair.serialize_pem())?;
-        write_private(certificate, &certificate_pem)?;
-        Ok(Self { certificate_pem, issuer: Issuer::new(params, pair) })
+        let key_pem = pair.serialize_pem();
+        Ok((Self { certificate_pem, issuer: Issuer::new(params, pair) }, key_pem))
+    }
+
+    /// An authority that was made before.
+    ///
+    /// # Errors
+    /// When the text holds no certificate or no key.
+    pub(super) fn from_pem(certificate_pem: &str, key_pem: &str) -> Result<Self, rcgen::Error> {
+        let issuer = Issuer::from_ca_cert_pem(certificate_pem, KeyPair::from_pem(key_pem)?)?;
+        Ok(Self { certificate_pem: certificate_pem.to_owned(), issuer })
     }
 
     /// The authority's certificate: what a `caBundle` holds.
@@ -127,9 +145,22 @@ impl Authority {
     /// # Errors
     /// When a name cannot stand in a certificate.
     pub fn issue_server(&self, names: &[String], now: OffsetDateTime) -> Result<Identity, AuthorityError> {
+        self.issue_server_for(names, now, LEAF_LIFE)
+    }
+
+    /// The same, valid for `life`.
+    ///
+    /// # Errors
+    /// As [`Self::issue_server`].
+    pub(super) fn issue_server_for(
+        &self,
+        names: &[String],
+        now: OffsetDateTime,
+        life: Duration,
+    ) -> Result<Identity, AuthorityError> {
         let mut params = CertificateParams::new(names)?;
         params.distinguished_name = name(names.first().map_or("admit", String::as_str), None);
-        self.issue(params, ExtendedKeyUsagePurpose::ServerAuth, now)
+        self.issue(params, ExtendedKeyUsagePurpose::ServerAuth, now, life)
     }
 
     /// A client certificate: Kubernetes reads the user from the common name and the group from the organisation.
@@ -144,7 +175,7 @@ impl Authority {
     ) -> Result<Identity, AuthorityError> {
         let mut params = CertificateParams::default();
         params.distinguished_name = name(user, Some(group));
-        self.issue(params, ExtendedKeyUsagePurpose::ClientAuth, now)
+        self.issue(params, ExtendedKeyUsagePurpose::ClientAuth, now, LEAF_LIFE)
     }
 
     fn issue(
@@ -152,13 +183,14 @@ impl Authority {
         mut params: CertificateParams,
         usage: ExtendedKeyUsagePurpose,
         now: OffsetDateTime,
+        life: Duration,
     ) -> Result<Identity, AuthorityError> {
         let pair = KeyPair::generate()?;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![usage];
         params.use_authority_key_identifier_extension = true;
         params.not_before = now.saturating_sub(BACKDATE);
-        params.not_after = now.saturating_add(LEAF_LIFE);
+        params.not_after = now.saturating_add(life);
         let certificate_pem = params.signed_by(&pair, &self.issuer)?.pem();
         Ok(Identity { certificate_pem, key_pem: pair.serialize_pem() })
     }
@@ -190,9 +222,33 @@ impl Life {
         })
     }
 
-    fn renew_at(&self) -> OffsetDateTime {
-        self.not_after - (self.not_after - self.not_before) / 3
+    /// When two thirds of the life are over, counted from when the certificate was made.
+    pub(super) fn renew_at(&self) -> OffsetDateTime {
+        let made = self.not_before + BACKDATE;
+        self.not_after - (self.not_after - made) / 3
     }
+}
+
+/// The identifier of the key that signed a certificate, as the certificate says.
+pub(super) fn signer(certificate_pem: &str) -> Option<Vec<u8>> {
+    with_extensions(certificate_pem, |extension| match extension {
+        ParsedExtension::AuthorityKeyIdentifier(id) => id.key_identifier.as_ref().map(|id| id.0.to_vec()),
+        _ => None,
+    })
+}
+
+/// The identifier of a certificate's own key.
+pub(super) fn key_id(certificate_pem: &str) -> Option<Vec<u8>> {
+    with_extensions(certificate_pem, |extension| match extension {
+        ParsedExtension::SubjectKeyIdentifier(id) => Some(id.0.to_vec()),
+        _ => None,
+    })
+}
+
+fn with_extensions<T>(pem: &str, wanted: impl Fn(&ParsedExtension<'_>) -> Option<T>) -> Option<T> {
+    let (_, pem) = parse_x509_pem(pem.as_bytes()).ok()?;
+    let certificate = pem.parse_x509().ok()?;
+    certificate.extensions().iter().find_map(|extension| wanted(extension.parsed_extension()))
 }
 
 /// Writes `text` for the owner alone: to a new file beside `path`, then renamed over it, so that a reader never sees half.

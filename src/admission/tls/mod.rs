@@ -4,6 +4,7 @@
 mod authority;
 mod clients;
 mod config;
+mod managed;
 
 #[cfg(test)]
 mod tests;
@@ -11,3 +12,4 @@ mod tests;
 pub use authority::{Authority, AuthorityError, Identity, write_private};
 pub use clients::Clients;
 pub use config::{TlsConfigError, WebhookTls, server_config};
+pub use managed::{Lives, Managed, Renewal};

@@ -1,99 +1,47 @@
 //! `admit serve`: the webhook, for a cluster whose API server calls it.
 //!
 //! ```text
-//! policies (folder) ──changes──► InForce ─┐
-//! certificates (files) ─changes─► TLS ────┼──► webhook port     observe port: /metrics /livez /readyz /policies
+//! policies (folder, cluster) ──changes──► InForce ─┐
+//! namespaces, params, access (cluster) ──► Host ───┼──► webhook port
+//! certificates (files, self-made) ─────► TLS ──────┘
+//!                                counters, readiness ──► observe port: /metrics /livez /readyz /policies
 //! ```
 
+mod args;
 mod certificates;
 mod changes;
 mod policies;
+mod self_signed;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use rustls::ServerConfig;
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use self::certificates::{Callers, Files};
+use self::args::Certificates;
+pub(super) use self::args::ServeArgs;
 use self::policies::Sources;
 use super::Exit;
 use super::process::{self, Fault};
-use crate::admission::{self, Admission, Observed, Port, Shutdown, Workers};
+use crate::admission::tls::Managed;
+use crate::admission::{self, Admission, Cluster, InForce, Observed, Port, Shutdown, Workers};
 use crate::controllers::kit::tasks::Supervisor;
-use crate::telemetry::{LogFormat, Metrics, Readiness};
+use crate::controllers::policies::ClusterCache;
+use crate::telemetry::{Metrics, Readiness};
 
-/// Arguments of `admit serve`.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Example:\n  admit serve --policies policies --tls-cert tls.crt --tls-key tls.key --listen 127.0.0.1:8443"
-)]
-pub(super) struct ServeArgs {
-    /// Folder or file with policies, bindings, params and CustomResourceDefinitions; loaded again when it changes
-    #[arg(long, value_name = "PATH", default_value = "policies")]
-    policies: PathBuf,
+/// Time between looks at whether what is watched can be relied on.
+const LOOK: Duration = Duration::from_millis(100);
 
-    /// Address of the webhook; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443")]
-    listen: SocketAddr,
-
-    /// Address of /metrics, /livez, /readyz and /policies, over plain HTTP; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
-    observe_listen: SocketAddr,
-
-    /// Seconds that a request may take at most; less where the API server waits less
-    #[arg(long, value_name = "SECONDS", default_value_t = 8)]
-    timeout: u64,
-
-    /// Seconds to go on serving after SIGTERM, not ready any more, until callers have learnt of it
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
-    shutdown_delay: u64,
-
-    /// How log lines are written
-    #[arg(long, value_enum, default_value_t)]
-    log_format: LogFormat,
-
-    #[command(flatten)]
-    tls: TlsArgs,
-}
-
-/// What was typed about certificates.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "TLS")]
-struct TlsArgs {
-    /// PEM file with the serving certificate and its chain; read again when it changes
-    #[arg(long, value_name = "FILE")]
-    tls_cert: PathBuf,
-
-    /// PEM file with the certificate's key
-    #[arg(long, value_name = "FILE")]
-    tls_key: PathBuf,
-
-    /// Oldest version of TLS that is spoken
-    #[arg(long, value_enum, default_value_t)]
-    tls_min_version: TlsVersion,
-
-    /// PEM file with the authority of clients: nobody else may call [default: everyone may]
-    #[arg(long, value_name = "FILE")]
-    client_ca: Option<PathBuf>,
-
-    /// Common name of a client that may call; may be repeated [default: all of the authority]
-    #[arg(long, value_name = "NAME", requires = "client_ca")]
-    client_subject: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum TlsVersion {
-    /// TLS 1.2 with authenticated encryption, and 1.3
-    #[value(name = "1.2")]
-    Tls12,
-    /// TLS 1.3 alone
-    #[default]
-    #[value(name = "1.3")]
-    Tls13,
+/// What the parts of the process share.
+struct Process {
+    parts: Supervisor<Fault>,
+    metrics: Arc<Metrics>,
+    readiness: Readiness,
+    shutdown: CancellationToken,
 }
 
 impl ServeArgs {
@@ -102,79 +50,179 @@ impl ServeArgs {
     }
 
     async fn serve(self, shutdown: CancellationToken) -> Result<(), Fault> {
-        // Everything that can be wrong with files is found before anything listens.
-        let sources = Sources { folder: self.policies.clone() };
+        let mut process = Process {
+            parts: Supervisor::new(shutdown.clone()),
+            metrics: Arc::new(Metrics::default()),
+            readiness: Readiness::default(),
+            shutdown,
+        };
+        // Everything that can be wrong is found before anything listens.
+        let started = self.start(&mut process).await;
+        if started.is_err() {
+            process.shutdown.cancel();
+        }
+        let ended = process.parts.join().await.map_err(Fault::internal);
+        started.and(ended)
+    }
+
+    async fn start(&self, process: &mut Process) -> Result<(), Fault> {
+        let client = self.cluster.client().await?;
+        let cluster = client.clone().map(|client| process.follow(client, self.cluster.cluster_policies));
+        if let Some(cluster) = &cluster {
+            process.heard_of(cluster, self.cluster.cluster_policies).await?;
+        }
+        let sources = Sources {
+            folder: self.folder(),
+            cluster: cluster.clone().filter(|_| self.cluster.cluster_policies),
+        };
         let set = sources.load()?;
-        let files = self.tls.files();
-        let (tls, config) = files.load()?;
+        policies::want_params(&set, cluster.as_ref()).await;
+        let config = process.certificates(self.certificates(client)?).await?;
         let listener = process::listen(self.listen, "--listen").await?;
         let observe = process::listen(self.observe_listen, "--observe-listen").await?;
         let (address, observed) = (local(&listener)?, local(&observe)?);
 
-        let (metrics, readiness) = (Arc::new(Metrics::default()), Readiness::default());
-        policies::announce(&set, &metrics);
+        policies::announce(&set, &process.metrics);
         let (in_force, policies) = watch::channel(Arc::new(set));
-        let (configs, config) = watch::channel(Arc::new(config));
+        let keeping = policies::keep(
+            sources,
+            cluster.clone(),
+            in_force,
+            process.metrics.clone(),
+            process.shutdown.clone(),
+        );
+        process.parts.part("policies", keeping);
+        self.webhook(process, listener, config, policies.clone(), cluster.map(|cluster| cluster as _))?;
+        self.observe(process, observe, policies);
+        process.ready("policies", true);
+        process.ready("certificate", true);
+        process.leave_first();
+        tracing::info!(%address, observe = %observed, "serving");
+        Ok(())
+    }
+
+    fn webhook(
+        &self,
+        process: &mut Process,
+        listener: TcpListener,
+        config: watch::Receiver<Arc<ServerConfig>>,
+        policies: watch::Receiver<Arc<InForce>>,
+        cluster: Cluster,
+    ) -> Result<(), Fault> {
         let admission = Admission {
-            policies: policies.clone(),
-            cluster: None,
+            policies,
+            cluster,
             workers: Workers::start().map_err(Fault::internal)?,
-            metrics: metrics.clone(),
-            readiness: readiness.clone(),
+            metrics: process.metrics.clone(),
+            readiness: process.readiness.clone(),
             timeout: Duration::from_secs(self.timeout),
         };
-        let router = admission.router();
-        let webhook = Port { listener, tls: Some(config), router, metrics: metrics.clone() };
-        let observed_router =
-            Observed { policies, metrics: metrics.clone(), readiness: readiness.clone() }.router();
-        let observe =
-            Port { listener: observe, tls: None, router: observed_router, metrics: metrics.clone() };
+        let metrics = process.metrics.clone();
+        let port = Port { listener, tls: Some(config), router: admission.router(), metrics };
+        let serving = admission::serve(port, self.stop(process));
+        process.parts.part("webhook", async { serving.await.map_err(Fault::internal) });
+        Ok(())
+    }
 
+    fn observe(&self, process: &mut Process, listener: TcpListener, policies: watch::Receiver<Arc<InForce>>) {
+        let (metrics, readiness) = (process.metrics.clone(), process.readiness.clone());
+        let router = Observed { policies, metrics: metrics.clone(), readiness }.router();
+        let serving = admission::serve(Port { listener, tls: None, router, metrics }, self.stop(process));
+        process.parts.part("observe", async { serving.await.map_err(Fault::internal) });
+    }
+
+    fn stop(&self, process: &Process) -> Shutdown {
         let linger = Duration::from_secs(self.shutdown_delay);
-        let mut parts = Supervisor::new(shutdown.clone());
-        let stop = Shutdown { asked: shutdown.clone(), linger };
-        let serving = admission::serve(webhook, stop.clone());
-        parts.part("webhook", async { serving.await.map_err(Fault::internal) });
-        let serving = admission::serve(observe, stop);
-        parts.part("observe", async { serving.await.map_err(Fault::internal) });
-        parts.part("policies", policies::keep(sources, in_force, metrics.clone(), shutdown.clone()));
-        parts
-            .part("certificates", certificates::keep(files, tls, configs, metrics.clone(), shutdown.clone()));
-        parts.part("readiness", tell_readiness(readiness, metrics, shutdown));
-        tracing::info!(%address, observe = %observed, "serving");
-        parts.join().await.map_err(Fault::internal)
+        Shutdown { asked: process.shutdown.clone(), linger }
     }
 }
 
-impl TlsArgs {
-    fn files(&self) -> Files {
-        let callers = Callers {
-            authority: self.client_ca.clone(),
-            subjects: self.client_subject.clone(),
-            tls12: self.tls_min_version == TlsVersion::Tls12,
+impl Process {
+    /// Follows the cluster; with its policies where they are `wanted`.
+    fn follow(&mut self, client: kube::Client, wanted: bool) -> Arc<ClusterCache> {
+        let (cluster, params) = ClusterCache::new(client);
+        let stop = || self.shutdown.clone();
+        let namespaces = cluster.clone().follow_namespaces(stop());
+        let definitions = cluster.clone().follow_definitions(stop());
+        let policies = cluster.clone().follow_policies(stop());
+        let params = params.run(stop());
+        let shutdown = stop();
+        let following = async move {
+            let policies = async { if wanted { policies.await } else { shutdown.cancelled().await } };
+            tokio::join!(namespaces, definitions, policies, params);
+            Ok(())
         };
-        Files { certificate: self.tls_cert.clone(), key: self.tls_key.clone(), callers }
+        self.parts.part("cluster", following);
+        cluster
+    }
+
+    /// Waits until the cluster was heard of, and from then on says whether it still is.
+    async fn heard_of(&mut self, cluster: &Arc<ClusterCache>, policies: bool) -> Result<(), Fault> {
+        let waiting = async {
+            while cluster.trouble(policies).is_some() {
+                tokio::time::sleep(LOOK).await;
+            }
+        };
+        if self.shutdown.run_until_cancelled(waiting).await.is_none() {
+            return Err(Fault::internal("stopped before anything was heard of the cluster"));
+        }
+        self.ready("cluster", true);
+        let (cluster, shutdown) = (Arc::clone(cluster), self.shutdown.clone());
+        let (readiness, metrics) = (self.readiness.clone(), self.metrics.clone());
+        self.parts.part("cluster readiness", async move {
+            while shutdown.run_until_cancelled(tokio::time::sleep(LOOK * 10)).await.is_some() {
+                let ready = cluster.trouble(policies).is_none();
+                readiness.set("cluster", ready);
+                metrics.ready("cluster", ready);
+            }
+            Ok(())
+        });
+        Ok(())
+    }
+
+    /// The first certificates, and whoever keeps them up to date.
+    async fn certificates(
+        &mut self,
+        source: Certificates,
+    ) -> Result<watch::Receiver<Arc<ServerConfig>>, Fault> {
+        let (metrics, shutdown) = (self.metrics.clone(), self.shutdown.clone());
+        match source {
+            Certificates::Files(files) => {
+                let (tls, config) = files.load()?;
+                let (sender, receiver) = watch::channel(Arc::new(config));
+                self.parts.part("certificates", certificates::keep(files, tls, sender, metrics, shutdown));
+                Ok(receiver)
+            }
+            Certificates::SelfSigned(source) => {
+                let (managed, tls, config) = source.load(Managed::default()).await?;
+                certificates::tell_age(&tls, &metrics);
+                let (sender, receiver) = watch::channel(Arc::new(config));
+                let keeping = self_signed::keep(*source, managed, sender, metrics, shutdown);
+                self.parts.part("certificates", keeping);
+                Ok(receiver)
+            }
+        }
+    }
+
+    fn ready(&self, part: &'static str, ready: bool) {
+        self.readiness.set(part, ready);
+        self.metrics.ready(part, ready);
+    }
+
+    /// Not ready as soon as the process is asked to stop: callers are to go elsewhere before the port closes.
+    fn leave_first(&mut self) {
+        self.ready("shutdown", true);
+        let (readiness, metrics) = (self.readiness.clone(), self.metrics.clone());
+        let shutdown = self.shutdown.clone();
+        self.parts.part("readiness", async move {
+            shutdown.cancelled().await;
+            readiness.set("shutdown", false);
+            metrics.ready("shutdown", false);
+            Ok(())
+        });
     }
 }
 
-/// Ready from the start, which comes after everything was loaded, until the process is asked to stop: callers are to
-/// go elsewhere before the port closes.
-async fn tell_readiness(
-    readiness: Readiness,
-    metrics: Arc<Metrics>,
-    shutdown: CancellationToken,
-) -> Result<(), Fault> {
-    for part in ["policies", "certificate"] {
-        readiness.set(part, true);
-        metrics.ready(part, true);
-    }
-    readiness.set("shutdown", true);
-    shutdown.cancelled().await;
-    readiness.set("shutdown", false);
-    metrics.ready("shutdown", false);
-    Ok(())
-}
-
-fn local(listener: &tokio::net::TcpListener) -> Result<SocketAddr, Fault> {
+fn local(listener: &TcpListener) -> Result<SocketAddr, Fault> {
     listener.local_addr().map_err(Fault::internal)
 }

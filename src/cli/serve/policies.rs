@@ -1,12 +1,15 @@
-//! The policies in force: loaded before anything is served, loaded again when their files change, and kept as they were
-//! when what is there then does not compile.
+//! The policies in force: loaded before anything is served, loaded again when their files or the cluster's objects change,
+//! and kept as they were when what is there then does not compile.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use admit_policy::PolicySet;
-use admit_policy::manifest::Document;
+use admit_policy::manifest::{self, Document, LoadError};
+use admit_policy::request::GroupVersionKind;
 use ring::digest::{Context, SHA256};
+use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -14,44 +17,109 @@ use super::super::load;
 use super::super::process::Fault;
 use super::changes::Changes;
 use crate::admission::InForce;
+use crate::controllers::policies::ClusterCache;
 use crate::telemetry::Metrics;
 
-/// Where policies come from.
+/// Where policies come from: one of both, or both.
 #[derive(Clone, Debug)]
 pub(super) struct Sources {
-    pub(super) folder: PathBuf,
+    pub(super) folder: Option<PathBuf>,
+    /// Whose policies count, too.
+    pub(super) cluster: Option<Arc<ClusterCache>>,
 }
 
 impl Sources {
-    /// Everything the sources hold now. All or nothing: one mistake in one document, and there is no set.
+    /// Everything the sources hold now. All or nothing: one mistake in one document, and there is no set. Of a document
+    /// that is in both, the folder's counts.
     ///
     /// # Errors
     /// What cannot be read, or all that does not compile.
     pub(super) fn load(&self) -> Result<InForce, Fault> {
-        let documents = load::documents(&[&self.folder])?;
+        let mut documents = match &self.folder {
+            Some(folder) => load::documents(&[folder])?,
+            None => Vec::new(),
+        };
+        if let Some(cluster) = &self.cluster {
+            let known: BTreeSet<_> = documents.iter().map(|document| name_of(&document.value)).collect();
+            for stored in cluster.policy_documents().map_err(Fault::internal)? {
+                if !known.contains(&name_of(&stored)) {
+                    documents.extend(read(&stored).map_err(|errors| load::not_compiled(&errors))?);
+                }
+            }
+        }
         let set = PolicySet::load(&documents).map_err(|errors| load::not_compiled(&errors))?;
         Ok(InForce::new(Arc::new(set), hash(&documents)))
     }
+
+    /// Returns when it is worth loading again.
+    async fn changed(&self, files: &mut Option<Changes>) {
+        let of_files = async {
+            match files {
+                Some(files) => files.next().await,
+                None => std::future::pending().await,
+            }
+        };
+        let of_cluster = async {
+            match &self.cluster {
+                Some(cluster) => cluster.changed().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = of_files => {}
+            () = of_cluster => {}
+        }
+    }
+
+    fn watch(&self) -> Option<Changes> {
+        self.folder.as_ref().map(|folder| Changes::of([folder.as_path()]))
+    }
 }
 
-/// Loads again whenever something changed, until `shutdown`.
+/// A stored object as a document that may have been written by hand: what the server filled in is left out.
+fn read(stored: &Value) -> Result<Vec<Document>, Vec<LoadError>> {
+    let (kind, name) = name_of(stored);
+    let plain = json!({
+        "apiVersion": stored.get("apiVersion"), "kind": kind, "metadata": {"name": name}, "spec": stored.get("spec"),
+    });
+    manifest::read(&format!("cluster/{kind}/{name}"), &plain.to_string())
+}
+
+fn name_of(document: &Value) -> (String, String) {
+    let text =
+        |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+    (text("/kind"), text("/metadata/name"))
+}
+
+/// Follows the params that `set` asks the cluster for. Comes before the set does, whose requests would fail otherwise.
+pub(super) async fn want_params(set: &InForce, cluster: Option<&Arc<ClusterCache>>) {
+    let Some(cluster) = cluster else { return };
+    let files = set.policies.documents();
+    let kinds: BTreeSet<GroupVersionKind> =
+        set.policies.policies().filter_map(|(policy, _)| policy.param_kind.clone()).collect();
+    cluster.want_params(kinds.into_iter().filter(|kind| !files.holds(kind))).await;
+}
+
+/// Loads again whenever something changed, until `shutdown`. `params` is who follows params, if anyone does.
 pub(super) async fn keep(
     sources: Sources,
+    params: Option<Arc<ClusterCache>>,
     in_force: watch::Sender<Arc<InForce>>,
     metrics: Arc<Metrics>,
     shutdown: CancellationToken,
 ) -> Result<(), Fault> {
     // What was told about the last time, so that a mistake that stays is told once.
     let mut complaint = String::new();
-    let mut changes = Changes::of([sources.folder.as_path()]);
-    while shutdown.run_until_cancelled(changes.next()).await.is_some() {
+    let mut changes = sources.watch();
+    while shutdown.run_until_cancelled(sources.changed(&mut changes)).await.is_some() {
         // Before loading, so that no change falls between: folders that came or went are watched from now on, or no longer.
-        changes = Changes::of([sources.folder.as_path()]);
+        changes = sources.watch();
         let loading = sources.clone();
         let loaded = tokio::task::spawn_blocking(move || loading.load()).await;
         match loaded.unwrap_or_else(|panic| Err(Fault::internal(format!("loading ended: {panic}")))) {
             Ok(set) => {
                 complaint.clear();
+                want_params(&set, params.as_ref()).await;
                 publish(set, &in_force, &metrics);
             }
             Err(fault) if fault.message == complaint => {}

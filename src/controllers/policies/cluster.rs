@@ -1,50 +1,129 @@
-//! What the cluster answers to those who decide.
+//! What the cluster answers to those who decide: from watched collections, and for access from the cluster itself.
 
-use std::convert::Infallible;
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
 use admit_policy::request::{GroupVersionKind, GroupVersionResource, UserInfo};
+use k8s_openapi::api::admissionregistration::v1::{
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+};
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::ApiResource;
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
 use serde_json::Value;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::access;
 use super::collection::Collection;
+use super::definitions;
 use super::follow::Followed;
+use super::params::Params;
+use crate::controllers::kit::tasks::{Driver, pool};
+
+/// How long an answer about access may take.
+const ACCESS_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The cluster's state as far as decisions ask for it.
-#[derive(Debug)]
 pub struct ClusterCache {
+    client: Client,
+    runtime: Handle,
     namespaces: Arc<Collection>,
+    definitions: Arc<Collection>,
+    policies: Arc<Collection>,
+    bindings: Arc<Collection>,
+    params: Params,
+    /// Told when policies or bindings change.
+    changed: Arc<Notify>,
 }
 
-impl Default for ClusterCache {
-    fn default() -> Self {
-        Self { namespaces: Arc::new(Collection::new("namespaces")) }
+impl fmt::Debug for ClusterCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterCache").finish_non_exhaustive()
     }
 }
 
 impl ClusterCache {
-    /// Follows the Namespaces until `shutdown`.
-    ///
-    /// # Errors
-    /// Never; the type says so.
-    pub async fn follow_namespaces(
-        self: Arc<Self>,
-        client: Client,
-        shutdown: CancellationToken,
-    ) -> Result<(), Infallible> {
-        let resource = ApiResource::erase::<k8s_openapi::api::core::v1::Namespace>(&());
-        let followed = Followed {
-            api: Api::all_with(client, &resource),
-            resource,
-            into: Arc::clone(&self.namespaces),
+    /// A cache that knows nothing yet, and what follows params for it. Made on the runtime that is to carry requests
+    /// about access.
+    #[must_use]
+    pub fn new(client: Client) -> (Arc<Self>, Driver) {
+        let (pool, driver) = pool();
+        let collection = |name| Arc::new(Collection::new(name));
+        let cache = Self {
+            params: Params::new(client.clone(), pool),
+            client,
+            runtime: Handle::current(),
+            namespaces: collection("namespaces"),
+            definitions: collection("customresourcedefinitions"),
+            policies: collection("validatingadmissionpolicies"),
+            bindings: collection("validatingadmissionpolicybindings"),
             changed: Arc::new(Notify::new()),
         };
-        followed.run(shutdown).await;
-        Ok(())
+        (Arc::new(cache), driver)
+    }
+
+    /// Follows the Namespaces until `shutdown`.
+    pub async fn follow_namespaces(self: Arc<Self>, shutdown: CancellationToken) {
+        self.followed::<Namespace>(&self.namespaces, &Arc::default()).run(shutdown).await;
+    }
+
+    /// Follows the definitions, for the versions of custom resources, until `shutdown`.
+    pub async fn follow_definitions(self: Arc<Self>, shutdown: CancellationToken) {
+        self.followed::<CustomResourceDefinition>(&self.definitions, &Arc::default()).run(shutdown).await;
+    }
+
+    /// Follows policies and bindings until `shutdown`.
+    pub async fn follow_policies(self: Arc<Self>, shutdown: CancellationToken) {
+        let policies = self.followed::<ValidatingAdmissionPolicy>(&self.policies, &self.changed);
+        let bindings = self.followed::<ValidatingAdmissionPolicyBinding>(&self.bindings, &self.changed);
+        tokio::join!(policies.run(shutdown.clone()), bindings.run(shutdown));
+    }
+
+    /// Returns when policies or bindings may have changed.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// The stored policies and bindings.
+    ///
+    /// # Errors
+    /// When they were not listed yet, or nothing was heard of them for too long.
+    pub fn policy_documents(&self) -> Result<Vec<Arc<Value>>, HostError> {
+        let mut documents = self.policies.all()?;
+        documents.extend(self.bindings.all()?);
+        Ok(documents)
+    }
+
+    /// Follows the params of `kinds`, and no others any more; returns when they are listed, or are not to be had soon.
+    pub async fn want_params(&self, kinds: impl IntoIterator<Item = GroupVersionKind>) {
+        self.params.want(kinds).await;
+    }
+
+    /// Why what is followed cannot be relied on, if so. Policies count only where they are `wanted`.
+    #[must_use]
+    pub fn trouble(&self, wanted: bool) -> Option<HostError> {
+        let always = [&self.namespaces, &self.definitions];
+        let of_policies = [&self.policies, &self.bindings].into_iter().filter(|_| wanted);
+        always.into_iter().chain(of_policies).find_map(|collection| collection.trouble())
+    }
+
+    fn followed<K>(&self, into: &Arc<Collection>, changed: &Arc<Notify>) -> Followed
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let resource = ApiResource::erase::<K>(&());
+        Followed {
+            api: Api::all_with(self.client.clone(), &resource),
+            resource,
+            into: Arc::clone(into),
+            changed: Arc::clone(changed),
+        }
     }
 }
 
@@ -53,27 +132,34 @@ impl Host for ClusterCache {
         self.namespaces.get("", name)
     }
 
-    fn param_scope(&self, _kind: &GroupVersionKind) -> Option<Scope> {
-        None
+    fn param_scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
+        self.params.scope(kind)
     }
 
-    fn params(&self, _kind: &GroupVersionKind, _namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
-        Ok(Vec::new())
+    fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
+        self.params.of(kind, namespace)
     }
 
     fn equivalents(
         &self,
-        _resource: &GroupVersionResource,
-        _subresource: &str,
+        resource: &GroupVersionResource,
+        subresource: &str,
     ) -> Vec<(GroupVersionResource, GroupVersionKind)> {
-        Vec::new()
+        // Without definitions there is nothing to say; that they are missing shows in readiness.
+        let definitions = self.definitions.all().unwrap_or_default();
+        definitions::equivalents(&definitions, resource, subresource)
     }
 
-    fn convert(&self, _object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
-        Err(HostError(format!("no conversion to {}, Kind={}", kind.api_version(), kind.kind)))
+    fn convert(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
+        definitions::convert(&self.definitions.all()?, object, kind)
     }
 
-    fn authorize(&self, _user: &UserInfo, _attributes: &AccessAttributes) -> Result<Access, HostError> {
-        Err(HostError("no authorizer".to_owned()))
+    /// Asks the cluster. Blocks, as those who decide may.
+    fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
+        let asking = timeout(ACCESS_TIMEOUT, access::review(self.client.clone(), user, attributes));
+        match self.runtime.block_on(asking) {
+            Ok(answer) => answer,
+            Err(_) => Err(HostError("the cluster did not answer a question about access in time".to_owned())),
+        }
     }
 }

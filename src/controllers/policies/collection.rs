@@ -41,6 +41,33 @@ impl Collection {
         self.read(|objects| objects.get(&(namespace.to_owned(), name.to_owned())).cloned())
     }
 
+    /// The objects in `namespace`, in order of name.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub(super) fn of(&self, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
+        self.read(|objects| {
+            let inside = objects.range((namespace.to_owned(), String::new())..);
+            inside
+                .take_while(|((own, _), _)| own == namespace)
+                .map(|(_, object)| Arc::clone(object))
+                .collect()
+        })
+    }
+
+    /// All objects, in order of namespace and name.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub(super) fn all(&self) -> Result<Vec<Arc<Value>>, HostError> {
+        self.read(|objects| objects.values().cloned().collect())
+    }
+
+    /// Why the objects cannot be relied on, if so.
+    pub(super) fn trouble(&self) -> Option<HostError> {
+        self.read(|_| ()).err()
+    }
+
     fn read<T>(&self, answer: impl FnOnce(&BTreeMap<ObjectKey, Arc<Value>>) -> T) -> Result<T, HostError> {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         if !state.listed {
@@ -98,6 +125,7 @@ mod tests {
         collection.replace([(key("a", "x"), object.clone()), (key("b", "y"), object.clone())].into());
         assert_eq!(collection.get("a", "x"), Ok(Some(object.clone())));
 
+        assert_eq!(collection.of("a").map(|objects| objects.len()), Ok(1));
         collection.broke(Instant::now());
         assert_eq!(collection.get("a", "z"), Ok(None), "a short break is nothing");
         let Some(long_ago) = Instant::now().checked_sub(TOLERANCE * 2) else { return };

@@ -63,11 +63,18 @@ impl Place {
         leaf
     }
 
-    pub(crate) fn command(&self, args: &[&str]) -> Command {
+    fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_admit"));
         command
-            .args(["serve", "--listen", "127.0.0.1:0", "--observe-listen", "127.0.0.1:0"])
-            .args(["--tls-cert", "tls.crt", "--tls-key", "tls.key", "--log-format", "json"])
+            .args([
+                "serve",
+                "--listen",
+                "127.0.0.1:0",
+                "--observe-listen",
+                "127.0.0.1:0",
+                "--log-format",
+                "json",
+            ])
             .args(args)
             .current_dir(self.folder.path())
             .stdin(Stdio::null());
@@ -76,12 +83,32 @@ impl Place {
 
     /// What comes of a start that ends by itself.
     pub(crate) fn fails(&self, args: &[&str]) -> Output {
-        self.command(args).output().unwrap()
+        self.command(&with_files(args)).output().unwrap()
     }
 
-    /// Starts it and waits until it says where it listens.
+    /// Starts it with the certificate of this place, and waits until it says where it listens.
     pub(crate) fn start(&self, args: &[&str]) -> Serving {
-        let mut child = self.command(args).stderr(Stdio::piped()).spawn().unwrap();
+        self.started(&with_files(args))
+    }
+
+    /// Starts it with certificates of its own.
+    pub(crate) fn start_self_signed(&self, args: &[&str]) -> Serving {
+        self.started(&[&["--self-signed", "--shutdown-delay", "0"], args].concat())
+    }
+
+    /// Starts it such that it logs whatever there is to log.
+    pub(crate) fn start_tracing(&self) -> Serving {
+        let mut command = self.command(&with_files(&[]));
+        command.env("RUST_LOG", "trace");
+        Self::spawned(command)
+    }
+
+    fn started(&self, args: &[&str]) -> Serving {
+        Self::spawned(self.command(args))
+    }
+
+    fn spawned(mut command: Command) -> Serving {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let stderr = child.stderr.take().unwrap();
         let log = Arc::new(Mutex::new(String::new()));
         let (sender, serving) = mpsc::channel();
@@ -108,6 +135,16 @@ impl Place {
     pub(crate) fn tls(&self) -> Arc<ClientConfig> {
         tls(self.authority.certificate_pem(), None, &[&TLS13])
     }
+}
+
+fn with_files<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    // The last of several counts nowhere in clap: what a test names itself is not named again.
+    let own = if args.contains(&"--tls-cert") {
+        &[][..]
+    } else {
+        &["--tls-cert", "tls.crt", "--tls-key", "tls.key"]
+    };
+    [own, args].concat()
 }
 
 fn addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {

@@ -1,0 +1,220 @@
+//! Certificates that a webhook makes for itself: an authority and a serving certificate, renewed while the old ones are
+//! still valid, and the bundle by which callers trust both.
+//!
+//! INVARIANT: whoever has the bundle of the moment, or the one before it, trusts the served certificate. A new authority
+//! is therefore first added to the bundle, and signs only once [`Managed::renew`] is called with the word that callers
+//! have it; the old one stays in the bundle until it expires.
+
+use time::{Duration, OffsetDateTime};
+use x509_parser::pem::Pem;
+
+use super::authority::{Authority, AuthorityError, Identity, Life};
+
+/// How long what is made is valid.
+#[derive(Clone, Copy, Debug)]
+pub struct Lives {
+    pub authority: Duration,
+    pub leaf: Duration,
+}
+
+impl Default for Lives {
+    fn default() -> Self {
+        Self { authority: Duration::days(365), leaf: Duration::days(90) }
+    }
+}
+
+/// What a Secret of type `kubernetes.io/tls` holds, with the authority beside it; all PEM.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Managed {
+    /// `ca.crt`: the certificates of all authorities that are trusted, newest first.
+    pub bundle: String,
+    /// `ca.key`: the key of the newest.
+    pub authority_key: String,
+    /// `tls.crt`
+    pub certificate: String,
+    /// `tls.key`
+    pub key: String,
+}
+
+/// What has changed, and with it what is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// Everything is as it was.
+    Nothing,
+    /// A new authority is in the bundle: callers must be given it, and then asked for a renewal again.
+    Bundle,
+    /// There is a new serving certificate.
+    Leaf,
+}
+
+impl std::fmt::Debug for Managed {
+    /// Never shows a key.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Managed").field("certificate", &self.certificate).finish_non_exhaustive()
+    }
+}
+
+impl Managed {
+    /// Makes anew what is missing, unreadable, or past two thirds of its life at `now`. One thing at a time: callers must
+    /// have the bundle of one renewal (`distributed` says so) before the next may sign by it.
+    ///
+    /// # Errors
+    /// When no certificate can be made for `names`.
+    pub fn renew(
+        &mut self,
+        names: &[String],
+        lives: Lives,
+        distributed: bool,
+        now: OffsetDateTime,
+    ) -> Result<Renewal, AuthorityError> {
+        let newest = self.authorities().next().unwrap_or_default();
+        let usable = Authority::from_pem(&newest, &self.authority_key).ok();
+        let Some(authority) = usable.filter(|_| is_fresh(&newest, now)) else {
+            self.announce(lives, now)?;
+            return Ok(Renewal::Bundle);
+        };
+        let needed = !is_fresh(&self.certificate, now) || self.key.is_empty() || !self.is_trusted(now);
+        // By a new authority whom callers do not know yet, nothing is signed as long as the old certificate serves.
+        let overdue = self.certificate.is_empty() || is_over(&self.certificate, now);
+        if !needed || !(distributed || overdue) {
+            return Ok(Renewal::Nothing);
+        }
+        let leaf = authority.issue_server_for(names, now, lives.leaf)?;
+        (self.certificate, self.key) = (leaf.certificate_pem, leaf.key_pem);
+        Ok(Renewal::Leaf)
+    }
+
+    /// What a port shows; none before the first renewals.
+    #[must_use]
+    pub fn identity(&self) -> Option<Identity> {
+        let made = !self.certificate.is_empty() && !self.key.is_empty();
+        made.then(|| Identity { certificate_pem: self.certificate.clone(), key_pem: self.key.clone() })
+    }
+
+    /// Puts a new authority in front of those that are still valid.
+    fn announce(&mut self, lives: Lives, now: OffsetDateTime) -> Result<(), AuthorityError> {
+        let (authority, key) = Authority::make(now, lives.authority)?;
+        let mut bundle = authority.certificate_pem().to_owned();
+        for old in self.authorities().filter(|old| !is_over(old, now)) {
+            bundle.push_str(&old);
+        }
+        (self.bundle, self.authority_key) = (bundle, key);
+        Ok(())
+    }
+
+    fn authorities(&self) -> impl Iterator<Item = String> + use<> {
+        let blocks = Pem::iter_from_buffer(self.bundle.as_bytes()).map_while(Result::ok);
+        let certificates: Vec<String> = blocks.map(|block| pem(&block.contents)).collect();
+        certificates.into_iter()
+    }
+
+    /// Whether an authority of the bundle that outlives the serving certificate's renewal has signed it.
+    fn is_trusted(&self, now: OffsetDateTime) -> bool {
+        let authorities: Vec<String> = self.authorities().filter(|ca| !is_over(ca, now)).collect();
+        authorities.iter().any(|ca| signed_by(&self.certificate, ca))
+    }
+}
+
+fn pem(der: &[u8]) -> String {
+    use base64::Engine as _;
+    let text = base64::engine::general_purpose::STANDARD.encode(der);
+    let lines: Vec<&str> =
+        text.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
+    format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
+}
+
+/// Whether two thirds of the life of a certificate are still to come.
+fn is_fresh(certificate: &str, now: OffsetDateTime) -> bool {
+    Life::of(certificate).is_ok_and(|life| now < life.renew_at())
+}
+
+fn is_over(certificate: &str, now: OffsetDateTime) -> bool {
+    Life::of(certificate).map_or(true, |life| now >= life.not_after)
+}
+
+/// By the identifiers of the keys, which our authorities always write.
+fn signed_by(certificate: &str, authority: &str) -> bool {
+    let (Some(wanted), Some(own)) =
+        (super::authority::signer(certificate), super::authority::key_id(authority))
+    else {
+        return false;
+    };
+    wanted == own
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rustls::client::WebPkiServerVerifier;
+    use rustls::client::danger::ServerCertVerifier as _;
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+
+    use super::*;
+    use crate::admission::tls::clients::roots;
+
+    const LIVES: Lives = Lives { authority: Duration::seconds(180), leaf: Duration::seconds(60) };
+
+    fn verifies(bundle: &str, leaf: &str, now: OffsetDateTime) -> bool {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let roots = Arc::new(roots(bundle).unwrap());
+        let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build().unwrap();
+        let leaf = CertificateDer::from_pem_slice(leaf.as_bytes()).unwrap();
+        let name = ServerName::try_from("admit.admit-system.svc").unwrap();
+        let seconds = u64::try_from(now.unix_timestamp()).unwrap();
+        let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
+        verifier.verify_server_cert(&leaf, &[], &name, &[], now).is_ok()
+    }
+
+    /// Row 26: with certificates that live for a minute, over ten minutes and with clocks ten minutes apart, every bundle
+    /// that callers hold verifies what is served at that time.
+    #[test]
+    fn row_26_every_bundle_verifies_what_is_served() {
+        let names = ["admit.admit-system.svc".to_owned()];
+        let start = OffsetDateTime::from_unix_timestamp(1_790_000_000).unwrap();
+        let (mut managed, mut given) = (Managed::default(), String::new());
+        let (mut authorities, mut leaves) = (0, 0);
+        for second in 0..600 {
+            let now = start + Duration::seconds(second);
+            // Callers are given each bundle some seconds late.
+            let distributed = second % 5 == 0;
+            if distributed {
+                given.clone_from(&managed.bundle);
+            }
+            match managed.renew(&names, LIVES, distributed && !given.is_empty(), now).unwrap() {
+                Renewal::Nothing => {}
+                Renewal::Bundle => authorities += 1,
+                Renewal::Leaf => leaves += 1,
+            }
+            if given.is_empty() || managed.certificate.is_empty() {
+                continue;
+            }
+            for bundle in [&given, &managed.bundle] {
+                assert!(verifies(bundle, &managed.certificate, now), "second {second}");
+                let behind = now - Duration::minutes(10);
+                assert!(
+                    verifies(bundle, &managed.certificate, behind),
+                    "second {second}, a clock that is behind"
+                );
+            }
+        }
+        assert!((4..=7).contains(&authorities) && (10..=20).contains(&leaves), "{authorities} {leaves}");
+    }
+
+    #[test]
+    fn what_is_unreadable_is_made_anew() {
+        let now = OffsetDateTime::from_unix_timestamp(1_790_000_000).unwrap();
+        let names = ["a".to_owned()];
+        let mut managed = Managed {
+            bundle: "none".to_owned(),
+            authority_key: "none".to_owned(),
+            certificate: "none".to_owned(),
+            key: "none".to_owned(),
+        };
+        assert_eq!(managed.renew(&names, Lives::default(), true, now).unwrap(), Renewal::Bundle);
+        assert_eq!(managed.renew(&names, Lives::default(), true, now).unwrap(), Renewal::Leaf);
+        assert_eq!(managed.renew(&names, Lives::default(), true, now).unwrap(), Renewal::Nothing);
+        assert!(managed.identity().is_some() && !format!("{managed:?}").contains("PRIVATE"));
+    }
+}

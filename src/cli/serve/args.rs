@@ -1,0 +1,182 @@
+//! What was typed after `admit serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use kube::Client;
+
+use super::super::controllers::client;
+use super::super::process::Fault;
+use super::certificates::{Callers, Files};
+use super::self_signed::SelfSigned;
+use crate::telemetry::LogFormat;
+
+/// Arguments of `admit serve`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  admit serve --policies policies --tls-cert tls.crt --tls-key tls.key --listen 127.0.0.1:8443\n  \
+                  admit serve --in-cluster --cluster-policies --self-signed --listen 0.0.0.0:8443"
+)]
+pub(in crate::cli) struct ServeArgs {
+    /// Folder or file with policies, bindings, params and CustomResourceDefinitions; loaded again when it changes
+    /// [default: policies, unless policies come from the cluster]
+    #[arg(long, value_name = "PATH")]
+    policies: Option<PathBuf>,
+
+    /// Address of the webhook; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443")]
+    pub(super) listen: SocketAddr,
+
+    /// Address of /metrics, /livez, /readyz and /policies, over plain HTTP; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
+    pub(super) observe_listen: SocketAddr,
+
+    /// Seconds that a request may take at most; less where the API server waits less
+    #[arg(long, value_name = "SECONDS", default_value_t = 8)]
+    pub(super) timeout: u64,
+
+    /// Seconds to go on serving after SIGTERM, not ready any more, until callers have learnt of it
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub(super) shutdown_delay: u64,
+
+    /// How log lines are written
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) log_format: LogFormat,
+
+    #[command(flatten)]
+    pub(super) cluster: ClusterArgs,
+
+    #[command(flatten)]
+    tls: TlsArgs,
+}
+
+/// What was typed about the cluster that calls.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Cluster")]
+pub(super) struct ClusterArgs {
+    /// Watch the namespaces and params of this cluster
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// The same, of the cluster that this Pod runs in
+    #[arg(long, conflicts_with = "kubeconfig")]
+    in_cluster: bool,
+
+    /// Enforce the ValidatingAdmissionPolicies that are stored in the cluster, besides those of --policies
+    #[arg(long)]
+    pub(super) cluster_policies: bool,
+}
+
+/// What was typed about certificates.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "TLS")]
+struct TlsArgs {
+    /// PEM file with the serving certificate and its chain; read again when it changes
+    #[arg(long, value_name = "FILE", requires = "tls_key", required_unless_present = "self_signed")]
+    tls_cert: Option<PathBuf>,
+
+    /// PEM file with the certificate's key
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+
+    /// Make certificates, and renew them; with a cluster, keep them in a Secret and their authority in the webhook
+    /// configuration
+    #[arg(long, conflicts_with = "tls_cert")]
+    self_signed: bool,
+
+    /// Name of the Service that the certificate is for
+    #[arg(long, value_name = "NAME", default_value = "admit")]
+    service_name: String,
+
+    /// Namespace of that Service, and of the Secret
+    #[arg(long, value_name = "NAMESPACE", default_value = "admit-system")]
+    namespace: String,
+
+    /// Name of the Secret that replicas share certificates in
+    #[arg(long, value_name = "NAME", default_value = "admit-self-signed")]
+    secret_name: String,
+
+    /// Name of the ValidatingWebhookConfiguration whose caBundle is kept
+    #[arg(long, value_name = "NAME", default_value = "admit")]
+    webhook_name: String,
+
+    /// File for the certificates of the authorities, PEM
+    #[arg(long, value_name = "FILE", requires = "self_signed")]
+    ca_out: Option<PathBuf>,
+
+    /// Oldest version of TLS that is spoken
+    #[arg(long, value_enum, default_value_t)]
+    tls_min_version: TlsVersion,
+
+    /// PEM file with the authority of clients: nobody else may call [default: everyone may]
+    #[arg(long, value_name = "FILE")]
+    client_ca: Option<PathBuf>,
+
+    /// Common name of a client that may call; may be repeated [default: all of the authority]
+    #[arg(long, value_name = "NAME", requires = "client_ca")]
+    client_subject: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum TlsVersion {
+    /// TLS 1.2 with authenticated encryption, and 1.3
+    #[value(name = "1.2")]
+    Tls12,
+    /// TLS 1.3 alone
+    #[default]
+    #[value(name = "1.3")]
+    Tls13,
+}
+
+/// Where certificates come from.
+pub(super) enum Certificates {
+    Files(Files),
+    SelfSigned(Box<SelfSigned>),
+}
+
+impl ServeArgs {
+    /// The folder to load, if one is.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        let default = (!self.cluster.cluster_policies).then(|| PathBuf::from("policies"));
+        self.policies.clone().or(default)
+    }
+
+    pub(super) fn certificates(&self, client: Option<Client>) -> Result<Certificates, Fault> {
+        let tls = &self.tls;
+        let callers = Callers {
+            authority: tls.client_ca.clone(),
+            subjects: tls.client_subject.clone(),
+            tls12: tls.tls_min_version == TlsVersion::Tls12,
+        };
+        match (&tls.tls_cert, &tls.tls_key) {
+            (Some(certificate), Some(key)) => {
+                Ok(Certificates::Files(Files { certificate: certificate.clone(), key: key.clone(), callers }))
+            }
+            _ if tls.self_signed => Ok(Certificates::SelfSigned(Box::new(SelfSigned {
+                service: tls.service_name.clone(),
+                namespace: tls.namespace.clone(),
+                secret: tls.secret_name.clone(),
+                webhook: tls.webhook_name.clone(),
+                bundle_file: tls.ca_out.clone(),
+                client,
+                callers,
+            }))),
+            _ => Err(Fault::usage("--tls-cert and --tls-key, or --self-signed, are needed")),
+        }
+    }
+}
+
+impl ClusterArgs {
+    /// A client of the cluster, if one was named.
+    pub(super) async fn client(&self) -> Result<Option<Client>, Fault> {
+        match &self.kubeconfig {
+            Some(path) => client(Some(path.clone())).await.map(Some),
+            None if self.in_cluster => client(None).await.map(Some),
+            None if self.cluster_policies => {
+                Err(Fault::usage("--cluster-policies needs --kubeconfig or --in-cluster"))
+            }
+            None => Ok(None),
+        }
+    }
+}

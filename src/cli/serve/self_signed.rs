@@ -1,0 +1,215 @@
+//! Certificates that the webhook makes for itself, shared by its replicas in a Secret, and the bundle of the webhook
+//! configuration kept in step with them.
+//!
+//! Replicas are equal: each reads the Secret, renews what is due, and writes it under the version it read. Of two that
+//! renew at once, one is refused and reads what the other wrote.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client};
+use rustls::ServerConfig;
+use time::OffsetDateTime;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::super::process::Fault;
+use super::certificates::{Callers, tell_age};
+use crate::admission::tls::{Lives, Managed, Renewal, WebhookTls, write_private};
+use crate::telemetry::Metrics;
+
+/// Time between looks: far below what is left of a certificate's life when its renewal begins.
+const LOOK: Duration = Duration::from_secs(20);
+/// Renewals and lost races in one look; more would be a fault of ours.
+const ROUNDS: usize = 8;
+
+/// What certificates are made for, and where they are kept.
+#[derive(Clone)]
+pub(super) struct SelfSigned {
+    pub(super) service: String,
+    pub(super) namespace: String,
+    /// Name of the Secret, in the same namespace.
+    pub(super) secret: String,
+    /// Name of the ValidatingWebhookConfiguration whose bundle is kept.
+    pub(super) webhook: String,
+    /// File for the bundle, for whoever hands it to callers by hand.
+    pub(super) bundle_file: Option<PathBuf>,
+    /// Without a cluster certificates live and end with the process.
+    pub(super) client: Option<Client>,
+    pub(super) callers: Callers,
+}
+
+/// The Secret's content with the version it had.
+struct Kept {
+    managed: Managed,
+    /// None where there is no Secret.
+    version: Option<String>,
+}
+
+impl SelfSigned {
+    /// The certificates of now, made where they are missing.
+    ///
+    /// # Errors
+    /// When the cluster refuses, or no certificate can be made.
+    pub(super) async fn load(&self, known: Managed) -> Result<(Managed, WebhookTls, ServerConfig), Fault> {
+        let managed = self.renewed(known).await?;
+        if let Some(path) = &self.bundle_file {
+            write_private(path, &managed.bundle).map_err(Fault::usage)?;
+        }
+        let identity = managed.identity().ok_or_else(|| Fault::internal("no certificate was made"))?;
+        let tls = self.callers.tls(identity)?;
+        let config = tls.config().map_err(Fault::internal)?;
+        Ok((managed, tls, config))
+    }
+
+    async fn renewed(&self, known: Managed) -> Result<Managed, Fault> {
+        let mut kept = match &self.client {
+            None => Kept { managed: known, version: None },
+            Some(client) => self.read(client).await?,
+        };
+        for _ in 0..ROUNDS {
+            let distributed = self.distribute(&kept.managed).await?;
+            let now = OffsetDateTime::now_utc();
+            let names = self.names();
+            match kept.managed.renew(&names, Lives::default(), distributed, now).map_err(Fault::internal)? {
+                Renewal::Nothing => return Ok(kept.managed),
+                Renewal::Bundle => tracing::info!("a new authority was made"),
+                Renewal::Leaf => tracing::info!("a new serving certificate was made"),
+            }
+            if let Some(client) = &self.client {
+                kept = self.write(client, kept).await?;
+            }
+        }
+        Err(Fault::internal("the certificates are renewed again and again"))
+    }
+
+    /// Names that API servers and probes call the Service by.
+    fn names(&self) -> Vec<String> {
+        let Self { service, namespace, .. } = self;
+        vec![
+            format!("{service}.{namespace}.svc"),
+            format!("{service}.{namespace}.svc.cluster.local"),
+            format!("{service}.{namespace}"),
+            "localhost".to_owned(),
+        ]
+    }
+
+    async fn read(&self, client: &Client) -> Result<Kept, Fault> {
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), &self.namespace);
+        let found = secrets.get_opt(&self.secret).await.map_err(|error| self.refused("read", &error))?;
+        let Some(secret) = found else { return Ok(Kept { managed: Managed::default(), version: None }) };
+        let data = secret.data.unwrap_or_default();
+        let text = |key: &str| {
+            data.get(key).map(|bytes| String::from_utf8_lossy(&bytes.0).into_owned()).unwrap_or_default()
+        };
+        let managed = Managed {
+            bundle: text("ca.crt"),
+            authority_key: text("ca.key"),
+            certificate: text("tls.crt"),
+            key: text("tls.key"),
+        };
+        Ok(Kept { managed, version: secret.metadata.resource_version })
+    }
+
+    /// Writes what was made, or reads what another replica made in the meantime.
+    async fn write(&self, client: &Client, kept: Kept) -> Result<Kept, Fault> {
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), &self.namespace);
+        let Managed { bundle, authority_key, certificate, key } = &kept.managed;
+        let parts =
+            [("ca.crt", bundle), ("ca.key", authority_key), ("tls.crt", certificate), ("tls.key", key)];
+        let data: BTreeMap<_, _> =
+            parts.map(|(key, text)| (key.to_owned(), ByteString(text.clone().into_bytes()))).into();
+        let metadata = ObjectMeta {
+            name: Some(self.secret.clone()),
+            resource_version: kept.version.clone(),
+            ..ObjectMeta::default()
+        };
+        let secret = Secret {
+            metadata,
+            data: Some(data),
+            // The cluster holds this type to both parts, of which there is none before the first renewals.
+            type_: Some("Opaque".to_owned()),
+            ..Secret::default()
+        };
+        let params = PostParams::default();
+        let written = match kept.version {
+            None => secrets.create(&params, &secret).await,
+            Some(_) => secrets.replace(&self.secret, &params, &secret).await,
+        };
+        match written {
+            Ok(written) => Ok(Kept { version: written.metadata.resource_version, ..kept }),
+            Err(kube::Error::Api(status)) if status.code == 409 => self.read(client).await,
+            Err(error) => Err(self.refused("write", &error)),
+        }
+    }
+
+    /// Gives the bundle to callers. True when they have it: when every webhook of the configuration names it, or there is
+    /// no such configuration, and so no caller.
+    async fn distribute(&self, managed: &Managed) -> Result<bool, Fault> {
+        let (Some(client), false) = (&self.client, managed.bundle.is_empty()) else {
+            return Ok(!managed.bundle.is_empty());
+        };
+        let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+        let refused = |error: kube::Error| {
+            Fault::internal(format!("the webhook configuration `{}` cannot be kept: {error}", self.webhook))
+        };
+        let Some(mut configuration) = configurations.get_opt(&self.webhook).await.map_err(refused)? else {
+            return Ok(true);
+        };
+        let bundle = ByteString(managed.bundle.clone().into_bytes());
+        let mut changed = false;
+        for webhook in configuration.webhooks.iter_mut().flatten() {
+            if webhook.client_config.ca_bundle.as_ref() != Some(&bundle) {
+                webhook.client_config.ca_bundle = Some(bundle.clone());
+                changed = true;
+            }
+        }
+        if !changed {
+            return Ok(true);
+        }
+        // Under the version that was read: somebody else's change is not undone, only looked at again.
+        match configurations.replace(&self.webhook, &PostParams::default(), &configuration).await {
+            Ok(_) => Ok(true),
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
+            Err(error) => Err(refused(error)),
+        }
+    }
+
+    fn refused(&self, what: &str, error: &kube::Error) -> Fault {
+        let Self { namespace, secret, .. } = self;
+        Fault::internal(format!("cannot {what} the Secret `{namespace}/{secret}`: {error}"))
+    }
+}
+
+/// Looks again now and then, until `shutdown`. Trouble is told and passes: what is served stays.
+pub(super) async fn keep(
+    source: SelfSigned,
+    mut managed: Managed,
+    sender: watch::Sender<Arc<ServerConfig>>,
+    metrics: Arc<Metrics>,
+    shutdown: CancellationToken,
+) -> Result<(), Fault> {
+    while shutdown.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
+        match source.load(managed.clone()).await {
+            Ok((renewed, tls, config)) => {
+                tell_age(&tls, &metrics);
+                if renewed != managed {
+                    sender.send_replace(Arc::new(config));
+                    metrics.reload("certificate", true);
+                    managed = renewed;
+                }
+            }
+            Err(fault) => {
+                metrics.reload("certificate", false);
+                tracing::error!(error = %fault, "certificates cannot be renewed; those in use stay");
+            }
+        }
+    }
+    Ok(())
+}

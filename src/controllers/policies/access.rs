@@ -1,0 +1,60 @@
+//! Questions about access as SubjectAccessReviews.
+
+use admit_policy::host::{Access, AccessAttributes, HostError};
+use admit_policy::request::UserInfo;
+use k8s_openapi::api::authorization::v1::{
+    NonResourceAttributes, ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+};
+use kube::api::PostParams;
+use kube::{Api, Client};
+
+/// Asks whether `user` may do what `attributes` say.
+///
+/// # Errors
+/// When the cluster does not answer, or cannot evaluate what is asked. Selectors cannot be asked about: a review without
+/// them asks for more, so that a yes to it is a yes to them.
+pub(super) async fn review(
+    client: Client,
+    user: &UserInfo,
+    attributes: &AccessAttributes,
+) -> Result<Access, HostError> {
+    let review = SubjectAccessReview { spec: spec(user, attributes), ..SubjectAccessReview::default() };
+    let answered = Api::<SubjectAccessReview>::all(client).create(&PostParams::default(), &review).await;
+    let status = answered.map_err(|error| HostError(format!("access cannot be checked: {error}")))?.status;
+    let status = status.unwrap_or_default();
+    match status.evaluation_error {
+        Some(error) if !status.allowed => Err(HostError(error)),
+        _ => Ok(Access { allowed: status.allowed, reason: status.reason.unwrap_or_default() }),
+    }
+}
+
+fn spec(user: &UserInfo, attributes: &AccessAttributes) -> SubjectAccessReviewSpec {
+    let mut spec = SubjectAccessReviewSpec {
+        user: Some(user.username.clone()),
+        uid: Some(user.uid.clone()).filter(|uid| !uid.is_empty()),
+        groups: Some(user.groups.clone()),
+        extra: Some(user.extra.iter().map(|(key, values)| (key.clone(), values.clone())).collect()),
+        ..SubjectAccessReviewSpec::default()
+    };
+    let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    match attributes {
+        AccessAttributes::Path { verb, path } => {
+            spec.non_resource_attributes = Some(NonResourceAttributes { path: some(path), verb: some(verb) });
+        }
+        AccessAttributes::Resource {
+            verb, group, version, resource, subresource, namespace, name, ..
+        } => {
+            spec.resource_attributes = Some(ResourceAttributes {
+                verb: some(verb),
+                group: some(group),
+                version: some(version),
+                resource: some(resource),
+                subresource: some(subresource),
+                namespace: some(namespace),
+                name: some(name),
+                ..ResourceAttributes::default()
+            });
+        }
+    }
+    spec
+}

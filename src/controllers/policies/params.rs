@@ -1,0 +1,107 @@
+//! The objects that policies use as params: followed by kind, as long as a policy names the kind.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use admit_policy::host::{HostError, Scope};
+use admit_policy::request::GroupVersionKind;
+use kube::api::DynamicObject;
+use kube::{Api, Client, discovery};
+use serde_json::Value;
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+use super::collection::Collection;
+use super::follow::Followed;
+use crate::controllers::kit::tasks::Pool;
+
+/// How long a new set of policies waits for its params to be listed. Later than that they count as not known, which is a
+/// failure of the policies that ask for them.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Params by kind.
+pub(super) struct Params {
+    client: Client,
+    pool: Pool,
+    followed: RwLock<HashMap<GroupVersionKind, Kind>>,
+}
+
+#[derive(Debug)]
+struct Kind {
+    scope: Scope,
+    objects: Arc<Collection>,
+    /// Ends the following with the value.
+    stop: CancellationToken,
+}
+
+impl Drop for Kind {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+impl Params {
+    pub(super) fn new(client: Client, pool: Pool) -> Self {
+        Self { client, pool, followed: RwLock::default() }
+    }
+
+    pub(super) fn scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
+        self.read(|followed| followed.get(kind).map(|kind| kind.scope))
+    }
+
+    pub(super) fn of(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
+        let objects = self.read(|followed| followed.get(kind).map(|kind| Arc::clone(&kind.objects)));
+        let unknown =
+            || HostError(format!("params of {}, Kind={} are not known", kind.api_version(), kind.kind));
+        objects.ok_or_else(unknown)?.of(namespace)
+    }
+
+    pub(super) async fn want(&self, kinds: impl IntoIterator<Item = GroupVersionKind>) {
+        let kinds: Vec<GroupVersionKind> = kinds.into_iter().collect();
+        self.write(|followed| followed.retain(|kind, _| kinds.contains(kind)));
+        for kind in kinds {
+            if self.scope(&kind).is_some() {
+                continue;
+            }
+            if let Err(error) = self.follow(&kind).await {
+                warn!(kind = kind.kind, error, "a kind of params is not known: its policies fail");
+            }
+        }
+    }
+
+    async fn follow(&self, kind: &GroupVersionKind) -> Result<(), String> {
+        let named = kube::core::GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind);
+        let found = discovery::pinned_kind(&self.client, &named).await.map_err(|error| error.to_string())?;
+        let (resource, capabilities) = found;
+        let scope = match capabilities.scope {
+            discovery::Scope::Cluster => Scope::Cluster,
+            discovery::Scope::Namespaced => Scope::Namespaced,
+        };
+        let objects = Arc::new(Collection::new(&resource.plural));
+        let (stop, changed) = (CancellationToken::new(), Arc::new(Notify::new()));
+        let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
+        let following = Followed { api, resource, into: Arc::clone(&objects), changed: Arc::clone(&changed) };
+        self.pool.submit(following.run(stop.clone())).map_err(|closed| closed.to_string())?;
+        let listed = async {
+            while objects.trouble().is_some() {
+                changed.notified().await;
+            }
+        };
+        if timeout(PATIENCE, listed).await.is_err() {
+            warn!(kind = kind.kind, "params are not listed yet");
+        }
+        self.write(|followed| drop(followed.insert(kind.clone(), Kind { scope, objects, stop })));
+        Ok(())
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&HashMap<GroupVersionKind, Kind>) -> T) -> T {
+        look(&self.followed.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write(&self, change: impl FnOnce(&mut HashMap<GroupVersionKind, Kind>)) {
+        change(&mut self.followed.write().unwrap_or_else(PoisonError::into_inner));
+    }
+}

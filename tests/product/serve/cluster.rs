@@ -1,0 +1,162 @@
+//! `admit serve` beside a cluster, for which the embedded API server stands: policies, params and namespaces that are
+//! watched, and certificates that are made, shared and handed to callers.
+
+use std::path::Path;
+
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{ApiResource, GroupVersionKind};
+use kube::{Client as KubeClient, Config};
+use rustls::version::TLS13;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::server::{Place, Serving, review};
+use crate::running::Workplace;
+use crate::support::https::{Client, tls};
+
+async fn kube(kubeconfig: &Path) -> KubeClient {
+    let file = Kubeconfig::read_from(kubeconfig).unwrap();
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+    KubeClient::try_from(config).unwrap()
+}
+
+async fn create<K>(api: &Api<K>, object: Value)
+where
+    K: kube::Resource + Clone + DeserializeOwned + serde::Serialize + std::fmt::Debug,
+{
+    let object = serde_json::from_value(object).unwrap();
+    api.create(&PostParams::default(), &object).await.unwrap();
+}
+
+fn registration(client: &KubeClient, kind: &str, plural: &str) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("admissionregistration.k8s.io", "v1", kind);
+    Api::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&kind, plural))
+}
+
+/// At most so many characters of `data.v` as the ConfigMap `limit` says, in namespaces with the label `strict`.
+fn policy(expression: &str) -> Value {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": "short"},
+        "spec": {
+            "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+            "matchConstraints": {
+                "namespaceSelector": {"matchLabels": {"strict": "true"}},
+                "resourceRules": [{
+                    "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}],
+            },
+            "validations": [{"expression": expression, "message": "too long"}],
+        },
+    })
+}
+
+fn binding() -> Value {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": "short"},
+        "spec": {
+            "policyName": "short", "validationActions": ["Deny"],
+            "paramRef": {"name": "limit", "namespace": "default", "parameterNotFoundAction": "Deny"},
+        },
+    })
+}
+
+const WITHIN_LIMIT: &str = "!has(object.data.v) || size(object.data.v) <= int(params.data.max)";
+
+/// The bundle in the webhook configuration, once there is one.
+async fn bundle(client: &KubeClient) -> String {
+    let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+    let configuration = configurations.get("hook").await.unwrap();
+    let webhook = configuration.webhooks.unwrap().remove(0);
+    String::from_utf8(webhook.client_config.ca_bundle.unwrap().0).unwrap()
+}
+
+async fn ask(serving: &Serving, bundle: &str, value: &str) -> Value {
+    let mut client = Client::connect(serving.webhook, &tls(bundle, None, &[&TLS13])).await.unwrap();
+    client.post("/validate", review("u", &json!({"v": value}))).await.unwrap().json()["response"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_params_and_certificates_of_a_cluster() {
+    let cluster = Workplace::new();
+    let _running = cluster.start();
+    let client = kube(&cluster.kubeconfig()).await;
+    create(
+        &Api::<Namespace>::all(client.clone()),
+        json!({"metadata": {"name": "n", "labels": {"strict": "true"}}}),
+    )
+    .await;
+    let config_maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
+    create(&config_maps, json!({"metadata": {"name": "limit"}, "data": {"max": "3"}})).await;
+    let policies = registration(&client, "ValidatingAdmissionPolicy", "validatingadmissionpolicies");
+    create(&policies, policy(WITHIN_LIMIT)).await;
+    let bindings =
+        registration(&client, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings");
+    create(&bindings, binding()).await;
+    let hook = json!({"metadata": {"name": "hook"}, "webhooks": [{
+        "name": "hook.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+        "failurePolicy": "Ignore", "clientConfig": {"url": "https://localhost:1/"},
+    }]});
+    create(&Api::<ValidatingWebhookConfiguration>::all(client.clone()), hook).await;
+
+    let place = Place::new();
+    let kubeconfig = cluster.kubeconfig().display().to_string();
+    let args = ["--kubeconfig", &kubeconfig, "--cluster-policies", "--webhook-name", "hook"];
+    let serving = place.start_self_signed(&args);
+    let trusted = bundle(&client).await;
+    assert_eq!(serving.observed("/readyz").await.0, 200);
+    assert_eq!(ask(&serving, &trusted, "abc").await["allowed"], true);
+    let denied = ask(&serving, &trusted, "abcd").await;
+    let message = "configmaps \"c\" is forbidden: ValidatingAdmissionPolicy 'short' with binding 'short' denied request: too long";
+    assert_eq!(denied["status"]["message"], message);
+
+    // Another replica shows the same certificate, from the Secret.
+    let other = place.start_self_signed(&args);
+    let client_of = |serving: &Serving| {
+        let (address, tls) = (serving.webhook, tls(&trusted, None, &[&TLS13]));
+        async move { Client::connect(address, &tls).await.unwrap().certificate }
+    };
+    assert_eq!(client_of(&serving).await, client_of(&other).await);
+    let secret =
+        Api::<Secret>::namespaced(client.clone(), "admit-system").get("admit-self-signed").await.unwrap();
+    let data = secret.data.unwrap();
+    assert_eq!(data.keys().collect::<Vec<_>>(), ["ca.crt", "ca.key", "tls.crt", "tls.key"]);
+    assert_eq!(String::from_utf8(data["ca.crt"].0.clone()).unwrap(), trusted);
+
+    // What changes in the cluster changes answers.
+    let longer = Patch::Merge(json!({"data": {"max": "4"}}));
+    config_maps.patch("limit", &PatchParams::default(), &longer).await.unwrap();
+    until(&serving, &trusted, "abcd", |answer| answer["allowed"] == true).await;
+    let never = Patch::Merge(policy("params == null"));
+    policies.patch("short", &PatchParams::default(), &never).await.unwrap();
+    until(&serving, &trusted, "abc", |answer| answer["allowed"] == false).await;
+    let namespaces = Api::<Namespace>::all(client.clone());
+    let lax = Patch::Merge(json!({"metadata": {"labels": {"strict": "false"}}}));
+    namespaces.patch("n", &PatchParams::default(), &lax).await.unwrap();
+    until(&serving, &trusted, "abc", |answer| answer["allowed"] == true).await;
+    assert!(other.terminate().success() && serving.terminate().success());
+}
+
+async fn until(serving: &Serving, trusted: &str, value: &str, wanted: impl Fn(&Value) -> bool) {
+    let asking = async {
+        while !wanted(&ask(serving, trusted, value).await) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let changed = tokio::time::timeout(crate::support::cluster::PATIENCE, asking).await;
+    assert!(changed.is_ok(), "the answer does not change:\n{}", serving.log());
+}
+
+/// A certificate made without a cluster serves those who are handed its authority.
+#[tokio::test(flavor = "multi_thread")]
+async fn self_made_certificates_without_a_cluster() {
+    let place = Place::new();
+    let serving = place.start_self_signed(&["--ca-out", "bundle.pem"]);
+    let trusted = std::fs::read_to_string(place.path("bundle.pem")).unwrap();
+    assert_eq!(ask(&serving, &trusted, "any").await["allowed"], true);
+    let other = tls(place.authority.certificate_pem(), None, &[&TLS13]);
+    assert!(Client::connect(serving.webhook, &other).await.is_err(), "it is not of the other authority");
+}
