@@ -17,3 +17,4 @@ mod protobuf;
 mod store;
 mod table;
 mod webhook;
+mod workloads;

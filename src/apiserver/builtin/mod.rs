@@ -16,11 +16,12 @@ pub use model::{
     EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
 };
 
-static TEXTS: [&str; 17] = [
+static TEXTS: [&str; 18] = [
     include_str!("tables/meta.txt"),
     include_str!("tables/core.txt"),
     include_str!("tables/core-pods.txt"),
     include_str!("tables/core-volumes.txt"),
+    include_str!("tables/apps.txt"),
     include_str!("tables/batch.txt"),
     include_str!("tables/events.txt"),
     include_str!("tables/coordination.txt"),

@@ -207,10 +207,14 @@ fn generated_name(prefix: &str) -> String {
 
 /// Whether objects of this kind count the changes of their specification.
 pub(super) fn has_generation(info: &ResourceInfo) -> bool {
-    const COUNTED: [&str; 12] = [
+    const COUNTED: [&str; 16] = [
         "pods",
         "jobs",
+        "cronjobs",
         "deployments",
+        "replicasets",
+        "statefulsets",
+        "daemonsets",
         "poddisruptionbudgets",
         "customresourcedefinitions",
         "validatingadmissionpolicies",

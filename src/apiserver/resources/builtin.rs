@@ -149,6 +149,36 @@ const ROWS: &[Row] = &[
         ..stored("apps", "v1", "Deployment", "deployments", Namespaced)
     },
     Row {
+        short_names: &["rs"],
+        categories: EVERYTHING,
+        subresources: &[Status],
+        selectable_fields: &["status.replicas"],
+        ..stored("apps", "v1", "ReplicaSet", "replicasets", Namespaced)
+    },
+    Row {
+        short_names: &["sts"],
+        categories: EVERYTHING,
+        subresources: &[Status],
+        ..stored("apps", "v1", "StatefulSet", "statefulsets", Namespaced)
+    },
+    Row {
+        short_names: &["ds"],
+        categories: EVERYTHING,
+        subresources: &[Status],
+        ..stored("apps", "v1", "DaemonSet", "daemonsets", Namespaced)
+    },
+    Row {
+        short_names: &["cj"],
+        categories: EVERYTHING,
+        subresources: &[Status],
+        ..stored("batch", "v1", "CronJob", "cronjobs", Namespaced)
+    },
+    Row {
+        short_names: &["pvc"],
+        subresources: &[Status],
+        ..core("PersistentVolumeClaim", "persistentvolumeclaims", Namespaced)
+    },
+    Row {
         short_names: &["ev"],
         selectable_fields: REGARDING_FIELDS,
         ..stored("events.k8s.io", "v1", "Event", "events", Namespaced)

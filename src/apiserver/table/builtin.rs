@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{duration, workloads};
+use super::{controllers, duration, workloads};
 
 const NAME: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 const AGE: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
@@ -152,6 +152,12 @@ fn cells_of(kind: &str) -> Option<Cells> {
         "Service" => workloads::service,
         "Pod" => workloads::pod,
         "Job.batch" => workloads::job,
+        "Deployment.apps" => controllers::deployment,
+        "ReplicaSet.apps" => controllers::replica_set,
+        "StatefulSet.apps" => controllers::stateful_set,
+        "DaemonSet.apps" => controllers::daemon_set,
+        "CronJob.batch" => controllers::cron_job,
+        "PersistentVolumeClaim" => controllers::claim,
         "Node" => workloads::node,
         _ => return None,
     })

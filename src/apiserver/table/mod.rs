@@ -4,6 +4,7 @@
 //! Built-in kinds have columns and cells of their own, custom kinds those of their definition.
 
 mod builtin;
+mod controllers;
 mod duration;
 mod jsonpath;
 mod workloads;

@@ -4,6 +4,7 @@
 //! changes of immutable fields and the expressions of policies are checked elsewhere.
 
 mod config;
+mod controllers;
 mod event;
 mod pod;
 mod workload;
@@ -29,6 +30,11 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
             Some(old) => event::changed(info, object, old),
         },
         ("batch", "Job") => workload::job(object),
+        ("batch", "CronJob") => controllers::cron_job(object),
+        ("apps", kind) => {
+            let changed = old.and_then(|old| controllers::changed(object, old));
+            controllers::controller(kind, object).into_iter().chain(changed).collect()
+        }
         ("coordination.k8s.io", "Lease") => workload::lease(object),
         _ => Vec::new(),
     });

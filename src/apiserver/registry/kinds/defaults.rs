@@ -17,7 +17,17 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
         }
         ("", "Service") => service(object),
         ("batch", "Job") => job(object),
+        ("batch", "CronJob") => cron_job(object),
         ("apps", "Deployment") => deployment(object),
+        ("apps", "ReplicaSet") => {
+            set_absent(&mut object["spec"], &[("replicas", json!(1))]);
+            pod_spec(&mut object["spec"]["template"]["spec"], "Always");
+        }
+        ("apps", "StatefulSet") => stateful_set(object),
+        ("apps", "DaemonSet") => daemon_set(object),
+        ("", "PersistentVolumeClaim") => {
+            set_absent(&mut object["spec"], &[("volumeMode", json!("Filesystem"))]);
+        }
         ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
         ("admissionregistration.k8s.io", kind) => admission(kind, object),
@@ -149,11 +159,11 @@ fn deployment(deployment: &mut Value) {
         spec,
         &[
             ("replicas", json!(1)),
-            ("strategy", json!({"type": "RollingUpdate"})),
             ("revisionHistoryLimit", json!(10)),
             ("progressDeadlineSeconds", json!(600)),
         ],
     );
+    set_default(&mut spec["strategy"], "type", "RollingUpdate");
     if spec["strategy"]["type"] == "RollingUpdate" {
         let rolling = &mut spec["strategy"]["rollingUpdate"];
         set_absent(rolling, &[("maxUnavailable", json!("25%")), ("maxSurge", json!("25%"))]);
@@ -174,6 +184,58 @@ fn network_policy(policy: &mut Value) {
             each(rule, "ports").for_each(|port| set_absent(port, &[("protocol", json!("TCP"))]));
         }
     }
+}
+
+fn stateful_set(set: &mut Value) {
+    let spec = &mut set["spec"];
+    set_absent(
+        spec,
+        &[
+            ("replicas", json!(1)),
+            ("podManagementPolicy", json!("OrderedReady")),
+            ("revisionHistoryLimit", json!(10)),
+            (
+                "persistentVolumeClaimRetentionPolicy",
+                json!({"whenDeleted": "Retain", "whenScaled": "Retain"}),
+            ),
+        ],
+    );
+    let strategy = &mut spec["updateStrategy"];
+    set_default(strategy, "type", "RollingUpdate");
+    if strategy["type"] == "RollingUpdate" {
+        set_absent(&mut strategy["rollingUpdate"], &[("partition", json!(0))]);
+    }
+    pod_spec(&mut spec["template"]["spec"], "Always");
+}
+
+fn daemon_set(set: &mut Value) {
+    let spec = &mut set["spec"];
+    set_absent(spec, &[("revisionHistoryLimit", json!(10))]);
+    let strategy = &mut spec["updateStrategy"];
+    set_default(strategy, "type", "RollingUpdate");
+    if strategy["type"] == "RollingUpdate" {
+        let rolling = &mut strategy["rollingUpdate"];
+        set_absent(rolling, &[("maxUnavailable", json!(1)), ("maxSurge", json!(0))]);
+    }
+    pod_spec(&mut spec["template"]["spec"], "Always");
+}
+
+fn cron_job(job: &mut Value) {
+    let spec = &mut job["spec"];
+    set_absent(
+        spec,
+        &[
+            ("concurrencyPolicy", json!("Allow")),
+            ("suspend", json!(false)),
+            ("successfulJobsHistoryLimit", json!(3)),
+            ("failedJobsHistoryLimit", json!(1)),
+        ],
+    );
+    pod_spec(&mut spec["jobTemplate"]["spec"]["template"]["spec"], "Always");
+}
+
+fn set_default(value: &mut Value, field: &str, default: &str) {
+    set_absent(value, &[(field, default.into())]);
 }
 
 fn service(service: &mut Value) {

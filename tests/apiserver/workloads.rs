@@ -1,0 +1,82 @@
+//! Controllers of pods are typed, defaulted, checked and shown like the kinds that the server runs itself.
+
+use admit_apiserver::Server;
+use serde_json::{Value, json};
+
+use crate::harness::{get, merge, post};
+
+/// A controller of `kind` whose pods have the label `app: a`.
+fn controller(kind: &str, template_label: &str) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "a"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "a"}},
+            "template": {
+                "metadata": {"labels": {"app": template_label}},
+                "spec": {"containers": [{"name": "main", "image": "registry.example/tool:1"}]}
+            }
+        }
+    })
+}
+
+const KINDS: [(&str, &str, &str); 4] = [
+    ("Deployment", "deployments", "/spec/strategy/rollingUpdate/maxSurge"),
+    ("ReplicaSet", "replicasets", "/spec/replicas"),
+    ("StatefulSet", "statefulsets", "/spec/updateStrategy/rollingUpdate/partition"),
+    ("DaemonSet", "daemonsets", "/spec/updateStrategy/rollingUpdate/maxUnavailable"),
+];
+
+#[tokio::test]
+async fn controllers_get_defaults_and_keep_their_selector() {
+    let server = Server::builder().build().await.unwrap();
+    for (kind, plural, default) in KINDS {
+        let path = format!("/apis/apps/v1/namespaces/default/{plural}");
+        let made = post(&server, &path, &controller(kind, "a")).await;
+        assert_eq!(made.status, 201, "{kind}: {made:?}");
+        assert!(made.body.pointer(default).is_some(), "{kind}: no {default}");
+        assert_eq!(made.body["metadata"]["generation"], 1, "{kind}");
+        assert_eq!(made.body["spec"]["template"]["spec"]["restartPolicy"], "Always", "{kind}");
+
+        let other = json!({"spec": {"selector": {"matchLabels": {"app": "b"}}}});
+        let refused = merge(&server, &format!("{path}/a"), &other).await;
+        assert_eq!(refused.status, 422, "{kind}");
+        let unknown = json!({"spec": {"bogus": 1}});
+        let strict = merge(&server, &format!("{path}/a?fieldValidation=Strict"), &unknown).await;
+        assert!(strict.message().ends_with("unknown field \"spec.bogus\""), "{kind}: {}", strict.message());
+    }
+}
+
+#[tokio::test]
+async fn a_selector_has_to_choose_the_pods_of_the_template() {
+    let server = Server::builder().build().await.unwrap();
+    for (kind, plural, _) in KINDS {
+        let path = format!("/apis/apps/v1/namespaces/default/{plural}");
+        let refused = post(&server, &path, &controller(kind, "b")).await;
+        let cause = &refused.body["details"]["causes"][0];
+        assert_eq!(cause["field"], "spec.template.metadata.labels", "{kind}: {refused:?}");
+        let mut never = controller(kind, "a");
+        never["spec"]["template"]["spec"]["restartPolicy"] = "Never".into();
+        let refused = post(&server, &path, &never).await;
+        assert_eq!(refused.body["details"]["causes"][0]["reason"], "FieldValueNotSupported", "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn a_cron_job_describes_jobs() {
+    let server = Server::builder().build().await.unwrap();
+    let path = "/apis/batch/v1/namespaces/default/cronjobs";
+    let mut job = json!({
+        "apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "tick"},
+        "spec": {"schedule": "*/5 * * * *", "jobTemplate": {"spec": {"template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "main", "image": "registry.example/tool:1"}]
+        }}}}}
+    });
+    assert_eq!(post(&server, path, &job).await.status, 201);
+    let stored = get(&server, &format!("{path}/tick")).await.body;
+    assert_eq!(stored["spec"]["concurrencyPolicy"], "Allow");
+    job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"] = json!([]);
+    job["metadata"]["name"] = "empty".into();
+    let refused = post(&server, path, &job).await;
+    let field = "spec.jobTemplate.spec.template.spec.containers";
+    assert_eq!(refused.body["details"]["causes"][0]["field"], field, "{refused:?}");
+}
