@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use admit_cel::{Bindings, Env, Evaluation, Mode, Type, Value, Version};
+use admit_cel::{Bindings, Coverage, Env, Evaluation, Mode, Trace, Type, Value, Version};
 use bumpalo::Bump;
 
 /// What must come of an input.
@@ -171,6 +171,22 @@ fn outcome(text: &str) -> (Result<String, String>, usize) {
     (outcome, arena.allocated_bytes())
 }
 
+/// The ways beside compiling and evaluating that an input may take: without a check, and observed.
+fn survives_other_ways(text: &str) {
+    let env = Env::standard().with_variables([("s", Type::String), ("d", Type::Dyn)]);
+    let Ok(checked) = env.compile_unchecked(text) else { return };
+    let _ = checked.uses_variable("s");
+    let Ok(program) = env.program(&checked) else { return };
+    let _ = program.branches();
+    let arena = Bump::new();
+    let mut bindings = Bindings::new(&program);
+    bindings.set("s", Value::String("a")).set("t", Value::String("b"));
+    let (mut trace, mut coverage) = (Trace::new(100), Coverage::new(&program));
+    // Whatever the answer: that there is one is the point.
+    let mut cx = Evaluation::new(&arena).per_call_limit(10_000);
+    let _ = program.observe(&bindings, &mut cx, &mut (&mut trace, &mut coverage));
+}
+
 /// What the process holds at most so far; none where the system does not tell.
 fn peak() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -180,6 +196,7 @@ fn peak() -> Option<usize> {
 
 fn judge(text: &str, expected: Expect) -> Option<String> {
     let (started, before) = (Instant::now(), peak());
+    survives_other_ways(text);
     let (outcome, arena) = outcome(text);
     let shown: String = text.chars().take(80).collect();
     let wrong = |what: String| Some(format!("{shown}: {what}"));
