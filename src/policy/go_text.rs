@@ -198,3 +198,19 @@ pub const fn json_kind(value: &Value) -> &'static str {
         Value::Object(_) => "object",
     }
 }
+
+/// A number as it is after Go's encoder wrote it and Kubernetes' decoder read it again: a whole double below 10²¹ has
+/// neither fraction nor exponent in the text, and so comes back as an integer where 64 bits hold it.
+#[must_use]
+pub fn reread(number: &Number) -> Number {
+    const INTEGRAL_BELOW: f64 = 1e21;
+    if number.is_i64() {
+        return number.clone();
+    }
+    let whole = number.as_f64().filter(|double| double.fract() == 0.0 && double.abs() < INTEGRAL_BELOW);
+    let Some(double) = whole else { return number.clone() };
+    // The digits that tell the double from its neighbours, and zeros.
+    let text = double.to_string();
+    let integer = text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
+    integer.unwrap_or_else(|_| number.clone())
+}

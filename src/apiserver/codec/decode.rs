@@ -29,6 +29,9 @@ pub(crate) struct Body {
     pub bytes: bytes::Bytes,
 }
 
+const PARSE_ERROR: &str = "couldn't get version/kind; json parse error: ";
+const NUMBER_ERROR: &str = "json: cannot unmarshal number ";
+
 /// An object ready for the registry.
 #[derive(Debug)]
 pub(crate) struct Received {
@@ -43,8 +46,7 @@ pub(crate) struct Received {
 /// The parser's text, with `json parse error: ` before it where Kubernetes has that.
 pub(crate) fn parse(body: &Body) -> Result<Document, String> {
     match body.format {
-        Format::Json => json::parse(&body.bytes)
-            .map_err(|error| format!("couldn't get version/kind; json parse error: {error}")),
+        Format::Json => json::parse(&body.bytes).map_err(|error| format!("{PARSE_ERROR}{error}")),
         Format::Yaml => yaml::parse(&body.bytes),
         Format::Protobuf => {
             let value = protobuf::decode(tables(), &body.bytes).map_err(|error| error.to_string())?;
@@ -96,7 +98,18 @@ pub(crate) fn receive(
             info.kind
         ))
     };
-    let Document { value, duplicates } = parse(body).map_err(|error| unrecognized(&error))?;
+    let Document { value, duplicates } = parse(body).map_err(|error| {
+        // The kind was found all the same.
+        let number = error.strip_prefix(PARSE_ERROR).filter(|error| error.starts_with(NUMBER_ERROR));
+        number.map_or_else(|| unrecognized(&error), |error| unhandled_as(info, error))
+    })?;
+    if custom.is_some() {
+        // Without a type of its own a kind is what the object says it is.
+        if matches!(value, Value::Object(_) | Value::Null) && text(&value, "kind").is_none() {
+            let body = String::from_utf8_lossy(&body.bytes);
+            return Err(unrecognized(&format!("Object 'Kind' is missing in '{body}'")));
+        }
+    }
     let value = match value {
         Value::Null => Value::Object(Map::new()),
         Value::Object(_) => value,
@@ -186,7 +199,13 @@ fn custom_object(info: &ResourceInfo, custom: &CustomVersion, mut value: Value) 
         object::set_field(&mut value, "metadata", Some(decoded.value));
     }
     unknown.extend(custom.prune(&mut value));
+    unknown.extend(custom.read_metadata(&mut value)?);
     Ok(Received { object: value, strict: unknown_texts(&unknown) })
+}
+
+fn unhandled_as(info: &ResourceInfo, error: &str) -> Refusal {
+    let ResourceInfo { kind, version, .. } = info;
+    Refusal::bad_request(format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"))
 }
 
 fn unknown_texts(paths: &[String]) -> Vec<String> {

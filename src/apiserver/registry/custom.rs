@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use admit_policy::crd::{CompiledCrd, CrdVersion, ValidateOptions};
 use admit_policy::error::{BadValue, FieldError, FieldErrorKind};
+use admit_policy::schema::metadata::Malformed;
 use serde_json::{Value, json};
 
 use crate::managed_fields::schema::{Schema, TypeId};
@@ -52,6 +53,15 @@ impl CustomVersion {
     /// Removes what the schema does not know; answers the paths, sorted.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         self.rules.as_ref().map(|rules| rules.prune(object)).unwrap_or_default()
+    }
+
+    /// Reads the metadata of embedded resources; unknown fields are removed and named.
+    ///
+    /// # Errors
+    /// The first field of the wrong type: `spec.r.kind: Invalid value: 5: must be a string`.
+    pub fn read_metadata(&self, object: &mut Value) -> Result<Vec<String>, String> {
+        let Some(rules) = &self.rules else { return Ok(Vec::new()) };
+        rules.coerce_metadata(object, Malformed::Refuse).map_err(|error| error.to_string())
     }
 
     /// Fills in defaults; nulls that the schema does not allow count as absent.

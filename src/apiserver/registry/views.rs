@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use admit_policy::go_text;
 use serde_json::{Map, Value};
 
 use super::Call;
@@ -46,7 +47,8 @@ pub(super) fn incoming(info: &ResourceInfo, mut object: Value) -> Value {
     arranged(info, object)
 }
 
-/// The object with its members in the order in which they are shown: as declared, or by name in custom resources.
+/// The object with its members in the order in which they are shown: as declared, or by name in custom resources, whose
+/// numbers are those that come back from the store.
 pub(super) fn arranged(info: &ResourceInfo, object: Value) -> Value {
     if !info.builtin {
         return by_name(object);
@@ -66,6 +68,7 @@ fn by_name(value: Value) -> Value {
             Value::Object(sorted.into_iter().collect())
         }
         Value::Array(items) => items.into_iter().map(by_name).collect(),
+        Value::Number(number) => Value::Number(go_text::reread(&number)),
         scalar => scalar,
     }
 }

@@ -3,8 +3,7 @@
 
 use serde_json::{Number, Value};
 
-/// A whole double below this is written without an exponent by Go's JSON encoder, and so reads back as an integer.
-const INTEGRAL_BELOW: f64 = 1e21;
+use crate::go_text;
 
 /// The value of an unquoted scalar; an error where JSON has no such value.
 pub(super) fn resolve(text: &str) -> Result<Value, String> {
@@ -39,13 +38,7 @@ pub(super) fn resolve(text: &str) -> Result<Value, String> {
 
 /// A double as it comes through Go's JSON encoder and Kubernetes' decoder.
 fn number(float: f64) -> Value {
-    if float.fract() == 0.0 && float.abs() < INTEGRAL_BELOW {
-        let text = format!("{float:.0}");
-        if let Ok(integer) = text.parse::<i64>() {
-            return integer.into();
-        }
-    }
-    Number::from_f64(float).map_or(Value::Null, Value::Number)
+    Number::from_f64(float).map_or(Value::Null, |number| Value::Number(go_text::reread(&number)))
 }
 
 /// Signs, and the bases of Go's literals: `0x`, `0o`, `0b`, and a leading zero for octal.

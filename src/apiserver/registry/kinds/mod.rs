@@ -7,6 +7,7 @@ mod namespace;
 mod pod;
 mod secret;
 
+use admit_policy::crd::Definition;
 use serde_json::{Value, json};
 
 use super::create::has_generation;
@@ -146,6 +147,12 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
 pub(super) fn warnings(call: &Call, object: &Value) {
     for warning in metadata::finalizer_warnings(&call.info, object) {
         call.warnings.add(warning);
+    }
+    if id(&call.info) == ("apiextensions.k8s.io", "CustomResourceDefinition") {
+        let definition = Definition::read(object).ok();
+        for warning in definition.iter().flat_map(Definition::warnings) {
+            call.warnings.add(warning);
+        }
     }
     if let Some(warning) = (id(&call.info) == ("batch", "Job")).then(|| job::warning(object)).flatten() {
         call.warnings.add(warning);
