@@ -16,5 +16,6 @@ mod running;
 mod serve;
 mod shipped;
 mod suites;
+mod soak;
 mod support;
 mod tour;
