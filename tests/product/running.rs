@@ -52,8 +52,13 @@ impl Workplace {
 
     /// Starts it and waits until it says that it is ready: the last of its three lines on standard output.
     pub(crate) fn start(&self) -> Running {
+        self.start_with(&[])
+    }
+
+    /// The same, with further arguments.
+    pub(crate) fn start_with(&self, args: &[&str]) -> Running {
         let log = fs::File::create(self.path().join("admit.log")).unwrap();
-        let mut child = self.command().stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut child = self.command().args(args).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
