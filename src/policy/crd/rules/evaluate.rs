@@ -1,11 +1,12 @@
 //! The walk over a new object, beside its old one, that evaluates every rule whose node has data.
 
-use admit_cel::{EvalError, Evaluation, Node, Program, Slot, Value, Variables};
+use admit_cel::{EvalError, Evaluation, Program, Value};
 use bumpalo::Bump;
 use serde_json::Value as Json;
 
 use super::message::{result_text, rule_text, static_message};
 use super::tree::{PlacedRule, RuleNode, RuleTree};
+use super::variables::{NodeVariables, RuleVariables};
 use crate::error::{BadValue, FieldError};
 use crate::path::Path;
 use crate::recording::{self, ExpressionId, Recording};
@@ -221,7 +222,7 @@ impl<'a> Walk<'a> {
         if self.findings.remaining <= 0 {
             return self.out_of_budget(place, path);
         }
-        let variables = NodeVariables::new(self.arena, place);
+        let variables = NodeVariables::new(self.arena, place.new, place.old, place.rules.decl.as_deref());
         for placed in &place.rules.rules {
             let PlacedRule { rule, compiled, path: _ } = placed;
             let Some(program) = &compiled.program else { continue };
@@ -426,43 +427,5 @@ impl<'a> OldItems<'a> {
 
     fn find(&self, item: &Json) -> Option<&'a Json> {
         self.items.get(self.by_key.position(item)?)
-    }
-}
-
-/// `self` and `oldSelf` of one node; data that is not of its declared type is an error wherever it is named.
-struct NodeVariables<'a> {
-    new: Result<Value<'a>, EvalError>,
-    old: Option<Result<Value<'a>, EvalError>>,
-    old_optional: Result<Value<'a>, EvalError>,
-}
-
-impl<'a> NodeVariables<'a> {
-    fn new(arena: &'a Bump, place: &Place<'a>) -> Self {
-        let decl = place.rules.decl.as_deref();
-        let value = |json: &'a Json| Value::from_node(arena, Node::from_json(json), decl);
-        let old = place.old.map(value);
-        let old_optional = match &old {
-            None => Ok(Value::Optional(None)),
-            Some(Ok(old)) => Ok(Value::Optional(Some(arena.alloc(*old)))),
-            Some(Err(error)) => Err(error.clone()),
-        };
-        Self { new: value(place.new), old, old_optional }
-    }
-}
-
-/// The variables of one rule, in the order of their declaration.
-struct RuleVariables<'a, 'n> {
-    node: &'n NodeVariables<'a>,
-    optional: bool,
-}
-
-impl<'a> Variables<'a> for RuleVariables<'a, '_> {
-    fn get(&self, slot: Slot) -> Option<Result<Value<'a>, EvalError>> {
-        match slot {
-            Slot(0) => Some(self.node.new.clone()),
-            Slot(1) if self.optional => Some(self.node.old_optional.clone()),
-            Slot(1) => self.node.old.clone(),
-            Slot(_) => None,
-        }
     }
 }

@@ -13,6 +13,7 @@ pub mod decl;
 mod evaluate;
 mod message;
 mod tree;
+mod variables;
 
 pub use evaluate::{Findings, Limits, Recorder, Subject};
 pub use tree::RuleTree;
