@@ -1,5 +1,6 @@
 //! One request to one answer, on the thread of a worker: read, asked, counted, logged, written.
 
+use std::cell::Cell;
 use std::time::Instant;
 
 use admit_policy::Oversight;
@@ -32,6 +33,7 @@ pub(super) fn decide(
         let answer = Answer::undecided(&request.uid, "its time was over before it began");
         return Decided { answer, label: "timeout" };
     }
+    let spent = Cell::new(0);
     let passed = || Instant::now() >= deadline.evaluation;
     let deadline = admit_policy::Deadline::new(&passed);
     let documents = in_force.policies.documents();
@@ -40,14 +42,14 @@ pub(super) fn decide(
     } else {
         resource::Checked::default()
     };
-    let host = Surroundings { files: documents, cluster: cluster.as_deref() };
+    let host = Surroundings { files: documents, in_force, cluster: cluster.as_deref() };
     let mut decision = match checked.denial {
         Some(denial) => Decision { denial: Some(denial), ..Decision::default() },
         None => match in_force.policies.decide_with(
             request,
             &host,
             |name| ask.concerns(in_force, name),
-            Oversight { deadline: Some(deadline), ..Oversight::default() },
+            Oversight { deadline: Some(deadline), spent: Some(&spent), ..Oversight::default() },
         ) {
             Ok(decision) => decision,
             Err(error) => {
@@ -59,6 +61,7 @@ pub(super) fn decide(
     };
     decision.warnings.extend(checked.warnings);
     count(&decision, metrics);
+    metrics.cost(spent.get());
     if *ask == Ask::Auditing {
         audit_only(&mut decision, metrics);
     }

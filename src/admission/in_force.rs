@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use admit_policy::PolicySet;
 use admit_policy::decision::Enforcement;
+use admit_policy::matching::MatchResources;
 use admit_policy::vap::{Binding, Policy};
+use serde_json::{Value, json};
 
 /// A complete set, and where it came from.
 #[derive(Debug, Default)]
@@ -16,7 +18,12 @@ pub struct InForce {
     /// What the author of the documents should know, though they compile.
     pub warnings: Vec<String>,
     enforcing: HashSet<String>,
+    /// Whether no policy looks at more of a Namespace than its name.
+    names_suffice: bool,
 }
+
+/// The label that every Namespace has, with its own name.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// Which of the policies a route asks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,7 +46,14 @@ impl InForce {
             .map(|(policy, _)| policy.name.clone());
         let enforcing = enforcing.collect();
         let warnings = warnings(&policies);
-        Self { policies, hash, warnings, enforcing }
+        let names_suffice = policies.policies().all(|(policy, bindings)| names_suffice(policy, bindings));
+        Self { policies, hash, warnings, enforcing, names_suffice }
+    }
+
+    /// A Namespace that is known by name only, where nobody looks at more.
+    pub(super) fn namespace(&self, name: &str) -> Option<Value> {
+        let named = || json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {NAME_LABEL: name}}});
+        self.names_suffice.then(named)
     }
 
     /// Whether a failure of this policy may deny.
@@ -79,6 +93,14 @@ impl Ask {
             Self::One(_) => "policy",
         }
     }
+}
+
+fn names_suffice(policy: &Policy, bindings: &[Binding]) -> bool {
+    let of_bindings = bindings.iter().filter_map(|binding| binding.match_resources.as_ref());
+    let mut resources = std::iter::once(&policy.constraints).chain(of_bindings);
+    let by_name =
+        |resources: &MatchResources| resources.namespace_selector.keys().all(|key| key == NAME_LABEL);
+    !policy.uses_namespace() && resources.all(by_name)
 }
 
 fn enforces(bindings: &[Binding]) -> bool {

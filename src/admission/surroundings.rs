@@ -7,6 +7,8 @@ use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
 use admit_policy::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 use serde_json::Value;
 
+use super::in_force::InForce;
+
 /// What is known of a cluster, made elsewhere and asked from the threads that decide; none where only files answer.
 pub type Cluster = Option<Arc<dyn Host + Send + Sync>>;
 
@@ -14,6 +16,7 @@ pub type Cluster = Option<Arc<dyn Host + Send + Sync>>;
 #[derive(Debug)]
 pub(super) struct Surroundings<'a> {
     pub(super) files: &'a Documents,
+    pub(super) in_force: &'a InForce,
     pub(super) cluster: Option<&'a (dyn Host + Send + Sync)>,
 }
 
@@ -25,7 +28,11 @@ impl Host for Surroundings<'_> {
         {
             return Ok(Some(namespace));
         }
-        self.files.namespace(name)
+        if let Some(namespace) = self.files.namespace(name)? {
+            return Ok(Some(namespace));
+        }
+        // Without a cluster to ask, the name of the request is all there is, and may be enough.
+        Ok(self.cluster.is_none().then(|| self.in_force.namespace(name)).flatten().map(Arc::new))
     }
 
     fn param_scope(&self, kind: &GroupVersionKind) -> Option<Scope> {

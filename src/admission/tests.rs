@@ -277,3 +277,25 @@ async fn definitions_are_enforced_with_the_causes_of_the_api_server() {
     let answer = server.post("/validate/any", &widget(&json!({"size": 7}), None)).await;
     assert_eq!(answer.code, StatusCode::NOT_FOUND);
 }
+
+/// Where a file is all there is, selecting namespaces by name works, and by other labels fails rather than guesses.
+#[tokio::test]
+async fn namespaces_are_known_by_name_without_a_cluster() {
+    for (selector, allowed) in [
+        (json!({"matchLabels": {"kubernetes.io/metadata.name": "n"}}), false),
+        (json!({"matchLabels": {"kubernetes.io/metadata.name": "other"}}), true),
+        (
+            json!({"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["n"]}]}),
+            true,
+        ),
+        (json!({"matchExpressions": [{"key": "team", "operator": "Exists"}]}), false),
+        (json!({"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}), false),
+    ] {
+        let mut documents = policy("p", "false");
+        documents[0]["spec"]["matchConstraints"]["namespaceSelector"] = selector.clone();
+        let server = server(&[documents]);
+        let answer = server.post("/validate", &config_map("u1")).await;
+        assert_eq!(answer.json["response"]["allowed"], allowed, "{selector}: {}", answer.json);
+        assert!(server.metrics().contains("admit_evaluation_cost_count 1\n"), "{}", server.metrics());
+    }
+}

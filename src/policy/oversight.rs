@@ -1,6 +1,7 @@
 //! What a caller may want of evaluations beside their outcome: to be told what they did, and to stop them in time. The
 //! clock is the caller's, since there is none here.
 
+use std::cell::Cell;
 use std::fmt;
 
 use crate::recording::Recording;
@@ -12,12 +13,14 @@ pub struct Oversight<'a> {
     pub recording: Option<&'a Recording>,
     /// When to stop.
     pub deadline: Option<Deadline<'a>>,
+    /// What the expressions of policies cost is added here; rules of definitions are not counted.
+    pub spent: Option<&'a Cell<u64>>,
 }
 
 impl<'a> From<Option<&'a Recording>> for Oversight<'a> {
     /// Without a deadline.
     fn from(recording: Option<&'a Recording>) -> Self {
-        Self { recording, deadline: None }
+        Self { recording, ..Self::default() }
     }
 }
 

@@ -128,7 +128,7 @@ impl PolicySet {
         accept: impl Fn(&str) -> bool,
         recording: &Recording,
     ) -> Result<Decision, HostError> {
-        self.decide_with(request, host, accept, Oversight { recording: Some(recording), deadline: None })
+        self.decide_with(request, host, accept, Oversight::from(Some(recording)))
     }
 
     /// The same decision under the caller's oversight.

@@ -26,6 +26,11 @@ pub enum SelectorOperator {
 }
 
 impl LabelSelector {
+    /// The labels that are looked at.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.requirements.iter().map(|requirement| requirement.key.as_str())
+    }
+
     pub fn new(requirements: Vec<Requirement>) -> Self {
         Self { requirements }
     }

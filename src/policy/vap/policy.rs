@@ -100,7 +100,7 @@ impl Policy {
     }
 
     /// Whether the Namespace of a request can make a difference: match conditions do not see it.
-    pub(super) fn uses_namespace(&self) -> bool {
+    pub fn uses_namespace(&self) -> bool {
         let of_validations = self.validations.iter().flat_map(|validation| {
             std::iter::once(&validation.expression).chain(&validation.message_expression)
         });

@@ -70,6 +70,9 @@ impl<'a> Session<'a> {
     }
 
     fn pay(&mut self, cost: u64) -> Result<(), OutOfBudget> {
+        if let Some(spent) = self.scope.inputs.oversight.spent {
+            spent.set(spent.get().saturating_add(cost));
+        }
         self.remaining = self.remaining.checked_sub(cost).ok_or(OutOfBudget)?;
         Ok(())
     }
@@ -123,7 +126,7 @@ impl<'a> Scope<'a> {
     }
 
     fn run(&'a self, expression: &'a Expression) -> (Result<Value<'a>, EvalError>, u64) {
-        let Oversight { recording, deadline } = self.inputs.oversight;
+        let Oversight { recording, deadline, spent: _ } = self.inputs.oversight;
         let mut evaluation = Evaluation::new(self.inputs.arena);
         if let Some(deadline) = deadline {
             // An expression without rounds would not notice.
