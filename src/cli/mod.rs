@@ -13,6 +13,7 @@ mod explain;
 mod gather;
 mod gathering;
 mod generate;
+mod init;
 mod kubeconfig;
 mod lint;
 mod load;
@@ -46,6 +47,8 @@ enum Command {
     Test(test::TestArgs),
     /// Say what would come of applying manifests, over the old objects, offline
     Check(check::CheckArgs),
+    /// Write a suite for CRDs and policies that passes, to go on from
+    Init(init::InitArgs),
     /// Find what a server would refuse, what costs too much and what does nothing
     Lint(lint::LintArgs),
     /// Show what every expression made of a test case or of manifests
@@ -99,6 +102,7 @@ impl Cli {
             Command::Up(args) => args.run(),
             Command::Test(args) => args.run(),
             Command::Check(args) => args.run(),
+            Command::Init(args) => args.run(),
             Command::Lint(args) => args.run(),
             Command::Explain(args) => args.run(),
             Command::Eval(args) => args.run(),

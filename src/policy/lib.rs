@@ -31,6 +31,7 @@ pub mod recording;
 pub mod request;
 pub mod schema;
 mod set;
+pub mod skeleton;
 mod strict;
 pub mod suite;
 pub mod vap;

@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use crate::repository::root;
 use crate::running::Workplace;
 
-struct Step {
-    command: String,
-    prints: Vec<String>,
+pub(crate) struct Step {
+    pub(crate) command: String,
+    pub(crate) prints: Vec<String>,
 }
 
 impl Step {
@@ -20,10 +20,10 @@ impl Step {
     }
 }
 
-/// The commands of the fenced block that follows the tour's mark.
-fn tour() -> Vec<Step> {
+/// The commands of the fenced block of the README that follows a mark: `<!-- MARK:`.
+pub(crate) fn marked(mark: &str) -> Vec<Step> {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let (_, after) = readme.split_once("<!-- tour:").unwrap();
+    let (_, after) = readme.split_once(&format!("<!-- {mark}:")).unwrap();
     let block = after.split_once("```sh\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
     let mut steps: Vec<Step> = Vec::new();
     for line in block.lines() {
@@ -46,7 +46,7 @@ fn the_tour_prints_what_the_readme_says() {
     }
     let place = Workplace::new();
     let running = place.start();
-    let steps = tour();
+    let steps = marked("tour");
     assert!(steps.len() > 10, "the tour has only {} commands", steps.len());
     let mut exports = String::new();
     let mut wrong = Vec::new();
@@ -79,7 +79,7 @@ fn the_tour_prints_what_the_readme_says() {
 }
 
 /// Whether `line` reads as `pattern`, runs of blanks counting as one and `…` standing for anything.
-fn matches(pattern: &str, line: &str) -> bool {
+pub(crate) fn matches(pattern: &str, line: &str) -> bool {
     let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let (pattern, line) = (fold(pattern), fold(line));
     let parts: Vec<&str> = pattern.split('…').collect();

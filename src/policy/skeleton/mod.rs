@@ -1,0 +1,178 @@
+//! A suite to start from: the least object of everything that a set speaks about, with what comes of it now.
+//!
+//! Input: a compiled set. Output: a Suite document that passes as it is. What the author wants of other objects is left
+//! to the author.
+
+mod sample;
+
+use serde_json::{Map, Value, json};
+
+use crate::crd::{self, CompiledCrd, CrdVersion};
+use crate::matching::{Rule, ScopeRule};
+use crate::request::Operation;
+use crate::set::PolicySet;
+use crate::suite::{self, API_VERSION, Outcome, Suite};
+use crate::vap::Policy;
+
+/// The suite of everything in `set`; `documents` are the files to load, relative to the suite. None where there is
+/// neither a definition nor a policy.
+#[must_use]
+pub fn suite(set: &PolicySet, documents: &[String]) -> Option<Value> {
+    let definitions = set.documents().crds().iter().flat_map(|crd| of_definition(crd));
+    let policies = set.policies().map(|(policy, _)| of_policy(policy, set));
+    let cases: Vec<Fields> = definitions.chain(policies).collect();
+    if cases.is_empty() {
+        return None;
+    }
+    let decoded = Suite::decode(&document(documents, cases.clone())).ok()?;
+    let answered = cases.into_iter().zip(&decoded.cases).map(|(mut draft, case)| {
+        let result = suite::run(case, set);
+        let expect = if result.message.is_empty() {
+            json!(result.outcome.as_str())
+        } else {
+            json!({"outcome": result.outcome.as_str(), "message": result.message})
+        };
+        draft.insert("expect".to_owned(), expect);
+        draft
+    });
+    Some(document(documents, answered.collect()))
+}
+
+/// A case as written.
+type Fields = Map<String, Value>;
+
+fn document(documents: &[String], cases: Vec<Fields>) -> Value {
+    let cases: Vec<Value> = cases.into_iter().map(Value::Object).collect();
+    if documents.is_empty() {
+        return json!({"apiVersion": API_VERSION, "kind": "Suite", "cases": cases});
+    }
+    json!({"apiVersion": API_VERSION, "kind": "Suite", "documents": documents, "cases": cases})
+}
+
+/// A creation, and an update that changes nothing, for every version that is served.
+fn of_definition(crd: &CompiledCrd) -> Vec<Fields> {
+    let served = crd.definition().versions.iter().filter(|version| version.served);
+    let cases = served.filter_map(|version| {
+        let compiled = crd.version(&version.name)?;
+        let object = custom_resource(crd, compiled);
+        let (kind, version) = (&crd.definition().names.kind, &version.name);
+        Some([
+            draft(&format!("a new {kind} ({version})"), &object, None),
+            draft(&format!("a {kind} that does not change ({version})"), &object, Some(&object)),
+        ])
+    });
+    cases.flatten().collect()
+}
+
+/// The expectation stands for nothing yet.
+fn draft(name: &str, object: &Value, old: Option<&Value>) -> Fields {
+    let mut case = Fields::new();
+    case.insert("name".to_owned(), json!(name));
+    if let Some(old) = old {
+        case.insert("oldObject".to_owned(), old.clone());
+    }
+    case.insert("object".to_owned(), object.clone());
+    case.insert("expect".to_owned(), json!(Outcome::Allow.as_str()));
+    case
+}
+
+fn custom_resource(crd: &CompiledCrd, version: &CrdVersion) -> Value {
+    let definition = crd.definition();
+    let mut object = Fields::new();
+    object.insert("apiVersion".to_owned(), json!(format!("{}/{}", definition.group, version.name())));
+    object.insert("kind".to_owned(), json!(definition.names.kind));
+    object.insert("metadata".to_owned(), metadata(definition.scope == crd::Scope::Cluster));
+    if let Value::Object(required) = sample::of(version.schema()) {
+        for (key, value) in required {
+            object.entry(key).or_insert(value);
+        }
+    }
+    if let Some(spec) = version.schema().properties.get("spec") {
+        object.entry("spec").or_insert_with(|| sample::of(spec));
+    }
+    Value::Object(object)
+}
+
+fn metadata(cluster: bool) -> Value {
+    if cluster { json!({"name": "sample"}) } else { json!({"name": "sample", "namespace": "default"}) }
+}
+
+/// The first request that the policy's first rule speaks about.
+fn of_policy(policy: &Policy, set: &PolicySet) -> Fields {
+    let everything = Rule::default();
+    let rule = policy.constraints.rules.first().unwrap_or(&everything);
+    let operation = rule.operations.as_deref().and_then(<[_]>::first).copied().unwrap_or(Operation::Create);
+    let resource = rule.resources.first().map_or("*", String::as_str);
+    let (plural, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+    let plural = if plural == "*" { "configmaps" } else { plural };
+    let group = rule.groups.first().map_or("*", String::as_str);
+    let object = defined(set, group, plural).unwrap_or_else(|| builtin(rule, group, plural));
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let name = format!("{}: {} of a {kind}", policy.name, operation.as_str());
+    let old = (operation != Operation::Create).then_some(&object);
+    let mut case = draft(&name, &object, old);
+    case.insert("policies".to_owned(), json!([policy.name]));
+    case.insert("operation".to_owned(), json!(operation.as_str()));
+    case.insert("resource".to_owned(), json!(plural));
+    if !matches!(subresource, "" | "*") {
+        case.insert("subresource".to_owned(), json!(subresource));
+    }
+    case
+}
+
+fn defined(set: &PolicySet, group: &str, plural: &str) -> Option<Value> {
+    let serves = |crd: &&std::sync::Arc<CompiledCrd>| {
+        crd.definition().group == group && crd.definition().names.plural == plural
+    };
+    let crd = set.documents().crds().iter().find(serves)?;
+    Some(custom_resource(crd, crd.versions().first()?))
+}
+
+/// An object of a kind that is known by its resource alone.
+fn builtin(rule: &Rule, group: &str, plural: &str) -> Value {
+    let version = rule.versions.first().map(String::as_str).filter(|version| *version != "*").unwrap_or("v1");
+    let api_version =
+        if matches!(group, "" | "*") { version.to_owned() } else { format!("{group}/{version}") };
+    let cluster = rule.scope == ScopeRule::Cluster || plural == "namespaces";
+    json!({"apiVersion": api_version, "kind": kind_of(plural), "metadata": metadata(cluster)})
+}
+
+/// Kinds whose words cannot be told from their resource, and a guess for all others.
+fn kind_of(plural: &str) -> String {
+    const KINDS: [(&str, &str); 24] = [
+        ("clusterrolebindings", "ClusterRoleBinding"),
+        ("clusterroles", "ClusterRole"),
+        ("configmaps", "ConfigMap"),
+        ("cronjobs", "CronJob"),
+        ("customresourcedefinitions", "CustomResourceDefinition"),
+        ("daemonsets", "DaemonSet"),
+        ("endpoints", "Endpoints"),
+        ("endpointslices", "EndpointSlice"),
+        ("horizontalpodautoscalers", "HorizontalPodAutoscaler"),
+        ("ingressclasses", "IngressClass"),
+        ("limitranges", "LimitRange"),
+        ("networkpolicies", "NetworkPolicy"),
+        ("persistentvolumeclaims", "PersistentVolumeClaim"),
+        ("persistentvolumes", "PersistentVolume"),
+        ("poddisruptionbudgets", "PodDisruptionBudget"),
+        ("priorityclasses", "PriorityClass"),
+        ("replicasets", "ReplicaSet"),
+        ("replicationcontrollers", "ReplicationController"),
+        ("resourcequotas", "ResourceQuota"),
+        ("rolebindings", "RoleBinding"),
+        ("runtimeclasses", "RuntimeClass"),
+        ("serviceaccounts", "ServiceAccount"),
+        ("statefulsets", "StatefulSet"),
+        ("storageclasses", "StorageClass"),
+    ];
+    if let Some((_, kind)) = KINDS.iter().find(|(name, _)| *name == plural) {
+        return (*kind).to_owned();
+    }
+    let singular = match (plural.strip_suffix("ies"), plural.strip_suffix("ses"), plural.strip_suffix('s')) {
+        (Some(stem), _, _) => format!("{stem}y"),
+        (None, Some(stem), _) => format!("{stem}s"),
+        (None, None, stem) => stem.unwrap_or(plural).to_owned(),
+    };
+    let mut letters = singular.chars();
+    letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
+}
