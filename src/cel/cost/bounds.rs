@@ -70,5 +70,8 @@ pub(crate) const REGEX_LENGTH: f64 = 0.25;
     reason = "`as` from a float saturates, and cel-go loses the same digits on the way"
 )]
 pub(crate) fn scale(n: u64, factor: f64) -> u64 {
-    (n as f64 * factor).ceil() as u64
+    // Rounds up as `ceil` does, which without SSE 4.1 is a call of the C library.
+    let exact = n as f64 * factor;
+    let whole = exact as u64;
+    if (whole as f64) < exact { whole.saturating_add(1) } else { whole }
 }

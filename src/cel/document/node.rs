@@ -157,7 +157,7 @@ impl<'a> MapNode<'a> {
 
     /// The value of a property whose name has been hashed.
     #[must_use]
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, key: Key<'_>) -> Option<Node<'a>> {
         match self.0 {
             Members::Read(object) => object.find(key).copied(),
@@ -175,7 +175,7 @@ impl<'a> MapNode<'a> {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn find<'a>(members: &'a serde_json::Map<String, Json>, name: &str) -> Option<&'a Json> {
     if members.len() > SCANNED {
         return members.get(name);

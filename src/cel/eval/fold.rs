@@ -106,7 +106,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         while self.bind(fold, range) {
             // The condition reads the accumulator, negates it for `exists`, and asks whether it is strictly false.
             self.charge_each(if decides { 3 } else { 2 })?;
-            if outcome == Ok(decides) {
+            if matches!(outcome, Ok(b) if b == decides) {
                 break;
             }
             // The step reads the accumulator.

@@ -1,11 +1,12 @@
 //! Steps that are true or false: `&&`, `||`, `!`, equality, membership in constants, presence. As truth values they
 //! need not pass through a [`Value`].
 
+use crate::document::Key;
 use crate::library::cost;
-use crate::plan::{Equal, EqualConstant, Member, Op, Step};
+use crate::plan::{Equal, EqualConstant, KeyIn, Member, Op, Step};
 use crate::value::{Constant, EvalError, Value};
 
-use super::machine::Machine;
+use super::machine::{Machine, Outcome};
 use super::watch::Watch;
 
 type Truth = Result<bool, EvalError>;
@@ -20,17 +21,19 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                         return outcome;
                     }
                 }
-                Op::And(_) | Op::Or(_) | Op::Not(_) | Op::Equal(_) | Op::EqualConstant(_) | Op::Member(_) => {
+                Op::And(_)
+                | Op::Or(_)
+                | Op::Not(_)
+                | Op::Equal(_)
+                | Op::EqualConstant(_)
+                | Op::Member(_)
+                | Op::KeyIn(_) => {
                     return self.decide(step);
                 }
                 _ => {}
             }
         }
-        match self.step(step) {
-            Ok(Value::Bool(b)) => Ok(b),
-            Ok(_) => Err(EvalError::NoSuchOverload),
-            Err(error) => Err(error),
-        }
+        truth_of(self.step(step))
     }
 
     /// One of the steps that are nothing but true or false.
@@ -42,6 +45,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             Op::Equal(equal) => self.equal(equal),
             Op::EqualConstant(equal) => self.equal_constant(equal),
             Op::Member(member) => self.membership(member),
+            Op::KeyIn(key_in) => self.key_in(key_in),
             _ => Err(EvalError::NoSuchOverload),
         }
     }
@@ -124,12 +128,32 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         }
     }
 
+    fn key_in(&mut self, key_in: &'a KeyIn) -> Truth {
+        let KeyIn { name, hash, call } = key_in;
+        if let Some(Op::Attribute(attribute)) = call.args.last().map(|step| &step.op)
+            && let Some(map) = self.walked_map(attribute)
+        {
+            let map = map?;
+            self.charge(1)?;
+            return Ok(map.find(Key::with_hash(name, *hash)).is_some());
+        }
+        truth_of(self.call(call))
+    }
+
     fn membership(&mut self, member: &'a Member) -> Truth {
         let value = self.step(&member.operand)?;
         Ok(match value {
             Value::String(text) => member.strings.contains(text),
             _ => member.others.iter().map(Constant::value).any(|item| value.equals(&item)),
         })
+    }
+}
+
+fn truth_of(outcome: Outcome<'_>) -> Truth {
+    match outcome {
+        Ok(Value::Bool(b)) => Ok(b),
+        Ok(_) => Err(EvalError::NoSuchOverload),
+        Err(error) => Err(error),
     }
 }
 

@@ -47,9 +47,13 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             Op::Constant(constant) => return Ok(constant.value()),
             // Notes its links itself.
             Op::Attribute(attribute) => return self.attribute(attribute),
-            Op::And(_) | Op::Or(_) | Op::Not(_) | Op::Equal(_) | Op::EqualConstant(_) | Op::Member(_) => {
-                self.decide(step).map(Value::Bool)
-            }
+            Op::And(_)
+            | Op::Or(_)
+            | Op::Not(_)
+            | Op::Equal(_)
+            | Op::EqualConstant(_)
+            | Op::Member(_)
+            | Op::KeyIn(_) => self.decide(step).map(Value::Bool),
             Op::OptionalOr(or) => self.optional_or(or),
             Op::Matches(matches) => self.matches(matches),
             Op::Call(call) => self.call(call),

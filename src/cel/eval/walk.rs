@@ -32,6 +32,18 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         Some(self.charge_each(crate::library::cost::length(units)).map(|()| value))
     }
 
+    /// The map that an attribute is, if it is one of a document whose keys are names; none where the short way does not
+    /// lead there.
+    #[inline]
+    pub(super) fn walked_map(&mut self, attribute: &'a Attribute) -> Option<Result<MapNode<'a>, EvalError>> {
+        let (Some(Node::Map(map)), decl) = self.walk(attribute)? else { return None };
+        if attribute.is_test || decl.is_some_and(|decl| !matches!(decl.kind, DeclKind::Map { .. })) {
+            return None;
+        }
+        let units = attribute.qualifiers.len().saturating_add(1);
+        Some(self.charge_each(crate::library::cost::length(units)).map(|()| map))
+    }
+
     /// A presence test; none where the short way does not lead there.
     #[inline]
     pub(super) fn tested(&mut self, attribute: &'a Attribute) -> Option<Result<bool, EvalError>> {
@@ -44,7 +56,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     }
 
     /// What the last field selects, if it is there, and its declared type.
-    #[inline]
+    #[inline(always)]
     fn walk(&self, attribute: &'a Attribute) -> Option<(Option<Node<'a>>, Decl<'a>)> {
         if W::WATCHES {
             return None;
@@ -61,7 +73,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     }
 
     /// The object of a document that a root names.
-    #[inline]
+    #[inline(always)]
     fn document(&self, root: &'a Root) -> Option<(MapNode<'a>, Decl<'a>)> {
         match root {
             Root::Variable(slot) => match self.variables.get(*slot)? {
@@ -80,7 +92,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
 
 /// What a field selects from an object of a document, and the type of it; none where the object is not of the type
 /// that the checker thought of.
-#[inline]
+#[inline(always)]
 fn select<'a>(map: MapNode<'a>, decl: Decl<'a>, field: &'a Field) -> Option<(Option<Node<'a>>, Decl<'a>)> {
     let key = Key::with_hash(&field.name, field.hash);
     let Some(decl) = decl else { return Some((map.find(key), None)) };

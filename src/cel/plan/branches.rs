@@ -138,6 +138,7 @@ impl Walk<'_> {
             Op::Equal(equal) => self.steps(&equal.operands, around),
             Op::EqualConstant(equal) => self.step(&equal.operand, around),
             Op::Member(member) => self.step(&member.operand, around),
+            Op::KeyIn(key_in) => self.steps(&key_in.call.args, around),
             Op::OptionalOr(or) => {
                 let [left, right] = &or.operands;
                 self.step(left, around);

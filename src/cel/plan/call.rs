@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bumpalo::Bump;
 
 use crate::check::Reference;
+use crate::document::Key;
 use crate::library::functions::has_single_body;
 use crate::library::{Context, Overload, regex};
 use crate::syntax::ExprId;
@@ -14,7 +15,8 @@ use crate::value::{Constant, EvalError, Value};
 
 use super::planner::Planner;
 use super::{
-    Attribute, Call, Equal, EqualConstant, Matches, Member, Op, OptionalOr, ProgramError, Root, Step, Target,
+    Attribute, Call, Equal, EqualConstant, KeyIn, Matches, Member, Op, OptionalOr, ProgramError, Root, Step,
+    Target,
 };
 
 /// Functions that cel-go calls at plan time when their one argument is a constant.
@@ -23,6 +25,9 @@ const CONVERSIONS: [&str; 10] =
 
 /// Functions whose constant pattern is compiled, or refused, at plan time.
 const PATTERNS: [&str; 3] = ["matches", "find", "findAll"];
+
+/// The function that `in` calls.
+const IN: &str = "@in";
 
 /// Functions whose cost cel-go cannot count when an argument is an error.
 const SELF_COMPARING: [&str; 3] = ["sort", "distinct", "@sortByAssociatedKeys"];
@@ -120,7 +125,12 @@ impl Planner<'_> {
             stops_at_error = true;
         }
         let needs_sound_args = SELF_COMPARING.contains(&name) && !matches!(target, Target::Dynamic(_));
-        Ok(Op::Call(Box::new(Call { target, args: steps.into(), stops_at_error, needs_sound_args })))
+        let call = Call { target, args: steps.into(), stops_at_error, needs_sound_args };
+        if let (IN, Some(Constant::String(key))) = (name, call.args.first().and_then(Step::constant)) {
+            let (name, hash) = (key.clone(), Key::new(key).hash());
+            return Ok(Op::KeyIn(Box::new(KeyIn { name, hash, call })));
+        }
+        Ok(Op::Call(Box::new(call)))
     }
 
     fn target(&self, id: ExprId, name: &str, operands: &[ExprId]) -> Result<Target, ProgramError> {

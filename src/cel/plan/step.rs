@@ -34,6 +34,7 @@ pub(crate) enum Op {
     Equal(Box<Equal>),
     EqualConstant(Box<EqualConstant>),
     Member(Box<Member>),
+    KeyIn(Box<KeyIn>),
     OptionalOr(Box<OptionalOr>),
     Matches(Box<Matches>),
     Call(Box<Call>),
@@ -133,6 +134,15 @@ pub(crate) struct Member {
     pub(crate) operand: Step,
     pub(crate) strings: HashSet<Box<str>>,
     pub(crate) others: Box<[Constant]>,
+}
+
+/// `in` with a constant string, where the right side may be a map.
+#[derive(Debug)]
+pub(crate) struct KeyIn {
+    pub(crate) name: Box<str>,
+    pub(crate) hash: u32,
+    /// The call as any other, for right sides that are no maps of a document.
+    pub(crate) call: Call,
 }
 
 /// `matches` with a constant pattern.

@@ -6,9 +6,11 @@
 //! | [`cases`] | the expressions, and the documents they run on |
 //! | [`ours`] | one evaluation by admit-cel, from a `serde_json::Value` or from JSON text |
 //! | [`peer`] | one evaluation by the `cel` crate, from a `serde_json::Value` |
+//! | [`policies`] | policies, a request that they decide, and what they ask of their surroundings |
 //!
 //! `scripts/bench` runs everything and prints the ratios; `cargo test -p bench` counts allocations.
 
 pub mod cases;
 pub mod ours;
 pub mod peer;
+pub mod policies;
