@@ -80,3 +80,22 @@ async fn a_cron_job_describes_jobs() {
     let field = "spec.jobTemplate.spec.template.spec.containers";
     assert_eq!(refused.body["details"]["causes"][0]["field"], field, "{refused:?}");
 }
+
+#[tokio::test]
+async fn workloads_are_scaled_through_their_scale() {
+    let server = Server::builder().build().await.unwrap();
+    for (kind, plural, _) in KINDS.iter().filter(|(kind, ..)| *kind != "DaemonSet") {
+        let path = format!("/apis/apps/v1/namespaces/default/{plural}");
+        assert_eq!(post(&server, &path, &controller(kind, "a")).await.status, 201, "{kind}");
+        let scale = get(&server, &format!("{path}/a/scale")).await.body;
+        assert_eq!((&scale["kind"], &scale["spec"]["replicas"]), (&json!("Scale"), &json!(1)), "{kind}");
+        assert_eq!(scale["status"]["selector"], "app=a", "{kind}");
+        let scaled = merge(&server, &format!("{path}/a/scale"), &json!({"spec": {"replicas": 3}})).await;
+        assert_eq!((scaled.status, &scaled.body["spec"]["replicas"]), (200, &json!(3)), "{kind}");
+        let object = get(&server, &format!("{path}/a")).await.body;
+        assert_eq!(object["spec"]["replicas"], 3, "{kind}");
+        assert_eq!(object["metadata"]["generation"], 2, "{kind}");
+        let refused = merge(&server, &format!("{path}/a/scale"), &json!({"spec": {"replicas": -1}})).await;
+        assert_eq!(refused.body["details"]["causes"][0]["field"], "spec.replicas", "{kind}");
+    }
+}

@@ -278,8 +278,8 @@ async fn received(
     body: Body,
 ) -> Result<Value, Refusal> {
     let body = body::object(&call.info, headers, body).await?;
-    let received = match (call.subresource, &call.custom) {
-        (Some(Subresource::Scale), Some(_)) => codec::receive_scale(&body)?,
+    let received = match call.subresource {
+        Some(Subresource::Scale) => codec::receive_scale(&body)?,
         _ => codec::receive(&call.info, call.custom.as_deref(), &body)?,
     };
     match options.field_validation {

@@ -36,6 +36,9 @@ impl Registry {
     ) -> Result<Answer, Refusal> {
         let config = read(body)?;
         if call.subresource == Some(Subresource::Scale) {
+            if call.custom.is_none() {
+                return Err(Refusal::not_implemented("a scale cannot be applied by this server; patch it"));
+            }
             let why = "request to convert CR to an invalid group/version: autoscaling/v1";
             return Err(inconvertible(&config.value, why));
         }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::custom::{CustomKind, CustomVersion, ScalePaths};
+use super::custom::{CustomKind, CustomVersion};
 use super::options::WriteOptions;
+use super::scale::ScalePaths;
 use super::served::Served;
 use super::{Call, Registry};
 use crate::identity::Identity;

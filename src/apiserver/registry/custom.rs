@@ -5,8 +5,9 @@ use std::sync::Arc;
 use admit_policy::crd::{CompiledCrd, CrdVersion, ValidateOptions};
 use admit_policy::error::{BadValue, FieldError, FieldErrorKind};
 use admit_policy::schema::metadata::Malformed;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::scale::ScalePaths;
 use crate::managed_fields::schema::{Schema, TypeId};
 use crate::object;
 use crate::resources::ResourceInfo;
@@ -39,14 +40,6 @@ pub struct CustomVersion {
     pub typing: (Schema, TypeId),
     /// The compiled schema and rules; None for a stored definition that no longer compiles.
     pub rules: Option<Arc<CrdVersion>>,
-}
-
-/// Where the scale subresource reads and writes, as dotted paths with a leading dot.
-#[derive(Clone, Debug)]
-pub struct ScalePaths {
-    pub spec_replicas: String,
-    pub status_replicas: String,
-    pub label_selector: Option<String>,
 }
 
 impl CustomVersion {
@@ -86,43 +79,6 @@ impl CustomVersion {
         let earlier: Vec<FieldError> = earlier.iter().map(field_error).collect();
         let options = ValidateOptions { status, earlier: &earlier, ..ValidateOptions::default() };
         causes(&rules.validate(new, old, &options).errors)
-    }
-
-    /// The `autoscaling/v1 Scale` of an object.
-    #[must_use]
-    pub fn scale_of(&self, object: &Value) -> Value {
-        let Some(paths) = &self.scale else { return Value::Null };
-        let number = |path: &str| at_path(object, path).and_then(Value::as_i64).unwrap_or(0);
-        let mut meta = json!({});
-        for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
-            let text = object::meta_str(object, field);
-            if !text.is_empty() {
-                meta[field] = text.into();
-            }
-        }
-        let mut status = json!({"replicas": number(&paths.status_replicas)});
-        let selector = paths.label_selector.as_deref().and_then(|path| at_path(object, path));
-        if let Some(selector) = selector.and_then(Value::as_str).filter(|text| !text.is_empty()) {
-            status["selector"] = selector.into();
-        }
-        let replicas = number(&paths.spec_replicas);
-        let spec = if replicas == 0 { json!({}) } else { json!({"replicas": replicas}) };
-        json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": spec, "status": status})
-    }
-
-    /// The object with the replica count of `scale`.
-    #[must_use]
-    pub fn with_scale(&self, object: &Value, scale: &Value) -> Value {
-        let mut scaled = object.clone();
-        if let Some(paths) = &self.scale {
-            let replicas = scale.pointer("/spec/replicas").cloned().unwrap_or_else(|| 0.into());
-            set_path(&mut scaled, &paths.spec_replicas, replicas);
-        }
-        let version = object::resource_version(scale);
-        if !version.is_empty() {
-            object::set_meta(&mut scaled, "resourceVersion", Some(version.into()));
-        }
-        scaled
     }
 }
 
@@ -167,18 +123,4 @@ pub(crate) fn causes(errors: &[FieldError]) -> Vec<Cause> {
         message: error.body(),
     };
     errors.iter().map(cause).collect()
-}
-
-fn at_path<'v>(object: &'v Value, path: &str) -> Option<&'v Value> {
-    path.trim_start_matches('.').split('.').try_fold(object, |value, step| value.get(step))
-}
-
-fn set_path(object: &mut Value, path: &str, value: Value) {
-    let mut steps: Vec<&str> = path.trim_start_matches('.').split('.').collect();
-    let Some(last) = steps.pop() else { return };
-    let mut map = object::map_of(object);
-    for step in steps {
-        map = object::member_mut(map, step);
-    }
-    map.insert(last.to_owned(), value);
 }

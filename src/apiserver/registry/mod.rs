@@ -15,6 +15,7 @@ pub mod options;
 mod ownership;
 mod patching;
 mod reads;
+mod scale;
 mod selector;
 mod served;
 mod update;
@@ -27,10 +28,11 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use serde_json::Value;
 
 pub(crate) use custom::causes;
-pub use custom::{CustomKind, CustomVersion, ScalePaths};
+pub use custom::{CustomKind, CustomVersion};
 pub use list::Listing;
 pub use options::{DeleteOptions, ListOptions, Query, WriteOptions};
 pub use patching::PatchFormat;
+pub use scale::ScalePaths;
 pub use served::Served;
 pub use watching::{WatchEvent, Watching};
 

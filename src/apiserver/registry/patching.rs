@@ -13,7 +13,6 @@ use crate::builtin::tables;
 use crate::codec::recheck;
 use crate::object;
 use crate::patch::{strategic, touched};
-use crate::resources::Subresource;
 use crate::status::{Cause, Refusal, shown};
 
 /// More operations in one JSON patch are refused.
@@ -56,13 +55,10 @@ impl Registry {
     ) -> Result<Answer, Refusal> {
         let patch = read(format, body)?;
         let make = |live: &Value| {
-            let target = match (call.subresource, &call.custom) {
-                (Some(Subresource::Scale), Some(custom)) => custom.scale_of(live),
-                _ => live.clone(),
-            };
+            let target = call.scale().map_or_else(|| live.clone(), |paths| paths.scale_of(live));
             let patched = patch.apply(call, target)?;
-            if let (Some(Subresource::Scale), Some(custom)) = (call.subresource, &call.custom) {
-                return Ok(custom.with_scale(live, &patched));
+            if let Some(paths) = call.scale() {
+                return Ok(paths.with_scale(live, &patched));
             }
             accepted(call, name, &patched, &patch.strict, options)
         };
@@ -143,9 +139,13 @@ impl Patch {
             }
             Parsed::Strategic(patch) => {
                 let info = &call.info;
-                let kind = tables()
-                    .kind(&info.group, &info.version, &info.kind)
-                    .ok_or_else(|| Refusal::internal(format!("{} has no field table", info.kind)))?;
+                let kind = if call.scale().is_some() {
+                    tables().kind("autoscaling", "v1", "Scale")
+                } else {
+                    tables().kind(&info.group, &info.version, &info.kind)
+                };
+                let kind =
+                    kind.ok_or_else(|| Refusal::internal(format!("{} has no field table", info.kind)))?;
                 strategic::apply(tables(), kind, object::map_of(&mut target), patch)
                     .map(Value::Object)
                     .map_err(|error| Refusal::bad_request(error.to_string()))

@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::{Call, Registry, views};
-use crate::resources::Subresource;
 use crate::status::Refusal;
 
 impl Registry {
@@ -12,9 +11,6 @@ impl Registry {
     pub fn get(&self, call: &Call, name: &str) -> Result<Value, Refusal> {
         let stored = self.store.get(&call.key(name)).ok_or_else(|| Refusal::not_found(&call.info, name))?;
         let view = views::outgoing(call, &stored.object).into_owned();
-        match (call.subresource, &call.custom) {
-            (Some(Subresource::Scale), Some(custom)) => Ok(custom.scale_of(&view)),
-            _ => Ok(view),
-        }
+        Ok(call.scale().map(|paths| paths.scale_of(&view)).unwrap_or(view))
     }
 }

@@ -54,9 +54,8 @@ impl Registry {
         if self.store.latest(&call.key(name)).is_none() && kinds::created_by_update(&call.info) {
             return self.create(call, object, options).await;
         }
-        let make = |live: &Value| match (call.subresource, &call.custom) {
-            (Some(Subresource::Scale), Some(custom)) => Ok(custom.with_scale(live, &object)),
-            _ => Ok(object.clone()),
+        let make = |live: &Value| {
+            Ok(call.scale().map_or_else(|| object.clone(), |paths| paths.with_scale(live, &object)))
         };
         let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
         self.change(call, name, &change, options).await
@@ -190,10 +189,7 @@ fn newest_version(call: &Call, name: &str, wanted: &Value, old: &Value) -> Resul
 }
 
 fn answered(call: &Call, object: Value) -> Value {
-    match (call.subresource, &call.custom) {
-        (Some(Subresource::Scale), Some(custom)) => custom.scale_of(&object),
-        _ => object,
-    }
+    call.scale().map(|paths| paths.scale_of(&object)).unwrap_or(object)
 }
 
 /// What an update cannot say: the server's own fields stay as they were.

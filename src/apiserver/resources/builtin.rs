@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{ResourceInfo, Scope, Subresource};
 use Scope::{Cluster, Namespaced};
-use Subresource::{Finalize, Log, Status};
+use Subresource::{Finalize, Log, Scale, Status};
 
 /// The rows of all built-in kinds, grouped by API group.
 #[must_use]
@@ -145,20 +145,20 @@ const ROWS: &[Row] = &[
     Row {
         short_names: &["deploy"],
         categories: EVERYTHING,
-        subresources: &[Status],
+        subresources: &[Scale, Status],
         ..stored("apps", "v1", "Deployment", "deployments", Namespaced)
     },
     Row {
         short_names: &["rs"],
         categories: EVERYTHING,
-        subresources: &[Status],
+        subresources: &[Scale, Status],
         selectable_fields: &["status.replicas"],
         ..stored("apps", "v1", "ReplicaSet", "replicasets", Namespaced)
     },
     Row {
         short_names: &["sts"],
         categories: EVERYTHING,
-        subresources: &[Status],
+        subresources: &[Scale, Status],
         ..stored("apps", "v1", "StatefulSet", "statefulsets", Namespaced)
     },
     Row {

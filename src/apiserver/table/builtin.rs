@@ -328,7 +328,7 @@ fn count(object: &Value, path: &str) -> usize {
 }
 
 /// `a=b,c in (d,e)`; `<none>` where nothing is selected by.
-pub(super) fn selector_text(selector: Option<&Value>) -> String {
+pub(crate) fn selector_text(selector: Option<&Value>) -> String {
     let Some(selector) = selector else { return "<none>".to_owned() };
     let mut terms: Vec<String> = Vec::new();
     if let Some(Value::Object(labels)) = selector.get("matchLabels") {

@@ -12,6 +12,7 @@ mod workloads;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+pub(crate) use self::builtin::selector_text;
 use self::jsonpath::JsonPath;
 use crate::builtin::{decode, tables};
 use crate::resources::{PrinterColumn, ResourceInfo};

@@ -121,7 +121,7 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
         causes.extend(found);
         return causes;
     }
-    if call.subresource.is_none() {
+    if matches!(call.subresource, None | Some(Subresource::Scale)) {
         causes.extend(validation::content(&call.info, object, old));
     }
     match (id(&call.info), old) {

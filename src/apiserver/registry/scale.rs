@@ -1,0 +1,91 @@
+//! The scale subresource: an `autoscaling/v1 Scale` read from an object and written back to it.
+
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+
+use super::Call;
+use crate::object;
+use crate::resources::Subresource;
+use crate::table;
+
+/// Where the scale subresource reads and writes, as dotted paths with a leading dot.
+#[derive(Clone, Debug)]
+pub struct ScalePaths {
+    pub spec_replicas: String,
+    pub status_replicas: String,
+    /// A selector, or the text of one.
+    pub label_selector: Option<String>,
+}
+
+/// The paths of the built-in kinds that can be scaled.
+static BUILTIN: LazyLock<ScalePaths> = LazyLock::new(|| ScalePaths {
+    spec_replicas: ".spec.replicas".to_owned(),
+    status_replicas: ".status.replicas".to_owned(),
+    label_selector: Some(".spec.selector".to_owned()),
+});
+
+impl Call {
+    /// The paths behind the scale, when the call is about one.
+    pub(crate) fn scale(&self) -> Option<&ScalePaths> {
+        match (self.subresource, &self.custom) {
+            (Some(Subresource::Scale), Some(custom)) => custom.scale.as_ref(),
+            (Some(Subresource::Scale), None) => Some(&BUILTIN),
+            _ => None,
+        }
+    }
+}
+
+impl ScalePaths {
+    /// The Scale of an object.
+    #[must_use]
+    pub fn scale_of(&self, object: &Value) -> Value {
+        let number = |path: &str| at_path(object, path).and_then(Value::as_i64).unwrap_or(0);
+        let mut meta = json!({});
+        for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+            let text = object::meta_str(object, field);
+            if !text.is_empty() {
+                meta[field] = text.into();
+            }
+        }
+        let mut status = json!({"replicas": number(&self.status_replicas)});
+        let selector = match self.label_selector.as_deref().and_then(|path| at_path(object, path)) {
+            Some(Value::String(text)) => text.clone(),
+            Some(selector @ Value::Object(_)) => table::selector_text(Some(selector)),
+            _ => String::new(),
+        };
+        if !selector.is_empty() {
+            status["selector"] = selector.into();
+        }
+        let replicas = number(&self.spec_replicas);
+        let spec = if replicas == 0 { json!({}) } else { json!({"replicas": replicas}) };
+        json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": spec, "status": status})
+    }
+
+    /// The object with the replica count of `scale`.
+    #[must_use]
+    pub fn with_scale(&self, object: &Value, scale: &Value) -> Value {
+        let mut scaled = object.clone();
+        let replicas = scale.pointer("/spec/replicas").cloned().unwrap_or_else(|| 0.into());
+        set_path(&mut scaled, &self.spec_replicas, replicas);
+        let version = object::resource_version(scale);
+        if !version.is_empty() {
+            object::set_meta(&mut scaled, "resourceVersion", Some(version.into()));
+        }
+        scaled
+    }
+}
+
+fn at_path<'v>(object: &'v Value, path: &str) -> Option<&'v Value> {
+    path.trim_start_matches('.').split('.').try_fold(object, |value, step| value.get(step))
+}
+
+fn set_path(object: &mut Value, path: &str, value: Value) {
+    let mut steps: Vec<&str> = path.trim_start_matches('.').split('.').collect();
+    let Some(last) = steps.pop() else { return };
+    let mut map = object::map_of(object);
+    for step in steps {
+        map = object::member_mut(map, step);
+    }
+    map.insert(last.to_owned(), value);
+}
