@@ -8,7 +8,7 @@ use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::suite::crd::{CrdSuite, FeatureGates, Variant};
 use serde_json::Value;
 
-use super::cache::Cache;
+use super::cache::Shared;
 use super::coverage::{Ledger, Places};
 use crate::cli::load;
 use crate::cli::process::Fault;
@@ -42,6 +42,8 @@ struct Found {
 pub(super) struct Tested {
     pub(super) variant: Variant,
     pub(super) places: Option<Places>,
+    /// The definitions of that name, so that they are there for the next suite.
+    _found: Arc<[Found]>,
 }
 
 /// The definitions of one folder.
@@ -50,9 +52,9 @@ pub(super) struct Definitions {
     folder: String,
     /// File names with their texts.
     texts: Vec<(String, String)>,
-    found: Cache<String, Result<Arc<[Found]>, Fault>>,
+    found: Shared<String, [Found]>,
     /// By file and version.
-    tested: Cache<(Arc<str>, String), Result<Arc<Tested>, Fault>>,
+    tested: Shared<(Arc<str>, String), Tested>,
     gates: OnceLock<Result<FeatureGates, Fault>>,
 }
 
@@ -66,8 +68,8 @@ impl Definitions {
         Ok(Self {
             folder: folder.display().to_string(),
             texts: load::files(folder)?.into_iter().map(text).collect::<Result<_, _>>()?,
-            found: Cache::default(),
-            tested: Cache::default(),
+            found: Shared::default(),
+            tested: Shared::default(),
             gates: OnceLock::new(),
         })
     }
@@ -85,7 +87,7 @@ impl Definitions {
         for definition in &versioned {
             if self.covered(suite, definition)? {
                 let key = (Arc::clone(&definition.file), suite.version.clone());
-                tested.push(self.tested.get(key, || compile(definition, &suite.version, ledger))?);
+                tested.push(self.tested.get(key, || compile(&found, definition, &suite.version, ledger))?);
             }
         }
         if tested.is_empty() {
@@ -156,7 +158,12 @@ fn has_version(found: &Found, version: &str) -> bool {
     versions.into_iter().flatten().any(|candidate| candidate.get("name").is_some_and(|name| name == version))
 }
 
-fn compile(found: &Found, version: &str, ledger: Option<&Ledger>) -> Result<Arc<Tested>, Fault> {
+fn compile(
+    all: &Arc<[Found]>,
+    found: &Found,
+    version: &str,
+    ledger: Option<&Ledger>,
+) -> Result<Arc<Tested>, Fault> {
     let variant = Variant::compile(&found.file, Arc::clone(&found.manifest), version).map_err(|error| {
         load::not_compiled(&[LoadError {
             file: Arc::clone(&found.file),
@@ -170,5 +177,5 @@ fn compile(found: &Found, version: &str, ledger: Option<&Ledger>) -> Result<Arc<
         ledger.open(&places, variant.expressions());
         places
     });
-    Ok(Arc::new(Tested { variant, places }))
+    Ok(Arc::new(Tested { variant, places, _found: Arc::clone(all) }))
 }

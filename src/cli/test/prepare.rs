@@ -9,7 +9,7 @@ use admit_policy::suite::crd::{CrdCase, CrdSuite};
 use admit_policy::suite::{Case, Suite, SuiteError};
 use regex_automata::meta::Regex;
 
-use super::cache::Cache;
+use super::cache::{Kept, Shared};
 use super::coverage::{Ledger, Places};
 use super::definitions::{Definitions, Tested, Unusable};
 use super::discover::Source;
@@ -29,15 +29,15 @@ pub(super) struct Prepared {
     pub(super) warnings: Vec<String>,
 }
 
-/// Prepares suites; what several of them name is loaded once.
+/// Prepares suites; what several of them name is loaded once, while it is in use.
 #[derive(Debug)]
 pub(super) struct Workshop {
     crds: Option<PathBuf>,
     pattern: Option<Regex>,
     /// Where evaluations are added up, if anyone asks for it.
     ledger: Option<Ledger>,
-    sets: Cache<Vec<PathBuf>, Result<Arc<Loaded>, Fault>>,
-    definitions: Cache<PathBuf, Result<Arc<Definitions>, Fault>>,
+    sets: Shared<Vec<PathBuf>, Loaded>,
+    definitions: Kept<PathBuf, Result<Arc<Definitions>, Fault>>,
     /// Every path that was loaded.
     used: Mutex<Vec<PathBuf>>,
 }
@@ -48,8 +48,8 @@ impl Workshop {
             crds: crds.map(ToOwned::to_owned),
             pattern,
             ledger,
-            sets: Cache::default(),
-            definitions: Cache::default(),
+            sets: Shared::default(),
+            definitions: Kept::default(),
             used: Mutex::default(),
         }
     }

@@ -1,4 +1,4 @@
-//! Prepares all suites, then runs all their cases, both on all processors; reports in order.
+//! Prepares suites and runs their cases, both on all processors, some suites at a time; reports in order.
 
 use std::time::{Duration, Instant};
 
@@ -6,10 +6,30 @@ use super::discover::Source;
 use super::parallel::ordered;
 use super::prepare::{Prepared, Workshop};
 use super::ready::Ready;
+use crate::cli::Exit;
 use crate::cli::render::suites::{CaseReport, Report, SuiteReport};
+
+/// Suites that are in memory with all they test at one time, and as many again: enough to keep processors busy.
+const WAVE: usize = 12;
 
 /// Runs the cases of `sources`; with `fail_fast` up to the first that fails.
 pub(super) fn run(workshop: &Workshop, sources: &[Source], fail_fast: bool) -> Report {
+    let mut suites = Vec::with_capacity(sources.len());
+    // What a wave tests is kept until the next one is prepared: suites side by side often test the same.
+    let mut kept: Vec<Ready> = Vec::new();
+    for wave in sources.chunks(WAVE) {
+        let (reports, used) = run_wave(workshop, wave, fail_fast);
+        drop(std::mem::replace(&mut kept, used));
+        let failed = reports.iter().any(|report| report.exit() != Exit::Expected);
+        suites.extend(reports);
+        if fail_fast && failed {
+            break;
+        }
+    }
+    Report { suites, untested: Vec::new() }
+}
+
+fn run_wave(workshop: &Workshop, sources: &[Source], fail_fast: bool) -> (Vec<SuiteReport>, Vec<Ready>) {
     let prepare = |index: usize| {
         let start = Instant::now();
         let source = sources.get(index).map(|source| (source.file.as_str(), workshop.prepare(source)));
@@ -25,25 +45,26 @@ pub(super) fn run(workshop: &Workshop, sources: &[Source], fail_fast: bool) -> R
     };
     let prepared: Vec<(SuiteReport, Vec<Ready>)> =
         ordered(sources.len(), prepare, |(report, _)| fail_fast && report.fault.is_some());
-    let cases: Vec<&Ready> = prepared.iter().flat_map(|(_, cases)| cases).collect();
+    let due: Vec<usize> = prepared.iter().map(|(_, cases)| cases.len()).collect();
+    let (reports, cases): (Vec<SuiteReport>, Vec<Vec<Ready>>) = prepared.into_iter().unzip();
+    let cases: Vec<Ready> = cases.into_iter().flatten().collect();
     let results = ordered(
         cases.len(),
         |index| cases.get(index).map(|case| case.run(workshop.ledger())),
         |result| fail_fast && result.as_ref().is_some_and(|result| !result.result.passed()),
     );
     let stopped = results.len() < cases.len();
-    Report { suites: assemble(prepared, results.into_iter().flatten(), stopped), untested: Vec::new() }
+    (assemble(reports.into_iter().zip(due), results.into_iter().flatten(), stopped), cases)
 }
 
 /// Each suite with its results; when the run `stopped`, nothing after the suite in which it did.
 fn assemble(
-    prepared: Vec<(SuiteReport, Vec<Ready>)>,
+    prepared: impl Iterator<Item = (SuiteReport, usize)>,
     mut results: impl Iterator<Item = CaseReport>,
     stopped: bool,
 ) -> Vec<SuiteReport> {
-    let mut suites = Vec::with_capacity(prepared.len());
-    for (mut report, cases) in prepared {
-        let due = cases.len();
+    let mut suites = Vec::new();
+    for (mut report, due) in prepared {
         report.cases = results.by_ref().take(due).collect();
         report.duration += report.cases.iter().map(|case| case.duration).sum::<Duration>();
         let cut = report.cases.len() < due;
