@@ -75,13 +75,13 @@ impl Cache {
 pub struct GoRegex(Regex);
 
 impl GoRegex {
-    /// Compiles a pattern.
+    /// Compiles a pattern. Definitions repeat their patterns, in fields and in versions; those of one thread are shared.
     ///
     /// # Errors
     ///
     /// Go's text.
     pub fn new(pattern: &str) -> Result<Self, EvalError> {
-        build(pattern).map(Self)
+        compile(pattern).map(Self)
     }
 
     /// Whether the pattern is found in the text.
