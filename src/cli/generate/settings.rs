@@ -43,10 +43,10 @@ const ROWS: &[Row] = &[
     Row {
         name: "certificates",
         default: "secret",
-        choices: &["secret", "cert-manager"],
+        choices: &["secret", "self-managed", "cert-manager"],
         check: Check::Choice,
         doc: "Where the serving certificate comes from: `secret`, a Secret `admit-tls` that you make \
-              (`admit certs`), or `cert-manager`. certs/README.md compares them.",
+              (`admit certs`), `self-managed` by the webhook, or `cert-manager`. certs/README.md compares them.",
     },
     Row {
         name: "failurePolicy",
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(refused("replicas=0"), "`replicas` cannot be `0`: it is a number from 1 on");
         assert_eq!(
             refused("certificates=none"),
-            "`certificates` cannot be `none`: it is one of secret, cert-manager"
+            "`certificates` cannot be `none`: it is one of secret, self-managed, cert-manager"
         );
         assert!(refused("image=a b").contains("cannot be `a b`"));
         assert!(refused("size=1").starts_with("there is no setting `size`; there are `image`, "));

@@ -6,12 +6,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::documents;
+use super::{CERTIFICATES, base, documents};
 use crate::repository::root;
 
-fn deployments() -> Vec<(String, Value)> {
+/// Those of a base with these certificates.
+fn deployments(certificates: &str) -> Vec<(String, Value)> {
+    let folder = base(&[&format!("certificates={certificates}")]);
     let files = ["admission.yaml", "controllers.yaml"];
-    let texts = files.map(|file| fs::read_to_string(root().join("deploy").join(file)).unwrap());
+    let texts = files.map(|file| fs::read_to_string(folder.path().join("deploy").join(file)).unwrap());
     texts
         .iter()
         .flat_map(|text| documents(text))
@@ -26,8 +28,9 @@ fn texts(value: &Value) -> Vec<&str> {
 
 #[test]
 fn containers_are_started_with_flags_that_there_are() {
-    let deployments = deployments();
-    assert_eq!(deployments.len(), 2);
+    let deployments: Vec<_> =
+        CERTIFICATES.iter().flat_map(|certificates| deployments(certificates)).collect();
+    assert_eq!(deployments.len(), 2 * CERTIFICATES.len());
     for (name, deployment) in &deployments {
         let container = &deployment["spec"]["template"]["spec"]["containers"][0];
         let args = texts(&container["args"]);
@@ -53,7 +56,7 @@ fn containers_are_started_with_flags_that_there_are() {
 
 #[test]
 fn containers_have_no_rights_to_spare() {
-    for (name, deployment) in deployments() {
+    for (name, deployment) in deployments("secret") {
         let pod = &deployment["spec"]["template"]["spec"];
         assert!(deployment["spec"]["replicas"].as_u64() >= Some(2), "{name}");
         assert!(pod["affinity"]["podAntiAffinity"].is_object(), "{name}");

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::repository::root;
 
 /// What `certificates` can be set to.
-const CERTIFICATES: &[&str] = &["secret", "cert-manager"];
+const CERTIFICATES: &[&str] = &["secret", "self-managed", "cert-manager"];
 
 /// `admit generate …` in the repository's folder.
 fn generate(args: &[&str]) -> Output {
