@@ -75,7 +75,7 @@ fn replay(transcript: &str) -> String {
         // A command may print what looks like a comment; ours stand after a blank line.
         let mut blank = false;
         while let Some(line) =
-            lines.next_if(|line| !line.starts_with("$ ") && !(blank && line.starts_with("# ")))
+            lines.next_if(|line| !(line.starts_with("$ ") || blank && line.starts_with("# ")))
         {
             blank = line.is_empty();
         }
