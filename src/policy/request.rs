@@ -97,6 +97,9 @@ pub enum ReviewErrorKind {
     NoRequest,
     #[error("request.uid: must be specified")]
     NoUid,
+    /// Without it no policy could match, and nothing would be left to deny the request.
+    #[error("request.{0}: must be specified")]
+    Unnamed(&'static str),
     #[error("request.operation: `{0}` is not one of CREATE, UPDATE, DELETE, CONNECT")]
     Operation(String),
     #[error("{0}")]
@@ -138,7 +141,25 @@ impl Request {
             return Err(ReviewErrorKind::Kind(kind));
         }
         let request = Self::decode(&fields.optional_object("request")?.ok_or(ReviewErrorKind::NoRequest)?)?;
-        if request.uid.is_empty() { Err(ReviewErrorKind::NoUid) } else { Ok(request) }
+        if request.uid.is_empty() {
+            return Err(ReviewErrorKind::NoUid);
+        }
+        match request.unnamed() {
+            Some(field) => Err(ReviewErrorKind::Unnamed(field)),
+            None => Ok(request),
+        }
+    }
+
+    /// What every API server says of what a request is about, and this one does not.
+    fn unnamed(&self) -> Option<&'static str> {
+        let Self { kind, resource, .. } = self;
+        let named = [
+            ("kind.version", &kind.version),
+            ("kind.kind", &kind.kind),
+            ("resource.version", &resource.version),
+            ("resource.resource", &resource.resource),
+        ];
+        named.into_iter().find(|(_, value)| value.is_empty()).map(|(field, _)| field)
     }
 
     /// Parses the `request` part of an AdmissionReview on its own, in which a uid may be missing.

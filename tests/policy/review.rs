@@ -50,6 +50,9 @@ fn what_is_wrong_is_named_with_the_uid_where_there_is_one() {
             ("/request/operation", json!("PATCH")),
             "request.operation: `PATCH` is not one of CREATE, UPDATE, DELETE, CONNECT",
         ),
+        (("/request/resource", json!({})), "request.resource.version: must be specified"),
+        (("/request/resource/resource", json!("")), "request.resource.resource: must be specified"),
+        (("/request/kind", Value::Null), "request.kind.version: must be specified"),
         (("/request/name", json!(7)), "request.name: must be a string, not a number"),
         (("/request/userInfo/extra", json!([])), "request.userInfo.extra: must be an object, not a list"),
     ];

@@ -71,7 +71,8 @@ fn may_pass(body: &[u8]) -> bool {
         && is(&resource["version"], "v1")
         && is(&resource["resource"], "configmaps")
         && is(&request["subResource"], "");
-    !matched || request["object"]["data"]["v"] == "good"
+    let named = ["version", "resource"].iter().all(|key| !is(&resource[key], ""));
+    named && !matched || request["object"]["data"]["v"] == "good"
 }
 
 /// Changes from one to four bytes: replaced, removed, inserted, or a piece of the text repeated.
