@@ -22,7 +22,7 @@ pub(super) fn answer(server: &Server, incoming: &Incoming, accepted: &Accepted) 
         "" | "/" | "/index.html" => Ok(index(server)),
         "/version" => {
             only_get()?;
-            Ok(respond::json(200, &server.version()))
+            Ok(respond::json(200, &Server::version()))
         }
         "/api" => {
             only_get()?;

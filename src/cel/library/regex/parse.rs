@@ -315,9 +315,11 @@ fn combined(operands: Vec<Operand>, combine: fn(Vec<Hir>) -> Hir) -> Operand {
     Operand { hir: combine(parts), copies, height }
 }
 
+/// At least, and at most where there is a bound.
+type Counts = (u32, Option<u32>);
+
 /// `{2}`, `{2,}`, `{2,3}` with what follows; none if the text is not of that form, no counts if they are out of range.
-#[expect(clippy::type_complexity, reason = "read where it is made and nowhere else")]
-fn parse_counts(text: &str) -> Option<(Option<(u32, Option<u32>)>, &str)> {
+fn parse_counts(text: &str) -> Option<(Option<Counts>, &str)> {
     let (min, rest) = parse_count(text.strip_prefix('{')?)?;
     let (max, rest) = match rest.strip_prefix(',') {
         None => (Some(min), rest),
