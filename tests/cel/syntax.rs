@@ -79,6 +79,10 @@ fn printing_gives_back_what_was_read() {
         ("o.optMap(v,v+1).orValue(0)", "o.optMap(v, v + 1).orValue(0)"),
         (".a in .b.c()", ".a in .b.c()"),
         ("1.0/-2u.x+1e300", "1.0 / -2u.x + 1e300"),
+        ("---0.x[1].f()", "-(0.x[1].f())"),
+        ("-(1.0.map(x,x))", "-(1.0.map(x, x))"),
+        ("-0.x", "0.x"),
+        ("-(-1)", "-(-1)"),
     ];
     for (text, printed) in cases {
         assert_eq!(parse(text).unwrap().to_string(), printed, "{text}");

@@ -122,12 +122,12 @@ impl<'a> Printer<'a> {
             }
             ("!_" | "-_", [operand]) => {
                 self.out.push_str(function.trim_end_matches('_'));
-                // A minus before a number would be part of the number.
-                let number = matches!(
-                    self.ast.expr(*operand),
-                    Expr::Literal(Literal::Int(_) | Literal::Uint(_) | Literal::Double(_))
-                );
-                if number { self.nested(*operand) } else { self.at_least(*operand, Level::Member) }
+                // A minus before a signed number would be part of the number.
+                if self.starts_with_number(*operand) {
+                    self.nested(*operand);
+                } else {
+                    self.at_least(*operand, Level::Member);
+                }
             }
             ("_&&_" | "_||_", _) => self.chain(id, function, level),
             (_, [left, right]) => {
@@ -137,6 +137,27 @@ impl<'a> Printer<'a> {
             }
             _ => self.call(function, None, args),
         }
+    }
+
+    /// Whether the text of an operand that needs no parentheses begins with a number that would take a sign.
+    fn starts_with_number(&self, mut id: ExprId) -> bool {
+        while self.level(id) == Level::Member {
+            let leftmost = match (self.ast.macro_calls.get(&id), self.ast.expr(id)) {
+                (Some(call), _) => call.target,
+                (None, Expr::Literal(literal)) => {
+                    return matches!(literal, Literal::Int(_) | Literal::Double(_));
+                }
+                (None, Expr::Select { operand, .. }) => Some(*operand),
+                (None, Expr::Call { function, target: None, args }) => {
+                    args.first().copied().filter(|_| operator(function, args.len()).is_some())
+                }
+                (None, Expr::Call { target, .. }) => *target,
+                _ => None,
+            };
+            let Some(leftmost) = leftmost else { break };
+            id = leftmost;
+        }
+        false
     }
 
     /// A chain of one logical operator is balanced when read, so that it is written as one only if the balance is
