@@ -55,6 +55,8 @@ struct Inner {
     functions: Arc<Functions>,
     /// List and map literals may hold several types.
     mixed_literals: bool,
+    /// Constants are folded before evaluation.
+    folds: bool,
     language: Language,
     /// The release whose syntax and checks apply.
     offered: Version,
@@ -124,6 +126,7 @@ impl Env {
                 syntax,
                 functions,
                 mixed_literals: false,
+                folds: true,
                 language: Language::Kubernetes,
                 offered,
                 container: "".into(),
@@ -158,6 +161,7 @@ impl Env {
                 syntax: Arc::new(syntax),
                 functions: Arc::new(Functions::standard()),
                 mixed_literals: true,
+                folds: false,
                 language: Language::Current,
                 offered: NEWEST,
                 container: "".into(),
@@ -191,6 +195,14 @@ impl Env {
     #[must_use]
     pub fn with_mixed_literals(&self) -> Self {
         Self { inner: Arc::new(Inner { mixed_literals: true, ..(*self.inner).clone() }) }
+    }
+
+    /// The same with programs that evaluate the calls on constants each time, and pay for them each time, where
+    /// Kubernetes evaluates some of them ahead. No value is another, and what would be an error of the program is one of
+    /// the evaluation.
+    #[must_use]
+    pub fn without_folding(&self) -> Self {
+        Self { inner: Arc::new(Inner { folds: false, ..(*self.inner).clone() }) }
     }
 
     /// The same with one more variable; a variable of that name is replaced.
@@ -272,11 +284,8 @@ impl Env {
     ///
     /// When a constant part can have no value (`int('x')`), in the words of kube-apiserver.
     pub fn program(&self, checked: &Checked) -> Result<Program, ProgramError> {
-        let options = match self.inner.language {
-            Language::Kubernetes => Options::default(),
-            Language::Current => Options { folds: false, is_strict: true, ..Options::default() },
-        };
-        self.plan(checked, options)
+        let is_strict = self.inner.language == Language::Current;
+        self.plan(checked, Options { folds: self.inner.folds, is_strict, ..Options::default() })
     }
 
     pub(crate) fn plan(&self, checked: &Checked, options: Options) -> Result<Program, ProgramError> {

@@ -64,6 +64,16 @@ fn type_names_survive_reading_and_writing() {
     ] {
         assert_eq!(parse_type(text).unwrap().to_string(), text);
     }
+    for (text, stands_for) in [
+        ("google.protobuf.Struct", "map(string, dyn)"),
+        ("google.protobuf.ListValue", "list(dyn)"),
+        ("list(google.protobuf.Any)", "list(dyn)"),
+        ("google.protobuf.UInt32Value", "wrapper(uint)"),
+        ("google.protobuf.Duration", "duration"),
+        ("google.protobuf.FieldMask", "google.protobuf.FieldMask"),
+    ] {
+        assert_eq!(parse_type(text).unwrap().to_string(), stands_for);
+    }
     for text in ["lst(int)", "list(int", "map(int)", "", "a b"] {
         assert_eq!(parse_type(text), None, "{text}");
     }
@@ -129,8 +139,9 @@ fn sizes_come_from_the_declared_type() {
 
 #[test]
 fn objects_tell_their_fields() {
-    let env = env(&[]).with_variable("self", Type::Object(document()));
+    let env = env(&[("n", "wrapper(int)")]).with_variable("self", Type::Object(document()));
     for (text, expected) in [
+        ("n{}", "ERROR: <input>:1:2: 'wrapper(int)' is not a type"),
         ("self.nme", "ERROR: <input>:1:5: undefined field 'nme'"),
         ("has(self.nme)", "ERROR: <input>:1:4: undefined field 'nme'"),
         (

@@ -121,3 +121,28 @@ fn results_of_absurd_size_are_refused() {
         assert!(outcome.as_ref().is_err_and(|error| refusals.contains(error)), "{text:.60}: {outcome:?}");
     }
 }
+
+/// What folding saves and macros hide: the empty list or map that a macro starts from, and the list of the one element
+/// that every round adds.
+#[test]
+fn without_folding_every_literal_is_paid_for() {
+    let env = env();
+    for (text, folded, as_written) in [
+        ("[7, 8]", 0, 10),
+        ("[7, 8].map(i, i)", 27, 47),
+        ("[7, 8].map(i, 0)", 5, 45),
+        ("[7, 8].filter(i, i > 7)", 18, 38),
+        ("[7].filter(i, i / 0 > 7)", 4, 14),
+        ("[].transformMap(i, v, v)", 1, 41),
+        ("7 in [7, 8]", 0, 12),
+    ] {
+        let cost = |env: &Env| {
+            let program = env.program(&env.compile(text).unwrap()).unwrap();
+            let arena = Bump::new();
+            let mut cx = Evaluation::new(&arena);
+            let _ = program.eval(&Bindings::new(&program), &mut cx);
+            cx.cost()
+        };
+        assert_eq!((cost(&env), cost(&env.without_folding())), (folded, as_written), "{text}");
+    }
+}

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use admit_cel::source::Source;
 use admit_cel::syntax;
-use admit_cel::{Bindings, Env, Evaluation, Mode, Node, SizeHints, Type, Value, Version};
+use admit_cel::{Bindings, DeclType, Env, Evaluation, Mode, Node, Program, SizeHints, Type, Value, Version};
 use bumpalo::Bump;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use serde_json::Value as Json;
 
 use crate::generated::{Tape, declared};
 use crate::syntax::{options, shape};
@@ -27,6 +28,16 @@ const UNDERESTIMATED: [(&str, &str); 5] = [
 
 fn tapes() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 0..200)
+}
+
+/// The value in CEL notation or the text of the error, and the cost.
+fn evaluated(program: &Program, document: &Json, decl: &Arc<DeclType>) -> (Result<String, String>, u64) {
+    let arena = Bump::new();
+    let mut bindings = Bindings::new(program);
+    bindings.set("self", Value::from_node(&arena, Node::from_json(document), Some(decl)).unwrap());
+    let mut cx = Evaluation::new(&arena);
+    let outcome = program.eval(&bindings, &mut cx);
+    (outcome.map(|value| value.preview(10_000)).map_err(|error| error.to_string()), cx.cost())
 }
 
 proptest! {
@@ -53,15 +64,35 @@ proptest! {
         let estimate = checked.estimate(&SizeHints { root: Some(Arc::clone(&decl)) });
         let Ok(program) = env.program(&checked) else { return Ok(()) };
 
-        let arena = Bump::new();
-        let mut bindings = Bindings::new(&program);
-        bindings.set("self", Value::from_node(&arena, Node::from_json(&document), Some(&decl)).unwrap());
-        let mut cx = Evaluation::new(&arena);
-        if let Err(error) = program.eval(&bindings, &mut cx) {
-            prop_assert!(!error.to_string().starts_with("no such overload"), "{}: {}", text, error);
+        let (outcome, cost) = evaluated(&program, &document, &decl);
+        if let Err(error) = outcome {
+            prop_assert!(!error.starts_with("no such overload"), "{}: {}", text, error);
         }
         if !UNDERESTIMATED.iter().any(|(part, _)| text.contains(part)) {
-            prop_assert!(cx.cost() <= estimate.max, "{}: cost {} of {:?}", text, cx.cost(), estimate);
+            prop_assert!(cost <= estimate.max, "{}: cost {} of {:?}", text, cost, estimate);
+        }
+    }
+
+    #[test]
+    fn folding_changes_no_outcome_and_saves_cost(tape in tapes()) {
+        let tape = &mut Tape::new(&tape);
+        let (document, text) = (tape.document(), tape.expression());
+        let decl = declared();
+        let folding = Env::kubernetes(Version(1, 36), Mode::New)
+            .with_variable("self", Type::Object(Arc::clone(&decl)));
+        let as_written = folding.without_folding();
+        let program = as_written.program(&as_written.compile(&text).unwrap()).unwrap();
+        let (expected, most) = evaluated(&program, &document, &decl);
+        match folding.program(&folding.compile(&text).unwrap()) {
+            Ok(program) => {
+                let (outcome, cost) = evaluated(&program, &document, &decl);
+                prop_assert_eq!(outcome, expected, "{}", text);
+                prop_assert!(cost <= most, "{}: {} folded, {} as written", text, cost, most);
+            }
+            // What would fail wherever it is evaluated may stand where it is not.
+            Err(error) => if let Err(expected) = expected {
+                prop_assert!(error.to_string().ends_with(&expected), "{}: {} for {}", text, error, expected);
+            }
         }
     }
 }

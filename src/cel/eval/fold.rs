@@ -5,10 +5,10 @@ use bumpalo::collections::Vec as ArenaVec;
 
 use crate::library::already_there;
 use crate::limits::INTERRUPT_CHECK_FREQUENCY;
-use crate::plan::{Fold, FoldKind, General, Step};
+use crate::plan::{Added, Collect, CollectMap, Fold, FoldKind, General, Step};
 use crate::value::{Entries, EvalError, List, Map, Value, Walk};
 
-use super::machine::{LIST, Machine, Outcome, unless_final};
+use super::machine::{LIST, MAP, Machine, Outcome, unless_final};
 use super::watch::Watch;
 
 /// What a comprehension walks over, and how far it is.
@@ -42,8 +42,8 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             FoldKind::All(predicate) => self.quantify(fold, range, predicate, false),
             FoldKind::Exists(predicate) => self.quantify(fold, range, predicate, true),
             FoldKind::ExistsOne(predicate) => self.exists_one(fold, range, predicate),
-            FoldKind::Collect { filter, element } => self.collect(fold, range, filter.as_ref(), element),
-            FoldKind::CollectEntries { .. } | FoldKind::MergeEntries { .. } => self.collect_map(fold, range),
+            FoldKind::Collect(collect) => self.collect(fold, range, collect),
+            FoldKind::CollectMap(collect) => self.collect_map(fold, range, collect),
             FoldKind::General(general) => self.general(fold, range, general),
         }
     }
@@ -145,23 +145,18 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         count.map(|count| Value::Bool(count == 1))
     }
 
-    fn collect(
-        &mut self,
-        fold: &'a Fold,
-        range: &mut Range<'a>,
-        filter: Option<&'a Step>,
-        element: &'a Step,
-    ) -> Outcome<'a> {
+    fn collect(&mut self, fold: &'a Fold, range: &mut Range<'a>, of: &'a Collect) -> Outcome<'a> {
         let mut values = ArenaVec::new_in(self.cx.arena);
         let mut failure = None;
+        let start = &mut start_of(fold, LIST);
         while self.bind(fold, range) {
-            match self.passes(filter)? {
+            match self.passes(of.filter.as_ref())? {
                 Ok(true) => {
-                    // `accu + [element]`: a list of a constant is a constant. With an accumulator that is an error the
-                    // element is evaluated all the same, and the accumulator's error stays.
-                    self.charge(1)?;
-                    let value = unless_final(self.step(element))?;
-                    if element.constant().is_none() {
+                    // `accu + [element]`: with an accumulator that is an error the element is evaluated all the same,
+                    // and the accumulator's error stays.
+                    self.read_accumulator(start)?;
+                    let value = unless_final(self.step(&of.element))?;
+                    if of.pays_list {
                         self.charge(LIST)?;
                     }
                     self.charge(1)?;
@@ -176,14 +171,23 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                         }
                     }
                 }
-                Ok(false) => {}
+                Ok(false) => self.charge(std::mem::take(start))?,
                 // Without reading the accumulator, the step yields the filter's error.
-                Err(error) => failure = Some(error),
+                Err(error) => {
+                    *start = 0;
+                    failure = Some(error);
+                }
             }
             self.tick()?;
         }
-        self.charge(1)?;
+        self.read_accumulator(start)?;
         failure.map_or_else(|| Ok(Value::List(List::Values(values.into_bump_slice()))), Err)
+    }
+
+    /// Pays for reading the accumulator, and the first time for what it starts from.
+    fn read_accumulator(&mut self, start: &mut u64) -> Result<(), EvalError> {
+        self.charge(std::mem::take(start))?;
+        self.charge(1)
     }
 
     /// Whether an item passes the filter of a macro; without one all do.
@@ -195,35 +199,32 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         }
     }
 
-    fn collect_map(&mut self, fold: &'a Fold, range: &mut Range<'a>) -> Outcome<'a> {
+    fn collect_map(&mut self, fold: &'a Fold, range: &mut Range<'a>, of: &'a CollectMap) -> Outcome<'a> {
         let mut entries = Entries::new(self.cx.arena);
         let mut failure = None;
+        let start = &mut start_of(fold, MAP);
         while self.bind(fold, range) {
-            let outcome = match &fold.kind {
-                FoldKind::CollectEntries { filter, key, value } => match self.passes(filter.as_ref())? {
-                    Ok(true) => self.insert_entry(&mut entries, key, value, failure.is_some())?,
-                    Ok(false) => Ok(()),
-                    Err(error) => {
-                        failure = None;
-                        Err(error)
-                    }
-                },
-                FoldKind::MergeEntries { filter, entries: added } => match self.passes(filter.as_ref())? {
-                    Ok(true) => self.merge_entries(&mut entries, added)?,
-                    Ok(false) => Ok(()),
-                    Err(error) => {
-                        failure = None;
-                        Err(error)
-                    }
-                },
-                _ => Ok(()),
-            };
-            if let Err(error) = outcome {
-                failure.get_or_insert(error);
+            match self.passes(of.filter.as_ref())? {
+                Ok(true) => {
+                    self.read_accumulator(start)?;
+                    let outcome = match &of.added {
+                        Added::Entry { key, value } if failure.is_none() => {
+                            self.insert_entry(&mut entries, key, value)?
+                        }
+                        Added::Entry { .. } => Ok(()),
+                        Added::Entries(added) => self.merge_entries(&mut entries, added)?,
+                    };
+                    failure = failure.or(outcome.err());
+                }
+                Ok(false) => self.charge(std::mem::take(start))?,
+                Err(error) => {
+                    *start = 0;
+                    failure = Some(error);
+                }
             }
             self.tick()?;
         }
-        self.charge(1)?;
+        self.read_accumulator(start)?;
         failure.map_or_else(|| entries.finish().map(Value::Map), Err)
     }
 
@@ -233,12 +234,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         entries: &mut Entries<'a>,
         key: &'a Step,
         value: &'a Step,
-        has_failed: bool,
     ) -> Result<Result<(), EvalError>, EvalError> {
-        self.charge(1)?;
-        if has_failed {
-            return Ok(Ok(()));
-        }
         let key = match unless_final(self.step(key))? {
             Ok(key) => key,
             Err(error) => return Ok(Err(error)),
@@ -254,7 +250,6 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         entries: &mut Entries<'a>,
         added: &'a Step,
     ) -> Result<Result<(), EvalError>, EvalError> {
-        self.charge(1)?;
         let added = unless_final(self.step(added))?;
         self.charge(1)?;
         let map = match added {
@@ -287,6 +282,11 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         self.pending.retain(|(local, _)| *local != fold.accumulator);
         outcome
     }
+}
+
+/// What the accumulator's first value costs: nothing where it is made ahead.
+const fn start_of(fold: &Fold, units: u64) -> u64 {
+    if fold.pays_start { units } else { 0 }
 }
 
 /// Adds an entry whose key must be new.

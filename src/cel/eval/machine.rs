@@ -37,7 +37,7 @@ pub(super) fn run<'a, 'r, W: Watch<'a>>(
 }
 
 /// What making a map costs (cel-go `common/cost.go`); that of a list, and of anything else, stands beside the rows.
-const MAP: u64 = 30;
+pub(super) const MAP: u64 = 30;
 pub(super) const LIST: u64 = 10;
 
 impl<'a, W: Watch<'a>> Machine<'a, '_, W> {

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::{Attribute, Fold, FoldKind, Op, Program, QualifierKey, Root, Step};
+use super::{Added, Attribute, Collect, CollectMap, Fold, FoldKind, Op, Program, QualifierKey, Root, Step};
 use crate::source::Span;
 use crate::syntax::ExprId;
 
@@ -210,9 +210,13 @@ impl Walk<'_> {
             FoldKind::All(predicate) | FoldKind::Exists(predicate) | FoldKind::ExistsOne(predicate) => {
                 (Some(predicate), &[])
             }
-            FoldKind::Collect { filter, element } => (filter.as_ref(), &[element]),
-            FoldKind::CollectEntries { filter, key, value } => (filter.as_ref(), &[key, value]),
-            FoldKind::MergeEntries { filter, entries } => (filter.as_ref(), &[entries]),
+            FoldKind::Collect(Collect { filter, element, .. }) => (filter.as_ref(), &[element]),
+            FoldKind::CollectMap(CollectMap { filter, added: Added::Entry { key, value } }) => {
+                (filter.as_ref(), &[key, value])
+            }
+            FoldKind::CollectMap(CollectMap { filter, added: Added::Entries(entries) }) => {
+                (filter.as_ref(), &[entries])
+            }
             FoldKind::General(general) => {
                 let parts = [&general.init, &general.condition, &general.step, &general.result];
                 return parts.into_iter().for_each(|part| self.step(part, around));

@@ -4,7 +4,7 @@
 use crate::syntax::{Comprehension, Expr, ExprId, Literal};
 
 use super::planner::Planner;
-use super::{Fold, FoldKind, General, Local, Op, ProgramError};
+use super::{Added, Collect, CollectMap, Fold, FoldKind, General, Local, Op, ProgramError};
 
 /// A macro's shape, with the expressions that its user wrote.
 #[derive(Clone, Copy)]
@@ -30,7 +30,9 @@ impl<'p> Planner<'p> {
             Some(shape) => self.with_locals(&inside, |planner| planner.shaped(shape))?,
             None => self.general(fold, &inside, accumulator)?,
         };
-        Ok(Op::Fold(Box::new(Fold { range, first, second, accumulator, kind })))
+        let starts_empty = matches!(self.expr(fold.accu_init)?, Expr::List { .. } | Expr::Map(_));
+        let pays_start = starts_empty && !self.options.folds;
+        Ok(Op::Fold(Box::new(Fold { range, first, second, accumulator, kind, pays_start })))
     }
 
     fn shaped(&mut self, shape: Shape) -> Result<FoldKind, ProgramError> {
@@ -40,15 +42,18 @@ impl<'p> Planner<'p> {
             Shape::Exists(predicate) => FoldKind::Exists(self.step(predicate)?),
             Shape::ExistsOne(predicate) => FoldKind::ExistsOne(self.step(predicate)?),
             Shape::Collect { filter, element } => {
-                FoldKind::Collect { filter: optional(self, filter)?, element: self.step(element)? }
+                let (filter, element) = (optional(self, filter)?, self.step(element)?);
+                let pays_list = element.constant().is_none() || !self.options.folds;
+                FoldKind::Collect(Collect { filter, element, pays_list })
             }
-            Shape::CollectEntries { filter, key, value } => FoldKind::CollectEntries {
-                filter: optional(self, filter)?,
-                key: self.step(key)?,
-                value: self.step(value)?,
-            },
+            Shape::CollectEntries { filter, key, value } => {
+                let filter = optional(self, filter)?;
+                let added = Added::Entry { key: self.step(key)?, value: self.step(value)? };
+                FoldKind::CollectMap(CollectMap { filter, added })
+            }
             Shape::MergeEntries { filter, entries } => {
-                FoldKind::MergeEntries { filter: optional(self, filter)?, entries: self.step(entries)? }
+                let filter = optional(self, filter)?;
+                FoldKind::CollectMap(CollectMap { filter, added: Added::Entries(self.step(entries)?) })
             }
         })
     }

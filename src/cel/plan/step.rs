@@ -217,6 +217,8 @@ pub(crate) struct Fold {
     pub(crate) second: Option<Local>,
     pub(crate) accumulator: Local,
     pub(crate) kind: FoldKind,
+    /// The accumulator starts from an empty list or map, and that is not made ahead: to be paid when it is first read.
+    pub(crate) pays_start: bool,
 }
 
 /// The macros, told by the shape of their expansion, and any other fold.
@@ -225,23 +227,36 @@ pub(crate) enum FoldKind {
     All(Step),
     Exists(Step),
     ExistsOne(Step),
-    /// `map`, `filter`, `transformList`.
-    Collect {
-        filter: Option<Step>,
-        element: Step,
-    },
-    /// `transformMap`.
-    CollectEntries {
-        filter: Option<Step>,
+    Collect(Collect),
+    CollectMap(CollectMap),
+    General(Box<General>),
+}
+
+/// `map`, `filter`, `transformList`.
+#[derive(Debug)]
+pub(crate) struct Collect {
+    pub(crate) filter: Option<Step>,
+    pub(crate) element: Step,
+    /// The list of the one element, which is added, is not made ahead.
+    pub(crate) pays_list: bool,
+}
+
+/// `transformMap` and `transformMapEntry`.
+#[derive(Debug)]
+pub(crate) struct CollectMap {
+    pub(crate) filter: Option<Step>,
+    pub(crate) added: Added,
+}
+
+/// What every round adds to a map.
+#[derive(Debug)]
+pub(crate) enum Added {
+    Entry {
         key: Step,
         value: Step,
     },
-    /// `transformMapEntry`: every step yields a map, whose entries are added.
-    MergeEntries {
-        filter: Option<Step>,
-        entries: Step,
-    },
-    General(Box<General>),
+    /// A map, whose entries are added.
+    Entries(Step),
 }
 
 #[derive(Debug)]

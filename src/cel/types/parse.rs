@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::Type;
 
 /// Reads a type: `int`, `list(string)`, `map(string, dyn)`, `optional_type(int)`, `wrapper(int)`, `net.IP`. A single
-/// capital is a type parameter; a dotted name whose last part has a capital is an opaque type. None for other texts.
+/// capital is a type parameter; a dotted name whose last part has a capital is an opaque type, unless it is a message
+/// that stands for a type: `google.protobuf.Struct`. None for other texts.
 #[must_use]
 pub fn parse_type(text: &str) -> Option<Type> {
     if let Some((name, arguments)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) {
@@ -27,9 +28,25 @@ pub fn parse_type(text: &str) -> Option<Type> {
         "map" => Type::Map(Arc::new(Type::Dyn), Arc::new(Type::Dyn)),
         "optional_type" => Type::Optional(Arc::new(Type::Dyn)),
         _ if text.len() == 1 && text.bytes().all(|b| b.is_ascii_uppercase()) => Type::Param(text.into()),
-        _ if is_opaque_name(text) => Type::Opaque(text.into()),
-        _ => return None,
+        _ => return text.strip_prefix("google.protobuf.").and_then(message_type).or_else(|| opaque(text)),
     })
+}
+
+/// What a message of the protocol buffers' own package stands for.
+fn message_type(name: &str) -> Option<Type> {
+    let wrapped = match name {
+        "Any" | "Value" => return Some(Type::Dyn),
+        "ListValue" => return Some(Type::List(Arc::new(Type::Dyn))),
+        "Struct" => return Some(Type::Map(Arc::new(Type::String), Arc::new(Type::Dyn))),
+        "BoolValue" => Type::Bool,
+        "BytesValue" => Type::Bytes,
+        "DoubleValue" | "FloatValue" => Type::Double,
+        "Int32Value" | "Int64Value" => Type::Int,
+        "StringValue" => Type::String,
+        "UInt32Value" | "UInt64Value" => Type::Uint,
+        _ => return None,
+    };
+    Some(Type::Wrapper(Arc::new(wrapped)))
 }
 
 /// The arguments between commas that no bracket encloses.
@@ -58,6 +75,7 @@ fn parameterised(name: &str, arguments: &[&str]) -> Option<Type> {
 }
 
 /// The last part of a type's name has a capital, a namespace has none.
-fn is_opaque_name(text: &str) -> bool {
-    text.rsplit_once('.').is_some_and(|(_, last)| last.starts_with(|c: char| c.is_ascii_uppercase()))
+fn opaque(name: &str) -> Option<Type> {
+    let (_, last) = name.rsplit_once('.')?;
+    last.starts_with(|c: char| c.is_ascii_uppercase()).then(|| Type::Opaque(name.into()))
 }
