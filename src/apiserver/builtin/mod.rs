@@ -2,9 +2,10 @@
 //!
 //! One line of `tables/*.txt` per field (number, name, type, patch and list rules, description) is the only place where
 //! a field of a built-in kind is declared. From it come the OpenAPI schemas, strict decoding, the order and omission
-//! rules of the encoder, the keys of strategic merge and the decoding of protobuf bodies.
+//! rules of the encoder, the keys of strategic merge and the reading and writing of protobuf bodies.
 
 pub mod decode;
+pub mod encode;
 mod model;
 mod parse;
 pub mod protobuf;

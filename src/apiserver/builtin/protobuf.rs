@@ -1,7 +1,7 @@
 //! Reads protobuf request bodies (`application/vnd.kubernetes.protobuf`) of built-in kinds into JSON.
 //!
 //! A body is four magic bytes and an envelope that names the kind and holds the object's message. Fields are known by
-//! the numbers of the field tables; unknown numbers are skipped, as protobuf demands. Answers are never protobuf.
+//! the numbers of the field tables; unknown numbers are skipped, as protobuf demands. Answers are written by `encode`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -127,7 +127,8 @@ pub(crate) fn receive(
     if (kind.as_str(), api_version.as_str()) != (info.kind.as_str(), info.api_version().as_str()) {
         return Err(wrong_kind(info, custom, (&kind, &api_version), &unhandled));
     }
-    let mut received = canonical(info, custom, value).map_err(unhandled)?;
+    let mut received =
+        canonical(info, custom, value).map_err(|error| unhandled(seen_from_object(info, &error)))?;
     let duplicates = duplicates.iter().map(|path| duplicate_text(body.format, path));
     received.strict.splice(0..0, duplicates);
     Ok(received)
@@ -157,7 +158,7 @@ fn canonical(
             keep_reset(&mut value);
             typed(id, &value)
         }
-        (_, Some(custom)) => custom_object(info, custom, value),
+        (_, Some(custom)) => custom_object(custom, value),
         _ => Ok(Received { object: value, strict: Vec::new() }),
     }
 }
@@ -180,27 +181,29 @@ fn typed(id: TypeId, value: &Value) -> Result<Received, String> {
 static OBJECT_META: LazyLock<Option<TypeId>> =
     LazyLock::new(|| tables().by_openapi_name("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
 
-fn custom_object(info: &ResourceInfo, custom: &CustomVersion, mut value: Value) -> Result<Received, String> {
+fn custom_object(custom: &CustomVersion, mut value: Value) -> Result<Received, String> {
     let mut unknown = Vec::new();
     if let (Some(id), Some(metadata)) = (*OBJECT_META, value.get("metadata").filter(|meta| !meta.is_null())) {
         let mut wrapped = Map::new();
         wrapped.insert("metadata".to_owned(), metadata.clone());
-        let decoded = decode(tables(), id, metadata).map_err(|error| {
-            // The decoder saw the metadata alone, and names fields from there.
-            error
-                .to_string()
-                .replace("struct field ObjectMeta.", "struct field ObjectMeta.metadata.")
-                .replace(
-                    "value of type v1.ObjectMeta",
-                    &format!("struct field {}.metadata of type v1.ObjectMeta", info.kind),
-                )
-        })?;
+        let decoded = decode(tables(), id, metadata).map_err(|error| error.to_string())?;
         unknown.extend(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")));
         object::set_field(&mut value, "metadata", Some(decoded.value));
     }
     unknown.extend(custom.prune(&mut value));
     unknown.extend(custom.read_metadata(&mut value)?);
     Ok(Received { object: value, strict: unknown_texts(&unknown) })
+}
+
+/// A custom object's metadata is decoded alone, and errors name fields from there; those about a whole body do not.
+fn seen_from_object(info: &ResourceInfo, error: &str) -> String {
+    if info.builtin {
+        return error.to_owned();
+    }
+    error.replace("struct field ObjectMeta.", "struct field ObjectMeta.metadata.").replace(
+        "value of type v1.ObjectMeta",
+        &format!("struct field {}.metadata of type v1.ObjectMeta", info.kind),
+    )
 }
 
 fn unhandled_as(info: &ResourceInfo, error: &str) -> Refusal {
@@ -229,18 +232,14 @@ fn wrong_kind(
     let another_version = custom.is_some_and(|custom| {
         kind == info.kind && custom.api_versions.iter().any(|version| version == api_version)
     });
-    let known = tables().kind(
-        object::group_of(api_version),
-        api_version.rsplit('/').next().unwrap_or_default(),
-        kind,
-    );
-    if known.is_some() && info.builtin && kind != info.kind {
+    let known = is_registered(api_version, kind);
+    if known && info.builtin && kind != info.kind {
         let version = api_version.rsplit('/').next().unwrap_or_default();
         let package = info.go_package();
         let into = &info.kind;
         return unhandled(format!("converting ({version}.{kind}) to ({package}.{into}): unknown conversion"));
     }
-    if known.is_some() && info.builtin || another_version {
+    if known && info.builtin || another_version {
         return Refusal::bad_request(format!(
             "the API version in the data ({api_version}) does not match the expected API version ({})",
             info.api_version()
@@ -256,8 +255,32 @@ fn wrong_kind(
     ))
 }
 
+/// Whether the version has a kind of this name: an object's, its list's, or one that every version has.
+fn is_registered(api_version: &str, kind: &str) -> bool {
+    const EVERYWHERE: [&str; 7] = [
+        "CreateOptions",
+        "DeleteOptions",
+        "GetOptions",
+        "ListOptions",
+        "PatchOptions",
+        "UpdateOptions",
+        "WatchEvent",
+    ];
+    /// Kinds of the core version that are no resources.
+    const CORE: [&str; 6] = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "List", "Status"];
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let is_kind = |kind: &str| tables().kind(group, version, kind).is_some();
+    is_kind(kind)
+        || kind.strip_suffix("List").is_some_and(is_kind)
+        || EVERYWHERE.contains(&kind)
+        || (api_version == "v1" && CORE.contains(&kind))
+}
+
+/// A text at the top of a body. Go's reader takes the letters of a name in either case, and the last that fits.
 fn text(value: &Value, field: &str) -> Option<String> {
-    value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+    let mut fitting = value.as_object()?.iter().rev().filter(|(name, _)| name.eq_ignore_ascii_case(field));
+    let text = fitting.find_map(|(_, value)| value.as_str());
+    text.filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
 /// What Go says when the kind cannot even be looked for.

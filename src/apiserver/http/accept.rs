@@ -23,10 +23,10 @@ pub(crate) enum Accepted {
     /// JSON with line breaks and indentation.
     Pretty(Form),
     Yaml(Form),
-    /// None of its clauses can be served; `known`: it is the form, not the media type, that is not.
-    Nothing {
-        known: bool,
-    },
+    /// Built-in kinds, whole.
+    Protobuf,
+    /// None of its clauses can be served.
+    Nothing,
 }
 
 impl Default for Accepted {
@@ -38,52 +38,56 @@ impl Default for Accepted {
 const TYPES: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 
 impl Accepted {
-    /// Without a header, JSON.
-    pub(super) fn parse(headers: &HeaderMap, query: &str) -> Self {
-        match Self::media_type(headers) {
+    /// Without a header, JSON. `protobuf`: whether what is asked for can be written so.
+    pub(super) fn parse(headers: &HeaderMap, query: &str, protobuf: bool) -> Self {
+        match Self::media_type(headers, protobuf) {
             Self::Json(form) if wants_pretty(headers, query) => Self::Pretty(form),
             other => other,
         }
     }
 
-    fn media_type(headers: &HeaderMap) -> Self {
-        let text = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        if text.trim().is_empty() {
+    fn media_type(headers: &HeaderMap, protobuf: bool) -> Self {
+        let clauses = clauses(headers);
+        if clauses.is_empty() {
             return Self::default();
         }
-        let mut clauses: Vec<(f32, Clause)> = text.split(',').map(clause).collect();
-        clauses.sort_by(|one, other| other.0.total_cmp(&one.0));
-        let known = clauses.iter().any(|(_, clause)| TYPES.contains(&clause.media_type.as_str()));
-        clauses.into_iter().find_map(|(_, clause)| clause.accepted()).unwrap_or(Self::Nothing { known })
+        let served = |accepted: &Self| protobuf || *accepted != Self::Protobuf;
+        clauses.iter().find_map(|clause| clause.accepted().filter(served)).unwrap_or(Self::Nothing)
     }
 
     pub(super) fn form(&self) -> Form {
         match self {
             Self::Json(form) | Self::Pretty(form) | Self::Yaml(form) => *form,
-            Self::Nothing { .. } => Form::Whole,
+            Self::Protobuf | Self::Nothing => Form::Whole,
         }
     }
 
     /// # Errors
     /// 406 when nothing that is served is wanted.
     pub(super) fn check(&self) -> Result<(), Refusal> {
-        if let Self::Nothing { .. } = self { Err(Refusal::not_acceptable(&TYPES)) } else { Ok(()) }
+        if *self == Self::Nothing { Err(Refusal::not_acceptable(&TYPES)) } else { Ok(()) }
     }
 
-    /// As [`Self::check`], for built-in kinds: their router refuses unknown media types in words of its own.
-    pub(super) fn check_for(&self, info: &ResourceInfo, listing: bool) -> Result<(), Refusal> {
-        match self {
-            Self::Nothing { known: false } if info.builtin => {
-                let streams =
-                    ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
-                let mut available = TYPES.to_vec();
-                if listing {
-                    available.extend(streams);
-                }
-                Err(Refusal::no_representation(&available))
-            }
-            _ => self.check(),
+    /// As [`Self::check`], for reads of built-in kinds: their router knows no ranges of media types, and refuses what it
+    /// does not know in words of its own.
+    pub(super) fn check_for(
+        &self,
+        info: &ResourceInfo,
+        headers: &HeaderMap,
+        listing: bool,
+    ) -> Result<(), Refusal> {
+        let clauses = clauses(headers);
+        let routed =
+            |clause: &Clause| clause.media_type == "*/*" || TYPES.contains(&clause.media_type.as_str());
+        if !info.builtin || clauses.is_empty() || clauses.iter().any(routed) {
+            return self.check();
         }
+        let streams = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+        let mut available = TYPES.to_vec();
+        if listing {
+            available.extend(streams);
+        }
+        Err(Refusal::no_representation(&available))
     }
 
     /// Whether a list, or one object, can be shown in the form that was asked for.
@@ -129,6 +133,17 @@ struct Clause {
     group: String,
 }
 
+/// The clauses of an `Accept` header, what is liked best first.
+fn clauses(headers: &HeaderMap) -> Vec<Clause> {
+    let text = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    let mut clauses: Vec<(f32, Clause)> = text.split(',').map(clause).collect();
+    clauses.sort_by(|one, other| other.0.total_cmp(&one.0));
+    clauses.into_iter().map(|(_, clause)| clause).collect()
+}
+
 fn clause(text: &str) -> (f32, Clause) {
     let mut parts = text.split(';').map(str::trim);
     let mut quality = 1.0;
@@ -152,6 +167,7 @@ impl Clause {
         match self.media_type.as_str() {
             "application/json" | "*/*" | "application/*" => Some(Accepted::Json(form)),
             "application/yaml" => Some(Accepted::Yaml(form)),
+            "application/vnd.kubernetes.protobuf" if form == Form::Whole => Some(Accepted::Protobuf),
             _ => None,
         }
     }

@@ -89,13 +89,16 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
 }
 
 async fn route(server: &Server, incoming: Incoming) -> Response {
-    let accepted = Accepted::parse(&incoming.headers, &incoming.query);
+    let accepted = Accepted::parse(&incoming.headers, &incoming.query, true);
     let target = path::parse(&incoming.path);
     let outcome = match access::authorize(&incoming, &target) {
         Err(refusal) => Err(refusal.into()),
         Ok(()) => match target {
             Target::Resource(place) => resource::answer(server, place, incoming, &accepted).await,
-            Target::Other => nonresource::answer(server, &incoming, &accepted),
+            Target::Other => {
+                let accepted = Accepted::parse(&incoming.headers, &incoming.query, false);
+                nonresource::answer(server, &incoming, &accepted)
+            }
         },
     };
     match outcome {

@@ -46,10 +46,17 @@ fn discovered(found: Option<http::Response<bytes::Bytes>>, accepted: &Accepted) 
     let response = found.ok_or(Failure::NoSuchPage)?;
     // Discovery negotiates its aggregated forms itself; what it falls back to is JSON.
     let aggregated = response.headers().contains_key(http::header::ETAG);
-    if let (Accepted::Nothing { .. }, false) = (accepted, aggregated) {
-        accepted.check()?;
+    match accepted {
+        Accepted::Nothing if !aggregated => {
+            accepted.check()?;
+            Ok(respond::finished(response))
+        }
+        Accepted::Yaml(_) if !aggregated => {
+            let document = serde_json::from_slice(response.body()).unwrap_or_default();
+            Ok(respond::document(200, &document, accepted))
+        }
+        _ => Ok(respond::finished(response)),
     }
-    Ok(respond::finished(response))
 }
 
 fn index(server: &Server) -> Response {

@@ -67,8 +67,19 @@ pub(super) async fn answer(
         identity: incoming.identity.clone(),
         warnings: warnings.clone(),
     };
-    let asked =
-        Asked { server, call, name: place.name, query, accepted, incoming, legacy_watch: place.watch };
+    let served_as = match info.builtin {
+        true => accepted.clone(),
+        false => Accepted::parse(&incoming.headers, &incoming.query, false),
+    };
+    let asked = Asked {
+        server,
+        call,
+        name: place.name,
+        query,
+        accepted: &served_as,
+        incoming,
+        legacy_watch: place.watch,
+    };
     let outcome = asked.answer().await;
     let mut response = match outcome {
         Ok(response) => response,
@@ -168,7 +179,7 @@ impl Asked<'_> {
                 Ok(response)
             }
             (Some(name), _) if !self.legacy_watch => {
-                self.accepted.check_for(&self.call.info, false)?;
+                self.accepted.check_for(&self.call.info, &self.incoming.headers, false)?;
                 let object = registry.get(&self.call, name)?;
                 self.accepted.check_shape(&self.call.info, false)?;
                 include_is_known(self.accepted, &self.query)?;
@@ -176,7 +187,7 @@ impl Asked<'_> {
             }
             _ if self.legacy_watch || ListOptions::wants_watch(&self.query) => self.watch(),
             _ => {
-                self.accepted.check_for(&self.call.info, true)?;
+                self.accepted.check_for(&self.call.info, &self.incoming.headers, true)?;
                 let options = ListOptions::parse(&self.query, false)?;
                 self.accepted.check_shape(&self.call.info, true)?;
                 include_is_known(self.accepted, &self.query)?;
@@ -201,6 +212,7 @@ impl Asked<'_> {
             info: Arc::clone(&self.call.info),
             form: self.accepted.form(),
             include: include(&self.query),
+            protobuf: *self.accepted == Accepted::Protobuf,
         };
         Ok(stream::respond(watching, &options, presentation))
     }

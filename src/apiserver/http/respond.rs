@@ -1,4 +1,4 @@
-//! Answers: JSON documents with their headers, Status refusals, plain pages.
+//! Answers: documents in the media type that was asked for, with their headers; Status refusals, plain pages.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -7,8 +7,10 @@ use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde_json::Value;
 
 use super::accept::Accepted;
+use crate::builtin::{encode, tables};
 use crate::status::Refusal;
 
+const PROTOBUF: HeaderValue = HeaderValue::from_static("application/vnd.kubernetes.protobuf");
 const NO_CACHE: HeaderValue = HeaderValue::from_static("no-cache, private");
 const NO_SNIFF: (HeaderName, HeaderValue) =
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -29,8 +31,17 @@ fn json_text(code: u16, text: String) -> Response {
 /// In the media type that the client asked for.
 pub(super) fn document(code: u16, document: &Value, accepted: &Accepted) -> Response {
     match accepted {
-        Accepted::Json(_) | Accepted::Nothing { .. } => json(code, document),
+        Accepted::Json(_) | Accepted::Nothing => json(code, document),
         Accepted::Pretty(_) => json_text(code, format!("{document:#}")),
+        Accepted::Protobuf => match encode::encode(tables(), document) {
+            Some(bytes) => {
+                let mut response = json(code, &Value::Null);
+                *response.body_mut() = Body::from(bytes);
+                response.headers_mut().insert(header::CONTENT_TYPE, PROTOBUF);
+                response
+            }
+            None => json(code, document),
+        },
         Accepted::Yaml(_) => {
             let mut response = json(code, document);
             *response.body_mut() = Body::from(crate::codec::to_yaml(document));

@@ -1,4 +1,5 @@
-//! A watch as a response: one JSON event per line until the time is over, with bookmarks in between.
+//! A watch as a response: one event per line of JSON, or per frame of protobuf, until the time is over, with bookmarks in
+//! between.
 
 use std::time::Duration;
 
@@ -12,6 +13,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::accept::Form;
+use crate::builtin::encode::watch_event;
+use crate::builtin::tables;
 use crate::registry::{ListOptions, WatchEvent, Watching};
 use crate::resources::ResourceInfo;
 use crate::table;
@@ -28,6 +31,7 @@ pub(super) struct Presentation {
     pub(super) info: Arc<ResourceInfo>,
     pub(super) form: Form,
     pub(super) include: table::Include,
+    pub(super) protobuf: bool,
 }
 
 struct State {
@@ -55,13 +59,17 @@ pub(super) fn respond(watching: Watching, options: &ListOptions, presentation: P
     };
     // A life shorter than the last bookmark's lead has none.
     let state = State { bookmarks: state.bookmarks && life >= BOOKMARK_BEFORE_END, ..state };
+    let content_type = match state.presentation.protobuf {
+        true => "application/vnd.kubernetes.protobuf;stream=watch",
+        false => "application/json",
+    };
     let chunks = stream::unfold(state, |mut state| async move {
         let chunk = state.next().await?;
         Some((Ok::<Bytes, std::convert::Infallible>(chunk), state))
     });
     let mut response = Response::new(Body::from_stream(chunks));
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
     response
 }
@@ -99,6 +107,10 @@ impl State {
     }
 
     fn lines(&mut self, events: Vec<WatchEvent>) -> Bytes {
+        if self.presentation.protobuf {
+            let frames = events.iter().filter_map(|event| watch_event(tables(), event.kind, &event.object));
+            return frames.collect::<Vec<_>>().concat().into();
+        }
         let mut out = String::new();
         for WatchEvent { kind, object } in events {
             let object = if kind == "ERROR" { object } else { self.shown(&object) };
@@ -109,7 +121,7 @@ impl State {
     }
 
     fn shown(&mut self, object: &Value) -> Value {
-        let Presentation { info, form, include } = &self.presentation;
+        let Presentation { info, form, include, protobuf: _ } = &self.presentation;
         match form {
             Form::Whole => object.clone(),
             Form::Metadata(version, _) => table::partial_metadata(object, version),

@@ -94,7 +94,6 @@ impl Registry {
         kinds::warnings(call, &object);
         let review = Review::create(call, &name, &object, options.dry_run, options.to_value());
         self.admit(&review).await?;
-        kinds::complete(&call.info, &mut object);
         self.store_new(call, &name, object, options.dry_run, &given_version).await
     }
 
@@ -114,6 +113,8 @@ impl Registry {
             return Err(already_exists(call, name, &existing.object));
         }
         if dry_run {
+            let mut object = object;
+            kinds::read(&call.info, &mut object);
             return Ok(Answer { code: 201, object: views::arranged(&call.info, object) });
         }
         let stored = match self.store.put(&key, Expect::Absent, views::incoming(&call.info, object)).await {

@@ -45,6 +45,7 @@ impl Registry {
     ) -> Result<Answer, StoreError> {
         let key = call.key(name);
         let mut marked = (*live.object).clone();
+        kinds::read(&call.info, &mut marked);
         let grace = mark(call, &mut marked, options);
         let kept =
             !object::finalizers(&marked).is_empty() || grace > 0 || kinds::is_held(&call.info, &marked);

@@ -37,29 +37,32 @@ impl Listing {
                 object::set_field(item, "apiVersion", None);
             }
         }
-        let mut list = Map::new();
-        list.insert("kind".to_owned(), info.list_kind.as_str().into());
-        list.insert("apiVersion".to_owned(), info.api_version().into());
-        let always = !info.builtin;
-        list.insert(
-            "metadata".to_owned(),
-            list_meta(self.revision, &self.continue_token, self.remaining, always),
-        );
-        list.insert("items".to_owned(), Value::Array(items));
-        Value::Object(list)
+        let kind = info.list_kind.as_str();
+        let metadata = list_meta(self.revision, &self.continue_token, self.remaining, !info.builtin);
+        if info.builtin {
+            json!({"kind": kind, "apiVersion": info.api_version(), "metadata": metadata, "items": items})
+        } else {
+            // What has no type of its own shows its members by name.
+            json!({"apiVersion": info.api_version(), "items": items, "kind": kind, "metadata": metadata})
+        }
     }
 }
 
 /// `always`: lists of custom resources show an empty continue token too.
 fn list_meta(revision: Revision, token: &str, remaining: Option<usize>, always: bool) -> Value {
-    let mut meta = json!({"resourceVersion": revision.to_string()});
-    if always || !token.is_empty() {
-        meta["continue"] = token.into();
+    let mut meta = Map::new();
+    if always {
+        meta.insert("continue".to_owned(), token.into());
+        meta.extend(remaining.map(|remaining| ("remainingItemCount".to_owned(), remaining.into())));
+        meta.insert("resourceVersion".to_owned(), revision.to_string().into());
+        return Value::Object(meta);
     }
-    if let Some(remaining) = remaining {
-        meta["remainingItemCount"] = remaining.into();
+    meta.insert("resourceVersion".to_owned(), revision.to_string().into());
+    if !token.is_empty() {
+        meta.insert("continue".to_owned(), token.into());
     }
-    meta
+    meta.extend(remaining.map(|remaining| ("remainingItemCount".to_owned(), remaining.into())));
+    Value::Object(meta)
 }
 
 /// Where the next page begins, and in which state.

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use admit_policy::go_text;
 use serde_json::{Map, Value};
 
-use super::Call;
+use super::{Call, kinds};
 use crate::builtin::decode::decode;
 use crate::builtin::tables;
 use crate::object;
@@ -16,10 +16,14 @@ use crate::resources::ResourceInfo;
 /// The stored object for the caller.
 pub(super) fn outgoing<'v>(call: &Call, stored: &'v Value) -> Cow<'v, Value> {
     let version_differs = stored.get("apiVersion").and_then(Value::as_str) != Some(&call.info.api_version());
-    if !version_differs && call.custom.is_none() {
+    if !version_differs && call.custom.is_none() && !kinds::reads_otherwise(&call.info, stored) {
         return Cow::Borrowed(stored);
     }
     let mut view = stored.clone();
+    if kinds::reads_otherwise(&call.info, stored) {
+        kinds::read(&call.info, &mut view);
+        view = arranged(&call.info, view);
+    }
     if is_regarding(&call.info) {
         view = canonical(&call.info.group, regarding_event(&view));
     }

@@ -27,12 +27,15 @@ pub(super) fn prepare_create(job: &mut Value) {
     }
 }
 
-/// A Job without labels has those of its template. They come when it is stored: only the template's are validated.
-pub(super) fn complete(job: &mut Value) {
+/// A Job without labels is read as one with those of its template. It is stored without: a write of what was read is
+/// then a change.
+pub(super) fn read(job: &mut Value) {
     let labels = job.pointer("/spec/template/metadata/labels").cloned();
-    if job.pointer("/metadata/labels").is_none() {
-        object::set_meta(job, "labels", labels);
-    }
+    object::set_meta(job, "labels", labels);
+}
+
+pub(super) fn reads_otherwise(job: &Value) -> bool {
+    job.pointer("/metadata/labels").is_none() && job.pointer("/spec/template/metadata/labels").is_some()
 }
 
 /// Pods and their host names are made from the Job's name.

@@ -159,11 +159,16 @@ pub(super) fn warnings(call: &Call, object: &Value) {
     }
 }
 
-/// Fills in what an object gets when it is stored, after it was found valid.
-pub(super) fn complete(info: &ResourceInfo, object: &mut Value) {
-    if id(info) == ("batch", "Job") {
-        job::complete(object);
+/// Fills in what is not stored, but read.
+pub(super) fn read(info: &ResourceInfo, object: &mut Value) {
+    if reads_otherwise(info, object) {
+        job::read(object);
     }
+}
+
+/// Whether what is read of the stored object is not all stored.
+pub(super) fn reads_otherwise(info: &ResourceInfo, stored: &Value) -> bool {
+    id(info) == ("batch", "Job") && job::reads_otherwise(stored)
 }
 
 /// Whether a terminating object has nothing left to wait for.

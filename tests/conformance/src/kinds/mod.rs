@@ -103,7 +103,3 @@ fn fixtures(folder: &Folder) -> Vec<Value> {
     };
     folder.rows_with(&[]).filter_map(definition).collect()
 }
-
-fn runtime(folder: &Folder) -> Result<tokio::runtime::Runtime, CorpusError> {
-    tokio::runtime::Runtime::new().map_err(|error| CorpusError::io(&folder.path, error))
-}

@@ -10,19 +10,19 @@
 mod compare;
 mod replay;
 
-use futures::stream::{self, StreamExt as _};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
 use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
 
 use self::replay::Replay;
-use super::{Replayed, fixtures, runtime};
+use super::{Replayed, fixtures};
 use crate::corpus::{CorpusError, Folder};
 use crate::report::{Aspect, Check};
 use crate::run::Outcome;
 
 pub(crate) const KIND: Replayed = Replayed { recognises, outcomes };
-
-/// Sequences that run side by side. Most of their time is watches that wait for their end.
-const CONCURRENT: usize = 16;
 
 fn recognises(folder: &Folder) -> bool {
     super::has_step_with(folder, "request")
@@ -31,12 +31,38 @@ fn recognises(folder: &Folder) -> bool {
 fn outcomes(folder: &Folder, only: Option<&str>) -> Result<Vec<Outcome>, CorpusError> {
     let fixtures = fixtures(folder);
     let sequences = super::sequences(folder, only);
-    let runtime = runtime(folder)?;
-    let outcomes = runtime.block_on(async {
-        let replays = sequences.iter().map(|sequence| replayed(sequence, &fixtures));
-        stream::iter(replays).buffered(CONCURRENT).concat().await
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let next = AtomicUsize::new(0);
+    let replays = thread::scope(|scope| {
+        let work = || -> std::io::Result<Replays> {
+            let mut done = Vec::new();
+            while let Some((at, sequence)) = take(&next, &sequences) {
+                done.push((at, clockwork()?.block_on(replayed(sequence, &fixtures))));
+            }
+            Ok(done)
+        };
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let ended = workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| Ok(Vec::new())));
+        ended.collect::<std::io::Result<Vec<Replays>>>()
     });
-    Ok(outcomes)
+    let replays = replays.map_err(|error| CorpusError::io(&folder.path, error))?;
+    let mut replays: Replays = replays.into_iter().flatten().collect();
+    replays.sort_by_key(|(at, _)| *at);
+    Ok(replays.into_iter().flat_map(|(_, outcomes)| outcomes).collect())
+}
+
+/// The outcomes of sequences, with the places that these have in the corpus.
+type Replays = Vec<(usize, Vec<Outcome>)>;
+
+fn take<'s>(next: &AtomicUsize, sequences: &[&'s Value]) -> Option<(usize, &'s Value)> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    sequences.get(at).map(|sequence| (at, *sequence))
+}
+
+/// A runtime whose clock stands still while anything is left to do, and then goes on to the next timer at once: a watch
+/// ends when the steps that were sent during it are done, however busy the machine is.
+fn clockwork() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().start_paused(true).build()
 }
 
 async fn replayed(sequence: &Value, fixtures: &[Value]) -> Vec<Outcome> {

@@ -1,0 +1,260 @@
+//! Writes objects and lists of built-in kinds as protobuf (`application/vnd.kubernetes.protobuf`), by the numbers of the
+//! field tables: the counterpart of `protobuf`. What JSON leaves out is left out here as well.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::model::{Tables, TypeId, TypeRef};
+use super::protobuf::MAGIC;
+
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
+/// The wire types of the protocol.
+#[derive(Clone, Copy)]
+enum Wire {
+    Varint = 0,
+    Fixed64 = 1,
+    Bytes = 2,
+}
+
+/// The document in its envelope; None for a kind without field tables.
+#[must_use]
+pub fn encode(tables: &Tables, document: &Value) -> Option<Vec<u8>> {
+    let text = |field: &str| document.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (text("apiVersion"), text("kind"));
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let known = |kind: &str| {
+        tables.kind(group, version, kind).or_else(|| tables.by_openapi_name(&format!("{META}.{kind}")))
+    };
+    let message = match (known(kind), kind.strip_suffix("List").and_then(known)) {
+        (Some(id), _) => Encoder { tables }.message(id, document),
+        (None, Some(item)) => list(tables, item, document)?,
+        (None, None) => return None,
+    };
+    let mut meta = Vec::new();
+    field(&mut meta, 1, api_version.as_bytes());
+    field(&mut meta, 2, kind.as_bytes());
+    let mut envelope = MAGIC.to_vec();
+    field(&mut envelope, 1, &meta);
+    field(&mut envelope, 2, &message);
+    field(&mut envelope, 3, b"");
+    field(&mut envelope, 4, b"");
+    Some(envelope)
+}
+
+/// An event of a watch, with the length before it.
+#[must_use]
+pub fn watch_event(tables: &Tables, kind: &str, object: &Value) -> Option<Vec<u8>> {
+    let mut extension = Vec::new();
+    field(&mut extension, 1, &encode(tables, object)?);
+    let mut event = Vec::new();
+    field(&mut event, 1, kind.as_bytes());
+    field(&mut event, 2, &extension);
+    let length = u32::try_from(event.len()).ok()?;
+    Some([&length.to_be_bytes()[..], &event].concat())
+}
+
+/// Every list has its metadata under one number and its items under the next.
+fn list(tables: &Tables, item: TypeId, document: &Value) -> Option<Vec<u8>> {
+    let encoder = Encoder { tables };
+    let meta = tables.by_openapi_name(&format!("{META}.ListMeta"))?;
+    let mut out = Vec::new();
+    field(&mut out, 1, &encoder.message(meta, document.get("metadata").unwrap_or(&Value::Null)));
+    for object in document.get("items").and_then(Value::as_array).into_iter().flatten() {
+        field(&mut out, 2, &encoder.message(item, object));
+    }
+    Some(out)
+}
+
+struct Encoder<'t> {
+    tables: &'t Tables,
+}
+
+impl Encoder<'_> {
+    fn message(&self, id: TypeId, object: &Value) -> Vec<u8> {
+        let mut out = Vec::new();
+        for declared in &self.tables.get(id).fields {
+            match &declared.kind {
+                // An embedded type's fields stand beside the others in JSON, and in a message of their own here.
+                TypeRef::Message(embedded) if declared.name.is_empty() => {
+                    field(&mut out, declared.number, &self.message(*embedded, object));
+                }
+                kind => {
+                    if let Some(value) = object.get(declared.name).filter(|value| !value.is_null()) {
+                        self.value(kind, declared.number, value, &mut out);
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    fn value(&self, kind: &TypeRef, number: u32, value: &Value, out: &mut Vec<u8>) {
+        let text = || value.as_str().unwrap_or_default();
+        match kind {
+            TypeRef::Pointer(inner) => self.value(inner, number, value, out),
+            TypeRef::String | TypeRef::Enum(_) => field(out, number, text().as_bytes()),
+            TypeRef::Bytes => field(out, number, &STANDARD.decode(text()).unwrap_or_default()),
+            TypeRef::Int32 | TypeRef::Int64 => whole(out, number, value.as_i64().unwrap_or_default()),
+            TypeRef::Bool => whole(out, number, i64::from(value.as_bool().unwrap_or_default())),
+            TypeRef::Float64 => {
+                key(out, number, Wire::Fixed64);
+                out.extend(value.as_f64().unwrap_or_default().to_le_bytes());
+            }
+            TypeRef::Time | TypeRef::MicroTime => field(out, number, &time(text())),
+            TypeRef::Quantity => field(out, number, &single(1, text().as_bytes())),
+            TypeRef::IntOrString => field(out, number, &int_or_string(value)),
+            TypeRef::Raw(_) => field(out, number, &single(1, value.to_string().as_bytes())),
+            TypeRef::Message(id) => field(out, number, &self.message(*id, value)),
+            TypeRef::SchemaOrArray(id) => field(out, number, &self.schema_or(*id, (1, 2), value)),
+            TypeRef::SchemaOrBool(id) => field(out, number, &self.schema_or(*id, (2, 1), value)),
+            TypeRef::SchemaOrStrings(id) => field(out, number, &self.schema_or(*id, (1, 2), value)),
+            TypeRef::List(inner) => {
+                for item in value.as_array().into_iter().flatten() {
+                    self.value(inner, number, item, out);
+                }
+            }
+            TypeRef::Map(inner) => {
+                for (name, member) in value.as_object().into_iter().flatten() {
+                    let mut entry = single(1, name.as_bytes());
+                    match &**inner {
+                        // A list inside a map is wrapped in a message of its own.
+                        list @ TypeRef::List(_) => {
+                            let mut items = Vec::new();
+                            self.value(list, 1, member, &mut items);
+                            field(&mut entry, 2, &items);
+                        }
+                        inner => self.value(inner, 2, member, &mut entry),
+                    }
+                    field(out, number, &entry);
+                }
+            }
+        }
+    }
+
+    /// A schema under the first number, or what stands in its place under the second.
+    fn schema_or(&self, id: TypeId, (schema, other): (u32, u32), value: &Value) -> Vec<u8> {
+        let mut out = Vec::new();
+        match value {
+            Value::Bool(allowed) => whole(&mut out, other, i64::from(*allowed)),
+            Value::Array(items) => {
+                for item in items {
+                    match item {
+                        Value::String(name) => field(&mut out, other, name.as_bytes()),
+                        nested => field(&mut out, other, &self.message(id, nested)),
+                    }
+                }
+            }
+            object => {
+                if schema == 2 {
+                    // Beside a schema, more properties are allowed.
+                    whole(&mut out, other, 1);
+                }
+                field(&mut out, schema, &self.message(id, object));
+            }
+        }
+        out
+    }
+}
+
+fn time(text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    if let Ok(time) = text.parse::<Timestamp>() {
+        whole(&mut out, 1, time.as_second());
+        whole(&mut out, 2, i64::from(time.subsec_nanosecond()));
+    }
+    out
+}
+
+fn int_or_string(value: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    whole(&mut out, 1, i64::from(value.is_string()));
+    whole(&mut out, 2, value.as_i64().unwrap_or_default());
+    field(&mut out, 3, value.as_str().unwrap_or_default().as_bytes());
+    out
+}
+
+fn single(number: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len() + 4);
+    field(&mut out, number, bytes);
+    out
+}
+
+fn field(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+    key(out, number, Wire::Bytes);
+    varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+fn whole(out: &mut Vec<u8>, number: u32, value: i64) {
+    key(out, number, Wire::Varint);
+    varint(out, value.cast_unsigned());
+}
+
+fn key(out: &mut Vec<u8>, number: u32, wire: Wire) {
+    varint(out, u64::from(number) << 3 | wire as u64);
+}
+
+/// Seven bits a byte, the lowest first; the eighth tells that more follow.
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    loop {
+        let [low, ..] = value.to_le_bytes();
+        value >>= 7;
+        if value == 0 {
+            out.push(low & 0x7f);
+            return;
+        }
+        out.push(low | 0x80);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::builtin::{protobuf, tables};
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let pod = json!({
+            "kind": "Pod", "apiVersion": "v1",
+            "metadata": {"name": "p", "creationTimestamp": "2024-05-06T07:08:09Z", "labels": {"a": "b"},
+                "managedFields": [{"manager": "m", "fieldsV1": {"f:spec": {}}}]},
+            "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "500m"}},
+                "livenessProbe": {"httpGet": {"port": "web"}}}], "terminationGracePeriodSeconds": -1, "hostNetwork": true}
+        });
+        let secret =
+            json!({"kind": "Secret", "apiVersion": "v1", "metadata": {"name": "s"}, "data": {"k": "AAH/"}});
+        let review = json!({
+            "kind": "SubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "metadata": {},
+            "spec": {"user": "u", "extra": {"scopes": ["a", "b"]}}
+        });
+        for object in [pod, secret, review] {
+            let bytes = encode(tables(), &object).expect("a known kind");
+            assert_eq!(protobuf::decode(tables(), &bytes), Ok(object));
+        }
+    }
+
+    #[test]
+    fn lists_and_events_wrap_objects() {
+        let list = json!({
+            "kind": "ConfigMapList", "apiVersion": "v1", "metadata": {"resourceVersion": "7"},
+            "items": [{"metadata": {"name": "a"}, "data": {"k": "v"}}]
+        });
+        let bytes = encode(tables(), &list).expect("a known kind");
+        let expected = [
+            &MAGIC[..],
+            b"\x0a\x13\x0a\x02v1\x12\x0dConfigMapList",
+            b"\x12\x14\x0a\x03\x12\x017\x12\x0d\x0a\x03\x0a\x01a\x12\x06\x0a\x01k\x12\x01v",
+            b"\x1a\x00\x22\x00",
+        ];
+        assert_eq!(bytes, expected.concat());
+        let map = json!({"kind": "ConfigMap", "apiVersion": "v1"});
+        let event = watch_event(tables(), "ADDED", &map).expect("a known kind");
+        assert_eq!(event.get(..4), Some(&(u32::try_from(event.len() - 4).expect("short")).to_be_bytes()[..]));
+        assert_eq!(encode(tables(), &json!({"kind": "Widget", "apiVersion": "example.dev/v1"})), None);
+    }
+}
