@@ -7,6 +7,7 @@
 //! assert_eq!(env.variables().collect::<Vec<_>>(), ["self"]);
 //! ```
 
+mod own;
 #[cfg(test)]
 mod tests;
 
@@ -64,6 +65,8 @@ struct Inner {
     container: Arc<str>,
     /// In the order of their declaration, which numbers the slots of every program of this environment.
     variables: Arc<[(Box<str>, Type)]>,
+    /// The types that signatures may name beyond the language's, with the number of their parameters.
+    types: Arc<[(Box<str>, usize)]>,
 }
 
 /// The newest release whose libraries are known; stored expressions may use all of them.
@@ -131,6 +134,7 @@ impl Env {
                 offered,
                 container: "".into(),
                 variables: Arc::new([]),
+                types: Arc::new([]),
             }),
         }
     }
@@ -166,6 +170,7 @@ impl Env {
                 offered: NEWEST,
                 container: "".into(),
                 variables: Arc::new([]),
+                types: Arc::new([]),
             }),
         }
     }

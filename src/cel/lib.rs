@@ -60,9 +60,9 @@ pub use document::{Node, ReadError, ReadLimits};
 pub use env::{Checked, Env, Mode, SizeHints};
 pub use eval::{Bindings, Coverage, Evaluation, Observation, Observer, Trace, TraceEntry, Variables};
 pub use library::regex::GoRegex;
-pub use library::{Extra, Version};
+pub use library::{Extra, Overload, SignatureError, Version};
 pub use plan::{Branch, BranchKind, Program, ProgramError, Slot};
-pub use types::{DeclField, DeclKind, DeclType, ListType, Type};
+pub use types::{AbstractType, DeclField, DeclKind, DeclType, ListType, Type};
 pub use value::{EvalError, HostMap, List, Map, Value};
 
 /// The examples of the readme.

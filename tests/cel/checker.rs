@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use admit_cel::types::parse_type;
 use admit_cel::{
-    Bounds, CompileError, DeclField, DeclKind, DeclType, Env, ListType, Mode, SizeHints, Type, Version,
+    Bounds, CompileError, DeclField, DeclKind, DeclType, Env, EvalError, ListType, Mode, Overload,
+    SignatureError, SizeHints, Type, Version,
 };
 
 fn env(variables: &[(&str, &str)]) -> Env {
@@ -152,6 +153,70 @@ fn objects_tell_their_fields() {
     ] {
         assert_eq!(first_line(&env.compile(text).unwrap_err()), expected, "{text}");
     }
+}
+
+/// Abstract types of the caller: parameters follow from arguments, join in literals and give way to `dyn`.
+#[test]
+fn functions_of_the_caller_are_over_types_of_the_caller() {
+    const fn row(id: &'static str, signature: &'static str) -> Overload {
+        Overload::new(
+            id,
+            signature,
+            |_, args| args.first().copied().ok_or(EvalError::NoSuchOverload),
+            "Its own.",
+        )
+    }
+    const ROWS: &[Overload] = &[
+        row("cell_of", "cell(T) -> cell(T)"),
+        row("cell_get", "cell(T).get() -> T"),
+        row("cell_first", "first(list(cell(T))) -> T"),
+        row("either_of", "either(L, R) -> either(L, R)"),
+        row("either_merge", "either(T, T).merge() -> cell(T)"),
+        row("units_one", "units.one() -> unit"),
+    ];
+    let env = env(&[("d", "dyn"), ("n", "int")])
+        .with_mixed_literals()
+        .with_type("cell", 1)
+        .with_type("either", 2)
+        .with_type("unit", 0)
+        .with_functions(ROWS)
+        .unwrap();
+    let env = env.with_variable("c", env.parse_type("cell(list(int))").unwrap());
+    for (text, expected) in [
+        ("cell(n)", "cell(int)"),
+        ("cell([]).get()", "list(dyn)"),
+        ("c.get()[0] + 1", "int"),
+        ("c == cell([1])", "bool"),
+        ("[cell(1), cell(d)]", "list(cell(dyn))"),
+        ("[cell(1), cell('a')]", "list(dyn)"),
+        ("first([cell({'a': 1u})])", "map(string, uint)"),
+        ("either(1, 'a')", "either(int, string)"),
+        ("either(d, 1).merge().get()", "dyn"),
+        ("[units.one()]", "list(unit)"),
+    ] {
+        let checked = env.compile(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        assert_eq!(checked.output_type().to_string(), expected, "{text}");
+    }
+    for (text, expected) in [
+        (
+            "c == cell(['a'])",
+            "found no matching overload for '_==_' applied to '(cell(list(int)), cell(list(string)))'",
+        ),
+        (
+            "either(1, 'a').merge()",
+            "found no matching overload for 'merge' applied to 'either(int, string).()'",
+        ),
+        ("c.value", "type 'cell(list(int))' does not support field selection"),
+        (
+            "cell(1).all(x, true)",
+            "expression of type 'cell(int)' cannot be range of a comprehension (must be list, map, or dynamic)",
+        ),
+    ] {
+        let error = env.compile(text).unwrap_err();
+        assert_eq!(error.diagnostics()[0].message, expected, "{text}");
+    }
+    let unknown = Env::standard().with_type("either", 1).with_functions(ROWS);
+    assert_eq!(unknown.unwrap_err(), SignatureError("cell(T) -> cell(T)"));
 }
 
 /// The deepest expressions the parser lets through are checked and estimated on the stack of a test's thread.

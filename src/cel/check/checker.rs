@@ -173,6 +173,10 @@ impl<'e, 's> Checker<'e, 's> {
                 self.error(id, format!("unexpected failed resolution of '{name}'"));
                 Type::Error
             }
+            Type::Opaque(name) if messages::message(name).is_some() => {
+                self.error(id, format!("undefined field '{field}'"));
+                Type::Error
+            }
             Type::Var(_) => {
                 self.unifier.assignable(&Type::Dyn, target);
                 Type::Dyn
@@ -337,6 +341,7 @@ fn fits_in(ty: &Type, room: &mut usize) -> bool {
     match ty {
         Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => fits_in(inner, room),
         Type::Map(key, value) => fits_in(key, room) && fits_in(value, room),
+        Type::Abstract(ty) => ty.parameters.iter().all(|part| fits_in(part, room)),
         _ => true,
     }
 }

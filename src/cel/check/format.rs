@@ -68,7 +68,10 @@ fn takes(clause: Clause, ty: &Type) -> bool {
         ty => ty,
     };
     match clause {
-        Clause::Text => !matches!(ty, Type::Optional(_) | Type::Opaque(_) | Type::Object(_) | Type::Error),
+        Clause::Text => !matches!(
+            ty,
+            Type::Optional(_) | Type::Opaque(_) | Type::Abstract(_) | Type::Object(_) | Type::Error
+        ),
         Clause::Decimal | Clause::Octal => matches!(ty, Type::Int | Type::Uint),
         Clause::Fixed(_) | Clause::Scientific(_) => matches!(ty, Type::Double | Type::String),
         Clause::Binary => matches!(ty, Type::Int | Type::Uint | Type::Bool),

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::library::Signature;
-use crate::types::Type;
+use crate::types::{AbstractType, Type};
 
 /// What has been found out about type variables. A failed attempt leaves no trace.
 #[derive(Debug, Default)]
@@ -118,6 +118,9 @@ impl Unifier {
             (Type::Type(_), Type::Type(_)) => true,
             (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => self.fits(a, b),
             (Type::Map(k1, v1), Type::Map(k2, v2)) => self.fits(k1, k2) && self.fits(v1, v2),
+            (Type::Abstract(a), Type::Abstract(b)) => {
+                parts(a, b).is_some_and(|mut parts| parts.all(|(a, b)| self.fits(a, b)))
+            }
             (from, to) => same(from, to),
         }
     }
@@ -158,6 +161,7 @@ impl Unifier {
                 self.occurs(variable, inner)
             }
             Type::Map(key, value) => self.occurs(variable, key) || self.occurs(variable, value),
+            Type::Abstract(ty) => ty.parameters.iter().any(|part| self.occurs(variable, part)),
             _ => false,
         }
     }
@@ -177,9 +181,18 @@ pub(super) fn same(a: &Type, b: &Type) -> bool {
         | (Type::Optional(a), Type::Optional(b))
         | (Type::Type(Some(a)), Type::Type(Some(b))) => same(a, b),
         (Type::Map(k1, v1), Type::Map(k2, v2)) => same(k1, k2) && same(v1, v2),
+        (Type::Abstract(a), Type::Abstract(b)) => {
+            parts(a, b).is_some_and(|mut parts| parts.all(|(a, b)| same(a, b)))
+        }
         (Type::Object(a), Type::Object(b)) => Arc::ptr_eq(a, b) || a.name() == b.name(),
         (a, b) => a == b,
     }
+}
+
+/// The parameters of two types of one name, side by side.
+fn parts<'t>(a: &'t AbstractType, b: &'t AbstractType) -> Option<impl Iterator<Item = (&'t Type, &'t Type)>> {
+    let are_alike = a.name == b.name && a.parameters.len() == b.parameters.len();
+    are_alike.then(|| a.parameters.iter().zip(&b.parameters))
 }
 
 /// Kubernetes' own types that cel-go holds for messages without fields, as opposed to abstract types.
@@ -194,6 +207,7 @@ fn takes_null(ty: &Type) -> bool {
             | Type::Wrapper(_)
             | Type::Optional(_)
             | Type::Opaque(_)
+            | Type::Abstract(_)
             | Type::Object(_)
             | Type::Duration
             | Type::Timestamp
@@ -206,6 +220,9 @@ fn at_most_as_specific(a: &Type, b: &Type) -> bool {
         (_, Type::Dyn | Type::Var(_) | Type::Param(_)) => false,
         (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => at_most_as_specific(a, b),
         (Type::Map(k1, v1), Type::Map(k2, v2)) => at_most_as_specific(k1, k2) && at_most_as_specific(v1, v2),
+        (Type::Abstract(a), Type::Abstract(b)) => {
+            parts(a, b).is_some_and(|mut parts| parts.all(|(a, b)| at_most_as_specific(a, b)))
+        }
         (Type::Type(_), Type::Type(_)) => true,
         (a, b) => same(a, b),
     }
@@ -217,6 +234,7 @@ fn is_generic(ty: &Type) -> bool {
         Type::Param(_) => true,
         Type::List(inner) | Type::Optional(inner) | Type::Type(Some(inner)) => is_generic(inner),
         Type::Map(key, value) => is_generic(key) || is_generic(value),
+        Type::Abstract(ty) => ty.parameters.iter().any(is_generic),
         _ => false,
     }
 }
@@ -228,6 +246,10 @@ fn map_parts(ty: &Type, replace: &mut dyn FnMut(&Type) -> Type) -> Type {
         Type::Map(key, value) => Type::Map(Arc::new(replace(key)), Arc::new(replace(value))),
         Type::Optional(inner) => Type::Optional(Arc::new(replace(inner))),
         Type::Type(Some(named)) => Type::Type(Some(Arc::new(replace(named)))),
+        Type::Abstract(ty) => Type::Abstract(Arc::new(AbstractType {
+            name: ty.name.clone(),
+            parameters: ty.parameters.iter().map(replace).collect(),
+        })),
         other => other.clone(),
     }
 }

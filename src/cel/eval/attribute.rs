@@ -7,7 +7,7 @@
 use crate::document::Key;
 use crate::plan::{Attribute, Field, Qualifier, QualifierKey, Root};
 use crate::types::{DeclKind, DeclType};
-use crate::value::{EvalError, List, Map, MapNode, Value, object_field};
+use crate::value::{EvalError, List, Map, MapNode, Opaque, Value, object_field};
 
 use super::machine::{Machine, Outcome};
 use super::watch::Watch;
@@ -219,6 +219,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                     _ => Ok(None),
                 }
             }
+            Value::Opaque(Opaque::Empty) => Err(no_such_field(key)),
             Value::Null
             | Value::Bool(_)
             | Value::Int(_)
@@ -232,6 +233,14 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             | Value::Optional(_)
             | Value::Opaque(_) => Ok(None),
         }
+    }
+}
+
+/// What a message without fields says of any.
+fn no_such_field(key: &Value<'_>) -> EvalError {
+    match key {
+        Value::String(name) => EvalError::other(format!("no such field '{name}'")),
+        _ => EvalError::NoSuchOverload,
     }
 }
 

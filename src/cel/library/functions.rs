@@ -6,7 +6,8 @@
 
 use std::collections::HashMap;
 
-use super::{Overload, Signature, Version, extensions, rows, runtime_type};
+use super::{Overload, Signature, SignatureError, Version, extensions, rows, runtime_type};
+use crate::types::TypeNames;
 use crate::value::{EvalError, Value};
 
 /// A library outside the environments that Kubernetes builds by default.
@@ -94,25 +95,47 @@ impl Functions {
         self.get(function)?.overloads.iter().find(|declared| declared.row.id == id)
     }
 
+    /// With the caller's functions.
+    ///
+    /// # Errors
+    ///
+    /// For the first row whose signature cannot be read.
+    pub(crate) fn with_rows(
+        mut self,
+        names: &TypeNames,
+        rows: &'static [Overload],
+    ) -> Result<Self, SignatureError> {
+        for row in rows {
+            let signature = Signature::parse_of(names, row.signature).ok_or(SignatureError(row.signature))?;
+            self.add(row, signature);
+        }
+        Ok(self)
+    }
+
     fn extend_all(&mut self, tables: &[&'static [Overload]]) {
         self.extend(tables.iter().copied().flatten().filter(|row| row.until.is_none()));
     }
 
-    /// A row takes the place of an earlier one of its id.
     fn extend(&mut self, rows: impl Iterator<Item = &'static Overload>) {
         for row in rows {
-            let Some(signature) = Signature::parse(row.signature) else { continue };
-            let name = signature.function;
-            let function = self.by_name.entry(name).or_insert_with(|| Function {
-                name,
-                overloads: Vec::new(),
-                single_body: single_body(name),
-            });
-            let declared = Declared { row, signature };
-            match function.overloads.iter_mut().find(|known| known.row.id == row.id) {
-                Some(known) => *known = declared,
-                None => function.overloads.push(declared),
+            if let Some(signature) = Signature::parse(row.signature) {
+                self.add(row, signature);
             }
+        }
+    }
+
+    /// A row takes the place of an earlier one of its id.
+    fn add(&mut self, row: &'static Overload, signature: Signature) {
+        let name = signature.function;
+        let function = self.by_name.entry(name).or_insert_with(|| Function {
+            name,
+            overloads: Vec::new(),
+            single_body: single_body(name),
+        });
+        let declared = Declared { row, signature };
+        match function.overloads.iter_mut().find(|known| known.row.id == row.id) {
+            Some(known) => *known = declared,
+            None => function.overloads.push(declared),
         }
     }
 }

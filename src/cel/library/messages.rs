@@ -1,5 +1,5 @@
 //! The protocol buffer messages that every cel-go environment can construct, Kubernetes' too: wrappers, times and JSON
-//! values. None of them stays a message: `google.protobuf.Int64Value{value: 1}` is the int 1, and
+//! values. None of them stays a message, but for the empty one: `google.protobuf.Int64Value{value: 1}` is the int 1, and
 //! `google.protobuf.Struct{}` an empty map.
 //!
 //! One row per message: its type, its fields, and what the values of its fields make.
@@ -7,7 +7,7 @@
 use super::Context;
 use super::go::base64;
 use super::standard::text_of;
-use crate::value::{Duration, Entries, EvalError, List, Map, Timestamp, Value};
+use crate::value::{Duration, Entries, EvalError, List, Map, Opaque, Timestamp, Value};
 
 /// A message that expressions may construct.
 #[derive(Debug)]
@@ -127,6 +127,7 @@ const MESSAGES: &[Message] = &[
             None => Ok(Value::List(List::EMPTY)),
         }
     }),
+    wrapper("google.protobuf.Empty", "google.protobuf.Empty", &[], |_, _| Ok(Value::Opaque(Opaque::Empty))),
     wrapper("google.protobuf.Any", "dyn", &[("type_url", "string"), ("value", "bytes")], |_, fields| {
         let url = match fields.get("type_url") {
             Some(Value::String(url)) => url,
@@ -222,6 +223,7 @@ fn json_value<'a>(context: &Context<'a>, value: &Value<'a>) -> Result<Value<'a>,
         }
         Value::Optional(Some(inner)) => json_value(context, inner)?,
         Value::Optional(None) => return Err(EvalError::other("optional.none() dereference")),
+        Value::Opaque(Opaque::Empty) => Value::Map(Map::EMPTY),
         Value::Type(_) | Value::Opaque(_) => {
             let name = super::runtime_type::name_of(value);
             return Err(EvalError::other(format!("type conversion not supported for '{name}'")));

@@ -35,7 +35,7 @@ pub use context::Context;
 pub(crate) use extensions::already_there;
 pub use functions::{Declared, Extra, Functions};
 pub use kubernetes::{authorizer, format, quantity, semver, url};
-pub use signature::Signature;
+pub use signature::{Signature, SignatureError};
 pub(crate) use standard::text_of;
 
 use crate::cost::{CallEstimate, Operand};
@@ -81,7 +81,8 @@ pub struct Overload {
 
 impl Overload {
     /// A row of constant cost that every version offers.
-    pub(crate) const fn new(
+    #[must_use]
+    pub const fn new(
         id: &'static str,
         signature: &'static str,
         implementation: Implementation,
@@ -101,7 +102,8 @@ impl Overload {
     }
 
     /// A cost that the meter knows by the overload: a call whose overload the checker left open costs one.
-    pub(crate) const fn costs(mut self, estimate: Estimate, cost: Cost) -> Self {
+    #[must_use]
+    pub const fn costs(mut self, estimate: Estimate, cost: Cost) -> Self {
         self.estimate = estimate;
         self.cost = cost;
         self

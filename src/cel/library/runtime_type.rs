@@ -18,6 +18,7 @@ static URL: LazyLock<Type> = LazyLock::new(|| Type::Opaque("kubernetes.URL".into
 static SEMVER: LazyLock<Type> = LazyLock::new(|| Type::Opaque("kubernetes.Semver".into()));
 static FORMAT: LazyLock<Type> = LazyLock::new(|| Type::Opaque("kubernetes.NamedFormat".into()));
 
+static EMPTY: LazyLock<Type> = LazyLock::new(|| Type::Opaque("google.protobuf.Empty".into()));
 static AUTHORIZER: LazyLock<Type> =
     LazyLock::new(|| Type::Opaque("kubernetes.authorization.Authorizer".into()));
 static PATH_CHECK: LazyLock<Type> =
@@ -57,6 +58,7 @@ fn of_opaque(value: &Opaque<'_>) -> &'static Type {
         Opaque::Url(_) => &URL,
         Opaque::Semver(_) => &SEMVER,
         Opaque::Format(_) => &FORMAT,
+        Opaque::Empty => &EMPTY,
         Opaque::Authorization(value) => match value {
             Authorization::Authorizer(_) => &AUTHORIZER,
             Authorization::Path(..) => &PATH_CHECK,
@@ -88,6 +90,7 @@ pub fn name(ty: &Type) -> &str {
         Type::Optional(_) => "optional_type",
         Type::Wrapper(inner) => name(inner),
         Type::Opaque(name) | Type::Param(name) => name,
+        Type::Abstract(ty) => &ty.name,
         Type::Object(decl) => match &decl.kind {
             crate::types::DeclKind::Object { name, .. } => name,
             _ => "map",

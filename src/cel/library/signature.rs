@@ -3,9 +3,23 @@
 //! Input: the `signature` of a row. Output: [`Signature`], or none for a text that is no signature (a test holds that
 //! no row has one). Assignability between types of the checker is the checker's matter.
 
+use std::fmt;
+
 use super::runtime_type;
-use crate::types::{Type, parse_type, split_arguments};
+use crate::types::{Type, TypeNames, parse_type_of, split_arguments};
 use crate::value::{List, Value};
+
+/// A signature that cannot be read, or that names a type that nobody declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SignatureError(pub &'static str);
+
+impl fmt::Display for SignatureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a signature over known types: {}", self.0)
+    }
+}
+
+impl std::error::Error for SignatureError {}
 
 /// A parsed signature.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +39,12 @@ impl Signature {
     /// the function's namespace.
     #[must_use]
     pub fn parse(text: &'static str) -> Option<Self> {
+        Self::parse_of(&[], text)
+    }
+
+    /// The same where more types are known.
+    pub(crate) fn parse_of(names: &TypeNames, text: &'static str) -> Option<Self> {
+        let parse_type = |text| parse_type_of(names, text);
         let (call, result) = text.split_once(" -> ")?;
         let call = call.strip_suffix(')')?;
         let open = matching_open(call)?;
@@ -57,6 +77,8 @@ impl Signature {
 pub fn fits(parameter: &Type, value: &Value<'_>) -> bool {
     match (parameter, value) {
         (Type::Dyn | Type::Param(_) | Type::Error, _) | (Type::Wrapper(_), Value::Null) => true,
+        // Only the caller's functions know what stands for a value of such a type.
+        (Type::Abstract(_), _) => true,
         (Type::Wrapper(inner), value) => fits(inner, value),
         (Type::String, Value::String(_)) | (Type::Int, Value::Int(_)) | (Type::Bool, Value::Bool(_)) => true,
         (Type::List(item), Value::List(list)) => takes_any(item) || fits_first(item, list),

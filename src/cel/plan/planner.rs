@@ -102,7 +102,8 @@ impl<'p> Planner<'p> {
     fn ident(&self, id: ExprId, name: &str) -> Result<Op, ProgramError> {
         if let Some(Reference::Type(ty)) = self.checked.reference(id) {
             // cel-go knows these as messages only, and not as values.
-            if messages::message(name).is_some() && !matches!(ty, Type::Duration | Type::Timestamp) {
+            let is_value = matches!(ty, Type::Duration | Type::Timestamp | Type::Opaque(_));
+            if messages::message(name).is_some() && !is_value {
                 return Err(ProgramError::Invalid(format!("reference to undefined type: {name}").into()));
             }
             return Ok(Op::Constant(Constant::Type(ty.clone())));

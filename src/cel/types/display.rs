@@ -25,6 +25,13 @@ impl fmt::Display for Type {
             Self::Optional(inner) => write!(f, "optional_type({inner})"),
             Self::Wrapper(inner) => write!(f, "wrapper({inner})"),
             Self::Opaque(name) | Self::Param(name) => f.write_str(name),
+            Self::Abstract(ty) => {
+                f.write_str(&ty.name)?;
+                for (at, parameter) in ty.parameters.iter().enumerate() {
+                    write!(f, "{}{parameter}", if at == 0 { "(" } else { ", " })?;
+                }
+                f.write_str(if ty.parameters.is_empty() { "" } else { ")" })
+            }
             Self::Object(decl) => f.write_str(decl.name()),
             Self::Var(number) => write!(f, "_var{number}"),
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub(crate) use decl::field_position;
 pub use decl::{DeclField, DeclKind, DeclType, ListType};
 pub use parse::parse_type;
-pub(crate) use parse::split_arguments;
+pub(crate) use parse::{TypeNames, parse_type_of, split_arguments};
 
 /// A CEL type.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,10 +48,21 @@ pub enum Type {
     Wrapper(Arc<Self>),
     /// A named type without fields that CEL can see: `kubernetes.Quantity`, `net.IP`.
     Opaque(Arc<str>),
+    /// A type of the caller's own with parameters: `tuple(int, string)`.
+    Abstract(Arc<AbstractType>),
     /// A document with declared fields.
     Object(Arc<DeclType>),
     /// A type parameter of an overload's signature: `T`.
     Param(Arc<str>),
     /// A type that a check has yet to find out; no checked expression has one.
     Var(u32),
+}
+
+/// A type that only the functions of the caller know: it has parameters, and neither fields nor literals.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AbstractType {
+    /// Its name in signatures and messages.
+    pub name: Box<str>,
+    /// In their order.
+    pub parameters: Box<[Type]>,
 }

@@ -2,15 +2,25 @@
 
 use std::sync::Arc;
 
-use super::Type;
+use super::{AbstractType, Type};
+
+/// The names of types that are not the language's own, each with the number of its parameters.
+pub(crate) type TypeNames = [(Box<str>, usize)];
 
 /// Reads a type: `int`, `list(string)`, `map(string, dyn)`, `optional_type(int)`, `wrapper(int)`, `net.IP`. A single
 /// capital is a type parameter; a dotted name whose last part has a capital is an opaque type, unless it is a message
 /// that stands for a type: `google.protobuf.Struct`. None for other texts.
 #[must_use]
 pub fn parse_type(text: &str) -> Option<Type> {
+    parse_type_of(&[], text)
+}
+
+/// The same where more names are known.
+pub(crate) fn parse_type_of(names: &TypeNames, text: &str) -> Option<Type> {
     if let Some((name, arguments)) = text.strip_suffix(')').and_then(|text| text.split_once('(')) {
-        return parameterised(name, &split_arguments(arguments));
+        let arguments = split_arguments(arguments).into_iter().map(|text| parse_type_of(names, text));
+        let arguments: Vec<_> = arguments.collect::<Option<_>>()?;
+        return parameterised(name, &arguments).or_else(|| declared(names, name, arguments));
     }
     Some(match text {
         "int" => Type::Int,
@@ -28,7 +38,10 @@ pub fn parse_type(text: &str) -> Option<Type> {
         "map" => Type::Map(Arc::new(Type::Dyn), Arc::new(Type::Dyn)),
         "optional_type" => Type::Optional(Arc::new(Type::Dyn)),
         _ if text.len() == 1 && text.bytes().all(|b| b.is_ascii_uppercase()) => Type::Param(text.into()),
-        _ => return text.strip_prefix("google.protobuf.").and_then(message_type).or_else(|| opaque(text)),
+        _ => {
+            let message = text.strip_prefix("google.protobuf.").and_then(message_type);
+            return message.or_else(|| declared(names, text, Vec::new())).or_else(|| opaque(text));
+        }
     })
 }
 
@@ -63,15 +76,23 @@ pub(crate) fn split_arguments(text: &str) -> Vec<&str> {
     parts.map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-fn parameterised(name: &str, arguments: &[&str]) -> Option<Type> {
+fn parameterised(name: &str, arguments: &[Type]) -> Option<Type> {
+    let of = |ty: &Type| Arc::new(ty.clone());
     Some(match (name, arguments) {
-        ("list", [item]) => Type::List(Arc::new(parse_type(item)?)),
-        ("map", [key, value]) => Type::Map(Arc::new(parse_type(key)?), Arc::new(parse_type(value)?)),
-        ("type", [named]) => Type::Type(Some(Arc::new(parse_type(named)?))),
-        ("optional_type", [inner]) => Type::Optional(Arc::new(parse_type(inner)?)),
-        ("wrapper", [inner]) => Type::Wrapper(Arc::new(parse_type(inner)?)),
+        ("list", [item]) => Type::List(of(item)),
+        ("map", [key, value]) => Type::Map(of(key), of(value)),
+        ("type", [named]) => Type::Type(Some(of(named))),
+        ("optional_type", [inner]) => Type::Optional(of(inner)),
+        ("wrapper", [inner]) => Type::Wrapper(of(inner)),
         _ => return None,
     })
+}
+
+/// A type that the caller named, with as many parameters as it has.
+fn declared(names: &TypeNames, name: &str, parameters: Vec<Type>) -> Option<Type> {
+    let is_known = names.iter().any(|(known, count)| **known == *name && *count == parameters.len());
+    is_known
+        .then(|| Type::Abstract(Arc::new(AbstractType { name: name.into(), parameters: parameters.into() })))
 }
 
 /// The last part of a type's name has a capital, a namespace has none.

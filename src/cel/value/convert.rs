@@ -3,7 +3,7 @@
 use bumpalo::Bump;
 use serde_json::Value as Json;
 
-use super::{EvalError, Value};
+use super::{EvalError, Opaque, Value};
 use crate::library::go::base64;
 use crate::library::text_of;
 
@@ -50,6 +50,7 @@ impl<'a> Value<'a> {
             Self::Optional(Some(inner)) => inner.to_json(arena)?,
             Self::Bytes(bytes) => Json::from(base64::encode(bytes)),
             Self::Duration(_) | Self::Timestamp(_) => Json::from(text_of(self).unwrap_or_default()),
+            Self::Opaque(Opaque::Empty) => Json::Object(serde_json::Map::new()),
             Self::Type(_) | Self::Opaque(_) => return Err(no_json()),
         })
     }

@@ -55,6 +55,7 @@ impl<'a> Value<'a> {
                 (Some(a), Some(b)) => return a.equal_in(arena, b),
                 (a, b) => a.is_none() && b.is_none(),
             },
+            (Self::Opaque(Opaque::Empty), other) => matches!(other, Self::Opaque(Opaque::Empty)),
             (Self::Opaque(a), Self::Opaque(b)) => return opaques(a, b),
             (
                 Self::List(List::Document { decl: Some(_), .. })
@@ -208,6 +209,7 @@ fn opaques(a: &Opaque<'_>, b: &Opaque<'_>) -> Result<bool, EvalError> {
 fn same_type(a: &Type, b: &Type) -> bool {
     match (a, b) {
         (Type::Opaque(a), Type::Opaque(b)) => a == b,
+        (Type::Abstract(a), Type::Abstract(b)) => a.name == b.name,
         (Type::Object(_), Type::Map(..)) | (Type::Map(..), Type::Object(_)) => true,
         _ => std::mem::discriminant(a) == std::mem::discriminant(b),
     }

@@ -92,7 +92,7 @@ pub enum Value<'a> {
     Opaque(Opaque<'a>),
 }
 
-/// Values of Kubernetes' libraries.
+/// Values of Kubernetes' libraries, and the one message that stays a message.
 #[derive(Clone, Copy, Debug)]
 pub enum Opaque<'a> {
     /// An IP address.
@@ -109,6 +109,8 @@ pub enum Opaque<'a> {
     Format(&'static crate::library::format::NamedFormat),
     /// A check of rights, or its outcome.
     Authorization(&'a crate::library::authorizer::Authorization<'a>),
+    /// A `google.protobuf.Empty`, which has no fields.
+    Empty,
 }
 
 /// Room for that many parts of a value; what goes beyond it may still fail to find room.

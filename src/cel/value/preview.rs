@@ -134,6 +134,7 @@ fn library_value(out: &mut Bounded, value: &Opaque<'_>) -> fmt::Result {
         Opaque::Url(url) => call(out, "url", url.text),
         Opaque::Semver(version) => call(out, "semver", version.text),
         Opaque::Format(format) => write!(out, "format.{}()", format.name),
+        Opaque::Empty => out.write_str("google.protobuf.Empty{}"),
         Opaque::Authorization(_) => {
             out.write_str(crate::library::runtime_type::name_of(&Value::Opaque(*value)))
         }

@@ -94,6 +94,7 @@ fn declared_as(ty: &Type) -> DeclType {
         | Type::Optional(_)
         | Type::Wrapper(_)
         | Type::Opaque(_)
+        | Type::Abstract(_)
         | Type::Object(_)
         | Type::Param(_)
         | Type::Var(_) => scalar(Type::Dyn),

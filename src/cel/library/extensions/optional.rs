@@ -1,7 +1,7 @@
 //! Optional values. `or`, `orValue`, optional selection and optional indexing are nodes of the planner's own.
 
 use crate::library::{Context, Overload, Version, mismatch, planned, runtime_type};
-use crate::value::{EvalError, List, Value};
+use crate::value::{EvalError, List, Opaque, Value};
 
 const SINCE: Version = Version(1, 28);
 
@@ -186,6 +186,7 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::Timestamp(instant) => (instant.seconds, instant.nanos) == (ZERO_TIME, 0),
         Value::List(list) => list.is_empty(),
         Value::Map(map) => map.is_empty(),
+        Value::Opaque(Opaque::Empty) => true,
         Value::Type(_) | Value::Optional(_) | Value::Opaque(_) => false,
     }
 }

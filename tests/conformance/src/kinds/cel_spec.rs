@@ -2,7 +2,7 @@
 //! included; where they are the language's alone, what the suite expects. Rows that need the messages of a schema of
 //! their own are not asked.
 
-use admit_cel::{Env, Mode, Type, Version};
+use admit_cel::{Env, EvalError, Mode, Overload, Type, Version};
 use serde_json::Value as Json;
 
 use super::cel_expressions::{Stage, answer, answer_in, compare, type_text};
@@ -78,7 +78,10 @@ impl Case for Row {
 impl Row {
     /// What the suite expects: an error of any text, where it expects one.
     fn run_language(&self) -> Vec<Check> {
-        let env = Env::standard().with_container(self.text("container"));
+        let env = match with_declared(Env::standard().with_container(self.text("container")), &self.row) {
+            Ok(env) => env,
+            Err(error) => return vec![Check::new(Aspect::Verdict, Json::Null, error)],
+        };
         let stage = if self.row.get("disableCheck").is_some() { Stage::Unchecked } else { Stage::Checked };
         let answer = answer_in(&env, self.text("expr"), &self.variables(), stage);
         let mut checks = Vec::new();
@@ -114,4 +117,32 @@ impl Row {
         }
         checks
     }
+}
+
+/// The environment with the functions that a row declares, and with the abstract types that they name. No row evaluates
+/// what it declares. Rows of functions live as long as the process, which reads each row once.
+fn with_declared(mut env: Env, row: &Json) -> Result<Env, String> {
+    let text = |json: &Json| json.as_str().unwrap_or_default().to_owned();
+    let mut rows = Vec::new();
+    for function in row.get("declarations").and_then(Json::as_array).into_iter().flatten() {
+        for overload in function.get("overloads").and_then(Json::as_array).into_iter().flatten() {
+            let params = overload.get("params").and_then(Json::as_array);
+            let params: Vec<String> = params.into_iter().flatten().map(text).collect();
+            let result = text(&overload["result"]);
+            for ty in params.iter().chain([&result]) {
+                if let Some((name, arguments)) = ty.split_once('(').filter(|_| env.parse_type(ty).is_none()) {
+                    env = env.with_type(name, arguments.split(',').count());
+                }
+            }
+            let signature = format!("{}({}) -> {result}", text(&function["name"]), params.join(", "));
+            let (id, signature) = (text(&overload["id"]).leak(), signature.leak());
+            rows.push(Overload::new(
+                id,
+                signature,
+                |_, _| Err(EvalError::NoSuchOverload),
+                "Declared by a row.",
+            ));
+        }
+    }
+    env.with_functions(rows.leak()).map_err(|error| error.to_string())
 }

@@ -150,6 +150,7 @@ fn write_opaque(opaque: &Opaque<'_>) -> Json {
         Opaque::Url(url) => json!({"url": url.text}),
         Opaque::Semver(semver) => json!({"semver": semver.text}),
         Opaque::Format(format) => json!({"format": format.name}),
+        Opaque::Empty => json!({"message": "google.protobuf.Empty"}),
         Opaque::Authorization(value) => json!({"authorization": format!("{value:?}")}),
     }
 }
