@@ -45,19 +45,12 @@ pub(super) fn decide(
     let host = Surroundings { files: documents, in_force, cluster: cluster.as_deref() };
     let mut decision = match checked.denial {
         Some(denial) => Decision { denial: Some(denial), ..Decision::default() },
-        None => match in_force.policies.decide_with(
+        None => in_force.policies.decide_with(
             request,
             &host,
             |name| ask.concerns(in_force, name),
             Oversight { deadline: Some(deadline), spent: Some(&spent), ..Oversight::default() },
-        ) {
-            Ok(decision) => decision,
-            Err(error) => {
-                tracing::error!(uid = request.uid, cause = %error, "a request could not be decided and is denied");
-                let answer = Answer::undecided(&request.uid, &error.to_string());
-                return Decided { answer, label: "failed" };
-            }
-        },
+        ),
     };
     decision.warnings.extend(checked.warnings);
     count(&decision, metrics);

@@ -44,11 +44,6 @@ impl<'a> Fields<'a> {
         &self.path
     }
 
-    /// The same fields, reported under another path.
-    pub(crate) fn with_path(self, path: &str) -> Self {
-        Self { path: path.to_owned(), ..self }
-    }
-
     pub(crate) fn path_of(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
@@ -68,6 +63,11 @@ impl<'a> Fields<'a> {
             Some(Value::Bool(flag)) => Ok(*flag),
             Some(other) => Err(self.wrong(key, "a boolean", other)),
         }
+    }
+
+    pub(crate) fn optional_integer(&self, key: &str) -> Result<Option<i64>, DecodeError> {
+        let integer = |value: &Value| value.as_i64().ok_or_else(|| self.wrong(key, "an integer", value));
+        self.get(key).map(integer).transpose()
     }
 
     /// The object at `key`, empty when absent.

@@ -157,7 +157,10 @@ impl Host for Documents {
 
     fn convert(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
         match self.crd_of(kind) {
-            None => builtin::convert(object, kind),
+            None => builtin::convert(object, kind).ok_or_else(|| {
+                let to = format!("{}, Kind={}", kind.api_version(), kind.kind);
+                HostError(format!("conversion to {to} is not supported"))
+            }),
             Some(crd) => crd.convert(object, &kind.version).map_err(|error| HostError(error.to_string())),
         }
     }

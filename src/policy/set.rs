@@ -10,7 +10,8 @@ use crate::crd::CompiledCrd;
 use crate::decision::Decision;
 use crate::documents::Documents;
 use crate::error::FieldError;
-use crate::host::{Host, HostError};
+use crate::host::Host;
+use crate::index::PolicyIndex;
 use crate::matching;
 use crate::oversight::Oversight;
 use crate::rbac::AccessRules;
@@ -23,7 +24,7 @@ use crate::vap::{self, Binding, Policy};
 pub struct PolicySet {
     /// In order of name.
     policies: Vec<BoundPolicy>,
-    index: ResourceIndex,
+    index: PolicyIndex,
     documents: Documents,
 }
 
@@ -66,15 +67,6 @@ struct BoundPolicy {
     bindings: Vec<Binding>,
 }
 
-/// Which policies may speak about a resource, so that a set's size does not slow decisions that few of its policies
-/// concern. Equivalent resources have the same plural name.
-#[derive(Debug, Default)]
-struct ResourceIndex {
-    by_resource: HashMap<String, Vec<usize>>,
-    /// Policies with a wildcard for the resource.
-    any: Vec<usize>,
-}
-
 impl PolicySet {
     /// A set of `policies`, each with those of `bindings` that name it. Bindings that name no policy have no effect.
     pub fn new(mut policies: Vec<Policy>, mut bindings: Vec<Binding>) -> Self {
@@ -91,7 +83,9 @@ impl PolicySet {
                 policy,
             })
             .collect();
-        let index = ResourceIndex::of(&policies);
+        // A policy that nothing binds decides nothing.
+        let in_force = |bound: &BoundPolicy| !bound.bindings.is_empty();
+        let index = PolicyIndex::of(policies.iter().map(|bound| in_force(bound).then_some(&bound.policy)));
         Self { policies, index, documents: Documents::default() }
     }
 
@@ -105,18 +99,14 @@ impl PolicySet {
         &self.documents
     }
 
-    /// Decides `request`, however long it takes. An error means that the surroundings could not answer; a denial is part of the decision.
-    pub fn decide(&self, request: &Request, host: &dyn Host) -> Result<Decision, HostError> {
+    /// Decides `request`, however long it takes. What the surroundings could not answer is an error of the policies that
+    /// asked, for their failurePolicy to decide on.
+    pub fn decide(&self, request: &Request, host: &dyn Host) -> Decision {
         self.decide_only(request, host, |_| true)
     }
 
     /// Decides `request` by the policies that `accept` names alone.
-    pub fn decide_only(
-        &self,
-        request: &Request,
-        host: &dyn Host,
-        accept: impl Fn(&str) -> bool,
-    ) -> Result<Decision, HostError> {
+    pub fn decide_only(&self, request: &Request, host: &dyn Host, accept: impl Fn(&str) -> bool) -> Decision {
         self.decide_with(request, host, accept, Oversight::default())
     }
 
@@ -127,7 +117,7 @@ impl PolicySet {
         host: &dyn Host,
         accept: impl Fn(&str) -> bool,
         recording: &Recording,
-    ) -> Result<Decision, HostError> {
+    ) -> Decision {
         self.decide_with(request, host, accept, Oversight::from(Some(recording)))
     }
 
@@ -138,18 +128,18 @@ impl PolicySet {
         host: &dyn Host,
         accept: impl Fn(&str) -> bool,
         oversight: Oversight<'_>,
-    ) -> Result<Decision, HostError> {
+    ) -> Decision {
         if matching::is_exempt(&request.kind) {
-            return Ok(Decision::default());
+            return Decision::default();
         }
         let workspace = vap::Workspace::default();
         let mut collector = vap::Collector::new(request, host, &workspace).overseen(oversight);
-        for position in self.index.candidates(&request.resource.resource) {
+        for position in self.index.candidates(request, host) {
             if let Some(bound) = self.policies.get(position).filter(|bound| accept(&bound.policy.name)) {
-                vap::decide(&bound.policy, &bound.bindings, &mut collector)?;
+                vap::decide(&bound.policy, &bound.bindings, &mut collector);
             }
         }
-        Ok(collector.finish())
+        collector.finish()
     }
 
     /// The policies, in order of name, each with its bindings.
@@ -240,36 +230,4 @@ fn read_version(kind: &GroupVersionKind) -> Result<(), Vec<LoadErrorKind>> {
     }
     let names = if read.len() == 1 { "v1" } else { "v1 and v1beta1" };
     Err(vec![LoadErrorKind::Version(format!("{} {}", kind.api_version(), kind.kind), names)])
-}
-
-impl ResourceIndex {
-    fn of(policies: &[BoundPolicy]) -> Self {
-        let mut index = Self::default();
-        for (position, bound) in policies.iter().enumerate() {
-            let rules = &bound.policy.constraints.rules;
-            let mut names: Vec<&str> = rules
-                .iter()
-                .flat_map(|rule| &rule.resources)
-                .map(|resource| resource.split('/').next().unwrap_or(resource))
-                .collect();
-            names.sort_unstable();
-            names.dedup();
-            if names.is_empty() || names.contains(&"*") {
-                index.any.push(position);
-                continue;
-            }
-            for name in names {
-                index.by_resource.entry(name.to_owned()).or_default().push(position);
-            }
-        }
-        index
-    }
-
-    /// Positions in ascending order.
-    fn candidates(&self, resource: &str) -> Vec<usize> {
-        let named = self.by_resource.get(resource).map(Vec::as_slice).unwrap_or_default();
-        let mut positions: Vec<usize> = named.iter().chain(&self.any).copied().collect();
-        positions.sort_unstable();
-        positions
-    }
 }

@@ -111,6 +111,22 @@ fn map(name: &str) -> Value {
 }
 
 #[tokio::test]
+async fn a_configuration_is_refused_until_it_is_right() {
+    let server = Server::builder().build().await.unwrap();
+    let bad = configuration(&json!({"url": "http://hook.example"}), &json!({"sideEffects": "Some"}));
+    let refused = post(&server, CONFIGURATIONS, &bad).await;
+    assert_eq!(refused.status, 422, "{refused:?}");
+    let causes = refused.body["details"]["causes"].as_array().unwrap();
+    let fields: Vec<_> = causes.iter().map(|cause| cause["field"].as_str().unwrap()).collect();
+    assert_eq!(fields, ["webhooks[0].sideEffects", "webhooks[0].clientConfig.url"]);
+    let good = configuration(&json!({"url": "https://hook.example"}), &json!({}));
+    assert_eq!(post(&server, CONFIGURATIONS, &good).await.status, 201);
+    let hook = format!("{CONFIGURATIONS}/hook");
+    let changed = merge(&server, &hook, &json!({"webhooks": [{"name": "a.b"}]})).await;
+    assert_eq!(changed.status, 422, "{changed:?}");
+}
+
+#[tokio::test]
 async fn a_webhook_admits_refuses_and_warns() {
     let script = Script::default();
     let (address, pem) = serve(script.clone()).await;

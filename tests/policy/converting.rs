@@ -29,6 +29,24 @@ fn autoscalers_convert_both_ways() {
     }
 }
 
+#[test]
+fn events_convert_both_ways() {
+    let trees = manifest::parse(include_str!("data/events.yaml")).expect("the cases are YAML");
+    for case in trees[0].value["cases"].as_array().expect("there are cases") {
+        let object = |group: &str, api_version: &str| {
+            let mut object = case[group].clone();
+            object["apiVersion"] = json!(api_version);
+            object["kind"] = json!("Event");
+            object
+        };
+        let (core, events) = (object("core", "v1"), object("events", "events.k8s.io/v1"));
+        let to =
+            |kind: &str, object| builtin::convert(object, &GroupVersionKind::from_api_version(kind, "Event"));
+        assert_eq!(to("v1", &events).as_ref(), Some(&core), "{} to core", case["name"]);
+        assert_eq!(to("events.k8s.io/v1", &core), Some(events), "{} to events", case["name"]);
+    }
+}
+
 fn definition(conversion: &str) -> CompiledCrd {
     let text = "
 apiVersion: apiextensions.k8s.io/v1

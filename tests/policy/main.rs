@@ -19,3 +19,4 @@ mod shipped;
 mod suites;
 mod support;
 mod typing;
+mod webhooks;

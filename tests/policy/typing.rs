@@ -65,15 +65,15 @@ fn unknown_fields_and_wrong_types_are_told_for_each_kind() {
     let expected = [
         warning(
             "spec.validations[0].expression",
-            "example.com/v2, Kind=Widget: compilation failed: ERROR: <input>:1:18: found no matching overload for \
+            "example.com/v2, Kind=Widget: ERROR: <input>:1:18: found no matching overload for \
              '_<_' applied to '(string, int)'\n | object.spec.size < 3\n | .................^\n",
         ),
         warning(
             "spec.validations[1].expression",
-            "example.com/v1, Kind=Widget: compilation failed: ERROR: <input>:1:12: undefined field 'sise'\n | \
+            "example.com/v1, Kind=Widget: ERROR: <input>:1:12: undefined field 'sise'\n | \
              object.spec.sise == oldObject.spec.sise\n | ...........^\nERROR: <input>:1:35: undefined field \
              'sise'\n | object.spec.sise == oldObject.spec.sise\n | ..................................^\n\n\
-             example.com/v2, Kind=Widget: compilation failed: ERROR: <input>:1:12: undefined field 'sise'\n | \
+             example.com/v2, Kind=Widget: ERROR: <input>:1:12: undefined field 'sise'\n | \
              object.spec.sise == oldObject.spec.sise\n | ...........^\nERROR: <input>:1:35: undefined field \
              'sise'\n | object.spec.sise == oldObject.spec.sise\n | ..................................^\n",
         ),
@@ -91,8 +91,21 @@ fn variables_have_the_types_of_the_kind() {
 ";
     let found = warnings("[v1, v2]", spec);
     assert_eq!(found.len(), 1);
-    assert!(found[0].warning.starts_with("example.com/v1, Kind=Widget: compilation failed: "), "{found:#?}");
+    assert!(found[0].warning.starts_with("example.com/v1, Kind=Widget: ERROR: "), "{found:#?}");
     assert!(found[0].warning.contains("'(int, string)'"), "{found:#?}");
+}
+
+#[test]
+fn the_authorizer_is_known_without_what_is_below_it() {
+    let spec = "
+  validations:
+  - expression: authorizer.group('').resource('pods').check('get').allowed()
+  - expression: authorizer.requestResource.check('get').allowed()
+";
+    let expected = "example.com/v1, Kind=Widget: ERROR: <input>:1:11: unexpected failed resolution of \
+                    'kubernetes.authorization.Authorizer'\n | authorizer.requestResource.check('get').allowed()\n | \
+                    ..........^\n";
+    assert_eq!(warnings("[v1]", spec), [warning("spec.validations[1].expression", expected)]);
 }
 
 #[test]

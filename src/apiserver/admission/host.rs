@@ -54,6 +54,10 @@ impl Host for StoreHost<'_> {
         resource: &GroupVersionResource,
         subresource: &str,
     ) -> Vec<(GroupVersionResource, GroupVersionKind)> {
+        let builtin = builtin::equivalents(resource, subresource);
+        if !builtin.is_empty() {
+            return builtin;
+        }
         let served = self.0.served();
         let others = served
             .table
@@ -73,8 +77,8 @@ impl Host for StoreHost<'_> {
     }
 
     fn convert(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
-        if kind.group == "autoscaling" {
-            return builtin::convert(object, kind);
+        if let Some(converted) = builtin::convert(object, kind) {
+            return Ok(converted);
         }
         let found = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         if self.converts_by_webhook(kind) && found != kind.api_version() {

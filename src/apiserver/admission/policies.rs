@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use admit_policy::vap::{Binding, Policy};
+use admit_policy::webhook::{Configuration, Kind};
 use admit_policy::{PolicySet, Request};
 use serde_json::Value;
 
@@ -40,9 +41,7 @@ impl Policies {
         }
         let request = Request::from_value(&review.to_value(""))
             .map_err(|error| Refusal::internal(format!("the request cannot be put to policies: {error}")))?;
-        let decision = set
-            .decide(&request, &StoreHost(registry))
-            .map_err(|error| Refusal::internal(error.to_string()))?;
+        let decision = set.decide(&request, &StoreHost(registry));
         for warning in decision.warnings {
             review.call.warnings.add(warning);
         }
@@ -68,7 +67,7 @@ fn compile(registry: &Registry) -> PolicySet {
     let policies = stored(registry, POLICIES);
     let bindings = stored(registry, BINDINGS);
     PolicySet::new(
-        policies.iter().filter_map(|policy| known(policy, Policy::compile(policy))).collect(),
+        policies.iter().filter_map(|policy| known(policy, Policy::compile_stored(policy))).collect(),
         bindings.iter().filter_map(|binding| known(binding, Binding::compile(binding))).collect(),
     )
 }
@@ -88,14 +87,19 @@ fn stored(registry: &Registry, storage_key: &str) -> Vec<Arc<Value>> {
     page.map(|page| page.items.into_iter().map(|stored| stored.object).collect()).unwrap_or_default()
 }
 
-/// What is wrong with the expressions of a document that is to be stored, and with the rest of a policy or binding.
-pub(crate) fn validate(kind: &str, document: &Value) -> Vec<Cause> {
-    let errors = match kind {
-        "ValidatingAdmissionPolicy" => Policy::compile(document).err(),
-        "ValidatingAdmissionPolicyBinding" => Binding::compile(document).err(),
-        "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" => {
-            Some(super::webhook::condition_errors(document))
-        }
+/// What is wrong with a policy, binding or webhook configuration that is to be stored, in place of `stored` if that is
+/// there.
+pub(crate) fn validate(kind: &str, document: &Value, stored: Option<&Value>) -> Vec<Cause> {
+    let webhooks = |kind| match stored {
+        None => Configuration::compile(kind, document).err(),
+        Some(stored) => Configuration::compile_update(kind, document, stored).err(),
+    };
+    let errors = match (kind, stored) {
+        ("ValidatingAdmissionPolicy", None) => Policy::compile(document).err(),
+        ("ValidatingAdmissionPolicy", Some(stored)) => Policy::compile_update(document, stored).err(),
+        ("ValidatingAdmissionPolicyBinding", _) => Binding::compile(document).err(),
+        ("ValidatingWebhookConfiguration", _) => webhooks(Kind::Validating),
+        ("MutatingWebhookConfiguration", _) => webhooks(Kind::Mutating),
         _ => None,
     };
     crate::registry::causes(&errors.unwrap_or_default())

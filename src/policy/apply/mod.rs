@@ -22,7 +22,6 @@ use crate::crd::CompiledCrd;
 use crate::decision::{Decision, Enforcement, PolicyOutcome, Status, StatusDetails};
 use crate::documents::Documents;
 use crate::error::{FieldError, aggregate};
-use crate::host::HostError;
 use crate::manifest::Document;
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request, UserInfo};
@@ -167,7 +166,8 @@ impl<'s> Rehearsal<'s> {
             return Applied::new(Change::Unchanged);
         }
         let errors = match (pair.identity.kind.kind.as_str(), pair.old.as_deref()) {
-            ("ValidatingAdmissionPolicy", _) => Policy::compile(&new).err(),
+            ("ValidatingAdmissionPolicy", Some(old)) => Policy::compile_update(&new, old).err(),
+            ("ValidatingAdmissionPolicy", None) => Policy::compile(&new).err(),
             ("ValidatingAdmissionPolicyBinding", _) => Binding::compile(&new).err(),
             (_, Some(old)) => CompiledCrd::compile_update(&new, old).err(),
             (_, None) => CompiledCrd::compile(&new).err(),
@@ -184,16 +184,12 @@ impl<'s> Rehearsal<'s> {
     fn decide(&self, request: &Request, applied: &mut Applied, recording: Option<&Recording>) {
         let mut host = self.host.clone();
         host.ensure_namespace(&request.namespace);
-        let decision = self.set.decide_with(request, &host, |_| true, recording.into());
-        match decision {
-            Ok(Decision { denial, warnings, audit_annotations, outcomes }) => {
-                applied.refusal = denial.map(|denial| denial.status);
-                applied.warnings.extend(warnings);
-                applied.audit_annotations = audit_annotations;
-                applied.outcomes = outcomes;
-            }
-            Err(error) => applied.refusal = Some(undecided(&error)),
-        }
+        let Decision { denial, warnings, audit_annotations, outcomes } =
+            self.set.decide_with(request, &host, |_| true, recording.into());
+        applied.refusal = denial.map(|denial| denial.status);
+        applied.warnings.extend(warnings);
+        applied.audit_annotations = audit_annotations;
+        applied.outcomes = outcomes;
     }
 
     fn request(&self, pair: &Pair, new: Value, old: Option<Arc<Value>>) -> Request {
@@ -254,15 +250,5 @@ fn invalid(identity: &Identity, errors: &[FieldError]) -> Status {
             kind: kind.clone(),
             causes: errors.iter().map(FieldError::cause).collect(),
         },
-    }
-}
-
-/// 500: a policy could not be asked.
-fn undecided(error: &HostError) -> Status {
-    Status {
-        code: 500,
-        reason: "InternalError".to_owned(),
-        message: format!("Internal error occurred: {error}"),
-        details: StatusDetails::default(),
     }
 }

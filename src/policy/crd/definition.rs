@@ -9,6 +9,7 @@ use crate::go_text;
 use crate::path::Path;
 use crate::schema::format::is_checked;
 use crate::schema::{self, Schema};
+use crate::webhook::Service;
 
 /// The annotation by which the Kubernetes project approves an API in its own groups.
 pub(super) const API_APPROVED: &str = "api-approved.kubernetes.io";
@@ -84,16 +85,7 @@ pub struct ConversionWebhook {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WebhookClient {
     pub url: Option<String>,
-    pub service: Option<WebhookService>,
-}
-
-/// The service that a conversion webhook runs in.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WebhookService {
-    pub name: String,
-    pub namespace: String,
-    pub path: Option<String>,
-    pub port: i64,
+    pub service: Option<Service>,
 }
 
 /// One of `spec.versions`.
@@ -264,10 +256,10 @@ impl Reader {
         let at = At { map, path: &at.path.child("clientConfig") };
         let service = self.object(at, "service").map(|map| {
             let at = At { map, path: &at.path.child("service") };
-            WebhookService {
+            Service {
                 name: self.text(at, "name"),
                 namespace: self.text(at, "namespace"),
-                path: self.optional_text(at, "path"),
+                path: self.text(at, "path"),
                 port: at.map.get("port").and_then(Value::as_i64).unwrap_or(443),
             }
         });

@@ -23,7 +23,7 @@ use serde_json::Value;
 pub use convert::ConversionError;
 pub use definition::{
     Conversion, ConversionWebhook, Definition, Names, PrinterColumn, ScalePaths, Scope, Version,
-    WebhookClient, WebhookService,
+    WebhookClient,
 };
 pub(crate) use registration::{EXPRESSION_LIMIT, TOTAL_LIMIT, occurrences};
 pub use resource::{CrdVersion, ValidateOptions, Validation};

@@ -97,10 +97,6 @@ impl Positions {
             versions.item(0)?.child(name)?;
             Some(format!("spec.versions[0].{name}{rest}"))
         });
-        // Kubernetes spells the path of a binding's complaints so.
-        let respelled =
-            field.strip_prefix("spec.matchResouces").map(|below| format!("spec.matchResources{below}"));
-        let moved = moved.or(respelled);
         let mut node = self;
         for segment in segments(moved.as_deref().unwrap_or(field)) {
             let below = node.child(segment).or_else(|| node.item(segment.parse().ok()?));

@@ -1,41 +1,49 @@
-//! Kinds of Kubernetes itself that are served in several versions, and their conversion.
+//! Kinds of Kubernetes itself that are served under several groups or versions, and their conversion.
 //!
-//! In 1.36 that is HorizontalPodAutoscaler.
+//! In 1.36, with what is served by default, those are HorizontalPodAutoscaler and Event.
 
 use serde_json::Value;
 
-use super::autoscaler;
-use crate::host::HostError;
+use super::{autoscaler, event};
 use crate::request::{GroupVersionKind, GroupVersionResource};
 
-/// The versions of a built-in resource with the kinds served at them; empty for one that has a single version.
+/// Group, version, kind and resource of everything that is one thing with another. Rows of one resource are equivalent.
+const SERVED: [(&str, &str, &str, &str); 4] = [
+    ("autoscaling", "v2", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
+    ("autoscaling", "v1", "HorizontalPodAutoscaler", "horizontalpodautoscalers"),
+    ("", "v1", "Event", "events"),
+    ("events.k8s.io", "v1", "Event", "events"),
+];
+
+/// The groups and versions under which a built-in resource is served, with the kinds served there; empty for one that
+/// is served once.
 #[must_use]
 pub fn equivalents(
     resource: &GroupVersionResource,
     subresource: &str,
 ) -> Vec<(GroupVersionResource, GroupVersionKind)> {
-    let is_autoscaler = resource.group == "autoscaling" && resource.resource == "horizontalpodautoscalers";
-    if !is_autoscaler || !matches!(subresource, "" | "status") {
-        return Vec::new();
-    }
-    let served = |version: &str| {
-        let kind = GroupVersionKind::new("autoscaling", version, "HorizontalPodAutoscaler");
-        (GroupVersionResource::new("autoscaling", version, resource.resource.as_str()), kind)
-    };
-    vec![served("v1"), served("v2")]
+    let is_known = SERVED.iter().any(|(group, _, _, plural)| {
+        *plural == resource.resource && *group == resource.group && has(plural, subresource)
+    });
+    let same = SERVED.iter().filter(|(_, _, _, plural)| is_known && *plural == resource.resource);
+    same.map(|(group, version, kind, plural)| {
+        (GroupVersionResource::new(*group, *version, *plural), GroupVersionKind::new(*group, *version, *kind))
+    })
+    .collect()
 }
 
-/// `object` in the version of `kind`.
-///
-/// # Errors
-/// When that is no built-in kind of several versions.
-pub fn convert(object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
-    match (kind.group.as_str(), kind.kind.as_str(), kind.version.as_str()) {
-        ("autoscaling", "HorizontalPodAutoscaler", "v1") => Ok(autoscaler::to_v1(object)),
-        ("autoscaling", "HorizontalPodAutoscaler", "v2") => Ok(autoscaler::to_v2(object)),
-        _ => {
-            let what = format!("{}, Kind={}", kind.api_version(), kind.kind);
-            Err(HostError(format!("conversion to {what} is not supported")))
-        }
+fn has(resource: &str, subresource: &str) -> bool {
+    subresource.is_empty() || (subresource == "status" && resource == "horizontalpodautoscalers")
+}
+
+/// `object` in the version of `kind`; `None` when that is no built-in kind that is served more than once.
+#[must_use]
+pub fn convert(object: &Value, kind: &GroupVersionKind) -> Option<Value> {
+    match (kind.group.as_str(), kind.version.as_str(), kind.kind.as_str()) {
+        ("autoscaling", "v1", "HorizontalPodAutoscaler") => Some(autoscaler::to_v1(object)),
+        ("autoscaling", "v2", "HorizontalPodAutoscaler") => Some(autoscaler::to_v2(object)),
+        ("", "v1", "Event") => Some(event::to_core(object)),
+        ("events.k8s.io", "v1", "Event") => Some(event::to_events(object)),
+        _ => None,
     }
 }

@@ -21,8 +21,23 @@ impl MatchResources {
     }
 }
 
+/// Whether the values in a selector's expressions must be those that a label can have.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum LabelValues {
+    Checked,
+    Unchecked,
+}
+
 impl LabelSelector {
     pub(crate) fn decode(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Self, DecodeError> {
+        Self::decode_with(fields, LabelValues::Checked, errors)
+    }
+
+    pub(crate) fn decode_with(
+        fields: &Fields<'_>,
+        values: LabelValues,
+        errors: &mut Vec<FieldError>,
+    ) -> Result<Self, DecodeError> {
         let mut requirements = Vec::new();
         let labels = fields.path_of("matchLabels");
         for (key, value) in fields.string_map("matchLabels")? {
@@ -31,14 +46,18 @@ impl LabelSelector {
             requirements.push(Requirement { key, operator: SelectorOperator::In, values: vec![value] });
         }
         for expression in fields.objects("matchExpressions")? {
-            requirements.extend(Requirement::decode(&expression, errors)?);
+            requirements.extend(Requirement::decode(&expression, values, errors)?);
         }
         Ok(Self::new(requirements))
     }
 }
 
 impl Requirement {
-    fn decode(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Option<Self>, DecodeError> {
+    fn decode(
+        fields: &Fields<'_>,
+        checked: LabelValues,
+        errors: &mut Vec<FieldError>,
+    ) -> Result<Option<Self>, DecodeError> {
         let name = fields.string("operator")?;
         let operator = SelectorOperator::from_name(&name);
         let key = fields.string("key")?;
@@ -59,7 +78,7 @@ impl Requirement {
             }
         }
         invalid(errors, &fields.path_of("key"), &key, names::label_key(&key));
-        for (index, value) in values.iter().enumerate() {
+        for (index, value) in values.iter().enumerate().filter(|_| checked == LabelValues::Checked) {
             let path = format!("{}[{index}]", fields.path_of("values"));
             invalid(errors, &path, value, names::label_value(value));
         }
@@ -87,7 +106,10 @@ impl Rule {
     }
 }
 
-fn match_policy(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<MatchPolicy, DecodeError> {
+pub(crate) fn match_policy(
+    fields: &Fields<'_>,
+    errors: &mut Vec<FieldError>,
+) -> Result<MatchPolicy, DecodeError> {
     match fields.optional_string("matchPolicy")?.as_deref() {
         None | Some("Equivalent") => Ok(MatchPolicy::Equivalent),
         Some("Exact") => Ok(MatchPolicy::Exact),
@@ -99,7 +121,11 @@ fn match_policy(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Mat
     }
 }
 
-fn rules(fields: &Fields<'_>, key: &str, errors: &mut Vec<FieldError>) -> Result<Vec<Rule>, DecodeError> {
+pub(crate) fn rules(
+    fields: &Fields<'_>,
+    key: &str,
+    errors: &mut Vec<FieldError>,
+) -> Result<Vec<Rule>, DecodeError> {
     fields.objects(key)?.iter().map(|rule| Rule::decode(rule, errors)).collect()
 }
 

@@ -7,6 +7,7 @@
 mod autoscaler;
 pub mod builtin;
 mod decode;
+mod event;
 mod rules;
 mod selector;
 
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use thiserror::Error;
 
+pub(crate) use self::decode::{LabelValues, match_policy, rules};
 pub use self::rules::{Rule, ScopeRule};
 pub use self::selector::{LabelSelector, Requirement, SelectorOperator};
 
@@ -97,10 +99,12 @@ impl MatchResources {
         }
     }
 
-    /// Either side of an update may match: moving an object out of a selector's sight is itself in sight.
+    /// Either side of an update may match: moving an object out of a selector's sight is itself in sight. What has no
+    /// metadata, such as the options of an exec, is never selected, whatever is selected.
     fn object_matches(&self, request: &Request) -> bool {
         let selected = |object: &Option<Arc<Value>>| {
-            object.as_ref().is_some_and(|object| self.object_selector.matches_labels_of(Some(object)))
+            let object = object.as_deref().filter(|object| object.get("metadata").is_some());
+            object.is_some_and(|object| self.object_selector.matches_labels_of(Some(object)))
         };
         self.object_selector.is_empty() || selected(&request.object) || selected(&request.old_object)
     }

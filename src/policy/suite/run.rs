@@ -90,16 +90,7 @@ fn answer(
         request.old_object = old.map(Arc::new);
     }
     let in_force = |name: &str| case.policies.is_empty() || case.policies.iter().any(|policy| policy == name);
-    let decided = match recording {
-        None => set.decide_only(&request, host, in_force),
-        Some(recording) => set.decide_recorded(&request, host, in_force, recording),
-    };
-    match decided {
-        Ok(decision) => of_decision(&decision, checked),
-        Err(error) => {
-            Answer { outcome: Some(Outcome::Error), messages: vec![error.to_string()], ..Answer::default() }
-        }
-    }
+    of_decision(&set.decide_with(&request, host, in_force, recording.into()), checked)
 }
 
 fn request(case: &Case, host: &Documents) -> Request {

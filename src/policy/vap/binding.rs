@@ -2,12 +2,11 @@
 
 use serde_json::Value;
 
-use super::meta;
 use crate::decision::Enforcement;
 use crate::decode::{DecodeError, Fields};
 use crate::error::FieldError;
 use crate::matching::{LabelSelector, MatchResources};
-use crate::names;
+use crate::{meta, names};
 
 /// A compiled binding.
 #[derive(Clone, Debug)]
@@ -76,8 +75,7 @@ impl Binding {
         };
         let match_resources = spec
             .optional_object("matchResources")?
-            // kube-apiserver spells the path of these complaints so.
-            .map(|fields| MatchResources::decode(&fields.with_path("spec.matchResouces"), errors))
+            .map(|fields| MatchResources::decode(&fields, errors))
             .transpose()?;
         let actions = actions(&spec, errors)?;
         Ok(Self { name, policy_name, param_ref, match_resources, actions })

@@ -200,8 +200,14 @@ fn collect_annotation(annotations: &mut Vec<(String, Vec<String>)>, key: String,
     }
 }
 
+/// Cut off at the last byte that fits. Of a character that is cut through, each byte left is shown as one that is no
+/// text, as Go's encoding shows them.
 fn truncated(mut value: String) -> String {
-    value.truncate(value.floor_char_boundary(MAX_ANNOTATION));
+    if value.len() > MAX_ANNOTATION {
+        let whole = value.floor_char_boundary(MAX_ANNOTATION);
+        value.truncate(whole);
+        value.extend(std::iter::repeat_n(char::REPLACEMENT_CHARACTER, MAX_ANNOTATION.saturating_sub(whole)));
+    }
     value
 }
 

@@ -6,19 +6,19 @@ use serde_json::Value;
 
 use super::authorizer::HostAuthorizer;
 use super::evaluate::conditions_hold;
-use super::expression::{Expression, Returns, Uses};
-use super::meta;
+use super::expression::{Expression, Role};
 use super::objects::{Converted, Objects};
 use super::policy::{FailurePolicy, Policy, Reader};
 use super::request_value::request_value;
 use super::session::Inputs;
+use super::stored::Stored;
 use crate::decode::{DecodeError, Fields};
 use crate::error::FieldError;
 use crate::host::Host;
 use crate::matching::{MatchResources, Matched};
-use crate::names;
 use crate::oversight::Oversight;
 use crate::request::Request;
+use crate::{meta, names};
 
 const MAX_MATCH_CONDITIONS: usize = 64;
 
@@ -36,7 +36,17 @@ impl MatchConditions {
         path: &str,
         failure_policy: FailurePolicy,
     ) -> Result<Self, Vec<FieldError>> {
-        Policy::of_conditions(webhook, path, failure_policy).map(Self)
+        Self::compile_knowing(webhook, path, failure_policy, Stored::None)
+    }
+
+    /// The same, of which `stored` says what is stored already.
+    pub(crate) fn compile_knowing(
+        webhook: &Value,
+        path: &str,
+        failure_policy: FailurePolicy,
+        stored: Stored,
+    ) -> Result<Self, Vec<FieldError>> {
+        Reader::knowing(stored).conditions_alone(webhook, path, failure_policy).map(Self)
     }
 
     /// Whether the webhook is to be asked about `request`, which it matches as `matched`.
@@ -70,17 +80,17 @@ impl MatchConditions {
     }
 }
 
-impl Policy {
+impl Reader {
     /// A policy of nothing but the `matchConditions` of `document`, whose fields lie at `path`.
-    fn of_conditions(
+    fn conditions_alone(
+        mut self,
         document: &Value,
         path: &str,
         failure_policy: FailurePolicy,
-    ) -> Result<Self, Vec<FieldError>> {
-        let mut reader = Reader::default();
-        let conditions = Fields::of(document, path).and_then(|fields| reader.conditions(&fields));
+    ) -> Result<Policy, Vec<FieldError>> {
+        let conditions = Fields::of(document, path).and_then(|fields| self.conditions(&fields));
         match conditions {
-            Ok(conditions) if reader.errors.is_empty() => Ok(Self {
+            Ok(conditions) if self.errors.is_empty() => Ok(Policy {
                 name: String::new(),
                 failure_policy,
                 param_kind: None,
@@ -91,13 +101,11 @@ impl Policy {
                 validations: Vec::new(),
                 audit_annotations: Vec::new(),
             }),
-            Ok(_) => Err(reader.errors),
+            Ok(_) => Err(self.errors),
             Err(error) => Err(vec![meta::wrong_type(&error)]),
         }
     }
-}
 
-impl Reader {
     /// Conditions are compiled before variables are declared: they may not use them.
     pub(super) fn conditions(&mut self, spec: &Fields<'_>) -> Result<Vec<Expression>, DecodeError> {
         let items = spec.objects("matchConditions")?;
@@ -115,8 +123,7 @@ impl Reader {
                 self.errors.push(FieldError::required(item.path_of("expression"), ""));
             } else {
                 let path = item.path_of("expression");
-                let uses = Uses { params: self.has_params, authorizer: true };
-                conditions.extend(self.expression(&path, text, Returns::Bool, uses));
+                conditions.extend(self.expression(Role::Condition, &path, text));
             }
             let name = item.string("name")?;
             self.condition_name(&item.path_of("name"), &name, &names);

@@ -12,7 +12,7 @@ use super::params;
 use super::policy::Policy;
 use super::request_value::request_value;
 use super::session::Inputs;
-use crate::host::{HostError, Scope};
+use crate::host::Scope;
 use crate::matching::Matched;
 
 /// A policy and one of its bindings.
@@ -25,21 +25,17 @@ pub(super) struct Bound<'a> {
 }
 
 /// Decides `policy` with `bindings`, adding to `collector`.
-pub(crate) fn decide(
-    policy: &Policy,
-    bindings: &[Binding],
-    collector: &mut Collector<'_>,
-) -> Result<(), HostError> {
+pub(crate) fn decide(policy: &Policy, bindings: &[Binding], collector: &mut Collector<'_>) {
     if bindings.is_empty() {
-        return Ok(());
+        return;
     }
     let (request, host) = (collector.request, collector.host);
     let matched = match policy.constraints.matches(request, host) {
         Ok(Some(matched)) => matched,
-        Ok(None) => return Ok(()),
+        Ok(None) => return,
         Err(error) => {
             collector.misconfigured(policy, None, &error.to_string());
-            return Ok(());
+            return;
         }
     };
     let scope = match &policy.param_kind {
@@ -53,25 +49,24 @@ pub(crate) fn decide(
                     kind.kind
                 );
                 collector.misconfigured(policy, None, &error);
-                return Ok(());
+                return;
             }
         },
     };
     let mut annotations: Vec<(String, Vec<String>)> = Vec::new();
     for binding in bindings {
-        decide_binding(&Bound { policy, binding, scope, matched: &matched }, collector, &mut annotations)?;
+        decide_binding(&Bound { policy, binding, scope, matched: &matched }, collector, &mut annotations);
     }
     for (key, values) in annotations {
         collector.annotate(format!("{}/{key}", policy.name), values.join(", "));
     }
-    Ok(())
 }
 
 fn decide_binding(
     bound: &Bound<'_>,
     collector: &mut Collector<'_>,
     annotations: &mut Vec<(String, Vec<String>)>,
-) -> Result<(), HostError> {
+) {
     let Bound { policy, binding, scope, matched } = *bound;
     let (request, host) = (collector.request, collector.host);
     let matches = match &binding.match_resources {
@@ -80,28 +75,28 @@ fn decide_binding(
     };
     match matches {
         Ok(true) => {}
-        Ok(false) => return Ok(()),
+        Ok(false) => return,
         Err(error) => {
             collector.misconfigured(policy, Some(binding), &error.to_string());
-            return Ok(());
+            return;
         }
     }
     let params = match params::collect(policy, binding, scope, request, host) {
         Ok(params) => params,
         Err(error) => {
             collector.misconfigured(policy, Some(binding), &error.to_string());
-            return Ok(());
+            return;
         }
     };
     if params.is_empty() {
-        return Ok(());
+        return;
     }
     let namespace = match collector.namespace() {
         Ok(namespace) => namespace,
         // Not knowing the namespace is a failure of the policies that look at it, and of no other.
         Err(error) if policy.uses_namespace() => {
             collector.misconfigured(policy, Some(binding), &error.to_string());
-            return Ok(());
+            return;
         }
         Err(_) => None,
     };
@@ -112,7 +107,7 @@ fn decide_binding(
         Err(error) => {
             let error = format!("failed to convert object version: {error}");
             collector.misconfigured(policy, Some(binding), &error);
-            return Ok(());
+            return;
         }
     };
     let objects = match &converted {
@@ -142,5 +137,4 @@ fn decide_binding(
         let evaluation = evaluate(policy, inputs);
         collector.apply(bound, param.as_deref(), evaluation, annotations);
     }
-    Ok(())
 }

@@ -1,5 +1,7 @@
 //! The CEL of policies: which variables an expression may use, and what it must evaluate to.
 
+use std::sync::LazyLock;
+
 use admit_cel::{Env, Mode, Program, Slot, Type, Version};
 
 use super::types;
@@ -7,20 +9,14 @@ use super::types;
 /// The Kubernetes release whose language policies are written in.
 const VERSION: Version = Version(1, 36);
 
-/// What an expression may use beside `object`, `oldObject`, `request` and `namespaceObject`.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Uses {
-    pub(super) params: bool,
-    pub(super) authorizer: bool,
-}
-
-/// What an expression must evaluate to.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Returns {
-    Any,
-    Bool,
-    String,
-    StringOrNull,
+/// What an expression is for, which decides what it must evaluate to, and whether it may ask the authorizer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Role {
+    Condition,
+    Variable,
+    Validation,
+    Message,
+    Annotation,
 }
 
 /// An expression that is refused.
@@ -60,35 +56,31 @@ pub(super) enum Name {
 }
 
 /// Compiles the expressions of one policy; variables are declared as they are met.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Compiler {
-    /// What every expression may use.
-    base: Env,
-    params: Type,
+    /// The type of params, if expressions may use any.
+    params: Option<Type>,
     /// The variables declared so far, if expressions may use any.
     variables: Option<Vec<(String, Type)>>,
 }
 
-impl Default for Compiler {
-    fn default() -> Self {
-        Self::new(Mode::New, Type::Dyn, Type::Dyn)
-    }
+/// What every expression may use: of those that are being written, and of those that are stored.
+static BASES: LazyLock<[Env; 2]> =
+    LazyLock::new(|| [Mode::New, Mode::Stored].map(|mode| base(mode, &Type::Dyn)));
+
+fn base(mode: Mode, object: &Type) -> Env {
+    Env::kubernetes(VERSION, mode).with_variables([
+        ("object", object.clone()),
+        ("oldObject", object.clone()),
+        ("namespaceObject", types::namespace()),
+        ("request", types::request()),
+    ])
 }
 
 impl Compiler {
-    /// For expressions of a stored policy, on objects and params of these types.
-    pub(super) fn typed(object: Type, params: Type) -> Self {
-        Self::new(Mode::Stored, object, params)
-    }
-
-    fn new(mode: Mode, object: Type, params: Type) -> Self {
-        let base = Env::kubernetes(VERSION, mode).with_variables([
-            ("object", object.clone()),
-            ("oldObject", object),
-            ("namespaceObject", types::namespace()),
-            ("request", types::request()),
-        ]);
-        Self { base, params, variables: None }
+    /// From here on expressions may use `params`, if they have a type.
+    pub(super) fn declare_params(&mut self, ty: Option<Type>) {
+        self.params = ty;
     }
 
     /// From here on expressions may use `variables`.
@@ -104,16 +96,16 @@ impl Compiler {
 
     pub(super) fn compile(
         &self,
+        role: Role,
+        mode: Mode,
         path: &str,
         text: &str,
-        returns: Returns,
-        uses: Uses,
     ) -> Result<Expression, CompileError> {
-        let env = self.env(uses);
+        let env = self.env(role, mode);
         let checked = env
             .compile(text)
             .map_err(|error| CompileError::Invalid(format!("compilation failed: {error}")))?;
-        returns.check(checked.output_type())?;
+        role.check(checked.output_type())?;
         let program = env.program(&checked).map_err(|error| CompileError::Internal(error.to_string()))?;
         let names = env.variables().map(Name::from_text).collect();
         let uses_namespace = checked.uses_variable("namespaceObject");
@@ -121,28 +113,45 @@ impl Compiler {
         Ok(Expression { path, text, program, output, uses_namespace, names })
     }
 
-    /// The type of an expression, or what is wrong with it.
-    pub(super) fn check(&self, text: &str, uses: Uses) -> Result<Type, String> {
-        let checked = self.env(uses).compile(text).map_err(|error| format!("compilation failed: {error}"))?;
+    /// The type of a stored expression on objects of the type `object`, or the compiler's text about it.
+    ///
+    /// Upstream declares `authorizer` and nothing below it here, so that `authorizer.requestResource` is a mistake.
+    pub(super) fn check(&self, object: &Type, text: &str) -> Result<Type, String> {
+        let env = self.declare(base(Mode::Stored, object)).with_variable("authorizer", authorizer());
+        let checked = env.compile(text).map_err(|error| error.to_string())?;
         Ok(checked.output_type().clone())
     }
 
-    fn env(&self, uses: Uses) -> Env {
-        let mut env = self.base.clone();
+    fn env(&self, role: Role, mode: Mode) -> Env {
+        let [written, stored] = &*BASES;
+        let base = match mode {
+            Mode::New => written,
+            Mode::Stored => stored,
+        };
+        let env = self.declare(base.clone());
+        if role == Role::Message {
+            return env;
+        }
+        env.with_variables([
+            ("authorizer", authorizer()),
+            ("authorizer.requestResource", Type::Opaque("kubernetes.authorization.ResourceCheck".into())),
+        ])
+    }
+
+    /// `env` with variables and params, as far as there are any.
+    fn declare(&self, mut env: Env) -> Env {
         if let Some(variables) = &self.variables {
             env = env.with_variable("variables", types::variables(variables));
         }
-        if uses.params {
-            env = env.with_variable("params", self.params.clone());
-        }
-        if uses.authorizer {
-            env = env.with_variables([
-                ("authorizer", Type::Opaque("kubernetes.authorization.Authorizer".into())),
-                ("authorizer.requestResource", Type::Opaque("kubernetes.authorization.ResourceCheck".into())),
-            ]);
+        if let Some(params) = &self.params {
+            env = env.with_variable("params", params.clone());
         }
         env
     }
+}
+
+fn authorizer() -> Type {
+    Type::Opaque("kubernetes.authorization.Authorizer".into())
 }
 
 impl Expression {
@@ -168,13 +177,13 @@ impl Name {
     }
 }
 
-impl Returns {
+impl Role {
     fn check(self, output: &Type) -> Result<(), CompileError> {
         let (allowed, expected): (&[Type], &str) = match self {
-            Self::Any => return Ok(()),
-            Self::Bool => (&[Type::Bool], "bool"),
-            Self::String => (&[Type::String], "string"),
-            Self::StringOrNull => (&[Type::String, Type::Null], "one of [string null_type]"),
+            Self::Variable => return Ok(()),
+            Self::Condition | Self::Validation => (&[Type::Bool], "bool"),
+            Self::Message => (&[Type::String], "string"),
+            Self::Annotation => (&[Type::String, Type::Null], "one of [string null_type]"),
         };
         if allowed.contains(output) {
             return Ok(());

@@ -1,18 +1,20 @@
 //! ValidatingAdmissionPolicy: a document to its compiled form, with kube-apiserver's complaints about each field.
 
+use admit_cel::Type;
 use admit_cel::names::is_identifier;
 use serde_json::{Value, json};
 
-use super::expression::{CompileError, Compiler, Expression, Returns, Uses};
-use super::{meta, param_kind};
+use super::expression::{CompileError, Compiler, Expression, Role};
+use super::param_kind;
+use super::stored::Stored;
 use crate::decision::Reason;
 use crate::decode::{DecodeError, Fields};
 use crate::error::{BadValue, FieldError};
 use crate::go_text;
 use crate::matching::MatchResources;
-use crate::names;
 use crate::recording::{self, ExpressionId, Origin};
 use crate::request::GroupVersionKind;
+use crate::{meta, names};
 
 const MAX_AUDIT_ANNOTATIONS: usize = 20;
 /// Bytes of one `valueExpression`.
@@ -62,14 +64,28 @@ pub(super) struct AuditAnnotation {
 }
 
 impl Policy {
-    /// Compiles a policy document, or tells everything that is wrong with it.
+    /// Compiles a policy that is to be created.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
     pub fn compile(document: &Value) -> Result<Self, Vec<FieldError>> {
-        let mut reader = Reader::default();
-        match reader.policy(document) {
-            Ok(Some(policy)) if reader.errors.is_empty() => Ok(policy),
-            Ok(_) => Err(reader.errors),
-            Err(error) => Err(vec![meta::wrong_type(&error)]),
-        }
+        Reader::default().compile(document)
+    }
+
+    /// Compiles a policy that is to replace `stored`, whose expressions stay allowed whatever they use.
+    ///
+    /// # Errors
+    /// As of [`Self::compile`].
+    pub fn compile_update(document: &Value, stored: &Value) -> Result<Self, Vec<FieldError>> {
+        Reader::knowing(Stored::of_policy(stored)).compile(document)
+    }
+
+    /// Compiles a policy read from where a server stores it.
+    ///
+    /// # Errors
+    /// As of [`Self::compile`].
+    pub fn compile_stored(document: &Value) -> Result<Self, Vec<FieldError>> {
+        Reader::knowing(Stored::All).compile(document)
     }
 
     /// Every expression, in the order of the document.
@@ -110,25 +126,52 @@ impl Policy {
     }
 }
 
+impl FailurePolicy {
+    /// Reads the field of that name.
+    pub(crate) fn decode(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Self, DecodeError> {
+        match fields.optional_string("failurePolicy")?.as_deref() {
+            None | Some("Fail") => Ok(Self::Fail),
+            Some("Ignore") => Ok(Self::Ignore),
+            Some(other) => {
+                let path = fields.path_of("failurePolicy");
+                errors.push(FieldError::not_supported(path, other, ["Fail", "Ignore"]));
+                Ok(Self::Fail)
+            }
+        }
+    }
+}
+
 /// Reads a document field by field. A part that cannot be used is left out and told in `errors`.
 #[derive(Default)]
 pub(super) struct Reader {
     pub(super) errors: Vec<FieldError>,
     compiler: Compiler,
-    pub(super) has_params: bool,
+    stored: Stored,
 }
 
 impl Reader {
-    fn policy(&mut self, document: &Value) -> Result<Option<Policy>, DecodeError> {
+    pub(super) fn knowing(stored: Stored) -> Self {
+        Self { stored, ..Self::default() }
+    }
+
+    fn compile(mut self, document: &Value) -> Result<Policy, Vec<FieldError>> {
+        match self.policy(document) {
+            Ok(policy) if self.errors.is_empty() => Ok(policy),
+            Ok(_) => Err(self.errors),
+            Err(error) => Err(vec![meta::wrong_type(&error)]),
+        }
+    }
+
+    fn policy(&mut self, document: &Value) -> Result<Policy, DecodeError> {
         let document = Fields::of(document, "")?;
         let name = meta::name(&document, &mut self.errors)?;
         let spec = document.object("spec")?;
-        let failure_policy = self.failure_policy(&spec)?;
+        let failure_policy = FailurePolicy::decode(&spec, &mut self.errors)?;
         let param_kind = spec
             .optional_object("paramKind")?
             .map(|kind| param_kind::decode(&kind, &mut self.errors))
             .transpose()?;
-        self.has_params = param_kind.is_some();
+        self.compiler.declare_params(param_kind.is_some().then_some(Type::Dyn));
         let constraints = self.constraints(&spec)?;
         let conditions = self.conditions(&spec)?;
         let variables = self.variables(&spec)?;
@@ -143,7 +186,7 @@ impl Reader {
         let validations = self.each(&validations, Self::validation)?;
         let audit_annotations =
             self.audit_annotations(&spec.path_of("auditAnnotations"), &name, &annotations)?;
-        Ok(Some(Policy {
+        Ok(Policy {
             name,
             failure_policy,
             param_kind,
@@ -153,19 +196,7 @@ impl Reader {
             variables,
             validations,
             audit_annotations,
-        }))
-    }
-
-    fn failure_policy(&mut self, spec: &Fields<'_>) -> Result<FailurePolicy, DecodeError> {
-        match spec.optional_string("failurePolicy")?.as_deref() {
-            None | Some("Fail") => Ok(FailurePolicy::Fail),
-            Some("Ignore") => Ok(FailurePolicy::Ignore),
-            Some(other) => {
-                let path = spec.path_of("failurePolicy");
-                self.errors.push(FieldError::not_supported(path, other, ["Fail", "Ignore"]));
-                Ok(FailurePolicy::Fail)
-            }
-        }
+        })
     }
 
     fn constraints(&mut self, spec: &Fields<'_>) -> Result<MatchResources, DecodeError> {
@@ -202,8 +233,7 @@ impl Reader {
             self.errors.push(FieldError::required(path, "expression is not specified"));
             return Ok(None);
         }
-        let uses = Uses { params: self.has_params, authorizer: true };
-        let expression = self.expression(&path, &text, Returns::Any, uses);
+        let expression = self.expression(Role::Variable, &path, &text);
         // One that does not compile is still declared, so that its users are not blamed for it.
         self.compiler.declare_variable(&name, expression.as_ref().map(|expression| &expression.output));
         Ok(expression.map(|expression| Variable { name, expression }))
@@ -216,8 +246,7 @@ impl Reader {
             self.errors.push(FieldError::required(path, "expression is not specified"));
             None
         } else {
-            let uses = Uses { params: self.has_params, authorizer: true };
-            self.expression(&path, &text, Returns::Bool, uses)
+            self.expression(Role::Validation, &path, &text)
         };
         let message_expression = self.message_expression(fields)?;
         let message = self.message(fields)?;
@@ -235,8 +264,7 @@ impl Reader {
             self.errors.push(FieldError::invalid(path, text.as_str(), "must be non-empty if specified"));
             return Ok(None);
         }
-        let uses = Uses { params: self.has_params, authorizer: false };
-        Ok(self.expression(&path, &text, Returns::String, uses))
+        Ok(self.expression(Role::Message, &path, &text))
     }
 
     fn message(&mut self, fields: &Fields<'_>) -> Result<String, DecodeError> {
@@ -317,30 +345,16 @@ impl Reader {
             self.errors.push(FieldError::required(path, detail));
             return Ok(None);
         }
-        let uses = Uses { params: self.has_params, authorizer: true };
-        Ok(self.shown_as(&path, &text, trimmed, Returns::StringOrNull, uses))
+        Ok(self.shown_as(&text, Role::Annotation, &path, trimmed))
     }
 
-    pub(super) fn expression(
-        &mut self,
-        path: &str,
-        text: &str,
-        returns: Returns,
-        uses: Uses,
-    ) -> Option<Expression> {
-        self.shown_as(path, text, text, returns, uses)
+    pub(super) fn expression(&mut self, role: Role, path: &str, text: &str) -> Option<Expression> {
+        self.shown_as(text, role, path, text)
     }
 
     /// Compiles `text`, which complaints show as it was `written`.
-    fn shown_as(
-        &mut self,
-        path: &str,
-        written: &str,
-        text: &str,
-        returns: Returns,
-        uses: Uses,
-    ) -> Option<Expression> {
-        match self.compiler.compile(path, text, returns, uses) {
+    fn shown_as(&mut self, written: &str, role: Role, path: &str, text: &str) -> Option<Expression> {
+        match self.compiler.compile(role, self.stored.mode(role, written), path, text) {
             Ok(expression) => Some(expression),
             Err(CompileError::Invalid(detail)) => {
                 self.errors.push(FieldError::invalid(path, written, detail));

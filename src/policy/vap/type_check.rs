@@ -5,7 +5,7 @@
 
 use admit_cel::Type;
 
-use super::expression::{Compiler, Uses};
+use super::expression::Compiler;
 use super::policy::Policy;
 use crate::matching::Rule;
 use crate::request::{GroupVersionKind, GroupVersionResource};
@@ -35,20 +35,21 @@ impl Policy {
     /// Checks the validations and their message expressions against every kind that the policy names without wildcards.
     #[must_use]
     pub fn check_types(&self, types: &dyn Types) -> Vec<TypeWarning> {
-        let params = self.param_kind.as_ref().and_then(|kind| types.type_of(kind));
-        let compilers: Vec<(GroupVersionKind, Compiler)> = kinds(&self.constraints.rules, types)
+        let params = self.param_kind.as_ref().map(|kind| types.type_of(kind).unwrap_or(Type::Dyn));
+        let compilers: Vec<(GroupVersionKind, Type, Compiler)> = kinds(&self.constraints.rules, types)
             .into_iter()
             .filter_map(|kind| {
                 let object = types.type_of(&kind)?;
-                Some((kind, self.typed(Compiler::typed(object, params.clone().unwrap_or(Type::Dyn)))))
+                let compiler = self.typed(&object, params.clone());
+                Some((kind, object, compiler))
             })
             .collect();
         let expressions = self.validations.iter().flat_map(|validation| {
             std::iter::once(&validation.expression).chain(&validation.message_expression)
         });
         let warning = |expression: &super::expression::Expression| {
-            let texts = compilers.iter().filter_map(|(kind, compiler)| {
-                let problem = compiler.check(&expression.text, self.all_uses()).err()?;
+            let texts = compilers.iter().filter_map(|(kind, object, compiler)| {
+                let problem = compiler.check(object, &expression.text).err()?;
                 Some(format!("{}/{}, Kind={}: {problem}\n", kind.group, kind.version, kind.kind))
             });
             let texts: Vec<String> = texts.collect();
@@ -58,20 +59,18 @@ impl Policy {
         expressions.filter_map(warning).collect()
     }
 
-    /// With the variables declared by the types that they have beside that object.
-    fn typed(&self, mut compiler: Compiler) -> Compiler {
+    /// A compiler that knows the variables by the types that they have beside objects of the type `object`.
+    fn typed(&self, object: &Type, params: Option<Type>) -> Compiler {
+        let mut compiler = Compiler::default();
+        compiler.declare_params(params);
         if !self.variables.is_empty() {
             compiler.declare_variables();
         }
         for variable in &self.variables {
-            let ty = compiler.check(&variable.expression.text, self.all_uses()).ok();
+            let ty = compiler.check(object, &variable.expression.text).ok();
             compiler.declare_variable(&variable.name, ty.as_ref());
         }
         compiler
-    }
-
-    fn all_uses(&self) -> Uses {
-        Uses { params: self.param_kind.is_some(), authorizer: true }
     }
 }
 

@@ -30,7 +30,7 @@ fn decide(criterion: &mut Criterion) {
     let (host, request) = (policies::host(), policies::request(2));
     for count in [16, 10_000] {
         let set = policies::set(count);
-        assert!(set.decide(&request, &host).is_ok_and(|decision| decision.allowed()));
+        assert!(set.decide(&request, &host).allowed());
         group.bench_function(format!("pod-of-{count}-policies/admit"), |b| {
             b.iter(|| set.decide(black_box(&request), &host));
         });

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use admit_policy::webhook::{Client, Service};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -12,7 +13,7 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use super::hook::{Address, Hook};
+use super::hook::Hook;
 use super::{CallFailed, Resolver};
 
 /// An AdmissionReview with a refusal is small; more than this is no answer.
@@ -79,14 +80,15 @@ async fn connect(
         };
         format!("dial tcp {at}: connect: {why}")
     };
-    match &hook.address {
-        Address::Service { namespace, name, port, .. } => {
+    match hook.client() {
+        Client::Service(Service { namespace, name, port, .. }) => {
+            let port = u16::try_from(*port).map_err(|_| format!("address {port}: invalid port"))?;
             let address = resolver
-                .and_then(|resolver| resolver.resolve(namespace, name, *port))
+                .and_then(|resolver| resolver.resolve(namespace, name, port))
                 .ok_or_else(|| format!("service \"{name}\" not found"))?;
             TcpStream::connect(address).await.map_err(|error| refused(address.to_string(), &error))
         }
-        Address::Url(_) => {
+        Client::Url(_) => {
             TcpStream::connect((host, port)).await.map_err(|error| refused(format!("{host}:{port}"), &error))
         }
     }

@@ -8,9 +8,9 @@ mod mutating;
 pub(super) use mutating::mutate;
 
 use admit_policy::Request;
-use admit_policy::error::FieldError;
 use admit_policy::matching::{MatchError, Matched};
-use admit_policy::vap::{FailurePolicy, MatchConditions};
+use admit_policy::vap::FailurePolicy;
+use admit_policy::webhook::Kind;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -23,7 +23,7 @@ use crate::status::Refusal;
 use crate::store::Range;
 
 use self::answer::{Role, Verdict};
-use self::hook::{Hook, SideEffects};
+use self::hook::Hook;
 
 const VALIDATING: &str = "validatingwebhookconfigurations";
 const MUTATING: &str = "mutatingwebhookconfigurations";
@@ -38,7 +38,7 @@ pub(super) async fn admit(
     resolver: Option<&dyn Resolver>,
     review: &Review<'_>,
 ) -> Result<(), Refusal> {
-    let hooks = stored_hooks(registry, VALIDATING);
+    let hooks = stored_hooks(registry, Kind::Validating);
     if hooks.is_empty() {
         return Ok(());
     }
@@ -91,14 +91,14 @@ fn settle(hook: &Hook, outcome: &Outcome, review: &Review<'_>) -> Option<Refusal
             for warning in &verdict.warnings {
                 review.call.warnings.add(warning.as_str());
             }
-            (!verdict.allowed).then(|| Refusal::denied_by_webhook(&hook.name, verdict.status.as_ref()))
+            (!verdict.allowed).then(|| Refusal::denied_by_webhook(hook.name(), verdict.status.as_ref()))
         }
         Outcome::Failed(CallFailed(why)) => {
-            let message = format!("failed calling webhook {:?}: {why}", hook.name);
-            match hook.failure_policy {
+            let message = format!("failed calling webhook {:?}: {why}", hook.name());
+            match hook.failure_policy() {
                 FailurePolicy::Fail => Some(Refusal::internal(message)),
                 FailurePolicy::Ignore => {
-                    tracing::warn!(webhook = hook.name, why, "a webhook that may fail failed");
+                    tracing::warn!(webhook = hook.name(), why, "a webhook that may fail failed");
                     None
                 }
             }
@@ -119,11 +119,11 @@ async fn ask(
     (hook, matched): (&Hook, &Matched),
     role: Role,
 ) -> Outcome {
-    if review.dry_run && hook.side_effects == SideEffects::Some {
-        let why = format!("admission webhook {:?} does not support dry run", hook.name);
+    if review.dry_run && hook.has_side_effects() {
+        let why = format!("admission webhook {:?} does not support dry run", hook.name());
         return Outcome::Refused(Refusal::bad_request(why));
     }
-    if !hook.speaks_v1 {
+    if !hook.speaks_v1() {
         let why =
             "could not create admission objects: webhook does not accept known AdmissionReview versions (v1)";
         return Outcome::Failed(CallFailed(why.to_owned()));
@@ -161,30 +161,21 @@ fn question(review: &Review<'_>, matched: &Matched, uid: &str) -> Value {
     json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
 }
 
-fn stored_hooks(registry: &Registry, configurations: &str) -> Vec<Hook> {
+fn stored_hooks(registry: &Registry, kind: Kind) -> Vec<Hook> {
+    let configurations = match kind {
+        Kind::Validating => VALIDATING,
+        Kind::Mutating => MUTATING,
+    };
     let mut hooks = Vec::new();
     let mut collect = |stored: &crate::store::Stored| {
         let webhooks = stored.object.get("webhooks").and_then(Value::as_array);
-        hooks.extend(webhooks.into_iter().flatten().map(Hook::read));
+        hooks.extend(webhooks.into_iter().flatten().filter_map(|hook| Hook::read(kind, hook)));
         false
     };
     if let Err(error) = registry.store.list(configurations, Range::default(), 0, &mut collect) {
         tracing::error!(%error, "webhook configurations cannot be listed");
     }
     hooks
-}
-
-/// What is wrong with the match conditions of a configuration.
-pub(super) fn condition_errors(configuration: &Value) -> Vec<FieldError> {
-    let hooks = configuration.get("webhooks").and_then(Value::as_array).into_iter().flatten();
-    hooks
-        .enumerate()
-        .filter_map(|(index, hook)| {
-            let path = format!("webhooks[{index}]");
-            MatchConditions::compile(hook, &path, hook::failure_policy(hook)).err()
-        })
-        .flatten()
-        .collect()
 }
 
 fn unmatched(error: &MatchError) -> Refusal {

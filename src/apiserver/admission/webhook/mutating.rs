@@ -1,10 +1,11 @@
 //! Mutating webhooks: asked one after the other, each about what those before it made of the object.
 
+use admit_policy::webhook::Kind;
 use serde_json::Value;
 
 use super::answer::Role;
 use super::hook::Hook;
-use super::{MUTATING, Outcome, ask, concerns, request, settle, stored_hooks};
+use super::{Outcome, ask, concerns, request, settle, stored_hooks};
 use crate::admission::host::StoreHost;
 use crate::admission::{Resolver, Review};
 use crate::registry::Registry;
@@ -16,7 +17,7 @@ pub(in crate::admission) async fn mutate(
     resolver: Option<&dyn Resolver>,
     review: &Review<'_>,
 ) -> Result<Option<Value>, Refusal> {
-    let hooks = stored_hooks(registry, MUTATING);
+    let hooks = stored_hooks(registry, Kind::Mutating);
     if hooks.is_empty() {
         return Ok(None);
     }
@@ -29,7 +30,7 @@ pub(in crate::admission) async fn mutate(
     }
     // Who wants to be asked again about later changes is, once.
     for (hook, left) in seen {
-        if hook.reinvoked && left.is_some_and(|left| left != object) {
+        if hook.is_reinvoked() && left.is_some_and(|left| left != object) {
             asking.ask(hook, &mut object).await?;
         }
     }
@@ -65,7 +66,7 @@ impl Asking<'_> {
             (Some(_), None) => {
                 return Err(Refusal::internal(format!(
                     "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
-                    hook.name
+                    hook.name()
                 )));
             }
             (Some(patch), Some(object)) => {

@@ -132,8 +132,8 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
         (("", "ConfigMap"), Some(old)) => {
             causes.extend(frozen::changes(object, old, &["data", "binaryData"]));
         }
-        (("admissionregistration.k8s.io", kind), _) if call.subresource.is_none() => {
-            causes.extend(crate::admission::validate_policy(kind, object));
+        (("admissionregistration.k8s.io", kind), old) if call.subresource.is_none() => {
+            causes.extend(crate::admission::validate_policy(kind, object, old));
         }
         (("apiextensions.k8s.io", "CustomResourceDefinition"), old) if call.subresource.is_none() => {
             causes.extend(super::crds::validate(object, old));

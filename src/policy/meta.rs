@@ -1,11 +1,11 @@
-//! The object metadata of policies and bindings.
+//! The object metadata of policies, bindings and webhook configurations.
 
 use crate::decode::{DecodeError, Fields};
 use crate::error::FieldError;
 use crate::names;
 
 /// The name of the document, checked as kube-apiserver checks names of its own kinds.
-pub(super) fn name(document: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<String, DecodeError> {
+pub(crate) fn name(document: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<String, DecodeError> {
     let metadata = document.object("metadata")?;
     let name = metadata.string("name")?;
     let prefix = metadata.string("generateName")?;
@@ -27,7 +27,7 @@ pub(super) fn name(document: &Fields<'_>, errors: &mut Vec<FieldError>) -> Resul
 }
 
 /// A wrong JSON type, as one more complaint.
-pub(super) fn wrong_type(error: &DecodeError) -> FieldError {
+pub(crate) fn wrong_type(error: &DecodeError) -> FieldError {
     let detail = format!("must be {}, not {}", error.expected, error.found);
     FieldError::new(
         crate::error::FieldErrorKind::TypeInvalid,

@@ -1,0 +1,91 @@
+//! What a webhook configuration may have although newer rules refuse it: what the stored one has may stay.
+
+use serde_json::Value;
+
+use super::{NO_SIDE_EFFECTS, REVIEW_VERSIONS};
+use crate::decode::{DecodeError, Fields};
+use crate::error::FieldError;
+use crate::matching::{LabelSelector, LabelValues};
+use crate::vap::Stored;
+
+pub(super) struct Allowances {
+    pub(super) side_effects: bool,
+    /// None of the versions need be known here.
+    pub(super) unknown_review_versions: bool,
+    pub(super) duplicate_names: bool,
+    label_values: LabelValues,
+    pub(super) expressions: Stored,
+}
+
+impl Allowances {
+    /// For what is new.
+    pub(super) fn none() -> Self {
+        Self {
+            side_effects: false,
+            unknown_review_versions: false,
+            duplicate_names: false,
+            label_values: LabelValues::Checked,
+            expressions: Stored::None,
+        }
+    }
+
+    /// For what is read from where it is stored.
+    pub(super) fn all() -> Self {
+        Self {
+            side_effects: true,
+            unknown_review_versions: true,
+            duplicate_names: true,
+            label_values: LabelValues::Unchecked,
+            expressions: Stored::All,
+        }
+    }
+
+    /// For what is to replace `stored`.
+    pub(super) fn of(stored: &Value) -> Self {
+        let webhooks = || stored.get("webhooks").and_then(Value::as_array).into_iter().flatten();
+        let text = |webhook: &Value, field| {
+            webhook.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let names: Vec<String> = webhooks().map(|webhook| text(webhook, "name")).collect();
+        Self {
+            side_effects: webhooks()
+                .any(|webhook| !NO_SIDE_EFFECTS.contains(&text(webhook, "sideEffects").as_str())),
+            unknown_review_versions: webhooks().any(speaks_no_known_version),
+            duplicate_names: names
+                .iter()
+                .enumerate()
+                .any(|(i, name)| names.iter().take(i).any(|n| n == name)),
+            label_values: if webhooks().any(has_bad_selector) {
+                LabelValues::Unchecked
+            } else {
+                LabelValues::Checked
+            },
+            expressions: Stored::of_webhooks(stored),
+        }
+    }
+
+    pub(super) fn selector(
+        &self,
+        fields: &Fields<'_>,
+        errors: &mut Vec<FieldError>,
+    ) -> Result<LabelSelector, DecodeError> {
+        LabelSelector::decode_with(fields, self.label_values, errors)
+    }
+}
+
+fn speaks_no_known_version(webhook: &Value) -> bool {
+    let versions = webhook.get("admissionReviewVersions").and_then(Value::as_array);
+    let mut versions = versions.into_iter().flatten().filter_map(Value::as_str).peekable();
+    versions.peek().is_some() && !versions.any(|version| REVIEW_VERSIONS.contains(&version))
+}
+
+fn has_bad_selector(webhook: &Value) -> bool {
+    ["namespaceSelector", "objectSelector"].into_iter().filter_map(|field| webhook.get(field)).any(
+        |selector| {
+            let mut errors = Vec::new();
+            let read =
+                Fields::of(selector, "").and_then(|fields| LabelSelector::decode(&fields, &mut errors));
+            read.is_err() || !errors.is_empty()
+        },
+    )
+}
