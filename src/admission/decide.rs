@@ -5,11 +5,10 @@ use std::time::Instant;
 
 use admit_policy::Oversight;
 use admit_policy::decision::{Decision, Enforcement, RuleOutcome, Verdict};
-use admit_policy::request::Request;
 
 use super::deadline::Deadline;
 use super::in_force::{Ask, InForce};
-use super::review::Answer;
+use super::review::{Answer, Question};
 use super::surroundings::{Cluster, Surroundings};
 use super::{log, resource};
 use crate::telemetry::Metrics;
@@ -20,17 +19,18 @@ pub(super) struct Decided {
     pub(super) label: &'static str,
 }
 
-/// Decides `request` by what `ask` names of `in_force`.
+/// Decides the request of `question` by what `ask` names of `in_force`.
 pub(super) fn decide(
-    request: &Request,
+    question: &Question,
     ask: &Ask,
     in_force: &InForce,
     cluster: &Cluster,
     deadline: &Deadline,
     metrics: &Metrics,
 ) -> Decided {
+    let (request, id) = (&question.request, question.id());
     if Instant::now() >= deadline.evaluation {
-        let answer = Answer::undecided(&request.uid, "its time was over before it began");
+        let answer = Answer::undecided(&id, "its time was over before it began");
         return Decided { answer, label: "timeout" };
     }
     let spent = Cell::new(0);
@@ -62,7 +62,7 @@ pub(super) fn decide(
         log::denial(request, &decision, denial);
     }
     let label = if decision.allowed() { "allowed" } else { "denied" };
-    Decided { answer: Answer::decided(&request.uid, &decision), label }
+    Decided { answer: Answer::decided(&id, &decision), label }
 }
 
 fn count(decision: &Decision, metrics: &Metrics) {

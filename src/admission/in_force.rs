@@ -17,9 +17,22 @@ pub struct InForce {
     pub hash: String,
     /// What the author of the documents should know, though they compile.
     pub warnings: Vec<String>,
+    /// What would be in force as well, or in a newer version, if it compiled.
+    pub broken: Vec<Broken>,
     enforcing: HashSet<String>,
     /// Whether no policy looks at more of a Namespace than its name.
     names_suffice: bool,
+}
+
+/// A document of its own that does not compile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    pub kind: String,
+    pub name: String,
+    /// A line, or several.
+    pub mistake: String,
+    /// Whether the version before it is in force.
+    pub previous: bool,
 }
 
 /// The label that every Namespace has, with its own name.
@@ -47,7 +60,13 @@ impl InForce {
         let enforcing = enforcing.collect();
         let warnings = warnings(&policies);
         let names_suffice = policies.policies().all(|(policy, bindings)| names_suffice(policy, bindings));
-        Self { policies, hash, warnings, enforcing, names_suffice }
+        Self { policies, hash, warnings, broken: Vec::new(), enforcing, names_suffice }
+    }
+
+    /// The same, where `broken` had to be left as it was.
+    #[must_use]
+    pub fn without(self, broken: Vec<Broken>) -> Self {
+        Self { broken, ..self }
     }
 
     /// A Namespace that is known by name only, where nobody looks at more.

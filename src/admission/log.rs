@@ -82,7 +82,7 @@ fn without_credentials(word: &str) -> Cow<'_, str> {
 }
 
 /// Text in which nothing moves a cursor, ends a line or turns the direction of reading.
-fn shown(text: &str) -> Cow<'_, str> {
+pub(super) fn shown(text: &str) -> Cow<'_, str> {
     let hides = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')

@@ -21,12 +21,10 @@ mod resource;
 mod review;
 mod routes;
 mod surroundings;
-#[cfg(test)]
-mod tests;
 pub mod tls;
 mod workers;
 
-pub use in_force::InForce;
+pub use in_force::{Broken, InForce};
 pub use listen::{Port, ServeError, Shutdown, serve};
 pub use observe::Observed;
 pub use review::Answer;

@@ -11,7 +11,7 @@ use http::header;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::in_force::InForce;
+use super::in_force::{Broken, InForce};
 use super::routes::readyz;
 use crate::telemetry::{MEDIA_TYPE, Metrics, Readiness};
 
@@ -39,7 +39,7 @@ fn text(metrics: &Metrics) -> Response {
     ([(header::CONTENT_TYPE, MEDIA_TYPE)], metrics.text()).into_response()
 }
 
-/// What is in force: names and hashes, nothing of what the documents say.
+/// What is in force: names and hashes, and of what the documents say no more than what is wrong with them.
 fn loaded(in_force: &InForce) -> Value {
     let policies: Vec<Value> = in_force
         .policies
@@ -66,8 +66,15 @@ fn loaded(in_force: &InForce) -> Value {
         .iter()
         .map(|definition| definition.definition().group_resource())
         .collect();
+    let broken: Vec<Value> = in_force
+        .broken
+        .iter()
+        .map(|Broken { kind, name, mistake, previous }| {
+            json!({"kind": kind, "name": name, "mistake": mistake, "previousInForce": previous})
+        })
+        .collect();
     json!({
         "sha256": in_force.hash, "policies": policies, "customResourceDefinitions": definitions,
-        "warnings": in_force.warnings,
+        "warnings": in_force.warnings, "broken": broken,
     })
 }

@@ -13,6 +13,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use admit_policy::request::Request;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -26,10 +27,11 @@ use super::body::{BODY_TIMEOUT, BodyMemory, MAX_BODY, NoBody, Received};
 use super::deadline::Deadline;
 use super::decide::{Decided, decide};
 use super::in_force::{Ask, InForce};
-use super::review::{Answer, Unreadable, read, recover_uid};
+use super::log;
+use super::review::{Answer, ReviewId, Unreadable, read, recover_id};
 use super::surroundings::Cluster;
 use super::workers::{NotDone, Workers};
-use crate::telemetry::{Metrics, Readiness};
+use crate::telemetry::{Metrics, Readiness, Trace, Traces};
 
 /// What the routes decide with: always the newest complete set.
 #[derive(Clone, Debug)]
@@ -38,7 +40,10 @@ pub struct Admission {
     pub cluster: Cluster,
     pub workers: Workers,
     pub metrics: Arc<Metrics>,
+    pub traces: Traces,
     pub readiness: Readiness,
+    /// Whether reviews of `admission.k8s.io/v1beta1` are answered, in that version.
+    pub beta: bool,
     /// How long a request may take at most, also when the caller would wait longer.
     pub timeout: Duration,
 }
@@ -98,12 +103,25 @@ impl Context {
         let (started, route) = (Instant::now(), ask.label());
         let deadline = Deadline::new(started, self.admission.timeout, uri.query());
         let metrics = Arc::clone(&self.admission.metrics);
-        let Decided { answer, label } = self.decided(ask, deadline, headers, body).await;
+        let mut trace = self.admission.traces.begin(route, headers);
+        let Decided { answer, label } = self.decided(ask, deadline, headers, body, &mut trace).await;
         metrics.request(route, label, started.elapsed());
+        trace.note("admission.answer", label);
+        trace.note("http.response.status_code", i64::from(answer.code.as_u16()));
+        if !matches!(label, "allowed" | "denied") {
+            trace.failed(label);
+        }
         answer.into_response()
     }
 
-    async fn decided(self, ask: Ask, deadline: Deadline, headers: &HeaderMap, body: Body) -> Decided {
+    async fn decided(
+        self,
+        ask: Ask,
+        deadline: Deadline,
+        headers: &HeaderMap,
+        body: Body,
+        trace: &mut Trace,
+    ) -> Decided {
         let json = headers
             .get(header::CONTENT_TYPE)
             .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
@@ -126,36 +144,57 @@ impl Context {
             Err(problem) => return no_body(problem),
         };
         let (cluster, metrics) = (self.admission.cluster.clone(), Arc::clone(&self.admission.metrics));
-        let review = bytes.clone();
+        let (review, beta, traced) = (bytes.clone(), self.admission.beta, trace.is_recorded());
         let work = move || {
-            let decided = match read(&review) {
-                Ok(request) => decide(&request, &ask, &in_force, &cluster, &deadline, &metrics),
+            let mut about = Vec::new();
+            let decided = match read(&review, beta) {
+                Ok(question) => {
+                    if traced {
+                        about = told_of(&question.request);
+                    }
+                    decide(&question, &ask, &in_force, &cluster, &deadline, &metrics)
+                }
                 Err(unreadable) => malformed(&unreadable),
             };
             // As long as the body is worked on, it counts.
             drop(share);
-            decided
+            (decided, about)
         };
         let done =
             timeout_at(TokioInstant::from_std(deadline.answer), self.admission.workers.run(work)).await;
         match done {
-            Ok(Ok(decided)) => decided,
+            Ok(Ok((decided, about))) => {
+                about.into_iter().for_each(|(key, value)| trace.note(key, value));
+                decided
+            }
             Ok(Err(NotDone::Overloaded)) => overloaded(),
             Ok(Err(NotDone::Panicked(text))) => {
                 self.admission.metrics.panicked();
-                denied(&bytes, "failed", &format!("panicked: {text}"))
+                denied(recover_id(&bytes, beta), "failed", &format!("panicked: {text}"))
             }
-            Err(_) => denied(&bytes, "timeout", "the time for it is over"),
+            Err(_) => denied(recover_id(&bytes, beta), "timeout", "the time for it is over"),
         }
     }
 }
 
-/// A denial of a request of which only the bytes are known.
-fn denied(review: &[u8], label: &'static str, why: &str) -> Decided {
-    let uid = recover_uid(review);
-    tracing::error!(uid, cause = why, "a request could not be decided and is denied");
-    let answer = match uid {
-        Some(uid) => Answer::undecided(&uid, why),
+/// What a trace says of a request: what it is about, and nothing of what is in it.
+fn told_of(request: &Request) -> Vec<(&'static str, String)> {
+    vec![
+        ("admission.uid", request.uid.clone()),
+        ("admission.operation", request.operation.to_string()),
+        ("admission.resource", request.resource.group_resource()),
+        ("admission.subresource", request.subresource.clone()),
+        ("admission.namespace", request.namespace.clone()),
+        ("admission.name", request.name.clone()),
+    ]
+}
+
+/// A denial of a request of which no more is known than whose it is.
+fn denied(id: Option<ReviewId>, label: &'static str, why: &str) -> Decided {
+    let uid = id.as_ref().map(|id| log::shown(&id.uid));
+    tracing::error!(uid = uid.as_deref(), cause = why, "a request could not be decided and is denied");
+    let answer = match id {
+        Some(id) => Answer::undecided(&id, why),
         None => Answer::plain(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", why),
     };
     Decided { answer, label }

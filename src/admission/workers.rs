@@ -2,7 +2,11 @@
 //!
 //! Not tokio's blocking threads: those are up to 512, so that overload would turn into memory and into waiting without
 //! end, and they share their stack size with everything else that blocks. What does not fit in the queue is refused at
-//! once; the caller's failure policy then decides sooner than any wait could.
+//! once, and what waited in it too long as soon as its turn comes; the caller's failure policy then decides sooner than any
+//! wait could.
+//!
+//! INVARIANT: the time that work waits is bounded by a time, not by a length. How long a queue of so many pieces takes
+//! depends on what policies cost; one that stands adds its whole length to every latency and to no throughput.
 
 use std::any::Any;
 use std::fmt;
@@ -11,6 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
@@ -19,6 +24,8 @@ use tokio::sync::oneshot;
 const STACK: usize = 32 * 1024 * 1024;
 /// Work that waits for each thread.
 const QUEUE_PER_THREAD: usize = 64;
+/// How long work may wait for a thread. With the work itself, an answer takes less than a second under any load.
+const MAX_WAIT: Duration = Duration::from_millis(600);
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -31,7 +38,7 @@ pub struct Workers {
 /// Why there is no result.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NotDone {
-    /// The queue is full.
+    /// The queue is full, or its turn came too late.
     Overloaded,
     /// The work panicked, and said this.
     Panicked(String),
@@ -71,12 +78,19 @@ impl Workers {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, NotDone> {
         let (sender, result) = oneshot::channel();
+        let queued = Instant::now();
         let job: Job = Box::new(move || {
-            if !sender.is_closed() {
+            if sender.is_closed() {
+                return;
+            }
+            let done = if queued.elapsed() > MAX_WAIT {
+                Err(NotDone::Overloaded)
+            } else {
                 // The closure is gone after a panic, and with it everything it might have left half done.
                 let done = catch_unwind(AssertUnwindSafe(work));
-                let _ = sender.send(done.map_err(|payload| NotDone::Panicked(panic_text(payload.as_ref()))));
-            }
+                done.map_err(|payload| NotDone::Panicked(panic_text(payload.as_ref())))
+            };
+            let _ = sender.send(done);
         });
         match self.queue.try_send(job) {
             Ok(()) => {}
@@ -117,22 +131,25 @@ mod tests {
         assert_eq!(workers.run(|| 8).await, Ok(8));
     }
 
+    /// A piece of work that goes on until the end of the barrier is met; returns once a thread is at it.
+    async fn busy(workers: &Workers) -> (tokio::task::JoinHandle<Result<(), NotDone>>, Arc<Barrier>) {
+        let (started, gate) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+        let (inside, end, workers) = (Arc::clone(&started), Arc::clone(&gate), workers.clone());
+        let blocking = tokio::spawn(async move {
+            let wait = move || {
+                inside.wait();
+                end.wait();
+            };
+            workers.run(wait).await
+        });
+        tokio::task::spawn_blocking(move || started.wait()).await.unwrap();
+        (blocking, gate)
+    }
+
     #[tokio::test]
     async fn what_does_not_fit_in_the_queue_is_refused_at_once() {
         let workers = Workers::of(1).unwrap();
-        let (started, gate) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
-        let (inside, end) = (Arc::clone(&started), Arc::clone(&gate));
-        let blocking = tokio::spawn({
-            let workers = workers.clone();
-            async move {
-                let wait = move || {
-                    inside.wait();
-                    end.wait();
-                };
-                workers.run(wait).await
-            }
-        });
-        tokio::task::spawn_blocking(move || started.wait()).await.unwrap();
+        let (blocking, gate) = busy(&workers).await;
         let mut waiting: Vec<_> = (0..QUEUE_PER_THREAD).map(|_| Box::pin(workers.run(|| ()))).collect();
         for work in &mut waiting {
             assert!(futures::poll!(work).is_pending());
@@ -141,8 +158,32 @@ mod tests {
         tokio::task::spawn_blocking(move || gate.wait()).await.unwrap();
         assert_eq!(blocking.await.unwrap(), Ok(()));
         for work in waiting {
-            assert_eq!(work.await, Ok(()), "what was queued is done");
+            let done = work.await;
+            // On a machine that stood still, their time may be over.
+            assert!(
+                matches!(done, Ok(()) | Err(NotDone::Overloaded)),
+                "what was queued is answered: {done:?}"
+            );
         }
+    }
+
+    #[tokio::test]
+    async fn what_waited_too_long_is_refused_and_not_done() {
+        let workers = Workers::of(1).unwrap();
+        let (blocking, gate) = busy(&workers).await;
+        let mut late = Box::pin(workers.run(|| panic!("nobody waits for this any more")));
+        assert!(futures::poll!(&mut late).is_pending());
+        let queued = Instant::now();
+        tokio::task::spawn_blocking(move || {
+            while queued.elapsed() <= MAX_WAIT {
+                thread::yield_now();
+            }
+            gate.wait()
+        })
+        .await
+        .unwrap();
+        assert_eq!(blocking.await.unwrap(), Ok(()));
+        assert_eq!(late.await, Err(NotDone::Overloaded));
     }
 
     #[tokio::test]

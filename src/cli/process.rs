@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::net::SocketAddr;
 
 use admit_policy::manifest::LoadError;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -15,6 +15,10 @@ use crate::telemetry::{self, LogFormat};
 
 /// Evaluation recurses as deep as the parser's limit allows; the blocking threads that run it get room for that.
 const THREAD_STACK: usize = 8 * 1024 * 1024;
+
+/// Connections that the kernel completes before anybody takes them; the system may hold fewer. One that finds no room is
+/// tried again by its caller after a second, which is most of a webhook's patience.
+const BACKLOG: u32 = 4_096;
 
 /// Why a command ends: the exit code and the line, or lines, for standard error.
 #[derive(Clone, Debug)]
@@ -95,8 +99,8 @@ pub(super) fn remark(text: &str) {
 }
 
 /// A listener, or the line that tells what to do instead; `flag` names the option that moves it.
-pub(super) async fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Fault> {
-    TcpListener::bind(address).await.map_err(|error| {
+pub(super) fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Fault> {
+    bound(address).map_err(|error| {
         let remedy = match error.kind() {
             io::ErrorKind::AddrInUse => "stop what listens there, or choose another address",
             _ => "choose another address",
@@ -105,6 +109,15 @@ pub(super) async fn listen(address: SocketAddr, flag: &str) -> Result<TcpListene
             "cannot listen on {address}: {error}; {remedy} with {flag} (port 0 takes a free one)"
         ))
     })
+}
+
+/// Must be called on the runtime that is to accept.
+fn bound(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // The port of a process that has just ended is free.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 async fn cancel_on_signal(shutdown: CancellationToken) {

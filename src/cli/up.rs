@@ -33,7 +33,7 @@ use crate::admission::{self, Admission, InForce, Port, Shutdown, Workers};
 use crate::controllers::datagather;
 use crate::controllers::kit::tasks::Supervisor;
 use crate::controllers::policies::ClusterCache;
-use crate::telemetry::{LogFormat, Metrics, Readiness};
+use crate::telemetry::{LogFormat, Metrics, Readiness, Traces};
 
 /// Who the controllers are to the API server; policies tell them from users by this name.
 const CONTROLLERS: &str = "system:serviceaccount:admit-system:admit-controllers";
@@ -83,8 +83,8 @@ impl UpArgs {
         let definitions = load::definitions(&self.crds)?;
         let policies = load::policies(&[&self.policies, &self.crds])?;
         let store = store(&self.state_dir)?;
-        let api = process::listen(self.listen, "--listen").await?;
-        let webhook = process::listen(self.admission_listen, "--admission-listen").await?;
+        let api = process::listen(self.listen, "--listen")?;
+        let webhook = process::listen(self.admission_listen, "--admission-listen")?;
         let addresses = Addresses { api: local(&api)?, webhook: local(&webhook)? };
 
         let server = Server::builder().store(store).build().await.map_err(Fault::internal)?;
@@ -244,6 +244,8 @@ fn start_admission(
         cluster: Some(cluster.clone()),
         workers: Workers::start().map_err(Fault::internal)?,
         metrics: metrics.clone(),
+        beta: false,
+        traces: Traces::default(),
         readiness,
         timeout: Duration::from_secs(8),
     };

@@ -27,7 +27,7 @@ pub struct Metrics {
     registry: Registry,
     policies: Mutex<HashSet<String>>,
     requests: Family<RequestLabels, Counter>,
-    seconds: Family<RouteLabels, Histogram, fn() -> Histogram>,
+    seconds: Family<RequestLabels, Histogram, fn() -> Histogram>,
     rules: Family<RuleLabels, Counter>,
     cost: Histogram,
     let_through: Family<LetThroughLabels, Counter>,
@@ -37,6 +37,7 @@ pub struct Metrics {
     connections: Gauge,
     loaded: Gauge,
     set: Family<SetLabels, Gauge>,
+    broken: Family<BrokenLabels, Gauge>,
     certificate_days: Gauge<f64, AtomicU64>,
     ready: Family<PartLabels, Gauge<i64, AtomicI64>>,
 }
@@ -45,11 +46,6 @@ pub struct Metrics {
 struct RequestLabels {
     route: &'static str,
     answer: &'static str,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct RouteLabels {
-    route: &'static str,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -81,6 +77,12 @@ struct SetLabels {
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct BrokenLabels {
+    policy: String,
+    in_force: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct PartLabels {
     part: String,
 }
@@ -107,6 +109,7 @@ impl Default for Metrics {
             connections: Gauge::default(),
             loaded: Gauge::default(),
             set: Family::default(),
+            broken: Family::default(),
             certificate_days: Gauge::default(),
             ready: Family::default(),
             registry: Registry::default(),
@@ -128,6 +131,11 @@ impl Default for Metrics {
         register.add("policies", "Policies in force", &metrics.loaded);
         register.add("policy_set", "1 for the content hash of the documents in force", &metrics.set);
         register.add(
+            "broken_policies",
+            "1 for each stored policy or binding that does not compile, by what of it is in force",
+            &metrics.broken,
+        );
+        register.add(
             "certificate_days_left",
             "Days until the serving certificate expires",
             &metrics.certificate_days,
@@ -145,9 +153,13 @@ impl Register<'_> {
     }
 }
 
-/// From 100 µs to 13 s.
+/// From 100 µs to the patience of API servers; bounds that people ask about are among them.
 fn latency() -> Histogram {
-    Histogram::new(exponential_buckets(0.000_1, 2.0, 18))
+    const SECONDS: [f64; 17] = [
+        0.000_1, 0.000_25, 0.000_5, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+        10.0, 30.0,
+    ];
+    Histogram::new(SECONDS)
 }
 
 impl Metrics {
@@ -162,8 +174,9 @@ impl Metrics {
 
     /// One answered request.
     pub fn request(&self, route: &'static str, answer: &'static str, took: Duration) {
-        self.requests.get_or_create(&RequestLabels { route, answer }).inc();
-        self.seconds.get_or_create(&RouteLabels { route }).observe(took.as_secs_f64());
+        let labels = RequestLabels { route, answer };
+        self.seconds.get_or_create(&labels).observe(took.as_secs_f64());
+        self.requests.get_or_create(&labels).inc();
     }
 
     /// What one rule of a policy said, and what came of it.
@@ -210,6 +223,15 @@ impl Metrics {
         self.set.get_or_create(&SetLabels { sha256: hash.to_owned() }).set(1);
     }
 
+    /// The stored policies and bindings that do not compile, each with whether its previous version is in force.
+    pub fn broken<'n>(&self, broken: impl IntoIterator<Item = (&'n str, bool)>) {
+        self.broken.clear();
+        for (policy, previous) in broken {
+            let in_force = if previous { "previous" } else { "none" };
+            self.broken.get_or_create(&BrokenLabels { policy: self.policy(policy), in_force }).set(1);
+        }
+    }
+
     pub fn certificate_days_left(&self, days: f64) {
         self.certificate_days.set(days);
     }
@@ -246,7 +268,7 @@ mod tests {
         for line in [
             "admit_requests_total{route=\"validate\",answer=\"denied\"} 1",
             "admit_decisions_total{policy=\"p\",action=\"deny\",outcome=\"failed\"} 1",
-            "admit_request_seconds_count{route=\"validate\"} 1",
+            "admit_request_seconds_count{route=\"validate\",answer=\"denied\"} 1",
             "admit_policy_set{sha256=\"bb\"} 1",
             "admit_policies 2",
             "# EOF",

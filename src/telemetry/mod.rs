@@ -1,8 +1,9 @@
-//! What a process tells about itself: log lines (one subscriber, text or JSON, on standard error), counters, and which of
-//! its parts are ready.
+//! What a process tells about itself: log lines (one subscriber, text or JSON, on standard error), counters, which of
+//! its parts are ready, and traces where they are asked for.
 
 mod metrics;
 mod readiness;
+mod traces;
 
 use std::io::{self, IsTerminal as _};
 
@@ -11,6 +12,7 @@ use tracing_subscriber::EnvFilter;
 
 pub use metrics::{MEDIA_TYPE, Metrics};
 pub use readiness::Readiness;
+pub use traces::{Trace, Traces, TracesError};
 
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

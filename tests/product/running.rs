@@ -86,6 +86,10 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// SIGTERM, then the exit status.
     pub(crate) fn terminate(mut self) -> ExitStatus {
         let id = self.child.id().to_string();

@@ -1,5 +1,7 @@
-//! Connections: TLS, HTTP/1.1, and the bounds that keep a slow or silent caller from holding one for ever.
+//! Connections: TLS, HTTP/1.1, and the bounds that keep a slow or silent caller from holding one for ever, and many of them
+//! from holding up the others.
 
+mod door;
 mod pace;
 
 use std::io;
@@ -20,10 +22,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
+use self::door::{Door, Entry, NoEntry};
 use self::pace::{Between, Paced};
 use crate::telemetry::Metrics;
 
@@ -31,8 +33,6 @@ use crate::telemetry::Metrics;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a connection may lie idle between requests.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
-/// Connections at one time; further ones wait in the kernel's queue.
-const MAX_CONNECTIONS: usize = 8_192;
 /// Bytes of a connection's read buffer: heads fit, bodies pass through.
 const MAX_BUFFER: usize = 64 * 1024;
 /// How long open requests may go on after the listener closed. API servers wait at most 30 s for a webhook.
@@ -45,6 +45,8 @@ const EXHAUSTED: Duration = Duration::from_millis(20);
 pub enum ServeError {
     #[error("cannot accept connections: {0}")]
     Accept(#[from] io::Error),
+    #[error("cannot start the thread of handshakes: {0}")]
+    Door(#[source] io::Error),
 }
 
 /// A port with what is served there.
@@ -69,11 +71,12 @@ pub struct Shutdown {
 /// Serves a port until `shutdown`, then lets open requests finish.
 ///
 /// # Errors
-/// When the listener itself fails; trouble with one connection ends that connection only.
+/// When the system gives no thread, or the listener itself fails; trouble with one connection ends that connection only.
 pub async fn serve(port: Port, shutdown: Shutdown) -> Result<(), ServeError> {
     let Port { listener, tls, router, metrics } = port;
     let graceful = GracefulShutdown::new();
-    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(door::most_connections()));
+    let door = tls.is_some().then(Door::open).transpose().map_err(ServeError::Door)?;
     let mut connections = JoinSet::new();
     let linger = async {
         shutdown.asked.cancelled().await;
@@ -99,7 +102,7 @@ pub async fn serve(port: Port, shutdown: Shutdown) -> Result<(), ServeError> {
             },
         };
         let connection = Connection {
-            tls: tls.as_ref().map(|tls| TlsAcceptor::from(Arc::clone(&tls.borrow()))),
+            entry: door.as_ref().zip(tls.as_ref()).map(|(door, tls)| door.entry(Arc::clone(&tls.borrow()))),
             router: router.clone(),
             watcher: graceful.watcher(),
             closing: shutdown.asked.clone(),
@@ -126,7 +129,8 @@ pub async fn serve(port: Port, shutdown: Shutdown) -> Result<(), ServeError> {
 }
 
 struct Connection {
-    tls: Option<TlsAcceptor>,
+    /// None without TLS.
+    entry: Option<Entry>,
     router: Router,
     watcher: Watcher,
     closing: CancellationToken,
@@ -138,21 +142,21 @@ type Failure = Box<dyn std::error::Error + Send + Sync>;
 impl Connection {
     async fn run(self, stream: TcpStream) -> Result<(), Failure> {
         stream.set_nodelay(true)?;
-        let Some(acceptor) = &self.tls else { return self.serve(stream).await };
-        let shaken = timeout(HEAD_TIMEOUT, acceptor.accept(stream)).await;
+        let Some(entry) = &self.entry else { return self.serve(stream).await };
+        let shaken = entry.shake(stream, HEAD_TIMEOUT).await;
         self.metrics.handshake(match &shaken {
-            Ok(Ok(_)) => "success",
-            Ok(Err(_)) => "failure",
-            Err(_) => "timeout",
+            Ok(_) => "success",
+            Err(NoEntry::Refused(_)) => "failure",
+            Err(NoEntry::TooSlow) => "timeout",
         });
-        self.serve(shaken??).await
+        self.serve(shaken?).await
     }
 
     async fn serve(
         self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     ) -> Result<(), Failure> {
-        let Self { tls: _, router, watcher, closing, metrics: _ } = self;
+        let Self { entry: _, router, watcher, closing, metrics: _ } = self;
         let between = Between::default();
         let stream = TokioIo::new(Paced::new(stream, between.clone(), HEAD_TIMEOUT));
         let service = service_fn(move |request: Request<Incoming>| {

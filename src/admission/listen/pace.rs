@@ -3,52 +3,71 @@
 //! hyper has one clock for both: an idle connection of an API server would end after the few seconds that a slow head may
 //! take, and an answer to the next request would sometimes be a reset. Here the clock of the head starts with its first
 //! byte and is stopped by the request's handler, which runs once the head is whole.
+//!
+//! A caller that does not take its answers has the same time: hyper has no clock for that at all, and would keep the
+//! connection as long as the caller does.
 
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// Set while no request is being worked on: bytes that arrive begin a head.
-#[derive(Clone, Debug)]
-pub(super) struct Between(Arc<AtomicBool>);
-
-impl Default for Between {
-    fn default() -> Self {
-        Self(Arc::new(AtomicBool::new(true)))
-    }
-}
+/// Counts the beginnings and ends of requests: while the number is even none is worked on, and bytes that arrive belong to
+/// the head of the next.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Between(Arc<AtomicU64>);
 
 impl Between {
     /// The head of a request is whole.
     pub(super) fn request_begins(&self) {
-        self.0.store(false, Ordering::Release);
+        self.0.fetch_add(1, Ordering::AcqRel);
     }
 
     /// The request is answered.
     pub(super) fn request_ends(&self) {
-        self.0.store(true, Ordering::Release);
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn count(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
     }
 }
 
-/// A stream that fails when a head takes longer than `limit`.
+/// A stream that fails when a head takes longer than `limit`, or a piece of an answer is not taken for so long.
 #[derive(Debug)]
 pub(super) struct Paced<S> {
     stream: S,
     between: Between,
     limit: Duration,
+    /// Runs while a head arrives.
     clock: Option<Pin<Box<Sleep>>>,
+    /// The count at which it was started: with another, that head is whole, even where nothing was read meanwhile.
+    head: u64,
+    /// Runs while the other side takes nothing.
+    stuck: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Paced<S> {
     pub(super) fn new(stream: S, between: Between, limit: Duration) -> Self {
-        Self { stream, between, limit, clock: None }
+        Self { stream, between, limit, clock: None, head: 0, stuck: None }
+    }
+
+    /// What came of an attempt to write, unless nothing has come of any for too long.
+    fn within_limit<T>(&mut self, cx: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stuck = None;
+            return written;
+        }
+        let limit = self.limit;
+        let clock = self.stuck.get_or_insert_with(|| Box::pin(sleep(limit)));
+        ready!(clock.as_mut().poll(cx));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the answer is not taken")))
     }
 }
 
@@ -59,8 +78,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        if !this.between.0.load(Ordering::Acquire) {
+        let count = this.between.count();
+        if count != this.head {
             this.clock = None;
+            this.head = count;
+        }
+        if count % 2 == 1 {
             return Pin::new(&mut this.stream).poll_read(cx, buffer);
         }
         if let Some(clock) = &mut this.clock
@@ -81,11 +104,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.within_limit(cx, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
+        let flushed = Pin::new(&mut self.stream).poll_flush(cx);
+        self.within_limit(cx, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -97,7 +122,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
         cx: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, slices)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.within_limit(cx, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -130,10 +156,36 @@ mod tests {
         assert!(timeout(LIMIT * 2, paced.read(&mut byte)).await.is_err(), "a body has its own clock");
 
         between.request_ends();
+        client.write_all(b"P").await.unwrap();
+        paced.read_exact(&mut byte).await.unwrap();
+        // Answered at once, before anything else was read.
+        between.request_begins();
+        between.request_ends();
+        assert!(timeout(LIMIT * 10, paced.read(&mut byte)).await.is_err(), "idle again");
+
         client.write_all(b"PO").await.unwrap();
         paced.read_exact(&mut [0; 2]).await.unwrap();
         let error = timeout(LIMIT * 2, paced.read(&mut byte)).await.unwrap().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_not_taken_ends_the_connection() {
+        let (_client, server) = duplex(4);
+        let mut paced = Paced::new(server, Between::default(), LIMIT);
+        paced.write_all(b"four").await.unwrap();
+        let error = timeout(LIMIT * 2, paced.write_all(b"more")).await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+
+        // Taken a little at a time, it is taken.
+        let (mut client, server) = duplex(4);
+        let mut paced = Paced::new(server, Between::default(), LIMIT);
+        let answering = tokio::spawn(async move { paced.write_all(&[b'a'; 12]).await });
+        for _ in 0..12 {
+            tokio::time::advance(LIMIT / 2).await;
+            client.read_exact(&mut [0]).await.unwrap();
+        }
+        answering.await.unwrap().unwrap();
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,5 +1,5 @@
-//! What comes back for a request, a decision or a failure, exact to what an API server verifies: `apiVersion`, `kind`, the
-//! same `uid`, no patch (there is no field for one), a code of an error, annotation keys that it can qualify.
+//! What comes back for a request, a decision or a failure, exact to what an API server verifies: the same `apiVersion`, `kind`
+//! and `uid`, no patch (there is no field for one), a code of an error, annotation keys that it can qualify.
 
 use admit_policy::decision::{Decision, Status};
 use admit_policy::error::StatusCause;
@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::annotations;
+use super::id::{ReviewId, ReviewVersion};
 use super::read::Unreadable;
 
 /// Bytes of warnings that are told. API servers cut what clients get to 4,096 characters of all webhooks together.
@@ -89,14 +90,17 @@ struct Cause<'a> {
 impl Answer {
     /// The answer to a request that was decided.
     #[must_use]
-    pub fn decided(uid: &str, decision: &Decision) -> Self {
-        review(Response {
-            uid,
-            allowed: decision.denial.is_none(),
-            status: decision.denial.as_ref().map(|denial| failure(&denial.status)),
-            warnings: told(&decision.warnings),
-            audit_annotations: annotations::for_webhook(&decision.audit_annotations),
-        })
+    pub(in crate::admission) fn decided(id: &ReviewId, decision: &Decision) -> Self {
+        review(
+            id.version,
+            Response {
+                uid: &id.uid,
+                allowed: decision.denial.is_none(),
+                status: decision.denial.as_ref().map(|denial| failure(&denial.status)),
+                warnings: told(&decision.warnings),
+                audit_annotations: annotations::for_webhook(&decision.audit_annotations),
+            },
+        )
     }
 
     /// The answer to a review that cannot be decided on: a denial where the uid is known, so that the caller's failure
@@ -104,17 +108,17 @@ impl Answer {
     #[must_use]
     pub(in crate::admission) fn malformed(unreadable: &Unreadable) -> Self {
         let message = format!("the AdmissionReview is malformed: {}", unreadable.why);
-        match &unreadable.uid {
-            Some(uid) => Self::failed(uid, StatusCode::BAD_REQUEST, "BadRequest", &message),
+        match &unreadable.id {
+            Some(id) => Self::failed(id, StatusCode::BAD_REQUEST, "BadRequest", &message),
             None => Self::plain(StatusCode::BAD_REQUEST, "BadRequest", &message),
         }
     }
 
     /// A denial because the request with this uid could not be decided.
     #[must_use]
-    pub fn undecided(uid: &str, why: &str) -> Self {
+    pub(in crate::admission) fn undecided(id: &ReviewId, why: &str) -> Self {
         let message = format!("the policies could not be evaluated: {why}");
-        Self::failed(uid, StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
+        Self::failed(id, StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
     }
 
     /// A Kubernetes `Status` outside of any review.
@@ -124,14 +128,17 @@ impl Answer {
         Self { code, body: json(&Failure { types, ..plain_failure(code, reason, message) }) }
     }
 
-    fn failed(uid: &str, code: StatusCode, reason: &str, message: &str) -> Self {
+    fn failed(id: &ReviewId, code: StatusCode, reason: &str, message: &str) -> Self {
         let status = Some(plain_failure(code, reason, message));
-        review(Response { uid, allowed: false, status, warnings: &[], audit_annotations: Map::new() })
+        review(
+            id.version,
+            Response { uid: &id.uid, allowed: false, status, warnings: &[], audit_annotations: Map::new() },
+        )
     }
 }
 
-fn review(response: Response<'_>) -> Answer {
-    let review = Review { api_version: "admission.k8s.io/v1", kind: "AdmissionReview", response };
+fn review(version: ReviewVersion, response: Response<'_>) -> Answer {
+    let review = Review { api_version: version.api_version(), kind: "AdmissionReview", response };
     Answer { code: StatusCode::OK, body: json(&review) }
 }
 

@@ -3,9 +3,11 @@
 
 mod annotations;
 mod answer;
+mod id;
 mod read;
 mod uid;
 
 pub use answer::Answer;
-pub(super) use read::{Unreadable, read};
-pub(super) use uid::recover as recover_uid;
+pub(super) use id::ReviewId;
+pub(super) use read::{Question, Unreadable, read};
+pub(super) use uid::recover as recover_id;

@@ -1,9 +1,13 @@
-//! The uid of a review that cannot be read: found by scanning, so that a denial can carry it whatever is wrong with the
+//! Whose review it is that cannot be read: found by scanning, so that a denial can say so whatever is wrong with the
 //! rest. An answer without the uid is a failed call to the API server, which `failurePolicy: Ignore` lets through.
 
-/// The first `request.uid` of the text, if the text is sound up to there. Nesting costs nothing: only the position in
-/// the two outermost objects is kept.
-pub(in crate::admission) fn recover(body: &[u8]) -> Option<String> {
+use super::id::{ReviewId, ReviewVersion};
+
+/// The first `request.uid` of the text, if the text is sound up to there, and the `apiVersion` if it comes before, as API
+/// servers write it; v1beta1 only where `beta` allows it. Nesting costs nothing: only the position in the two outermost
+/// objects is kept.
+pub(in crate::admission) fn recover(body: &[u8], beta: bool) -> Option<ReviewId> {
+    let mut version = ReviewVersion::V1;
     let mut scan = Scan { body, at: 0 };
     let mut depth = 0_usize;
     let mut in_request = false;
@@ -29,7 +33,9 @@ pub(in crate::admission) fn recover(body: &[u8]) -> Option<String> {
                 if scan.colon_follows() {
                     key = Some(text);
                 } else if in_request && depth == 2 && key.take() == Some(b"uid") {
-                    return unquoted(text);
+                    return unquoted(text).map(|uid| ReviewId { uid, version });
+                } else if depth == 1 && beta && key.take() == Some(b"apiVersion") {
+                    version = unquoted(text).map_or(version, |text| ReviewVersion::of(&text));
                 }
             }
             _ => key = key.filter(|_| byte == b':'),
@@ -96,14 +102,29 @@ mod tests {
             (r#"{"request":{"uid":"u"#, None),
         ];
         for (text, expected) in cases {
-            assert_eq!(recover(text.as_bytes()).as_deref(), expected, "{text}");
+            assert_eq!(recover(text.as_bytes(), false).map(|id| id.uid).as_deref(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_envelope_where_it_counts() {
+        let text = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1beta1","request":{"uid":"u"#;
+        for (end, beta, expected) in [
+            (r#"1"}"#, true, ReviewVersion::V1beta1),
+            (r#"1"}"#, false, ReviewVersion::V1),
+            (r#"1","object":{"apiVersion":"v1"}}"#, true, ReviewVersion::V1beta1),
+        ] {
+            let id = recover(format!("{text}{end}").as_bytes(), beta).unwrap();
+            assert_eq!((id.uid.as_str(), id.version), ("u1", expected), "{end} {beta}");
+        }
+        let inner = r#"{"request":{"apiVersion":"admission.k8s.io/v1beta1","uid":"u1"}}"#;
+        assert_eq!(recover(inner.as_bytes(), true).unwrap().version, ReviewVersion::V1);
     }
 
     #[test]
     fn nesting_of_any_depth_is_passed_over() {
         let deep = "[".repeat(100_000);
         let text = format!(r#"{{"request":{{"object":{deep}{},"uid":"u1"}}}}"#, "]".repeat(100_000));
-        assert_eq!(recover(text.as_bytes()).as_deref(), Some("u1"));
+        assert_eq!(recover(text.as_bytes(), false).map(|id| id.uid).as_deref(), Some("u1"));
     }
 }

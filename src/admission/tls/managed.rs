@@ -144,63 +144,7 @@ fn signed_by(certificate: &str, authority: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use rustls::client::WebPkiServerVerifier;
-    use rustls::client::danger::ServerCertVerifier as _;
-    use rustls::pki_types::pem::PemObject as _;
-    use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-
     use super::*;
-    use crate::admission::tls::clients::roots;
-
-    const LIVES: Lives = Lives { authority: Duration::seconds(180), leaf: Duration::seconds(60) };
-
-    fn verifies(bundle: &str, leaf: &str, now: OffsetDateTime) -> bool {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let roots = Arc::new(roots(bundle).unwrap());
-        let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build().unwrap();
-        let leaf = CertificateDer::from_pem_slice(leaf.as_bytes()).unwrap();
-        let name = ServerName::try_from("admit.admit-system.svc").unwrap();
-        let seconds = u64::try_from(now.unix_timestamp()).unwrap();
-        let now = UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
-        verifier.verify_server_cert(&leaf, &[], &name, &[], now).is_ok()
-    }
-
-    /// Row 26: with certificates that live for a minute, over ten minutes and with clocks ten minutes apart, every bundle
-    /// that callers hold verifies what is served at that time.
-    #[test]
-    fn row_26_every_bundle_verifies_what_is_served() {
-        let names = ["admit.admit-system.svc".to_owned()];
-        let start = OffsetDateTime::from_unix_timestamp(1_790_000_000).unwrap();
-        let (mut managed, mut given) = (Managed::default(), String::new());
-        let (mut authorities, mut leaves) = (0, 0);
-        for second in 0..600 {
-            let now = start + Duration::seconds(second);
-            // Callers are given each bundle some seconds late.
-            let distributed = second % 5 == 0;
-            if distributed {
-                given.clone_from(&managed.bundle);
-            }
-            match managed.renew(&names, LIVES, distributed && !given.is_empty(), now).unwrap() {
-                Renewal::Nothing => {}
-                Renewal::Bundle => authorities += 1,
-                Renewal::Leaf => leaves += 1,
-            }
-            if given.is_empty() || managed.certificate.is_empty() {
-                continue;
-            }
-            for bundle in [&given, &managed.bundle] {
-                assert!(verifies(bundle, &managed.certificate, now), "second {second}");
-                let behind = now - Duration::minutes(10);
-                assert!(
-                    verifies(bundle, &managed.certificate, behind),
-                    "second {second}, a clock that is behind"
-                );
-            }
-        }
-        assert!((4..=7).contains(&authorities) && (10..=20).contains(&leaves), "{authorities} {leaves}");
-    }
 
     #[test]
     fn what_is_unreadable_is_made_anew() {

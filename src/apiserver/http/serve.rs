@@ -1,10 +1,16 @@
-//! Serving over TLS: HTTP/1.1 connections, the client certificate's name as the request's identity, a graceful end.
+//! Serving over TLS: HTTP/1.1 and HTTP/2 connections, the client certificate's name as the request's identity, a graceful
+//! end.
+//!
+//! kubectl and client-go prefer HTTP/2, where many watches share a connection. Its bounds are below: what a client may have
+//! open, take back, or say in one head. A client that goes beyond is told so (`ENHANCE_YOUR_CALM`) and cut.
 
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper::server::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustls::pki_types::CertificateDer;
 use tokio::net::{TcpListener, TcpStream};
@@ -17,8 +23,21 @@ use tower::ServiceExt as _;
 use crate::certificate;
 use crate::identity::Identity;
 
+const HTTP2: &[u8] = b"h2";
 /// A client has this long for its handshake, and for the head of each request.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// HTTP/2: requests at one time on one connection, as kube-apiserver has it.
+const MAX_STREAMS: u32 = 250;
+/// Requests that a client took back before anybody looked at them (CVE-2023-44487).
+const MAX_TAKEN_BACK: usize = 20;
+/// Mistakes in single requests that a connection outlives.
+const MAX_MISTAKES: usize = 100;
+/// Bytes of the fields of one head, continued (CVE-2023-45288) or not. Go's servers allow 1 MiB, of which nobody makes use.
+const MAX_HEAD: u32 = 64 * 1024;
+/// Bytes of an answer that wait for one request's client.
+const MAX_UNSENT: usize = 256 * 1024;
+/// A client of HTTP/2 that has said nothing for so long is asked whether it is there.
+const SILENCE: Duration = Duration::from_secs(30);
 /// Connections that are still busy after this are cut.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -30,9 +49,10 @@ const DRAIN: Duration = Duration::from_secs(5);
 pub async fn serve(
     router: axum::Router,
     listener: TcpListener,
-    tls: rustls::ServerConfig,
+    mut tls: rustls::ServerConfig,
     shutdown: impl Future<Output = ()> + Send,
 ) -> std::io::Result<()> {
+    tls.alpn_protocols = [HTTP2, b"http/1.1"].map(<[u8]>::to_vec).to_vec();
     let acceptor = TlsAcceptor::from(Arc::new(tls));
     let (stop, stopping) = watch::channel(false);
     let mut connections = JoinSet::new();
@@ -66,7 +86,7 @@ async fn connection(
     router: axum::Router,
     acceptor: TlsAcceptor,
     stream: TcpStream,
-    mut stopping: watch::Receiver<bool>,
+    stopping: watch::Receiver<bool>,
 ) {
     let _ = stream.set_nodelay(true);
     let stream = match tokio::time::timeout(PATIENCE, acceptor.accept(stream)).await {
@@ -82,10 +102,34 @@ async fn connection(
         request.extensions_mut().insert(identity.clone());
         request.map(axum::body::Body::new)
     });
-    let connection = hyper::server::conn::http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+    let http2 = stream.get_ref().1.alpn_protocol() == Some(HTTP2);
+    let (stream, service) = (TokioIo::new(stream), TowerToHyperService::new(service));
+    if http2 {
+        let connection = http2::Builder::new(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(MAX_STREAMS)
+            .max_pending_accept_reset_streams(MAX_TAKEN_BACK)
+            .max_local_error_reset_streams(MAX_MISTAKES)
+            .max_header_list_size(MAX_HEAD)
+            .max_send_buf_size(MAX_UNSENT)
+            .keep_alive_interval(SILENCE)
+            .keep_alive_timeout(PATIENCE)
+            .serve_connection(stream, service);
+        until_end(connection, http2::Connection::graceful_shutdown, stopping).await;
+    } else {
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(PATIENCE)
+            .serve_connection(stream, service);
+        until_end(connection, http1::Connection::graceful_shutdown, stopping).await;
+    }
+}
+
+/// Drives a connection to its end, which it is told to come to once `stopping` says so.
+async fn until_end<C>(connection: C, end: impl Fn(Pin<&mut C>), mut stopping: watch::Receiver<bool>)
+where
+    C: Future<Output = Result<(), hyper::Error>>,
+{
     tokio::pin!(connection);
     let mut draining = false;
     loop {
@@ -98,7 +142,7 @@ async fn connection(
             }
             _ = stopping.changed(), if !draining => {
                 draining = true;
-                connection.as_mut().graceful_shutdown();
+                end(connection.as_mut());
             }
         }
     }

@@ -16,14 +16,13 @@ use serde_json::json;
 use super::settings::{NAMESPACE, Settings};
 use super::template::{self, TemplateError};
 use super::webhook::{self, Callee, Endpoint};
-use super::{crds, monitoring};
+use super::{crds, monitoring, rbac};
 use crate::cli::process::Fault;
 
 /// Said at the top of every file, so that nobody edits it.
 const HEAD: &str =
     "# Made by `admit generate manifests`; edits are lost. deploy/README.md says what can be set.\n";
 
-const RBAC: &str = include_str!("templates/rbac.yaml");
 const WEBHOOK_HEAD: &str = "\
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -46,7 +45,6 @@ struct Part {
 
 const PARTS: &[Part] = &[
     Part { in_chart: false, ..always("namespace.yaml", include_str!("templates/namespace.yaml")) },
-    always("rbac.yaml", RBAC),
     always("admission.yaml", include_str!("templates/admission.yaml")),
     always("controllers.yaml", include_str!("templates/controllers.yaml")),
     always("service.yaml", include_str!("templates/service.yaml")),
@@ -102,8 +100,8 @@ pub(super) fn files(
 ///
 /// # Errors
 /// As [`files`].
-pub(super) fn rbac(settings: &Settings) -> Result<String, Fault> {
-    template::filled(RBAC, settings).map_err(|error| ill_formed("rbac.yaml", &error))
+pub(super) fn rights(policies: &PolicySet, settings: &Settings) -> Result<String, Fault> {
+    template::filled(&rbac::template(policies), settings).map_err(|error| ill_formed("rbac.yaml", &error))
 }
 
 fn base(policies: &PolicySet, folder: &PolicyFolder, settings: &Settings) -> Result<Vec<File>, Fault> {
@@ -118,8 +116,14 @@ fn base(policies: &PolicySet, folder: &PolicyFolder, settings: &Settings) -> Res
             resources.push(part.name.to_owned());
         }
     }
+    files.push(file("rbac.yaml", &rights(policies, settings)?));
     files.push(file("webhook.yaml", &fill("webhook.yaml", &webhook_template(policies)?)?));
-    resources.extend(["webhook.yaml".to_owned(), "crds".to_owned(), folder.path.display().to_string()]);
+    resources.extend([
+        "rbac.yaml".to_owned(),
+        "webhook.yaml".to_owned(),
+        "crds".to_owned(),
+        folder.path.display().to_string(),
+    ]);
     if settings.get("monitoring") == Some("true") {
         resources.push("monitoring".to_owned());
     }
@@ -158,6 +162,7 @@ fn chart(policies: &PolicySet, folder: &PolicyFolder) -> Result<Vec<File>, Fault
     for part in PARTS.iter().filter(|part| part.in_chart) {
         add(part.name, part.template, part.only_if)?;
     }
+    add("rbac.yaml", &rbac::template(policies), None)?;
     add("webhook.yaml", &webhook_template(policies)?, None)?;
     for (name, template) in monitoring::templates() {
         add(name, &template, Some(("monitoring", "true")))?;

@@ -4,6 +4,7 @@ mod crds;
 mod manifests;
 mod monitoring;
 mod output;
+mod rbac;
 mod settings;
 mod template;
 pub(super) mod webhook;
@@ -38,9 +39,11 @@ enum What {
     /// The CustomResourceDefinitions that the shipped policies guard
     #[command(after_help = "Example:\n  admit generate crds | kubectl apply -f -")]
     Crds,
-    /// The service accounts and their rights
-    #[command(after_help = "Example:\n  admit generate rbac --namespace admit-system | kubectl apply -f -")]
-    Rbac(NamespaceArgs),
+    /// The service accounts and their rights, among them those to watch the params of the policies
+    #[command(
+        after_help = "Example:\n  admit generate rbac --policies policies --set certificates=self-managed | kubectl apply -f -"
+    )]
+    Rbac(RbacArgs),
 }
 
 #[derive(Debug, Args)]
@@ -52,6 +55,16 @@ struct NamespaceArgs {
     /// What to make otherwise than by default; `admit generate manifests --help` lists the settings
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+struct RbacArgs {
+    /// Folder or file with policies, bindings and params
+    #[arg(long, value_name = "PATH", default_value = "policies")]
+    policies: PathBuf,
+
+    #[command(flatten)]
+    common: NamespaceArgs,
 }
 
 #[derive(Debug, Args)]
@@ -93,7 +106,7 @@ impl GenerateArgs {
             What::Webhook(args) => args.text(),
             What::Manifests(args) => return args.run().unwrap_or_else(|fault| fail(&fault)),
             What::Crds => Ok(crds::stream()),
-            What::Rbac(args) => args.settings().and_then(|settings| manifests::rbac(&settings)),
+            What::Rbac(args) => args.text(),
         };
         match text {
             Ok(text) => {
@@ -109,6 +122,12 @@ impl GenerateArgs {
 impl NamespaceArgs {
     fn settings(&self) -> Result<Settings, Fault> {
         Settings::new(&self.namespace, &self.set).map_err(Fault::usage)
+    }
+}
+
+impl RbacArgs {
+    fn text(&self) -> Result<String, Fault> {
+        manifests::rights(&load::policies(&[&self.policies])?, &self.common.settings()?)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a Prometheus operator and a Grafana need to watch the webhook.
 
 const SERVICE_MONITOR: &str = include_str!("templates/servicemonitor.yaml");
+const RULES: &str = include_str!("templates/prometheusrule.yaml");
 const DASHBOARD: &str = include_str!("templates/dashboard.json");
 const DASHBOARD_HEAD: &str = "\
 # Grafana's sidecar picks up ConfigMaps that carry this label.
@@ -16,10 +17,11 @@ data:
 ";
 
 /// Name of the file and its template.
-pub(super) fn templates() -> [(&'static str, String); 2] {
+pub(super) fn templates() -> [(&'static str, String); 3] {
     let dashboard: String = DASHBOARD.lines().map(|line| format!("    {line}\n")).collect();
     [
         ("servicemonitor.yaml", SERVICE_MONITOR.to_owned()),
+        ("prometheusrule.yaml", RULES.to_owned()),
         ("dashboard.yaml", format!("{DASHBOARD_HEAD}{dashboard}")),
     ]
 }

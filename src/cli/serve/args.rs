@@ -10,7 +10,7 @@ use super::super::controllers::client;
 use super::super::process::Fault;
 use super::certificates::{Callers, Files};
 use super::self_signed::SelfSigned;
-use crate::telemetry::LogFormat;
+use crate::telemetry::{LogFormat, Traces};
 
 /// Arguments of `admit serve`.
 #[derive(Debug, Args)]
@@ -40,9 +40,18 @@ pub(in crate::cli) struct ServeArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub(super) shutdown_delay: u64,
 
+    /// Answer AdmissionReviews of admission.k8s.io/v1beta1 as well, in that version
+    #[arg(long)]
+    pub(super) v1beta1: bool,
+
     /// How log lines are written
     #[arg(long, value_enum, default_value_t)]
     pub(super) log_format: LogFormat,
+
+    /// Address of an OpenTelemetry collector, http://HOST:4318, which is sent a trace of each review by OTLP over HTTP
+    /// [default: nothing is traced]
+    #[arg(long, value_name = "URL")]
+    otlp_endpoint: Option<String>,
 
     #[command(flatten)]
     pub(super) cluster: ClusterArgs,
@@ -140,6 +149,15 @@ impl ServeArgs {
     pub(super) fn folder(&self) -> Option<PathBuf> {
         let default = (!self.cluster.cluster_policies).then(|| PathBuf::from("policies"));
         self.policies.clone().or(default)
+    }
+
+    /// Where traces go.
+    pub(super) fn traces(&self) -> Result<Traces, Fault> {
+        let to = |endpoint: &String| Traces::to(endpoint);
+        let traces = self.otlp_endpoint.as_ref().map(to).transpose();
+        traces
+            .map(Option::unwrap_or_default)
+            .map_err(|error| Fault::usage(format!("--otlp-endpoint: {error}")))
     }
 
     pub(super) fn certificates(&self, client: Option<Client>) -> Result<Certificates, Fault> {

@@ -12,6 +12,7 @@ mod certificates;
 mod changes;
 mod policies;
 mod self_signed;
+mod stored;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use crate::admission::tls::Managed;
 use crate::admission::{self, Admission, Cluster, InForce, Observed, Port, Shutdown, Workers};
 use crate::controllers::kit::tasks::Supervisor;
 use crate::controllers::policies::ClusterCache;
-use crate::telemetry::{Metrics, Readiness};
+use crate::telemetry::{Metrics, Readiness, Traces};
 
 /// Time between looks at whether what is watched can be relied on.
 const LOOK: Duration = Duration::from_millis(100);
@@ -41,6 +42,7 @@ struct Process {
     parts: Supervisor<Fault>,
     metrics: Arc<Metrics>,
     readiness: Readiness,
+    traces: Traces,
     shutdown: CancellationToken,
 }
 
@@ -54,14 +56,18 @@ impl ServeArgs {
             parts: Supervisor::new(shutdown.clone()),
             metrics: Arc::new(Metrics::default()),
             readiness: Readiness::default(),
+            traces: self.traces()?,
             shutdown,
         };
+        let traces = process.traces.clone();
         // Everything that can be wrong is found before anything listens.
         let started = self.start(&mut process).await;
         if started.is_err() {
             process.shutdown.cancel();
         }
         let ended = process.parts.join().await.map_err(Fault::internal);
+        let delivered = tokio::task::spawn_blocking(|| traces.finish()).await.map_err(Fault::internal);
+        let ended = ended.and(delivered);
         started.and(ended)
     }
 
@@ -74,15 +80,17 @@ impl ServeArgs {
         let sources = Sources {
             folder: self.folder(),
             cluster: cluster.clone().filter(|_| self.cluster.cluster_policies),
+            stored: Arc::default(),
         };
         let set = sources.load()?;
         policies::want_params(&set, cluster.as_ref()).await;
         let config = process.certificates(self.certificates(client)?).await?;
-        let listener = process::listen(self.listen, "--listen").await?;
-        let observe = process::listen(self.observe_listen, "--observe-listen").await?;
+        let listener = process::listen(self.listen, "--listen")?;
+        let observe = process::listen(self.observe_listen, "--observe-listen")?;
         let (address, observed) = (local(&listener)?, local(&observe)?);
 
         policies::announce(&set, &process.metrics);
+        policies::tell_broken(&set, &InForce::default(), &process.metrics);
         let (in_force, policies) = watch::channel(Arc::new(set));
         let keeping = policies::keep(
             sources,
@@ -114,7 +122,9 @@ impl ServeArgs {
             cluster,
             workers: Workers::start().map_err(Fault::internal)?,
             metrics: process.metrics.clone(),
+            traces: process.traces.clone(),
             readiness: process.readiness.clone(),
+            beta: self.v1beta1,
             timeout: Duration::from_secs(self.timeout),
         };
         let metrics = process.metrics.clone();

@@ -1,22 +1,22 @@
 //! The policies in force: loaded before anything is served, loaded again when their files or the cluster's objects change,
-//! and kept as they were when what is there then does not compile.
+//! and kept as they were when what is there then does not compile: the whole of a folder, and each object of a cluster.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use admit_policy::PolicySet;
-use admit_policy::manifest::{self, Document, LoadError};
+use admit_policy::manifest::Document;
 use admit_policy::request::GroupVersionKind;
 use ring::digest::{Context, SHA256};
-use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::super::load;
 use super::super::process::Fault;
 use super::changes::Changes;
-use crate::admission::InForce;
+use super::stored::{Stored, name_of};
+use crate::admission::{Broken, InForce};
 use crate::controllers::policies::ClusterCache;
 use crate::telemetry::Metrics;
 
@@ -26,11 +26,13 @@ pub(super) struct Sources {
     pub(super) folder: Option<PathBuf>,
     /// Whose policies count, too.
     pub(super) cluster: Option<Arc<ClusterCache>>,
+    /// What was heard of these.
+    pub(super) stored: Arc<Mutex<Stored>>,
 }
 
 impl Sources {
-    /// Everything the sources hold now. All or nothing: one mistake in one document, and there is no set. Of a document
-    /// that is in both, the folder's counts.
+    /// Everything the sources hold now. Of the folder all or nothing: one mistake in one document, and there is no set. Of
+    /// a document that is in both, the folder's counts.
     ///
     /// # Errors
     /// What cannot be read, or all that does not compile.
@@ -39,16 +41,17 @@ impl Sources {
             Some(folder) => load::documents(&[folder])?,
             None => Vec::new(),
         };
+        let mut broken = Vec::new();
         if let Some(cluster) = &self.cluster {
             let known: BTreeSet<_> = documents.iter().map(|document| name_of(&document.value)).collect();
-            for stored in cluster.policy_documents().map_err(Fault::internal)? {
-                if !known.contains(&name_of(&stored)) {
-                    documents.extend(read(&stored).map_err(|errors| load::not_compiled(&errors))?);
-                }
-            }
+            let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+            stored.take(&cluster.policy_documents().map_err(Fault::internal)?);
+            let others = stored.documents().filter(|(name, _)| !known.contains(name));
+            documents.extend(others.flat_map(|(_, documents)| documents.iter().cloned()));
+            broken = stored.broken();
         }
         let set = PolicySet::load(&documents).map_err(|errors| load::not_compiled(&errors))?;
-        Ok(InForce::new(Arc::new(set), hash(&documents)))
+        Ok(InForce::new(Arc::new(set), hash(&documents)).without(broken))
     }
 
     /// Returns when it is worth loading again.
@@ -74,21 +77,6 @@ impl Sources {
     fn watch(&self) -> Option<Changes> {
         self.folder.as_ref().map(|folder| Changes::of([folder.as_path()]))
     }
-}
-
-/// A stored object as a document that may have been written by hand: what the server filled in is left out.
-fn read(stored: &Value) -> Result<Vec<Document>, Vec<LoadError>> {
-    let (kind, name) = name_of(stored);
-    let plain = json!({
-        "apiVersion": stored.get("apiVersion"), "kind": kind, "metadata": {"name": name}, "spec": stored.get("spec"),
-    });
-    manifest::read(&format!("cluster/{kind}/{name}"), &plain.to_string())
-}
-
-fn name_of(document: &Value) -> (String, String) {
-    let text =
-        |pointer: &str| document.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-    (text("/kind"), text("/metadata/name"))
 }
 
 /// Follows the params that `set` asks the cluster for. Comes before the set does, whose requests would fail otherwise.
@@ -136,12 +124,34 @@ pub(super) async fn keep(
 
 /// Puts `set` in force, unless it is what is in force.
 fn publish(set: InForce, in_force: &watch::Sender<Arc<InForce>>, metrics: &Metrics) {
-    if in_force.borrow().hash == set.hash {
+    let now = Arc::clone(&in_force.borrow());
+    if now.hash == set.hash && now.broken == set.broken {
         return;
     }
-    announce(&set, metrics);
-    metrics.reload("policies", true);
+    let news = set.broken.iter().any(|broken| !now.broken.contains(broken));
+    metrics.reload("policies", !news);
+    if now.hash != set.hash {
+        announce(&set, metrics);
+    }
+    tell_broken(&set, &now, metrics);
     in_force.send_replace(Arc::new(set));
+}
+
+/// Says what of the cluster's objects does not compile, and was not told of `before`.
+pub(super) fn tell_broken(set: &InForce, before: &InForce, metrics: &Metrics) {
+    metrics.broken(set.broken.iter().map(|broken| (broken.name.as_str(), broken.previous)));
+    for Broken { kind, name, mistake, previous } in &set.broken {
+        if !before.broken.iter().any(|told| told.mistake == *mistake) {
+            let instead =
+                if *previous { "its previous version stays in force" } else { "it is not enforced here" };
+            tracing::error!(
+                kind,
+                name,
+                error = mistake,
+                "an object of the cluster does not compile; {instead}"
+            );
+        }
+    }
 }
 
 /// Says what is in force.

@@ -11,6 +11,7 @@ use crate::running::Workplace;
 const FOREIGN: &[(&str, &str, &str)] = &[
     ("cert-manager.io", "Certificate", "certificates"),
     ("cert-manager.io", "Issuer", "issuers"),
+    ("monitoring.coreos.com", "PrometheusRule", "prometheusrules"),
     ("monitoring.coreos.com", "ServiceMonitor", "servicemonitors"),
 ];
 

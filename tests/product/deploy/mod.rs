@@ -4,6 +4,7 @@
 mod apply;
 mod chart;
 mod container;
+mod wiring;
 
 use std::collections::BTreeMap;
 use std::fs;

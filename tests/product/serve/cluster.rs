@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::server::{Place, Serving, review};
 use crate::running::Workplace;
+use crate::support::cluster::FakeCluster;
 use crate::support::https::{Client, tls};
 
 async fn kube(kubeconfig: &Path) -> KubeClient {
@@ -138,6 +139,71 @@ async fn policies_params_and_certificates_of_a_cluster() {
     namespaces.patch("n", &PatchParams::default(), &lax).await.unwrap();
     until(&serving, &trusted, "abc", |answer| answer["allowed"] == true).await;
     assert!(other.terminate().success() && serving.terminate().success());
+}
+
+/// The state of what is broken, as `/policies` tells it.
+async fn broken(serving: &Serving, wanted: impl Fn(&Value) -> bool) -> Value {
+    let text = serving
+        .until("/policies", |text| wanted(&serde_json::from_str::<Value>(text).unwrap()["broken"]))
+        .await;
+    serde_json::from_str::<Value>(&text).unwrap()["broken"].clone()
+}
+
+/// A stored policy that does not compile holds up itself alone. An API server of a later version may well store one: with a
+/// function that ours does not know.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_policy_of_the_cluster_holds_up_no_other() {
+    const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+    const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
+    let api =
+        FakeCluster::new(&[POLICIES, BINDINGS, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"]);
+    let put = |name: &str, expression: &str| {
+        let text = super::server::policy(name, expression);
+        let (policy, binding) = text.split_once("---\n").unwrap();
+        api.put(BINDINGS, serde_saphyr::from_str(binding).unwrap());
+        api.put(POLICIES, serde_saphyr::from_str(policy).unwrap());
+    };
+    put("first", "object.data.v != 'a'");
+    put("second", "object.data.v != 'b'");
+    let place = Place::new();
+    place.write("kubeconfig", &api.serve().await);
+    let serving = place.start(&["--kubeconfig", "kubeconfig", "--cluster-policies"]);
+    let mut client = Client::connect(serving.webhook, &place.tls()).await.unwrap();
+    let mut verdicts = async || {
+        let mut all = Vec::new();
+        for value in ["a", "b", "c"] {
+            let answered = client.post("/validate", review("u", &json!({"v": value}))).await.unwrap();
+            all.push(answered.json()["response"]["allowed"] == true);
+        }
+        all
+    };
+    assert_eq!(verdicts().await, [false, false, true]);
+
+    // One that was in force, and one that was not, break; a third comes that is sound.
+    for (name, expression) in
+        [("second", "object.data.v !="), ("third", "object.data.v != 'c'"), ("fourth", "nobody == 1")]
+    {
+        put(name, expression);
+    }
+    let told = broken(&serving, |broken| broken.as_array().is_some_and(|all| all.len() == 2)).await;
+    let of = |name: &str| told.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap().clone();
+    assert_eq!(
+        (&of("second")["previousInForce"], &of("fourth")["previousInForce"]),
+        (&json!(true), &json!(false))
+    );
+    let third = |metrics: &str| metrics.contains("admit_policies 3\n");
+    let metrics = serving.until("/metrics", third).await;
+    for line in ["policy=\"second\",in_force=\"previous\"} 1", "policy=\"fourth\",in_force=\"none\"} 1"] {
+        assert!(metrics.contains(&format!("admit_broken_policies{{{line}")), "{metrics}");
+    }
+    assert_eq!(verdicts().await, [false, false, false]);
+    assert_eq!(serving.observed("/readyz").await.0, 200);
+
+    // Mended, it is in force in its new version.
+    put("second", "object.data.v != 'z'");
+    broken(&serving, |broken| broken.as_array().is_some_and(|all| all.len() == 1)).await;
+    assert_eq!(verdicts().await, [false, true, false]);
+    assert!(serving.log().contains("its previous version stays in force"), "{}", serving.log());
 }
 
 async fn until(serving: &Serving, trusted: &str, value: &str, wanted: impl Fn(&Value) -> bool) {

@@ -10,8 +10,12 @@ use rustls::version::{TLS12, TLS13};
 use serde_json::json;
 use time::OffsetDateTime;
 
-use super::server::{Place, policy, review};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::server::{Place, Serving, policy, review};
 use crate::support::https::{Client, Failure, tls};
+use crate::support::reliability::Row;
 
 /// Asks once; an error in the handshake may show only with the first request, as TLS 1.3 has it.
 async fn ask(
@@ -29,35 +33,40 @@ async fn ask(
 /// Row 28: TLS 1.3 alone, and 1.2 where it is asked for. 1.0 and 1.1, and renegotiation, are not in rustls at all.
 #[tokio::test(flavor = "multi_thread")]
 async fn row_28_versions_of_tls() {
+    let mut row = Row::short(28, "versions and settings");
     let place = Place::new();
-    for (minimum, version, accepted) in
-        [("1.3", &TLS13, true), ("1.3", &TLS12, false), ("1.2", &TLS13, true), ("1.2", &TLS12, true)]
-    {
+    let mut right = 0;
+    for (minimum, twelve) in [("1.3", false), ("1.2", true)] {
         let serving = place.start(&["--tls-min-version", minimum]);
-        let asked = ask(&place, serving.webhook, None, &[version]).await;
-        assert_eq!(asked.is_ok(), accepted, "{minimum} {version:?}: {asked:?}");
+        for (version, accepted) in [(&TLS13, true), (&TLS12, twelve)] {
+            let asked = ask(&place, serving.webhook, None, &[version]).await;
+            assert_eq!(asked.is_ok(), accepted, "{minimum} {version:?}: {asked:?}");
+            right += 1;
+        }
+        for version in [1, 2] {
+            refuses_hello(&serving, version).await;
+            right += 1;
+        }
+        // SSL 3.0, for good measure.
+        refuses_hello(&serving, 0).await;
     }
-    for hello in [
-        // ClientHello of SSL 3.0, TLS 1.0 and 1.1 with one suite and nothing else.
-        [0x16, 3, 0, 0, 0x2d, 1, 0, 0, 0x29, 3, 0],
-        [0x16, 3, 1, 0, 0x2d, 1, 0, 0, 0x29, 3, 1],
-        [0x16, 3, 1, 0, 0x2d, 1, 0, 0, 0x29, 3, 2],
-    ] {
-        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-        let serving = place.start(&["--tls-min-version", "1.2"]);
-        let mut stream = tokio::net::TcpStream::connect(serving.webhook).await.unwrap();
-        let mut bytes = hello.to_vec();
-        bytes.extend([[7_u8; 32].as_slice(), &[0, 0, 2, 0, 0x2f, 1, 0]].concat());
-        stream.write_all(&bytes).await.unwrap();
-        let mut answer = Vec::new();
-        let _ = stream.read_to_end(&mut answer).await;
-        assert_eq!(answer.first(), Some(&0x15), "an alert, and no ServerHello: {answer:?}");
-    }
+    row.measured(json!({"cases": 8, "right": right}));
+}
+
+/// A ClientHello of version 3.`minor` (1 is TLS 1.0, 2 is 1.1) with one suite and nothing else.
+async fn refuses_hello(serving: &Serving, minor: u8) {
+    let mut stream = TcpStream::connect(serving.webhook).await.unwrap();
+    let head = [0x16, 3, minor.min(1), 0, 0x2d, 1, 0, 0, 0x29, 3, minor];
+    stream.write_all(&[head.as_slice(), &[7; 32], &[0, 0, 2, 0, 0x2f, 1, 0]].concat()).await.unwrap();
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer).await;
+    assert_eq!(answer.first(), Some(&0x15), "an alert, and no ServerHello: {answer:?}");
 }
 
 /// Row 27: with a client authority, who has no certificate of it with an allowed name is refused unheard.
 #[tokio::test(flavor = "multi_thread")]
 async fn row_27_callers_are_known_or_refused() {
+    let mut row = Row::short(27, "identities and modes");
     let place = Place::new();
     let now = OffsetDateTime::now_utc();
     let other = Authority::open(&place.path("other"), now).unwrap();
@@ -92,6 +101,34 @@ async fn row_27_callers_are_known_or_refused() {
     assert!(metrics.contains("admit_requests_total{route=\"validate\",answer=\"allowed\"} 1\n"), "{metrics}");
     assert!(metrics.contains("admit_handshakes_total{result=\"failure\"} 5\n"), "{metrics}");
     assert_eq!(held.observed("/readyz").await.0, 200, "probes need no certificate");
+    row.measured(json!({"cases": 2 * identities.len(), "right": 2 * identities.len(), "parsedOfRefused": 0}));
+}
+
+/// Row 27: another authority of clients counts from the next handshake on; a file that holds none changes nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn row_27_the_authority_of_callers_is_reloaded() {
+    let mut row = Row::short(27, "another authority of clients");
+    let place = Place::new();
+    let now = OffsetDateTime::now_utc();
+    let other = Authority::open(&place.path("other"), now).unwrap();
+    let first = place.authority.issue_client("kube-apiserver", "g", now).unwrap();
+    let second = other.issue_client("kube-apiserver", "g", now).unwrap();
+    place.write("clients.crt", place.authority.certificate_pem());
+    let serving = place.start(&["--client-ca", "clients.crt"]);
+    let reloaded = async |result: &str, count: u32| {
+        let line = format!("admit_reloads_total{{part=\"certificate\",result=\"{result}\"}} {count}\n");
+        serving.until("/metrics", |metrics| metrics.contains(&line)).await;
+    };
+    let welcome =
+        async |identity: &Identity| ask(&place, serving.webhook, Some(identity), &[&TLS13]).await.is_ok();
+    assert_eq!((welcome(&first).await, welcome(&second).await), (true, false));
+    place.write("clients.crt", "half of a file");
+    reloaded("failure", 1).await;
+    assert_eq!((welcome(&first).await, welcome(&second).await), (true, false));
+    place.write("clients.crt", other.certificate_pem());
+    reloaded("success", 1).await;
+    assert_eq!((welcome(&first).await, welcome(&second).await), (false, true));
+    row.measured(json!({"reloads": 1, "refusedReloads": 1, "wrong": 0}));
 }
 
 /// Row 25, the short form: new handshakes show the new certificate, open connections live on, and no request fails.
@@ -99,6 +136,7 @@ async fn row_27_callers_are_known_or_refused() {
 async fn row_25_certificates_are_replaced_under_load() {
     const CLIENTS: usize = 10;
     const ROTATIONS: usize = 5;
+    let mut row = Row::short(25, "rotations under load");
     let place = Place::new();
     place.write("policies/a.yaml", &policy("a", "true"));
     let serving = place.start(&[]);
@@ -135,8 +173,7 @@ async fn row_25_certificates_are_replaced_under_load() {
     let (_, metrics) = serving.observed("/metrics").await;
     let days = metrics.lines().find_map(|line| line.strip_prefix("admit_certificate_days_left ")).unwrap();
     assert!((364.0..=365.0).contains(&days.parse::<f64>().unwrap()), "{days}");
-    eprintln!(
-        "{ROTATIONS} rotations, {} requests on {CLIENTS} connections, none failed",
-        asked.load(Ordering::Relaxed)
-    );
+    row.measured(json!({
+        "rotations": ROTATIONS, "connections": CLIENTS, "requests": asked.load(Ordering::Relaxed), "failed": 0,
+    }));
 }

@@ -12,12 +12,14 @@ use tokio_rustls::TlsConnector;
 
 use super::server::{Place, Serving, policy, review};
 use crate::support::https::Client;
+use crate::support::reliability::Row;
 
 const MIB: usize = 1024 * 1024;
 
 /// Row 7: a body without end is refused at the limit and not gathered beyond it.
 #[tokio::test(flavor = "multi_thread")]
 async fn row_07_a_stream_without_end_is_refused_at_the_limit() {
+    let mut row = Row::short(7, "a stream without end");
     let place = Place::new();
     let serving = place.start(&[]);
     let before = serving.memory();
@@ -35,9 +37,10 @@ async fn row_07_a_stream_without_end_is_refused_at_the_limit() {
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer).await;
     let grown = serving.memory().saturating_sub(before);
-    assert!(grown < 32 * MIB, "{} MiB more than before", grown / MIB);
+    assert!(grown < 16 * MIB, "{} MiB more than before", grown / MIB);
     let (_, metrics) = serving.observed("/metrics").await;
     assert!(metrics.contains("answer=\"too_large\"} 1\n"), "{metrics}");
+    row.measured(json!({"sentMiB": sent / MIB, "grownMiB": grown / MIB}));
 }
 
 /// What unoptimised builds are spared, and how much longer they may take.
@@ -47,6 +50,7 @@ const BOUND: Duration = Duration::from_millis(if cfg!(debug_assertions) { 5_000 
 /// Row 9: wide documents take bounded time.
 #[tokio::test(flavor = "multi_thread")]
 async fn row_09_wide_documents_take_bounded_time() {
+    let mut row = Row::short(9, "wide objects");
     let place = Place::new();
     place.write("policies/a.yaml", &policy("a", "!has(object.data.nothing)"));
     let serving = place.start(&[]);
@@ -60,16 +64,21 @@ async fn row_09_wide_documents_take_bounded_time() {
     ];
     for (what, data) in wide {
         let body = review("u", &data);
-        let started = Instant::now();
+        let (before, started) = (serving.memory(), Instant::now());
         let answered = client.post("/validate", body).await.unwrap();
+        let took = started.elapsed();
+        let grown = serving.memory().saturating_sub(before);
         assert_eq!(answered.json()["response"]["allowed"], true, "{what}");
-        assert!(started.elapsed() < BOUND, "{what}: {:?}", started.elapsed());
+        assert!(took < BOUND, "{what}: {took:?}");
+        assert!(grown < 64 * MIB, "{what}: {} MiB", grown / MIB);
+        row.measured(json!({what: {"ms": took.as_millis(), "grownMiB": grown / MIB}}));
     }
 }
 
 /// Row 4, the short form: no answer bears another's uid.
 #[tokio::test(flavor = "multi_thread")]
 async fn row_04_uids_are_not_confused() {
+    let mut row = Row::short(4, "uids on 32 connections");
     let place = Place::new();
     place.write("policies/a.yaml", &policy("a", "object.data.v != '3'"));
     let serving = place.start(&[]);
@@ -88,11 +97,13 @@ async fn row_04_uids_are_not_confused() {
     while let Some(ended) = clients.join_next().await {
         ended.unwrap();
     }
+    row.measured(json!({"requests": 32 * 50, "connections": 32, "mismatches": 0}));
 }
 
 /// Row 24, the short form: while sets are swapped, each answer is that of one complete set.
 #[tokio::test(flavor = "multi_thread")]
 async fn row_24_every_answer_is_of_one_set() {
+    let mut row = Row::short(24, "sets swapped under requests");
     // Two policies that always fail together: a mixture of both sets would tell of one from each.
     let set = |name: &str| {
         let text =
@@ -121,12 +132,13 @@ async fn row_24_every_answer_is_of_one_set() {
         let loaded = format!("admit_reloads_total{{part=\"policies\",result=\"success\"}} {swaps}\n");
         serving.until("/metrics", |metrics| metrics.contains(&loaded)).await;
     }
-    eprintln!("{swaps} swaps, {:?} answers of each set", asking.await.unwrap());
+    row.measured(json!({"swaps": swaps, "ofEach": asking.await.unwrap(), "mixed": 0}));
 }
 
 /// Row 31, the short form: told to stop, it is not ready at once, serves on, and cuts no connection.
 #[tokio::test(flavor = "multi_thread")]
 async fn row_31_stopping_resets_no_connection() {
+    let mut row = Row::short(31, "SIGTERM under load");
     let place = Place::new();
     place.write("policies/a.yaml", &policy("a", "true"));
     let serving = place.start(&["--shutdown-delay", "5"]);
@@ -160,13 +172,14 @@ async fn row_31_stopping_resets_no_connection() {
     }
     let count = answered.load(Ordering::Relaxed);
     assert!(serving.terminate().success());
-    eprintln!("{count} requests around a stop, none failed");
+    row.measured(json!({"stops": 1, "requests": count, "resets": 0}));
 }
 
 /// Row 29, the short form: sockets that dribble heads take nothing from those who do not, and are closed.
 #[tokio::test(flavor = "multi_thread")]
 async fn row_29_slow_heads_are_cut_and_disturb_nobody() {
     const SLOW: usize = 300;
+    let mut row = Row::short(29, "slow heads");
     let place = Place::new();
     let serving = place.start(&[]);
     let name = || rustls::pki_types::ServerName::try_from("localhost").unwrap();
@@ -190,11 +203,14 @@ async fn row_29_slow_heads_are_cut_and_disturb_nobody() {
         });
     }
     let slowest = good_clients(&serving, &place).await;
+    let mut longest = Duration::ZERO;
     while let Some(lived) = slow.join_next().await {
-        let lived = lived.unwrap();
-        assert!(lived < Duration::from_secs(20), "a head took {lived:?}");
+        longest = longest.max(lived.unwrap());
     }
-    eprintln!("{SLOW} slow heads were cut; the slowest good request meanwhile took {slowest:?}");
+    assert!(longest < Duration::from_secs(20), "a head took {longest:?}");
+    row.measured(json!({
+        "sockets": SLOW, "longestHeadMs": longest.as_millis(), "slowestGoodMs": slowest.as_millis(),
+    }));
 }
 
 async fn good_clients(serving: &Serving, place: &Place) -> Duration {
@@ -209,11 +225,38 @@ async fn good_clients(serving: &Serving, place: &Place) -> Duration {
     slowest
 }
 
+/// Seconds that 99 of 100 answers may take under any load, as a bound of the histogram's buckets. A piece of work takes an
+/// unoptimised build on a busy machine longer than it may wait.
+pub(crate) const SERVED: f64 = if cfg!(debug_assertions) { 5.0 } else { 1.0 };
+
+/// The upper bound of the bucket that holds the quantile of the time from a request's head to its answer, of the requests
+/// that were decided.
+pub(crate) fn served_quantile(metrics: &str, quantile: f64) -> f64 {
+    let mut buckets: Vec<(f64, f64)> = Vec::new();
+    for line in metrics.lines() {
+        let Some(rest) = line.strip_prefix("admit_request_seconds_bucket{le=\"") else { continue };
+        let (bound, rest) = rest.split_once('"').unwrap();
+        let (labels, count) = rest.split_once("} ").unwrap();
+        if !["allowed", "denied"].iter().any(|answer| labels.ends_with(&format!("answer=\"{answer}\""))) {
+            continue;
+        }
+        let (bound, count): (f64, f64) = (bound.parse().unwrap_or(f64::INFINITY), count.parse().unwrap());
+        match buckets.iter_mut().find(|(known, _)| *known == bound) {
+            Some((_, all)) => *all += count,
+            None => buckets.push((bound, count)),
+        }
+    }
+    buckets.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let all = buckets.last().unwrap().1;
+    buckets.iter().find(|(_, count)| *count >= all * quantile).unwrap().0
+}
+
 /// Row 32, the short form: more at once than can be worked on is refused with 429 and a time to come back, and the rest
 /// is answered.
 #[tokio::test(flavor = "multi_thread")]
 async fn row_32_overload_is_refused_and_passes() {
     const CALLERS: usize = 400;
+    let mut row = Row::short(32, "400 callers at once");
     let place = Place::new();
     // Each request is a piece of work for an unoptimised build.
     place.write("policies/a.yaml", &policy("a", "object.data.all(k, object.data.exists(l, l == k))"));
@@ -246,13 +289,17 @@ async fn row_32_overload_is_refused_and_passes() {
     let mut client = Client::connect(serving.webhook, &place.tls()).await.unwrap();
     let answered = client.post("/validate", review("u", &json!({"v": "1"}))).await.unwrap();
     assert_eq!(answered.json()["response"]["allowed"], true, "afterwards all is well");
-    eprintln!("{done} answered, {refused} refused");
+    let p99 = served_quantile(&serving.observed("/metrics").await.1, 0.99);
+    assert!(p99 <= SERVED, "{p99} s");
+    row.measured(json!({
+        "served": done, "refused": refused, "servedP99Seconds": p99, "memoryMiB": serving.memory() / MIB,
+    }));
 }
 
 /// Row 19, the short form: a policy that would spin is stopped before the caller's patience ends, and fails.
-/// Row 16 with it: the budget of CEL stops it where the caller would wait.
 #[tokio::test(flavor = "multi_thread")]
-async fn row_16_row_19_spinning_is_stopped_in_time() {
+async fn row_19_spinning_is_stopped_in_time() {
+    let mut row = Row::short(19, "a spinning policy");
     let spin = "object.data.all(a, object.data.all(b, object.data.all(c, object.data.all(d, a + b != c + d + 'x'))))";
     let place = Place::new();
     place.write("policies/a.yaml", &policy("a", spin));
@@ -267,12 +314,15 @@ async fn row_16_row_19_spinning_is_stopped_in_time() {
     // The bound is a share of the caller's patience; an unoptimised build on a busy machine needs more of it.
     let patience: u32 = if cfg!(debug_assertions) { 4 } else { 1 };
     let route = format!("/validate?timeout={patience}s");
+    let mut slowest = Duration::ZERO;
     for _ in 0..3 {
         let started = Instant::now();
         let answered = client.post(&route, body.clone()).await.unwrap();
         let took = started.elapsed();
+        slowest = slowest.max(took);
         assert_eq!(answered.json()["response"]["allowed"], false);
         assert_eq!(answered.json()["response"]["uid"], "u");
         assert!(took < Duration::from_millis(900) * patience, "{took:?}");
     }
+    row.measured(json!({"requests": 3, "patienceSeconds": patience, "slowestMs": slowest.as_millis()}));
 }

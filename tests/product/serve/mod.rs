@@ -3,8 +3,13 @@
 
 mod cluster;
 mod handshakes;
-mod load;
+mod hostile;
+mod http2;
+pub(crate) mod load;
 mod recorded;
 mod reload;
+mod renewal;
+mod routes;
 mod secrets;
 pub(crate) mod server;
+mod traces;

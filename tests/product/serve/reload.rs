@@ -4,10 +4,12 @@ use serde_json::json;
 
 use super::server::{Place, policy, review};
 use crate::support::https::Client;
+use crate::support::reliability::Row;
 
 /// Row 22: what does not load ends the start, and nothing listens.
 #[test]
 fn row_22_broken_policies_end_the_start() {
+    let mut row = Row::short(22, "broken sets, certificates and folders");
     let broken = [
         ("yaml", "a: [".to_owned()),
         ("kind", "apiVersion: v1\nkind: Nothing\nmetadata: {name: a}\n".to_owned()),
@@ -21,10 +23,20 @@ fn row_22_broken_policies_end_the_start() {
         ("name", policy("p", "true").replace("name: p}", "name: P_P}")),
         ("twice", policy("p", "true") + "---\n" + &policy("p", "true")),
         ("duplicate key", policy("p", "true").replace("kind: V", "kind: A\nkind: V")),
+        ("unknown field", policy("p", "true").replace("spec:\n  match", "spec:\n  matches: []\n  match")),
+        ("no validations", policy("p", "true").replace("validations", "variables")),
+        (
+            "a text for a list",
+            policy("p", "true").replace("resources: [configmaps]", "resources: configmaps"),
+        ),
+        (
+            "failure policy",
+            policy("p", "true").replace("spec:\n  match", "spec:\n  failurePolicy: Maybe\n  match"),
+        ),
     ];
-    for (what, text) in broken {
+    for (what, text) in &broken {
         let place = Place::new();
-        place.write("policies/policy.yaml", &text);
+        place.write("policies/policy.yaml", text);
         let output = place.fails(&[]);
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(matches!(output.status.code(), Some(2 | 3)), "{what}: {:?}: {said}", output.status);
@@ -36,11 +48,15 @@ fn row_22_broken_policies_end_the_start() {
         assert_eq!(output.status.code(), Some(2), "{certificate} {key}");
     }
     assert_ne!(place.fails(&["--policies", "nowhere"]).status.code(), Some(0));
+    let sets = broken.len() + 4;
+    assert_eq!(sets, 20);
+    row.measured(json!({"sets": sets, "nonZeroExits": sets}));
 }
 
 /// Row 23: a mistake in the files changes no answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn row_23_a_bad_edit_changes_nothing() {
+    let mut row = Row::short(23, "bad edits");
     let place = Place::new();
     place.write("policies/a.yaml", &policy("a", "object.data.v != 'bad'"));
     let serving = place.start(&[]);
@@ -68,5 +84,6 @@ async fn row_23_a_bad_edit_changes_nothing() {
     let answered = client.post("/validate", review("u", &json!({"v": "good"}))).await.unwrap();
     let message = &answered.json()["response"]["status"]["message"];
     assert!(message.as_str().unwrap().ends_with("denied request: b says no"), "{message}");
+    row.measured(json!({"edits": 4, "changedAnswers": 0}));
     assert!(serving.terminate().success());
 }

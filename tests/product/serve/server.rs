@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use admit::admission::tls::{Authority, Identity};
 use rustls::ClientConfig;
@@ -158,6 +158,19 @@ impl Serving {
         self.log.lock().unwrap().clone()
     }
 
+    /// The log, once it says what is wanted: lines take a moment to come.
+    pub(crate) fn log_until(&self, wanted: impl Fn(&str) -> bool) -> String {
+        let began = Instant::now();
+        loop {
+            let log = self.log();
+            if wanted(&log) {
+                return log;
+            }
+            assert!(began.elapsed() < START, "gave up waiting:\n{log}");
+            std::thread::yield_now();
+        }
+    }
+
     pub(crate) fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
@@ -193,9 +206,18 @@ impl Serving {
 
     /// Resident memory in bytes.
     pub(crate) fn memory(&self) -> usize {
+        self.status("VmRSS:")
+    }
+
+    /// The most that there was of it.
+    pub(crate) fn peak_memory(&self) -> usize {
+        self.status("VmHWM:")
+    }
+
+    fn status(&self, field: &str) -> usize {
         let status = fs::read_to_string(Path::new("/proc").join(self.child.id().to_string()).join("status"));
         let status = status.unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
         line.trim().trim_end_matches("kB").trim().parse::<usize>().unwrap() * 1024
     }
 }

@@ -3,9 +3,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Random, record, scaled};
+use super::{Random, percent, scaled};
 use crate::serve::server::{Place, policy};
 use crate::support::https::Client;
+use crate::support::reliability::Row;
 
 /// What a policy of this expression denies, according to Rust.
 type Oracle = fn(&Value) -> bool;
@@ -94,6 +95,7 @@ fn any(pod: &Value, is: impl Fn(&Value) -> bool) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "minutes long; scripts/soak runs it"]
 async fn row_02_generated_pods() {
+    let mut row = Row::full(2, "generated Pods and mutants over TLS", percent());
     let place = Place::new();
     for (number, (expression, _)) in POLICIES.iter().enumerate() {
         let name = format!("p{number:02}");
@@ -123,10 +125,9 @@ async fn row_02_generated_pods() {
         let found = failing(&mut client, mutant.clone()).await;
         assert!(expected.iter().all(|name| found.contains(name)), "{expected:?} became {found:?}: {mutant}");
     }
-    let measured = json!({
+    row.measured(json!({
         "pods": pods, "mutants": pods, "policies": POLICIES.len(), "denied": denied, "disagreements": 0, "flips": 0,
-    });
-    record(2, "generated pods: every policy says what its oracle says, and mutants stay denied", &measured);
+    }));
 }
 
 /// The names of the policies that a Pod fails, which must be none where it is allowed.

@@ -1,46 +1,32 @@
 //! Rows of the acceptance table at their full length: minutes each, so that `scripts/soak` runs them and nothing else does.
-//! Each leaves one line of JSON in the file that `ADMIT_SOAK_RESULTS` names; `ADMIT_SOAK_PERCENT` shortens them all.
+//! `ADMIT_SOAK_PERCENT` shortens them all.
 
 mod bypass;
 mod connections;
 mod mutated;
 mod reload;
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::serve::server::{Place, Serving};
 
-/// Notes what was measured. Bounds are asserted by the row itself, before.
-fn record(row: u8, what: &str, measured: &Value) {
-    let percent = percent();
-    let line = json!({
-        "row": row, "what": what, "percent": percent, "optimised": !cfg!(debug_assertions), "measured": measured,
-    });
-    std::io::stderr().write_all(format!("{line}\n").as_bytes()).unwrap();
-    if let Some(path) = std::env::var_os("ADMIT_SOAK_RESULTS") {
-        let mut file = OpenOptions::new().create(true).append(true).open(path).unwrap();
-        writeln!(file, "{line}").unwrap();
-    }
-}
-
-fn percent() -> usize {
+/// The part of the full length that was asked for.
+pub(crate) fn percent() -> usize {
     std::env::var("ADMIT_SOAK_PERCENT").map_or(100, |text| text.parse().unwrap())
 }
 
 /// So many, or the part of it that was asked for; never none.
-fn scaled(full: usize) -> usize {
+pub(crate) fn scaled(full: usize) -> usize {
     (full * percent() / 100).max(1)
 }
 
 /// xorshift: the same sequence in every run.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -48,15 +34,15 @@ impl Random {
     }
 
     /// Below `bound`.
-    fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() >> 11).unwrap() % bound
     }
 
-    fn one_in(&mut self, chances: usize) -> bool {
+    pub(crate) fn one_in(&mut self, chances: usize) -> bool {
         self.below(chances) == 0
     }
 
-    fn of<'v, V>(&mut self, values: &'v [V]) -> &'v V {
+    pub(crate) fn of<'v, V>(&mut self, values: &'v [V]) -> &'v V {
         &values[self.below(values.len())]
     }
 }

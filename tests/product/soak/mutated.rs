@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Random, record, scaled};
+use super::{Random, percent, scaled};
 use crate::serve::server::{Place, policy, review};
 use crate::support::https::Client;
+use crate::support::reliability::Row;
 
 const MIB: usize = 1024 * 1024;
 const EACH: usize = 100_000;
@@ -14,6 +15,7 @@ const EACH: usize = 100_000;
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "minutes long; scripts/soak runs it"]
 async fn row_01_mutated_reviews() {
+    let mut row = Row::full(1, "mutated reviews over TLS", percent());
     let place = Place::new();
     place.write(
         "policies/a.yaml",
@@ -53,11 +55,10 @@ async fn row_01_mutated_reviews() {
     assert!(metrics.contains("admit_panics_total 0\n"), "{metrics}");
     assert!(slowest < Duration::from_secs(1), "{slowest:?}");
     assert!(grown < 20 * MIB, "{grown} bytes more");
-    let measured = json!({
+    row.measured(json!({
         "requests": 2 * each, "denied": denied, "allowed": allowed, "failOpen": 0, "panics": 0,
         "slowestMs": slowest.as_millis(), "grownMiB": grown / MIB, "reconnects": reconnects,
-    });
-    record(1, "mutated reviews: nothing let through, no panic, no hang", &measured);
+    }));
 }
 
 /// Whether a reader that is not ours finds no reason to deny: another resource than the policy's, or a good value.

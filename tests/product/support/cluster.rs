@@ -70,6 +70,34 @@ impl FakeCluster {
         Client::new(service, "default")
     }
 
+    /// Serves it over plain HTTP, for processes of their own, as long as the test's runtime lives; a kubeconfig for it.
+    pub(crate) async fn serve(&self) -> String {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let server = format!("http://{}", listener.local_addr().unwrap());
+        let cluster = self.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let cluster = cluster.clone();
+                let service = hyper::service::service_fn(move |request: Request<hyper::body::Incoming>| {
+                    let cluster = cluster.clone();
+                    async move {
+                        let (head, body) = request.into_parts();
+                        let body = body.collect().await.unwrap().to_bytes().to_vec();
+                        Ok::<_, Infallible>(cluster.answer(Request::from_parts(head, Body::from(body))).await)
+                    }
+                });
+                let stream = hyper_util::rt::TokioIo::new(stream);
+                tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(stream, service));
+            }
+        });
+        json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": {"server": server}}], "users": [{"name": "u", "user": {}}],
+        })
+        .to_string()
+    }
+
     /// Stores an object as a client's create would.
     pub(crate) fn put(&self, collection: &str, mut object: Value) -> Value {
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();

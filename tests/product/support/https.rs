@@ -22,6 +22,8 @@ pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 /// An open connection.
 pub(crate) struct Client {
     sender: SendRequest<Full<Bytes>>,
+    /// Sent with every request, besides those that it needs.
+    pub(crate) headers: Vec<(String, String)>,
     /// What the server showed, DER; empty without TLS.
     pub(crate) certificate: Vec<u8>,
 }
@@ -87,7 +89,7 @@ impl Client {
     {
         let (sender, connection) = handshake(stream).await?;
         tokio::spawn(connection);
-        Ok(Self { sender, certificate })
+        Ok(Self { sender, headers: Vec::new(), certificate })
     }
 
     pub(crate) async fn post(&mut self, path: &str, body: impl Into<Bytes>) -> Result<Answered, Failure> {
@@ -102,7 +104,10 @@ impl Client {
         self.send(Request::get(path).header("host", "localhost").body(Full::default())?).await
     }
 
-    async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Answered, Failure> {
+    async fn send(&mut self, mut request: Request<Full<Bytes>>) -> Result<Answered, Failure> {
+        for (name, value) in &self.headers {
+            request.headers_mut().insert(http::HeaderName::from_bytes(name.as_bytes())?, value.parse()?);
+        }
         self.sender.ready().await?;
         let (head, body) = self.sender.send_request(request).await?.into_parts();
         let body = body.collect().await?.to_bytes();

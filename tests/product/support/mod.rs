@@ -3,3 +3,4 @@
 pub(crate) mod cluster;
 pub(crate) mod https;
 pub(crate) mod logs;
+pub(crate) mod reliability;

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::ServiceExt as _;
 
-use crate::admission::{Admission, Cluster, InForce, Workers};
-use crate::telemetry::{Metrics, Readiness};
+use admit::admission::{Admission, Cluster, InForce, Workers};
+use admit::telemetry::{Metrics, Readiness, Traces};
 
 pub(super) struct Server {
     router: Router,
@@ -39,14 +39,19 @@ impl Post {
 
 /// A server with the policies, bindings and definitions of `documents`, each a list of documents.
 pub(super) fn server(documents: &[Vec<Value>]) -> Server {
-    server_of(documents, None)
+    server_of(documents, None, false)
+}
+
+/// One that answers reviews of v1beta1 as well.
+pub(super) fn server_of_beta(documents: &[Vec<Value>]) -> Server {
+    server_of(documents, None, true)
 }
 
 pub(super) fn server_with(documents: &[Vec<Value>], cluster: Faulty) -> Server {
-    server_of(documents, Some(Arc::new(cluster)))
+    server_of(documents, Some(Arc::new(cluster)), false)
 }
 
-fn server_of(documents: &[Vec<Value>], cluster: Cluster) -> Server {
+fn server_of(documents: &[Vec<Value>], cluster: Cluster, beta: bool) -> Server {
     let mut builder = PolicySet::builder();
     for document in documents.iter().flatten() {
         builder.add(document).unwrap();
@@ -58,6 +63,8 @@ fn server_of(documents: &[Vec<Value>], cluster: Cluster) -> Server {
         cluster,
         workers: Workers::start().unwrap(),
         metrics: Arc::clone(&metrics),
+        beta,
+        traces: Traces::default(),
         readiness: Readiness::default(),
         timeout: std::time::Duration::from_secs(8),
     };
@@ -110,7 +117,7 @@ pub(super) fn policy(name: &str, expression: &str) -> Vec<Value> {
     bound(name, &json!({"validations": [{"expression": expression}]}), &json!({}), "Deny")
 }
 
-fn bound(name: &str, spec: &Value, binding: &Value, action: &str) -> Vec<Value> {
+pub(super) fn bound(name: &str, spec: &Value, binding: &Value, action: &str) -> Vec<Value> {
     let rule =
         json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]});
     let mut policy = json!({

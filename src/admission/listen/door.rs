@@ -1,0 +1,100 @@
+//! Who comes in: TLS handshakes, apart from the requests of those who are in, and how many may be in at once.
+//!
+//! A handshake costs a signature and a key agreement, a hundred times what most reviews cost, and whoever can reach the
+//! port can ask for one. Thousands that begin at once would stand in the runtime's queue before every request of the
+//! connections that are open. So they have a thread of their own, and the scheduler of the system shares the processors
+//! between it and those who serve.
+
+use std::fs;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use thiserror::Error;
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+/// Connections at one time; further ones wait in the kernel's queue.
+const MAX_CONNECTIONS: usize = 8_192;
+/// Descriptors that are kept for everything else: the policies' files, the cluster, the second port.
+const OTHER_DESCRIPTORS: usize = 128;
+
+/// Carries the handshakes of a port; those under way end with the value.
+#[derive(Debug)]
+pub(super) struct Door(Option<Runtime>);
+
+/// The way in for one connection.
+#[derive(Clone)]
+pub(super) struct Entry {
+    acceptor: TlsAcceptor,
+    handshakes: Handle,
+}
+
+/// Why a connection does not come in.
+#[derive(Debug, Error)]
+pub(super) enum NoEntry {
+    #[error("the handshake failed: {0}")]
+    Refused(#[from] io::Error),
+    #[error("the handshake took too long")]
+    TooSlow,
+}
+
+impl Door {
+    /// # Errors
+    /// When the system gives no thread.
+    pub(super) fn open() -> io::Result<Self> {
+        let mut builder = Builder::new_multi_thread();
+        builder
+            .worker_threads(1)
+            .thread_name("handshakes")
+            .enable_time()
+            .build()
+            .map(|runtime| Self(Some(runtime)))
+    }
+
+    /// Whoever comes in by it sees the certificate of `config`.
+    pub(super) fn entry(&self, config: Arc<ServerConfig>) -> Entry {
+        let handshakes = self.0.as_ref().map_or_else(Handle::current, |runtime| runtime.handle().clone());
+        Entry { acceptor: TlsAcceptor::from(config), handshakes }
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            // Waiting for the thread is not allowed where others are served.
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Entry {
+    /// The handshake of a connection, which may take as long as `limit`.
+    pub(super) async fn shake(
+        &self,
+        stream: TcpStream,
+        limit: Duration,
+    ) -> Result<TlsStream<TcpStream>, NoEntry> {
+        let accepting = self.acceptor.accept(stream);
+        // The stream stays with the runtime that accepted it, whose events wake the handshake wherever it runs.
+        let shaken = self.handshakes.spawn(async move { timeout(limit, accepting).await });
+        match shaken.await {
+            Ok(Ok(shaken)) => Ok(shaken?),
+            Ok(Err(_)) => Err(NoEntry::TooSlow),
+            Err(ended) => Err(NoEntry::Refused(io::Error::other(ended))),
+        }
+    }
+}
+
+/// As many connections as are allowed, or fewer where the process may not have so many files open.
+pub(super) fn most_connections() -> usize {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+    let soft = files.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+    let room = soft.map_or(MAX_CONNECTIONS, |soft| soft.saturating_sub(OTHER_DESCRIPTORS).max(1));
+    room.min(MAX_CONNECTIONS)
+}

@@ -1,0 +1,111 @@
+//! Rights: those of every deployment, and those that follow from the kinds that policies take their params from.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use admit_policy::PolicySet;
+use admit_policy::request::GroupVersionKind;
+
+const TEMPLATE: &str = include_str!("templates/rbac.yaml");
+/// Where the rules for params belong in it.
+const PARAMS: &str = "#params\n";
+
+/// The template of `rbac.yaml` for these policies.
+pub(super) fn template(policies: &PolicySet) -> String {
+    TEMPLATE.replace(PARAMS, &rules(policies))
+}
+
+/// A rule a group: to list and watch the kinds that some policy names, and that no file has objects of. ConfigMaps are
+/// always among them, because policies that are stored in the cluster most often take their params from these.
+fn rules(policies: &PolicySet) -> String {
+    let documents = policies.documents();
+    let mut by_group: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    by_group.entry(String::new()).or_default().insert("configmaps".to_owned());
+    let kinds = policies.policies().filter_map(|(policy, _)| policy.param_kind.as_ref());
+    for kind in kinds.filter(|kind| !documents.holds(kind)) {
+        by_group.entry(kind.group.clone()).or_default().insert(resource(policies, kind));
+    }
+    by_group.iter().map(|(group, resources)| rule(group, resources)).collect()
+}
+
+fn rule(group: &str, resources: &BTreeSet<String>) -> String {
+    let group = if group.is_empty() { "\"\"" } else { group };
+    let resources: Vec<&str> = resources.iter().map(String::as_str).collect();
+    format!("- apiGroups: [{group}]\n  resources: [{}]\n  verbs: [get, list, watch]\n", resources.join(", "))
+}
+
+/// The plural name of a kind: its definition's, where that is among the files, or else formed as English has it, which is
+/// what Kubernetes' own kinds keep to (`UnsafeGuessKindToResource` of apimachinery).
+fn resource(policies: &PolicySet, kind: &GroupVersionKind) -> String {
+    let defined = policies
+        .documents()
+        .crds()
+        .iter()
+        .map(|crd| crd.definition())
+        .find(|definition| definition.group == kind.group && definition.names.kind == kind.kind);
+    defined.map_or_else(|| plural(&kind.kind.to_lowercase()), |definition| definition.names.plural.clone())
+}
+
+fn plural(singular: &str) -> String {
+    match singular.strip_suffix('y') {
+        _ if singular.ends_with("endpoints") => singular.to_owned(),
+        _ if singular.ends_with('s') => format!("{singular}es"),
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{singular}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn policy(name: &str, api_version: &str, kind: &str) -> serde_json::Value {
+        let rule = json!({"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
+        json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": name},
+            "spec": {
+                "paramKind": {"apiVersion": api_version, "kind": kind},
+                "matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "true"}],
+            },
+        })
+    }
+
+    #[test]
+    fn kinds_of_params_may_be_watched() {
+        let mut builder = PolicySet::builder();
+        for (name, api_version, kind) in [
+            ("a", "v1", "ConfigMap"),
+            ("b", "v1", "Endpoints"),
+            ("c", "example.dev/v1", "Policy"),
+            ("d", "example.dev/v1beta1", "Policy"),
+            ("e", "example.dev/v1", "Limits"),
+            ("f", "defined.dev/v1", "Mouse"),
+            ("g", "held.dev/v1", "Thing"),
+        ] {
+            builder.add(&policy(name, api_version, kind)).unwrap();
+        }
+        builder
+            .add(&json!({"apiVersion": "held.dev/v1", "kind": "Thing", "metadata": {"name": "t"}}))
+            .unwrap();
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "mice.defined.dev"},
+            "spec": {
+                "group": "defined.dev", "scope": "Cluster", "names": {"kind": "Mouse", "plural": "mice"},
+                "versions": [{"name": "v1", "served": true, "storage": true,
+                              "schema": {"openAPIV3Schema": {"type": "object"}}}],
+            },
+        });
+        builder.add(&definition).unwrap();
+        let verbs = "  verbs: [get, list, watch]\n";
+        let expected = format!(
+            "- apiGroups: [\"\"]\n  resources: [configmaps, endpoints]\n{verbs}\
+             - apiGroups: [defined.dev]\n  resources: [mice]\n{verbs}\
+             - apiGroups: [example.dev]\n  resources: [limitses, policies]\n{verbs}"
+        );
+        assert_eq!(rules(&builder.finish()), expected);
+        assert!(TEMPLATE.contains(PARAMS));
+    }
+}

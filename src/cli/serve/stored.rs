@@ -1,0 +1,140 @@
+//! What the cluster stores, object by object: of each the newest version that compiles.
+//!
+//! Unlike a folder, which one author changes as a whole, a cluster's policies are many authors'. A mistake in one of them
+//! holds up nobody else's: the version of it that was in force stays so, and where there was none it is left out, as
+//! `/policies` and the metrics tell. The API server that stores it enforces it by itself meanwhile, under its failure policy.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use admit_policy::PolicySet;
+use admit_policy::manifest::{self, Document, LoadError};
+use serde_json::{Value, json};
+
+use crate::admission::Broken;
+
+/// Kind and name; both kinds are cluster-scoped.
+pub(super) type Name = (String, String);
+
+/// Every stored object that was heard of.
+#[derive(Debug, Default)]
+pub(super) struct Stored(BTreeMap<Name, Object>);
+
+#[derive(Debug)]
+struct Object {
+    /// The resourceVersion that was looked at last.
+    version: String,
+    /// Of the newest version that compiles; empty where none did.
+    documents: Vec<Document>,
+    /// What is wrong with a newer one.
+    mistake: Option<String>,
+}
+
+impl Stored {
+    /// Takes over what is stored now; only what has changed is compiled.
+    pub(super) fn take(&mut self, objects: &[Arc<Value>]) {
+        let mut known = std::mem::take(&mut self.0);
+        for object in objects {
+            let name = name_of(object);
+            let version = text(object, "/metadata/resourceVersion").to_owned();
+            let before = known.remove(&name);
+            let now = match before {
+                Some(before) if before.version == version && !version.is_empty() => before,
+                before => Object::newer(before, version, object),
+            };
+            self.0.insert(name, now);
+        }
+    }
+
+    /// The documents to enforce.
+    pub(super) fn documents(&self) -> impl Iterator<Item = (&Name, &[Document])> {
+        self.0.iter().map(|(name, object)| (name, object.documents.as_slice()))
+    }
+
+    /// What does not compile.
+    pub(super) fn broken(&self) -> Vec<Broken> {
+        let broken = self.0.iter().filter_map(|((kind, name), object)| {
+            let mistake = object.mistake.clone()?;
+            Some(Broken {
+                kind: kind.clone(),
+                name: name.clone(),
+                mistake,
+                previous: !object.documents.is_empty(),
+            })
+        });
+        broken.collect()
+    }
+}
+
+impl Object {
+    fn newer(before: Option<Self>, version: String, object: &Value) -> Self {
+        match compiled(object) {
+            Ok(documents) => Self { version, documents, mistake: None },
+            Err(errors) => {
+                let lines: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                let documents = before.map(|before| before.documents).unwrap_or_default();
+                Self { version, documents, mistake: Some(lines.join("\n")) }
+            }
+        }
+    }
+}
+
+/// A stored object as a document that may have been written by hand: what the server filled in is left out.
+fn compiled(stored: &Value) -> Result<Vec<Document>, Vec<LoadError>> {
+    let (kind, name) = name_of(stored);
+    let plain = json!({
+        "apiVersion": stored.get("apiVersion"), "kind": kind, "metadata": {"name": name}, "spec": stored.get("spec"),
+    });
+    let documents = manifest::read(&format!("cluster/{kind}/{name}"), &plain.to_string())?;
+    PolicySet::load(&documents)?;
+    Ok(documents)
+}
+
+pub(super) fn name_of(document: &Value) -> Name {
+    (text(document, "/kind").to_owned(), text(document, "/metadata/name").to_owned())
+}
+
+fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(name: &str, version: &str, expression: &str) -> Arc<Value> {
+        let rule = json!({
+            "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]});
+        Arc::new(json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": name, "resourceVersion": version, "generation": 2},
+            "spec": {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": expression}]},
+        }))
+    }
+
+    fn state(stored: &Stored) -> (Vec<String>, Vec<(String, bool)>) {
+        let expression =
+            |document: &Document| text(&document.value, "/spec/validations/0/expression").to_owned();
+        let enforced = stored.documents().flat_map(|(_, documents)| documents.iter().map(expression));
+        let broken = stored.broken().into_iter().map(|broken| (broken.name, broken.previous));
+        (enforced.collect(), broken.collect())
+    }
+
+    #[test]
+    fn a_mistake_holds_up_its_own_object_alone() {
+        let mut stored = Stored::default();
+        let own = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let bad = |names: &[(&str, bool)]| {
+            names.iter().map(|(name, kept)| ((*name).to_owned(), *kept)).collect::<Vec<_>>()
+        };
+        stored.take(&[policy("a", "1", "1 == 1"), policy("b", "1", "2 == 2")]);
+        assert_eq!(state(&stored), (own(&["1 == 1", "2 == 2"]), bad(&[])));
+        // One with an earlier version, one without, and a change of another.
+        stored.take(&[policy("a", "2", "1 =="), policy("b", "3", "3 == 3"), policy("c", "4", "nobody")]);
+        assert_eq!(state(&stored), (own(&["1 == 1", "3 == 3"]), bad(&[("a", true), ("c", false)])));
+        assert!(stored.broken()[0].mistake.starts_with("cluster/ValidatingAdmissionPolicy/a:"));
+        // Mended, gone, and as it was.
+        stored.take(&[policy("a", "5", "5 == 5"), policy("c", "4", "nobody")]);
+        assert_eq!(state(&stored), (own(&["5 == 5"]), bad(&[("c", false)])));
+    }
+}
