@@ -20,3 +20,4 @@ mod properties;
 mod syntax;
 mod typed;
 mod versions;
+mod walks;

@@ -151,9 +151,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     fn field(&self, value: &Value<'a>, field: &'a Field) -> Found<'a> {
         let Value::Map(map) = value else { return self.member(value, &Value::String(&field.name)) };
         match map {
-            Map::Document { node, decl: None } => {
-                Ok(node.find(Key::with_hash(&field.name, field.hash)).map(Value::untyped))
-            }
+            Map::Document { node, decl: None } => Ok(node.find(field.key()).map(Value::untyped)),
             Map::Document { node, decl: Some(decl) } => self.declared_field(*node, decl, field, map),
             Map::Values(_) | Map::Indexed(_) | Map::Constant(_) | Map::Host(_) => {
                 map.try_get(self.cx.arena, &Value::String(&field.name))

@@ -1,7 +1,7 @@
 //! Calls of the library. Arguments stand on the machine's own stack for calls of up to three, which nearly all are.
 
 use crate::library::{Context, Overload};
-use crate::plan::{Call, Matches, Step, Target, unknown};
+use crate::plan::{Call, Matches, Op, Step, Target, unknown};
 use crate::value::{EvalError, List, Value};
 
 use super::machine::{Machine, Outcome};
@@ -84,6 +84,10 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         let mut first_error = None;
         let last = steps.len().saturating_sub(1);
         for (at, (step, arg)) in steps.iter().zip(args).enumerate() {
+            if let (Op::Constant(constant), false) = (&step.op, W::WATCHES) {
+                *arg = constant.value();
+                continue;
+            }
             let outcome = match self.step(step) {
                 // Libraries see a document's list only when every item is known to be of its declared type.
                 Ok(Value::List(list)) if list.may_fail() => list.settled(self.cx.arena).map(Value::List),

@@ -267,6 +267,8 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     }
 
     fn general(&mut self, fold: &'a Fold, range: &mut Range<'a>, general: &'a General) -> Outcome<'a> {
+        // The accumulator of an earlier walk is another value.
+        self.landmark = None;
         self.pending.push((fold.accumulator, &general.init));
         while self.bind(fold, range) {
             if let Ok(Value::Bool(false)) = unless_final(self.step(&general.condition))? {

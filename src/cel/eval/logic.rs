@@ -135,7 +135,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         {
             let map = map?;
             self.charge(1)?;
-            return Ok(map.find(Key::with_hash(name, *hash)).is_some());
+            return Ok(map.look(Key::with_hash(name, *hash)).is_some());
         }
         truth_of(self.call(call))
     }

@@ -8,6 +8,7 @@ use crate::value::{Entries, EvalError, List, Value};
 
 use super::bindings::Variables;
 use super::evaluation::Evaluation;
+use super::walk::Landmark;
 use super::watch::Watch;
 
 pub(super) type Outcome<'a> = Result<Value<'a>, EvalError>;
@@ -20,6 +21,8 @@ pub(super) struct Machine<'a, 'r, W> {
     pub(super) iterations: u32,
     /// Accumulators that have not been read, with what they start from.
     pub(super) pending: Vec<(Local, &'a Step)>,
+    /// Where the last way through a document led.
+    pub(super) landmark: Option<Landmark<'a>>,
     pub(super) watch: W,
 }
 
@@ -30,7 +33,8 @@ pub(super) fn run<'a, 'r, W: Watch<'a>>(
     watch: W,
 ) -> Outcome<'a> {
     let arena_limit = cx.start(program.locals());
-    let mut machine = Machine { program, variables, cx, iterations: 0, pending: Vec::new(), watch };
+    let mut machine =
+        Machine { program, variables, cx, iterations: 0, pending: Vec::new(), landmark: None, watch };
     let outcome = machine.step(program.root());
     machine.cx.finish(arena_limit);
     outcome
@@ -100,6 +104,9 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     }
 
     pub(super) fn set_local(&mut self, local: Local, outcome: Outcome<'a>) {
+        if self.landmark.as_ref().is_some_and(|landmark| landmark.is_of(local)) {
+            self.landmark = None;
+        }
         if let Some(place) = self.cx.locals.get_mut(usize::from(local)) {
             *place = outcome;
         }

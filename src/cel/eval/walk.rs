@@ -4,8 +4,10 @@
 //! meets anything but a field of an object that is there and of its declared type, it gives up before it has paid
 //! anything, and the long way begins at the start.
 
+use std::sync::Arc;
+
 use crate::document::Key;
-use crate::plan::{Attribute, Field, QualifierKey, Root};
+use crate::plan::{Attribute, Field, Local, Qualifier, QualifierKey, Root};
 use crate::types::{DeclKind, DeclType, Type};
 use crate::value::{EvalError, Map, MapNode, Node, Value};
 
@@ -14,6 +16,49 @@ use super::watch::Watch;
 
 /// The declared type of a node, where it has one.
 type Decl<'a> = Option<&'a DeclType>;
+
+/// An object of a document, and the way that led there. It stands for the same object until a variable of the root's
+/// comprehension changes.
+pub(super) struct Landmark<'a> {
+    root: &'a Root,
+    path: &'a [Qualifier],
+    map: MapNode<'a>,
+    decl: Decl<'a>,
+}
+
+impl<'a> Landmark<'a> {
+    /// The object, if a path leads by it, and what is left of the path from there.
+    #[inline(always)]
+    fn rest(&self, root: &Root, path: &'a [Qualifier]) -> Option<(MapNode<'a>, Decl<'a>, &'a [Qualifier])> {
+        let is_same_root = match (self.root, root) {
+            (Root::Local(a), Root::Local(b)) => a == b,
+            (Root::Variable(a), Root::Variable(b)) => a == b,
+            _ => false,
+        };
+        let (start, rest) = path.split_at_checked(self.path.len()).filter(|_| is_same_root)?;
+        let is_same = |(a, b): (&Qualifier, &Qualifier)| match (&a.key, &b.key) {
+            (QualifierKey::Field(a), QualifierKey::Field(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        let leads_by = self.path.iter().zip(start).all(is_same);
+        leads_by.then_some((self.map, self.decl, rest))
+    }
+
+    /// Whether the object is part of what a variable of a comprehension stands for.
+    #[inline(always)]
+    pub(super) const fn is_of(&self, local: Local) -> bool {
+        matches!(self.root, Root::Local(root) if *root == local)
+    }
+}
+
+/// The field of a link that is nothing but one.
+#[inline(always)]
+fn plain(link: &Qualifier) -> Option<&Field> {
+    match &link.key {
+        QualifierKey::Field(field) if !link.is_optional => Some(field),
+        _ => None,
+    }
+}
 
 impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     /// The attribute as a step of its own; none where the short way does not lead there.
@@ -36,8 +81,11 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     /// lead there.
     #[inline]
     pub(super) fn walked_map(&mut self, attribute: &'a Attribute) -> Option<Result<MapNode<'a>, EvalError>> {
-        let (Some(Node::Map(map)), decl) = self.walk(attribute)? else { return None };
-        if attribute.is_test || decl.is_some_and(|decl| !matches!(decl.kind, DeclKind::Map { .. })) {
+        if attribute.is_test {
+            return None;
+        }
+        let (map, decl) = self.walk_to(&attribute.root, &attribute.qualifiers)?;
+        if decl.is_some_and(|decl| !matches!(decl.kind, DeclKind::Map { .. })) {
             return None;
         }
         let units = attribute.qualifiers.len().saturating_add(1);
@@ -47,29 +95,73 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     /// A presence test; none where the short way does not lead there.
     #[inline]
     pub(super) fn tested(&mut self, attribute: &'a Attribute) -> Option<Result<bool, EvalError>> {
-        let (node, decl) = self.walk(attribute)?;
-        if !node.is_none_or(|node| is_of_type(node, decl)) {
-            return None;
+        let (map, decl, field) = self.walk_links(attribute)?;
+        let (is_there, object) = match decl {
+            None => {
+                let found = map.look(field.key());
+                (found.is_some(), found.flatten().map(|object| (object, None)))
+            }
+            Some(_) => match select(map, decl, field)? {
+                (None, _) => (false, None),
+                (Some(Node::Map(object)), decl) if is_of_type(Node::Map(object), decl) => {
+                    (true, Some((object, decl)))
+                }
+                (Some(node), decl) if is_of_type(node, decl) => (true, None),
+                _ => return None,
+            },
+        };
+        if let Some((map, decl)) = object {
+            self.landmark = Some(Landmark { root: &attribute.root, path: &attribute.qualifiers, map, decl });
         }
         let units = attribute.qualifiers.len();
-        Some(self.charge_each(crate::library::cost::length(units)).map(|()| node.is_some()))
+        Some(self.charge_each(crate::library::cost::length(units)).map(|()| is_there))
     }
 
     /// What the last field selects, if it is there, and its declared type.
     #[inline(always)]
-    fn walk(&self, attribute: &'a Attribute) -> Option<(Option<Node<'a>>, Decl<'a>)> {
+    fn walk(&mut self, attribute: &'a Attribute) -> Option<(Option<Node<'a>>, Decl<'a>)> {
+        let (map, decl, field) = self.walk_links(attribute)?;
+        select(map, decl, field)
+    }
+
+    /// The object that the last field is selected from, its declared type, and the field.
+    #[inline(always)]
+    fn walk_links(&mut self, attribute: &'a Attribute) -> Option<(MapNode<'a>, Decl<'a>, &'a Field)> {
+        let (last, links) = attribute.qualifiers.split_last()?;
+        let (map, decl) = self.walk_to(&attribute.root, links)?;
+        Some((map, decl, plain(last)?))
+    }
+
+    /// The object that a path leads to, and its declared type. Expressions ask for a field's presence and then select
+    /// from it, so that the way is mostly short from where the one before led.
+    #[inline(always)]
+    fn walk_to(&mut self, root: &'a Root, path: &'a [Qualifier]) -> Option<(MapNode<'a>, Decl<'a>)> {
         if W::WATCHES {
             return None;
         }
-        let (last, links) = attribute.qualifiers.split_last()?;
-        let (mut map, mut decl) = self.document(&attribute.root)?;
-        for link in links {
-            let (QualifierKey::Field(field), false) = (&link.key, link.is_optional) else { return None };
-            let (Some(Node::Map(inner)), ty) = select(map, decl, field)? else { return None };
-            (map, decl) = (inner, ty);
+        let known = self.landmark.as_ref().and_then(|landmark| landmark.rest(root, path));
+        let (mut map, mut decl, rest) = match known {
+            Some(known) => known,
+            None => {
+                let (map, decl) = self.document(root)?;
+                (map, decl, path)
+            }
+        };
+        if rest.is_empty() {
+            return Some((map, decl));
         }
-        let (QualifierKey::Field(field), false) = (&last.key, last.is_optional) else { return None };
-        select(map, decl, field)
+        for link in rest {
+            let field = plain(link)?;
+            (map, decl) = match decl {
+                None => (map.look(field.key())??, None),
+                Some(_) => match select(map, decl, field)? {
+                    (Some(Node::Map(inner)), decl) => (inner, decl),
+                    _ => return None,
+                },
+            };
+        }
+        self.landmark = Some(Landmark { root, path, map, decl });
+        Some((map, decl))
     }
 
     /// The object of a document that a root names.
@@ -94,7 +186,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
 /// that the checker thought of.
 #[inline(always)]
 fn select<'a>(map: MapNode<'a>, decl: Decl<'a>, field: &'a Field) -> Option<(Option<Node<'a>>, Decl<'a>)> {
-    let key = Key::with_hash(&field.name, field.hash);
+    let key = field.key();
     let Some(decl) = decl else { return Some((map.find(key), None)) };
     match &decl.kind {
         DeclKind::Object { fields, .. } => {

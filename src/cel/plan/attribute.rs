@@ -51,7 +51,7 @@ impl Planner<'_> {
         Ok(Step { op: Op::Attribute(Box::new(chain)), at: id })
     }
 
-    fn field(&self, operand: ExprId, name: &str) -> Field {
+    fn field(&mut self, operand: ExprId, name: &str) -> Arc<Field> {
         let mut ty = self.checked.type_of(operand);
         while let Type::Optional(inner) = ty {
             ty = inner;
@@ -65,7 +65,18 @@ impl Planner<'_> {
             },
             _ => None,
         };
-        Field { name: name.into(), hash: Key::new(name).hash(), declared }
+        let known = self.fields.entry(name.into()).or_default();
+        let is_same = |field: &&Arc<Field>| match (&field.declared, &declared) {
+            (None, None) => true,
+            (Some((a, _)), Some((b, _))) => Arc::ptr_eq(a, b),
+            _ => false,
+        };
+        if let Some(field) = known.iter().find(is_same) {
+            return Arc::clone(field);
+        }
+        let field = Arc::new(Field { name: name.into(), hash: Key::new(name).hash(), declared });
+        known.push(Arc::clone(&field));
+        field
     }
 }
 

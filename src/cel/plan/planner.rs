@@ -1,6 +1,9 @@
 //! The walk over the expression: literals, names, aggregates. Calls, attributes and comprehensions have files of their
 //! own. Recursion is as deep as the expression, which the parser bounds.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use crate::check::{CheckedAst, Reference};
 use crate::library::{Functions, messages};
 use crate::syntax::{Ast, Entry, Expr, ExprId, Literal};
@@ -8,7 +11,7 @@ use crate::types::Type;
 use crate::value::{Constant, ConstantEntries};
 
 use super::{
-    Attribute, EntryPlan, FieldPlan, ListPlan, Local, MessagePlan, Op, ProgramError, Root, Slot, Step,
+    Attribute, EntryPlan, Field, FieldPlan, ListPlan, Local, MessagePlan, Op, ProgramError, Root, Slot, Step,
 };
 
 /// What a plan may do ahead of evaluation.
@@ -38,16 +41,18 @@ pub(super) struct Planner<'p> {
     /// Comprehension variables in sight, innermost last.
     scope: Vec<(&'p str, Local)>,
     locals: u16,
+    /// The fields that attributes have selected so far, by name.
+    pub(super) fields: HashMap<Box<str>, Vec<Arc<Field>>>,
 }
 
 impl<'p> Planner<'p> {
-    pub(super) const fn new(
+    pub(super) fn new(
         checked: &'p CheckedAst,
         variables: Vec<Box<str>>,
         functions: &'p Functions,
         options: Options,
     ) -> Self {
-        Self { options, checked, functions, variables, scope: Vec::new(), locals: 0 }
+        Self { options, checked, functions, variables, scope: Vec::new(), locals: 0, fields: HashMap::new() }
     }
 
     /// The names of the variables by slot, and the number of comprehension variables.

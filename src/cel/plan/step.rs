@@ -9,6 +9,7 @@ use std::sync::Arc;
 use regex_automata::meta::Regex;
 
 use super::Slot;
+use crate::document::Key;
 use crate::library::Overload;
 use crate::library::functions::Function;
 use crate::library::messages::Message;
@@ -88,7 +89,8 @@ pub(crate) struct Qualifier {
 
 #[derive(Debug)]
 pub(crate) enum QualifierKey {
-    Field(Field),
+    /// Attributes that select the same field share it, by which they know that they do.
+    Field(Arc<Field>),
     /// A key that is no string.
     Constant(Constant),
     /// An index that is an attribute itself, read without the cost of its operand.
@@ -103,6 +105,14 @@ pub(crate) struct Field {
     pub(crate) hash: u32,
     /// Where the checker knows the operand's declared type: that type, and the field's place in it.
     pub(crate) declared: Option<(Arc<DeclType>, usize)>,
+}
+
+impl Field {
+    /// What a lookup compares.
+    #[inline]
+    pub(crate) const fn key(&self) -> Key<'_> {
+        Key::with_hash(&self.name, self.hash)
+    }
 }
 
 /// `==` or `!=`.
