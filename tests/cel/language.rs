@@ -158,3 +158,46 @@ fn unchecked_expressions_fail_only_where_they_are_evaluated() {
         assert_eq!(outcome(&env, Env::compile_unchecked, text), expected, "{text}");
     }
 }
+
+#[test]
+fn what_kubernetes_answers_where_go_shows_through() {
+    let env = kubernetes().with_variable("n", Type::Int);
+    for (text, expected) in [
+        // A name of a type is taken for the name of that type.
+        (
+            "[type(n)].all(each, each == int)",
+            "program instantiation failed: reference to undefined type: each",
+        ),
+        (
+            "optional.of(int).optMap(each, 1)",
+            "program instantiation failed: reference to undefined type: each",
+        ),
+        ("[type(n)].all(uint, uint == type(1u))", "true"),
+        ("[[type(n)]].all(each, each.size() == 1)", "true"),
+        // What has no hash can neither be a key nor be looked for, and no operator hides it.
+        (
+            "{bytes(string(n)): 1}.size() == 1 || true",
+            "internal error: runtime error: hash of unhashable type types.Bytes",
+        ),
+        (
+            "{semver('1.0.' + string(n)): 1}",
+            "internal error: runtime error: hash of unhashable type cel.Semver",
+        ),
+        (
+            "dyn(bytes(string(n))) in {n: 1}",
+            "internal error: runtime error: hash of unhashable type types.Bytes",
+        ),
+        ("dyn(bytes(string(n))) in {}", "false"),
+        // Keys: an integer finds no double, a double finds an integer, addresses are equal by value.
+        ("{dyn(double(n)): 1}[7]", "no such key: 7"),
+        ("{n: 1}[dyn(7.0)]", "1"),
+        ("{ip('10.0.0.' + string(n)): 1, ip('10.0.0.7'): 2}.size()", "1"),
+        ("{double('NaN'): n}.all(k, v, v == 7)", "true"),
+        ("{int: 'a'}.all(k, v, v == 'a')", "true"),
+        ("dyn({n: 1})[ip('10.0.0.1')]", "invalid qualifier type: cel.IP"),
+        ("duration(null) == duration('1s')", "invalid duration argument"),
+        ("timestamp(null) == null", "invalid timestamp argument"),
+    ] {
+        assert_eq!(outcome(&env, Env::compile, text), expected, "{text}");
+    }
+}

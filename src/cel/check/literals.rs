@@ -65,6 +65,7 @@ impl Validator<'_, '_> {
         rows.iter().all(|row| match literal {
             Literal::String(text) => row.takes_text(text),
             Literal::Int(number) => row.takes_int(*number),
+            Literal::Null => false,
             _ => true,
         })
     }

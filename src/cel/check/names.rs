@@ -64,6 +64,14 @@ const TYPES: [Named; 15] = [
     ("uint", Version(1, 0), || Type::Uint),
 ];
 
+/// The type of a name, of whatever release.
+pub(crate) fn type_named(name: &str) -> Option<Type> {
+    match TYPES.iter().find(|(known, ..)| *known == name) {
+        Some((.., ty)) => Some(ty()),
+        None => messages::message(name).and_then(|message| parse_type(message.ty)),
+    }
+}
+
 impl<'e> Environment<'e> {
     /// The variable or type of a name; `locals` hide it, the last one first.
     pub(super) fn identifier(&self, name: &str, locals: &[(Box<str>, Type)]) -> Option<Found> {
@@ -118,10 +126,8 @@ impl<'e> Environment<'e> {
     }
 
     fn type_named(&self, name: &str) -> Option<Type> {
-        match TYPES.iter().find(|(known, ..)| *known == name) {
-            Some((_, since, ty)) => (*since <= self.version).then(ty),
-            None => messages::message(name).and_then(|message| parse_type(message.ty)),
-        }
+        let since = TYPES.iter().find(|(known, ..)| *known == name).map(|(_, since, _)| *since);
+        if since.is_some_and(|since| since > self.version) { None } else { type_named(name) }
     }
 
     /// Tries a name in the container, in each namespace around it, and as it stands; an absolute name only so.

@@ -72,10 +72,13 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                 }
             }
             Items::Map(map, walk) => {
-                let Some(key) = walk.next().map(|entry| entry.key()) else { return false };
-                self.set_local(fold.first, Ok(key));
+                let Some(entry) = walk.next() else { return false };
+                self.set_local(fold.first, Ok(entry.key()));
                 if let Some(second) = fold.second {
-                    let value = map.try_get(arena, &key).map(|value| value.unwrap_or(Value::Null));
+                    let value = match entry.made() {
+                        Some(value) => Ok(value),
+                        None => map.try_get(arena, &entry.key()).map(|value| value.unwrap_or(Value::Null)),
+                    };
                     self.set_local(second, value);
                 }
             }
@@ -293,6 +296,7 @@ const fn start_of(fold: &Fold, units: u64) -> u64 {
 
 /// Adds an entry whose key must be new.
 fn insert<'a>(entries: &mut Entries<'a>, key: Value<'a>, value: Value<'a>) -> Result<(), EvalError> {
+    key.as_key()?;
     if !matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_)) {
         return Err(EvalError::NoSuchOverload);
     }

@@ -162,6 +162,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         for entry in entries {
             let key = self.step(&entry.key)?;
             let value = self.step(&entry.value)?;
+            key.as_key()?;
             let known = made.position(&key, is_same_literal_key);
             if self.program.is_strict() {
                 refuse_key(&key, known.is_some())?;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::check::{CheckedAst, Reference};
+use crate::check::{CheckedAst, Reference, type_named};
 use crate::library::{Functions, messages};
 use crate::syntax::{Ast, Entry, Expr, ExprId, Literal};
 use crate::types::Type;
@@ -112,6 +112,13 @@ impl<'p> Planner<'p> {
                 return Err(ProgramError::Invalid(format!("reference to undefined type: {name}").into()));
             }
             return Ok(Op::Constant(Constant::Type(ty.clone())));
+        }
+        // cel-go takes every name of a type for the name of that type, variables included.
+        if self.checked.is_checked() && matches!(self.checked.type_of(id), Type::Type(_)) {
+            return match type_named(name) {
+                Some(ty) => Ok(Op::Constant(Constant::Type(ty))),
+                None => Err(ProgramError::Invalid(format!("reference to undefined type: {name}").into())),
+            };
         }
         let root = match self.root(name) {
             Some(root) => root,

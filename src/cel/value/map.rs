@@ -60,6 +60,11 @@ impl<'a> Map<'a> {
         self.len() == 0
     }
 
+    /// Whether it is a view, not something made.
+    pub(crate) const fn is_document(&self) -> bool {
+        matches!(self, Self::Document { .. } | Self::Host(_))
+    }
+
     /// The value of a key. An int, a uint and a whole double of equal value are the same key. A value of a document
     /// that is not of its declared type is what its JSON form suggests; a host's that cannot be had is absent.
     #[must_use]

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{EvalError, Value};
+use super::{EvalError, Opaque, Value};
 
 impl Value<'_> {
     /// How two values are ordered.
@@ -34,10 +34,14 @@ impl Value<'_> {
         }
     }
 
-    /// Whether two values are the same key of a map: equal, and no digit lost between number types.
+    /// Whether another value finds what has this key in a map: it is equal, no digit is lost between number types, and
+    /// an integer does not ask for a double.
     #[must_use]
     pub(crate) fn is_same_key(&self, other: &Value<'_>) -> bool {
         match (self, other) {
+            (Value::Double(_), Value::Int(_) | Value::Uint(_)) => false,
+            (Value::Opaque(Opaque::Ip(a)), Value::Opaque(Opaque::Ip(b))) => a == b,
+            (Value::Opaque(Opaque::Cidr(a, m)), Value::Opaque(Opaque::Cidr(b, n))) => (a, m) == (b, n),
             (Value::Bool(a), Value::Bool(b)) => a == b,
             (Value::String(a), Value::String(b)) => a == b,
             (Value::Double(a), Value::Double(b)) => a == b,
@@ -45,6 +49,21 @@ impl Value<'_> {
             (Value::Duration(a), Value::Duration(b)) => a == b,
             (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
             _ => matches!((self.whole_number(), other.whole_number()), (Some(a), Some(b)) if a == b),
+        }
+    }
+
+    /// The value as a key of a map: made or looked for.
+    ///
+    /// # Errors
+    ///
+    /// For values whose form in cel-go has no hash.
+    pub(crate) fn as_key(&self) -> Result<&Self, EvalError> {
+        match self {
+            Value::Bytes(_) | Value::Opaque(Opaque::Semver(_)) => {
+                let text = format!("runtime error: hash of unhashable type {}", self.go_type());
+                Err(EvalError::Internal(text.into()))
+            }
+            _ => Ok(self),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{List, Map, Timestamp, Value};
+use super::{List, Map, Opaque, Timestamp, Value};
 use crate::library::go::{print, timestamp};
 
 impl fmt::Display for Timestamp {
@@ -64,7 +64,21 @@ impl Value<'_> {
             Self::Map(_) => "*types.baseMap",
             Self::Type(_) => "*types.Type",
             Self::Optional(_) => "*types.Optional",
-            Self::Opaque(_) => "ref.Val",
+            Self::Opaque(opaque) => opaque.go_type(),
+        }
+    }
+}
+
+impl Opaque<'_> {
+    const fn go_type(&self) -> &'static str {
+        match self {
+            Self::Ip(_) => "cel.IP",
+            Self::Cidr(..) => "cel.CIDR",
+            Self::Quantity(_) => "cel.Quantity",
+            Self::Url(_) => "cel.URL",
+            Self::Semver(_) => "cel.Semver",
+            Self::Format(_) => "cel.Format",
+            Self::Authorization(_) | Self::Empty => "ref.Val",
         }
     }
 }

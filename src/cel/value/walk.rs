@@ -78,6 +78,15 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// The value, where it needs no looking up.
+    pub(crate) fn made(&self) -> Option<Value<'a>> {
+        match self {
+            Self::Values((_, value)) => Some(*value),
+            Self::Constant((_, value)) => Some(value.value()),
+            Self::Document(..) | Self::Host(..) => None,
+        }
+    }
+
     fn value(&self, arena: Option<&'a Bump>) -> Result<Option<Value<'a>>, EvalError> {
         match self {
             Self::Values((_, value)) => Ok(Some(*value)),

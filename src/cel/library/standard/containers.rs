@@ -42,6 +42,8 @@ fn in_list<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalErr
 
 fn in_map<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let [key, Value::Map(map)] = args else { return mismatch() };
+    // A document's keys are text, which nothing has to be hashed for.
+    let key = if map.is_empty() || map.is_document() { key } else { key.as_key()? };
     Ok(Value::Bool(map.get(key).is_some()))
 }
 

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use admit_cel::{Env, Mode, Version};
 use serde_json::Value as Json;
 
+use super::cel_expressions::with_libraries;
 use super::cel_values::read_type;
 use super::{Case, Kind};
 use crate::corpus::{CorpusError, Folder};
@@ -44,7 +45,7 @@ impl Case for Refusal {
         let variables = variables.into_iter().flatten().filter_map(|(name, variable)| {
             Some((name.as_str(), read_type(variable.get("type")?.as_str()?)?))
         });
-        let env = ENV.with_variables(variables);
+        let env = with_libraries(&ENV, &self.row).with_variables(variables);
         let text = self.row.get("expr").and_then(Json::as_str).unwrap_or_default();
         let refusal = env.compile(text).err().map(|error| error.to_string());
         let expected = self.row.get("error").and_then(Json::as_str);

@@ -43,6 +43,16 @@ pub(super) struct Answer {
     pub(super) cost: Option<u64>,
 }
 
+/// The environment with the libraries that a row names.
+pub(super) fn with_libraries(env: &Env, row: &Json) -> Env {
+    let libraries = row.get("extraLibraries").and_then(Json::as_array);
+    if libraries.is_some_and(|names| names.contains(&json!("jsonpatch"))) {
+        env.with_library(Extra::JsonPatch)
+    } else {
+        env.clone()
+    }
+}
+
 /// Whether an expression is checked before it is evaluated.
 #[derive(Clone, Copy)]
 pub(super) enum Stage {
@@ -155,13 +165,7 @@ impl Case for Expression {
                 Some((name.as_str(), ty, variable.get("value")))
             })
             .collect();
-        let env = Env::kubernetes(RECORDED, Mode::New);
-        let libraries = self.row.get("extraLibraries").and_then(Json::as_array);
-        let env = if libraries.is_some_and(|names| names.contains(&json!("jsonpatch"))) {
-            env.with_library(Extra::JsonPatch)
-        } else {
-            env
-        };
+        let env = with_libraries(&Env::kubernetes(RECORDED, Mode::New), &self.row);
         let answer = answer(&env, text, &variables);
         let mut checks = Vec::new();
         compare(&self.row, "result", &answer, &mut checks);
