@@ -103,6 +103,14 @@ pub enum BadValue {
     Verbatim(String),
 }
 
+impl BadValue {
+    /// A text that Go does not hold as a plain string: it is printed as JSON, with JSON's escapes.
+    #[must_use]
+    pub fn marshalled(text: &str) -> Self {
+        Self::Verbatim(go_text::json(&Value::from(text)))
+    }
+}
+
 impl From<Value> for BadValue {
     fn from(value: Value) -> Self {
         Self::Json(value)

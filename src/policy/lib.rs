@@ -17,6 +17,7 @@ pub mod documents;
 pub mod error;
 pub mod explanation;
 pub mod go_text;
+pub mod go_time;
 pub mod host;
 mod index;
 pub mod json;

@@ -36,7 +36,7 @@ pub async fn send(
     server.router().oneshot(request.body(body).unwrap()).await.unwrap()
 }
 
-async fn answer(response: Response<Body>) -> Answer {
+pub async fn answer(response: Response<Body>) -> Answer {
     let (parts, body) = response.into_parts();
     let warnings = parts.headers.get_all("warning").iter();
     let warnings = warnings.map(|value| value.to_str().unwrap().to_owned()).collect();

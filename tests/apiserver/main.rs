@@ -9,9 +9,11 @@
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 
 mod corpus;
+mod crd_matrix;
 mod harness;
 mod housekeeping;
 mod managed_fields;
+mod mask;
 mod openapi;
 mod protobuf;
 mod store;

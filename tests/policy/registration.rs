@@ -10,7 +10,10 @@ fn definitions_are_refused_in_the_servers_words() {
     let mut wrong = Vec::new();
     for case in trees[0].value["cases"].as_array().unwrap() {
         let name = case["name"].as_str().unwrap();
-        let spec = definition(&case["spec"]);
+        let mut spec = definition(&case["spec"]);
+        if let Some(metadata) = case.get("metadata") {
+            spec["metadata"] = metadata.clone();
+        }
         let result = match case.get("stored") {
             Some(stored) => CompiledCrd::compile_update(&spec, &established(stored)),
             None => CompiledCrd::compile(&spec),

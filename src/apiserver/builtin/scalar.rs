@@ -1,5 +1,6 @@
 //! Canonical forms of the scalars that are strings in JSON and something else in the API server.
 
+use admit_policy::go_time;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
@@ -9,10 +10,13 @@ const QUANTITY_FORM: &str =
 
 /// A time in UTC: to the second, or to the microsecond.
 pub(super) fn time(text: &str, micro: bool) -> Result<String, String> {
-    let layout = if micro { "2006-01-02T15:04:05.000000Z07:00" } else { "2006-01-02T15:04:05Z07:00" };
-    let parsed: Timestamp = text
-        .parse()
-        .map_err(|_| format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\""))?;
+    if !micro {
+        go_time::check(text)?;
+    }
+    let parsed: Timestamp = text.parse().map_err(|_| {
+        let layout = "2006-01-02T15:04:05.000000Z07:00";
+        format!("parsing time {text:?} as {layout:?}: cannot parse {text:?} as \"2006\"")
+    })?;
     let format = if micro { "%Y-%m-%dT%H:%M:%S.%6fZ" } else { "%Y-%m-%dT%H:%M:%SZ" };
     Ok(parsed.strftime(format).to_string())
 }

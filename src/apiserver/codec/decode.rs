@@ -103,19 +103,19 @@ pub(crate) fn receive(
         let number = error.strip_prefix(PARSE_ERROR).filter(|error| error.starts_with(NUMBER_ERROR));
         number.map_or_else(|| unrecognized(&error), |error| unhandled_as(info, error))
     })?;
-    if custom.is_some() {
-        // Without a type of its own a kind is what the object says it is.
-        if matches!(value, Value::Object(_) | Value::Null) && text(&value, "kind").is_none() {
-            let body = String::from_utf8_lossy(&body.bytes);
-            return Err(unrecognized(&format!("Object 'Kind' is missing in '{body}'")));
-        }
+    // Without a type of its own a kind is what the object says it is.
+    if custom.is_some() && matches!(value, Value::Object(_) | Value::Null) && text(&value, "kind").is_none() {
+        let body = String::from_utf8_lossy(&body.bytes);
+        return Err(unrecognized(&format!("Object 'Kind' is missing in '{body}'")));
     }
     let value = match value {
         Value::Null => Value::Object(Map::new()),
         Value::Object(_) => value,
         other => return Err(unrecognized(&not_an_object(&other))),
     };
-    let api_version = text(&value, "apiVersion").unwrap_or_else(|| info.api_version());
+    let api_version = text(&value, "apiVersion");
+    let api_version =
+        api_version.unwrap_or_else(|| if custom.is_some() { String::new() } else { info.api_version() });
     let kind = text(&value, "kind").unwrap_or_else(|| info.kind.clone());
     let version = api_version.rsplit('/').next().unwrap_or_default();
     let unhandled = |error: String| {
@@ -124,11 +124,18 @@ pub(crate) fn receive(
             info.kind
         ))
     };
-    if (kind.as_str(), api_version.as_str()) != (info.kind.as_str(), info.api_version().as_str()) {
-        return Err(wrong_kind(info, custom, (&kind, &api_version), &unhandled));
+    let is_expected = kind == info.kind && api_version == info.api_version();
+    if custom.is_none() && !is_expected {
+        return Err(wrong_kind(info, (&kind, &api_version), &unhandled));
     }
-    let mut received =
-        canonical(info, custom, value).map_err(|error| unhandled(seen_from_object(info, &error)))?;
+    let mut received = canonical(info, custom.filter(|_| is_expected), value).map_err(unhandled)?;
+    if custom.is_some() {
+        if api_version != info.api_version() {
+            return Err(wrong_version(info, &api_version));
+        }
+        // Of the right version and another kind: that is for the validation to say.
+        object::set_field(&mut received.object, "kind", Some(kind.into()));
+    }
     let duplicates = duplicates.iter().map(|path| duplicate_text(body.format, path));
     received.strict.splice(0..0, duplicates);
     Ok(received)
@@ -158,8 +165,7 @@ fn canonical(
             keep_reset(&mut value);
             typed(id, &value)
         }
-        (_, Some(custom)) => custom_object(custom, value),
-        _ => Ok(Received { object: value, strict: Vec::new() }),
+        _ => custom_object(custom, value),
     }
 }
 
@@ -181,29 +187,18 @@ fn typed(id: TypeId, value: &Value) -> Result<Received, String> {
 static OBJECT_META: LazyLock<Option<TypeId>> =
     LazyLock::new(|| tables().by_openapi_name("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
 
-fn custom_object(custom: &CustomVersion, mut value: Value) -> Result<Received, String> {
+fn custom_object(custom: Option<&CustomVersion>, mut value: Value) -> Result<Received, String> {
     let mut unknown = Vec::new();
     if let (Some(id), Some(metadata)) = (*OBJECT_META, value.get("metadata").filter(|meta| !meta.is_null())) {
-        let mut wrapped = Map::new();
-        wrapped.insert("metadata".to_owned(), metadata.clone());
         let decoded = decode(tables(), id, metadata).map_err(|error| error.to_string())?;
         unknown.extend(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")));
         object::set_field(&mut value, "metadata", Some(decoded.value));
     }
-    unknown.extend(custom.prune(&mut value));
-    unknown.extend(custom.read_metadata(&mut value)?);
-    Ok(Received { object: value, strict: unknown_texts(&unknown) })
-}
-
-/// A custom object's metadata is decoded alone, and errors name fields from there; those about a whole body do not.
-fn seen_from_object(info: &ResourceInfo, error: &str) -> String {
-    if info.builtin {
-        return error.to_owned();
+    if let Some(custom) = custom {
+        unknown.extend(custom.prune(&mut value));
+        unknown.extend(custom.read_metadata(&mut value)?);
     }
-    error.replace("struct field ObjectMeta.", "struct field ObjectMeta.metadata.").replace(
-        "value of type v1.ObjectMeta",
-        &format!("struct field {}.metadata of type v1.ObjectMeta", info.kind),
-    )
+    Ok(Received { object: value, strict: unknown_texts(&unknown) })
 }
 
 fn unhandled_as(info: &ResourceInfo, error: &str) -> Refusal {
@@ -223,35 +218,33 @@ fn duplicate_text(format: Format, path: &str) -> String {
     }
 }
 
+/// A built-in kind that the path does not name.
 fn wrong_kind(
     info: &ResourceInfo,
-    custom: Option<&CustomVersion>,
     (kind, api_version): (&str, &str),
     unhandled: &dyn Fn(String) -> Refusal,
 ) -> Refusal {
-    let another_version = custom.is_some_and(|custom| {
-        kind == info.kind && custom.api_versions.iter().any(|version| version == api_version)
-    });
-    let known = is_registered(api_version, kind);
-    if known && info.builtin && kind != info.kind {
-        let version = api_version.rsplit('/').next().unwrap_or_default();
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    let known = tables().kind(object::group_of(api_version), version, kind);
+    if known.is_some() && kind != info.kind {
         let package = info.go_package();
         let into = &info.kind;
         return unhandled(format!("converting ({version}.{kind}) to ({package}.{into}): unknown conversion"));
     }
-    if known && info.builtin || another_version {
-        return Refusal::bad_request(format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({})",
-            info.api_version()
-        ));
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    let known = is_registered(api_version, kind);
+    if known && kind != info.kind {
     }
-    let scheme = if info.builtin {
-        "k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30"
-    } else {
-        "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:52"
-    };
     unhandled(format!(
-        "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \"{scheme}\""
+        "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \
+         \"k8s.io/kubernetes/pkg/api/legacyscheme/scheme.go:30\""
+    ))
+}
+
+fn wrong_version(info: &ResourceInfo, api_version: &str) -> Refusal {
+    Refusal::bad_request(format!(
+        "the API version in the data ({api_version}) does not match the expected API version ({})",
+        info.api_version()
     ))
 }
 

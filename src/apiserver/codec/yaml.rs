@@ -12,8 +12,13 @@ use serde_json::Value;
 /// What is wrong with the text, with `yaml: ` before it.
 pub(super) fn parse(bytes: &[u8]) -> Result<Document, String> {
     let text = String::from_utf8_lossy(bytes);
-    let trees =
-        manifest::parse(&text).map_err(|error| format!("yaml: {}", wording(&error, text.lines().count())))?;
+    let trees = manifest::parse(&text).map_err(|error| {
+        // Such a number is read, and then cannot be written as JSON.
+        if let Some(number) = error.message.strip_suffix(" is no JSON value") {
+            return format!("json: unsupported value: {}", go_number(number));
+        }
+        format!("yaml: {}", wording(&error, text.lines().count()))
+    })?;
     let Some(tree) = trees.into_iter().next() else {
         return Ok(Document { value: Value::Null, duplicates: Vec::new() });
     };
@@ -23,12 +28,29 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, String> {
     Ok(Document { value: tree.value, duplicates: tree.duplicates.into_iter().map(sentence).collect() })
 }
 
+/// A number that is none, as Go prints it; written in backquotes.
+fn go_number(written: &str) -> &'static str {
+    if written.contains("nan") || written.contains("NaN") || written.contains("NAN") {
+        "NaN"
+    } else if written.contains('-') {
+        "-Inf"
+    } else {
+        "+Inf"
+    }
+}
+
 /// A mistake as Go's reader words it: without what was being read, and with the line where that is not the first.
 fn wording(error: &manifest::YamlError, lines: usize) -> String {
     let message = error.message.strip_prefix("not YAML: ").unwrap_or(&error.message);
     let (context, mistake) = match message.split_once(", ") {
         Some((context, mistake)) if context.starts_with("while ") => (context, mistake),
         _ => ("", message),
+    };
+    let mistake = match mistake {
+        "tabs disallowed within this context (block indentation)" => {
+            "found character that cannot start any token"
+        }
+        other => other,
     };
     // Its parser counts from zero, but takes the end of the text for a line of its own; its scanner counts from one.
     let at_end = error.position.line >= lines;

@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::digest;
 use crate::resources::ResourceInfo;
 
+pub(crate) use order::compare_versions;
 pub use order::{Group, groups};
 
 /// Answers `GET` of a discovery path.

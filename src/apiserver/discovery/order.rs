@@ -60,7 +60,7 @@ pub fn groups(rows: &[Arc<ResourceInfo>]) -> Vec<Group<'_>> {
 }
 
 /// Stable before beta before alpha, higher numbers first; names that are no Kubernetes versions last, by name.
-fn compare_versions(left: &str, right: &str) -> Ordering {
+pub(crate) fn compare_versions(left: &str, right: &str) -> Ordering {
     match (kube_version(left), kube_version(right)) {
         (Some(left), Some(right)) => Reverse(left).cmp(&Reverse(right)),
         (Some(_), None) => Ordering::Less,

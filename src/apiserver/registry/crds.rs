@@ -9,6 +9,7 @@ use super::options::WriteOptions;
 use super::scale::ScalePaths;
 use super::served::Served;
 use super::{Call, Registry};
+use crate::discovery::compare_versions;
 use crate::identity::Identity;
 use crate::managed_fields::schema::Schema;
 use crate::object;
@@ -68,27 +69,27 @@ pub(super) fn validate(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
     super::custom::definition_causes(definition, old)
 }
 
-fn condition<'v>(definition: &'v Value, kind: &str) -> Option<&'v str> {
+pub(super) fn condition<'v>(definition: &'v Value, kind: &str) -> Option<&'v str> {
     let conditions = definition.pointer("/status/conditions")?.as_array()?;
     conditions.iter().find(|condition| condition["type"] == kind)?.get("status")?.as_str()
 }
 
-fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str, message: &str) {
-    let conditions = definition.pointer("/status/conditions").and_then(Value::as_array);
-    let current = conditions.into_iter().flatten().find(|condition| condition["type"] == kind);
-    if current.is_some_and(|current| current["status"] == status && current["reason"] == reason) {
-        return;
-    }
-    let entry = json!({
-        "type": kind, "status": status, "lastTransitionTime": object::now(), "reason": reason, "message": message
-    });
+pub(super) fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str, message: &str) {
     let conditions = &mut definition["status"]["conditions"];
     if !conditions.is_array() {
         *conditions = json!([]);
     }
-    if let Some(list) = conditions.as_array_mut() {
-        list.retain(|condition| condition["type"] != kind);
-        list.push(entry);
+    let Some(conditions) = conditions.as_array_mut() else { return };
+    let current = conditions.iter_mut().find(|condition| condition["type"] == kind);
+    // The time of the last transition is that of the last change of the status.
+    let since = current.as_ref().filter(|current| current["status"] == status);
+    let since = since.map_or_else(|| object::now().into(), |current| current["lastTransitionTime"].clone());
+    let entry = json!({
+        "type": kind, "status": status, "lastTransitionTime": since, "reason": reason, "message": message
+    });
+    match current {
+        Some(current) => *current = entry,
+        None => conditions.push(entry),
     }
 }
 
@@ -113,15 +114,7 @@ impl Registry {
     pub async fn settle_definitions(&self) {
         let Some(info) = definitions_row(&self.served()) else { return };
         let call = self.own_call(&info, "");
-        let mut definitions = Vec::new();
-        let mut collect = |stored: &Stored| {
-            definitions.push(stored.clone());
-            false
-        };
-        if let Err(error) = self.store.list(STORAGE_KEY, Range::default(), 0, &mut collect) {
-            tracing::error!(%error, "the definitions cannot be listed");
-        }
-        for definition in definitions {
+        for definition in self.stored_definitions() {
             let settled = condition(&definition.object, "Established") == Some("True");
             if !settled || object::is_terminating(&definition.object) {
                 let name = object::name(&definition.object).to_owned();
@@ -135,14 +128,39 @@ impl Registry {
             self.serve_definitions();
             self.end_definition(call, name).await;
         } else {
-            self.establish(call, name, definition).await;
+            self.establish(call, &definition).await;
+            self.reconsider(call, &definition.object["spec"]["group"]).await;
         }
         self.serve_definitions();
     }
 
+    fn stored_definitions(&self) -> Vec<Stored> {
+        let mut definitions = Vec::new();
+        let mut collect = |stored: &Stored| {
+            definitions.push(stored.clone());
+            false
+        };
+        if let Err(error) = self.store.list(STORAGE_KEY, Range::default(), 0, &mut collect) {
+            tracing::error!(%error, "the definitions cannot be listed");
+        }
+        definitions
+    }
+
+    /// Names of a group may have become free: definitions that wait for one get it.
+    async fn reconsider(&self, call: &Call, group: &Value) {
+        for definition in self.stored_definitions() {
+            let object = &definition.object;
+            let waits = condition(object, "NamesAccepted") == Some("False");
+            if waits && object["spec"]["group"] == *group && !object::is_terminating(object) {
+                self.establish(call, &definition).await;
+            }
+        }
+    }
+
     /// What follows from a removal: the last object of a terminating definition lets it go.
-    pub(super) async fn after_delete(&self, call: &Call, _removed: &Value) {
+    pub(super) async fn after_delete(&self, call: &Call, removed: &Value) {
         if call.info.storage_key == STORAGE_KEY {
+            self.reconsider(call, &removed["spec"]["group"]).await;
             self.serve_definitions();
             return;
         }
@@ -156,14 +174,12 @@ impl Registry {
         }
     }
 
-    async fn establish(&self, call: &Call, name: &str, definition: Stored) {
-        let mut next = (*definition.object).clone();
-        set_condition(&mut next, "NamesAccepted", "True", "NoConflicts", "no conflicts found");
-        let established = "the initial names have been accepted";
-        set_condition(&mut next, "Established", "True", "InitialNamesAccepted", established);
-        next["status"]["acceptedNames"] = next["spec"]["names"].clone();
+    async fn establish(&self, call: &Call, definition: &Stored) {
+        let others: Vec<Value> =
+            self.stored_definitions().into_iter().map(|other| (*other.object).clone()).collect();
+        let next = super::acceptance::settled(&definition.object, &others);
         // Whoever writes in between establishes it.
-        self.put_status(call, name, &definition, next).await;
+        self.put_status(call, object::name(&definition.object), definition, next).await;
     }
 
     /// Stores a definition with another status, as the server's own change.
@@ -224,22 +240,16 @@ impl Registry {
         if let Err(error) = written {
             tracing::debug!(%error, definition = name, "the definition changed while it was ended");
         }
+        self.reconsider(call, &definition.object["spec"]["group"]).await;
         self.serve_definitions();
     }
 
     /// Serves what the stored definitions say, from now on.
     pub fn serve_definitions(&self) {
-        let mut kinds = Vec::new();
-        let mut collect = |stored: &Stored| {
-            if condition(&stored.object, "Established") == Some("True") {
-                kinds.push(Arc::new(custom_kind(&stored.object)));
-            }
-            false
-        };
-        if let Err(error) = self.store.list(STORAGE_KEY, Range::default(), 0, &mut collect) {
-            tracing::error!(%error, "the definitions cannot be listed");
-            return;
-        }
+        let definitions = self.stored_definitions();
+        let established =
+            definitions.iter().filter(|stored| condition(&stored.object, "Established") == Some("True"));
+        let kinds = established.map(|stored| Arc::new(custom_kind(&stored.object))).collect();
         self.serve(Served::with_custom(kinds, self.store.revision()));
     }
 }
@@ -257,21 +267,19 @@ fn custom_kind(definition: &Value) -> CustomKind {
     let text = |path: &str| definition.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
     let terminating = object::is_terminating(definition);
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
-    let rules = super::custom::rules(definition);
+    let compiled = super::custom::rules(definition).map(Arc::new);
     let group = text("/spec/group");
-    let names = versions.into_iter().flatten().filter_map(|version| version["name"].as_str());
-    let api_versions: Arc<[String]> = names.map(|name| format!("{group}/{name}")).collect();
     let versions = versions.into_iter().flatten().map(|version| {
         let name = version["name"].as_str().unwrap_or_default();
         let info = Arc::new(custom_row(definition, version));
         Arc::new(CustomVersion {
             served: version["served"] == true,
-            api_versions: Arc::clone(&api_versions),
             terminating,
-            deprecation: deprecation(&info, version),
+            deprecation: deprecation(definition, &info, version),
             scale: scale(version),
             typing: Schema::of_definition(version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null)),
-            rules: rules.as_ref().and_then(|rules| rules.version(name)).cloned(),
+            rules: compiled.as_ref().and_then(|compiled| compiled.version(name)).cloned(),
+            compiled: compiled.clone(),
             info,
         })
     });
@@ -286,8 +294,9 @@ fn custom_kind(definition: &Value) -> CustomKind {
 
 fn custom_row(definition: &Value, version: &Value) -> ResourceInfo {
     let spec = &definition["spec"];
-    let name = |field: &str| spec["names"][field].as_str().unwrap_or_default().to_owned();
-    let names = |field: &str| strings(&spec["names"][field]);
+    let accepted = &definition["status"]["acceptedNames"];
+    let name = |field: &str| accepted[field].as_str().unwrap_or_default().to_owned();
+    let names = |field: &str| strings(&accepted[field]);
     let group = spec["group"].as_str().unwrap_or_default().to_owned();
     let mut subresources = Vec::new();
     if version["subresources"].get("status").is_some() {
@@ -347,10 +356,21 @@ fn scale(version: &Value) -> Option<ScalePaths> {
     })
 }
 
-fn deprecation(info: &ResourceInfo, version: &Value) -> Option<String> {
+/// The warning that requests to a version get. Without one of its own it names the best version that is not deprecated.
+fn deprecation(definition: &Value, info: &ResourceInfo, version: &Value) -> Option<String> {
     if version["deprecated"] != true {
         return None;
     }
-    let own = version["deprecationWarning"].as_str().map(str::to_owned);
-    Some(own.unwrap_or_else(|| format!("{} {} is deprecated", info.api_version(), info.kind)))
+    if let Some(own) = version["deprecationWarning"].as_str() {
+        return Some(own.to_owned());
+    }
+    let ResourceInfo { group, kind, .. } = info;
+    let text = format!("{} {kind} is deprecated", info.api_version());
+    let versions = definition.pointer("/spec/versions").and_then(Value::as_array).into_iter().flatten();
+    let lasting = versions.filter(|other| other["served"] == true && other["deprecated"] != true);
+    let lasting = lasting.filter_map(|other| other["name"].as_str());
+    // In the order of preference the better version comes first.
+    let better = lasting.filter(|other| compare_versions(other, &info.version).is_lt());
+    let best = better.min_by(|one, other| compare_versions(one, other));
+    Some(best.map_or_else(|| text.clone(), |best| format!("{text}; use {group}/{best} {kind}")))
 }

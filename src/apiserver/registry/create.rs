@@ -89,7 +89,7 @@ impl Registry {
         let causes = kinds::validate(call, &object, None);
         let name = object::name(&object).to_owned();
         if !causes.is_empty() {
-            return Err(Refusal::invalid(&call.info, &name, causes));
+            return Err(kinds::invalid(call, &object, &name, causes));
         }
         kinds::warnings(call, &object);
         let review = Review::create(call, &name, &object, options.dry_run, options.to_value());
@@ -106,7 +106,7 @@ impl Registry {
         given_version: &str,
     ) -> Result<Answer, Refusal> {
         if !given_version.is_empty() && given_version != "0" && !dry_run {
-            return Err(Refusal::bad_request("resourceVersion should not be set on objects to be created"));
+            return Err(Refusal::unclassified("resourceVersion should not be set on objects to be created"));
         }
         let key = call.key(name);
         if let Some(existing) = self.store.latest(&key) {
@@ -117,7 +117,7 @@ impl Registry {
             kinds::read(&call.info, &mut object);
             return Ok(Answer { code: 201, object: views::arranged(&call.info, object) });
         }
-        let stored = match self.store.put(&key, Expect::Absent, views::incoming(&call.info, object)).await {
+        let stored = match self.store.put(&key, Expect::Absent, views::incoming(call, object)).await {
             Ok(stored) => stored,
             Err(StoreError::Conflict(_)) => return Err(Refusal::already_exists(&call.info, name)),
             Err(other) => return Err(super::store_failed(&other)),

@@ -30,8 +30,6 @@ pub struct CustomKind {
 pub struct CustomVersion {
     pub info: Arc<ResourceInfo>,
     pub served: bool,
-    /// All versions of the definition: `example.dev/v1`.
-    pub api_versions: Arc<[String]>,
     pub terminating: bool,
     /// The warning that every request to this version answers.
     pub deprecation: Option<String>,
@@ -40,6 +38,8 @@ pub struct CustomVersion {
     pub typing: (Schema, TypeId),
     /// The compiled schema and rules; None for a stored definition that no longer compiles.
     pub rules: Option<Arc<CrdVersion>>,
+    /// The whole definition: objects are stored in versions other than this one.
+    pub compiled: Option<Arc<CompiledCrd>>,
 }
 
 impl CustomVersion {
@@ -62,6 +62,25 @@ impl CustomVersion {
         if let Some(rules) = &self.rules {
             rules.default(object);
         }
+    }
+
+    /// The object in the version that objects are stored in: what that version does not know is lost.
+    pub(super) fn to_stored(&self, object: &mut Value, version: &str) {
+        let compiled = self.compiled.as_ref().filter(|_| version != self.info.version);
+        if let Some(stored) = compiled.and_then(|compiled| compiled.version(version)) {
+            stored.prune(object);
+        }
+    }
+
+    /// A stored object in this version. Defaults are those of the version that it was stored in.
+    pub(super) fn read_stored(&self, object: &mut Value) {
+        let stored_as = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        let version = stored_as.rsplit('/').next().unwrap_or_default();
+        if let Some(stored) = self.compiled.as_ref().and_then(|compiled| compiled.version(version)) {
+            stored.default(object);
+        }
+        object::set_field(object, "apiVersion", Some(self.info.api_version().into()));
+        self.prune(object);
     }
 
     /// What is wrong with the object, its metadata apart.

@@ -162,6 +162,11 @@ pub(super) fn validate_update(object: &Value, old: &Value) -> Vec<Cause> {
             causes.push(Cause::invalid(format!("metadata.{field}"), &value.into(), "field is immutable"));
         }
     }
+    let grace = |object: &Value| object.pointer("/metadata/deletionGracePeriodSeconds").cloned();
+    if grace(object) != grace(old) {
+        let value = grace(object).unwrap_or_default();
+        causes.push(Cause::invalid("metadata.deletionGracePeriodSeconds", &value, "field is immutable"));
+    }
     causes.extend(labels(object));
     causes.extend(annotations(object));
     causes.extend(owner_references(object));

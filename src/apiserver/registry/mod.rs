@@ -1,6 +1,7 @@
 //! What a verb does to a resource: naming, defaults, validation, admission, preconditions, deletion rules, selection.
 //! Works on decoded objects; HTTP, encoding and Tables are left to the layer above, durability to the store.
 
+mod acceptance;
 mod applying;
 mod collector;
 mod crds;

@@ -1,7 +1,7 @@
 //! PATCH: JSON patch, JSON merge patch, strategic merge patch; each makes a new object out of the live one.
 
 use admit_policy::json;
-use json_patch::PatchOperation;
+use json_patch::{AddOperation, PatchOperation, ReplaceOperation};
 use serde_json::{Map, Value};
 
 use super::create::belongs_to_path;
@@ -128,7 +128,10 @@ impl Patch {
     fn apply(&self, call: &Call, mut target: Value) -> Result<Value, Refusal> {
         match &self.kind {
             Parsed::Json(operations) => {
-                json_patch::patch(&mut target, operations).map_err(|_| Refusal::unprocessable())?;
+                for operation in operations {
+                    let operation = upserting(&target, operation);
+                    json_patch::patch(&mut target, &[operation]).map_err(|_| Refusal::unprocessable())?;
+                }
                 operations.iter().for_each(|operation| touched::sort_along(&mut target, operation.path()));
                 Ok(target)
             }
@@ -152,6 +155,19 @@ impl Patch {
             }
             Parsed::Impossible => Err(Refusal::unprocessable()),
         }
+    }
+}
+
+/// Upstream's library replaces members that are not there as well.
+fn upserting(target: &Value, operation: &PatchOperation) -> PatchOperation {
+    let PatchOperation::Replace(ReplaceOperation { path, value }) = operation else {
+        return operation.clone();
+    };
+    let parent = path.parent().and_then(|parent| parent.resolve(target).ok());
+    if parent.is_some_and(Value::is_object) {
+        PatchOperation::Add(AddOperation { path: path.clone(), value: value.clone() })
+    } else {
+        operation.clone()
     }
 }
 

@@ -135,7 +135,7 @@ impl Registry {
         ownership::keep_times(&mut new, old);
         let causes = kinds::validate(call, &new, Some(old));
         if !causes.is_empty() {
-            return Err(Refusal::invalid(&call.info, name, causes));
+            return Err(kinds::invalid(call, &new, name, causes));
         }
         kinds::warnings(call, &new);
         let review = Review::update(call, name, (&new, old), options.dry_run, options.to_value());
@@ -146,7 +146,7 @@ impl Registry {
     /// Writes the change; an object that only waited for its last finalizer goes instead.
     async fn write(&self, call: &Call, name: &str, live: &Stored, new: Value) -> Result<Value, StoreError> {
         let key = call.key(name);
-        let stored_form = views::incoming(&call.info, new.clone());
+        let stored_form = views::incoming(call, new.clone());
         if kinds::is_finished(&call.info, &new) {
             // Watchers see the object as it was stored last, not the change that ended it.
             self.store.delete(&key, live.revision, (*live.object).clone()).await?;
@@ -184,8 +184,20 @@ fn newest_version(call: &Call, name: &str, wanted: &Value, old: &Value) -> Resul
         }
         "" | "0" => Ok(()),
         version if version == object::resource_version(old) => Ok(()),
-        _ => Err(Refusal::modified(&call.info, name)),
+        version => match version.parse::<u64>() {
+            Ok(_) => Err(Refusal::modified(&call.info, name)),
+            Err(error) => Err(Refusal::unclassified(unparsable(version, &error))),
+        },
     }
+}
+
+/// Go's words for a resourceVersion that is no number.
+fn unparsable(version: &str, error: &std::num::ParseIntError) -> String {
+    let why = match error.kind() {
+        std::num::IntErrorKind::PosOverflow => "value out of range",
+        _ => "invalid syntax",
+    };
+    format!("strconv.ParseUint: parsing {version:?}: {why}")
 }
 
 fn answered(call: &Call, object: Value) -> Value {
@@ -195,14 +207,15 @@ fn answered(call: &Call, object: Value) -> Value {
 /// What an update cannot say: the server's own fields stay as they were.
 fn carry_over(new: &mut Value, old: &Value) {
     object::set_meta(new, "selfLink", None);
-    for field in [
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "generation",
-        "resourceVersion",
-    ] {
+    for field in ["creationTimestamp", "generation", "resourceVersion"] {
         object::copy_meta(old, new, field);
+    }
+    // A deletion that has begun goes on whatever is said of it; how long it may take can be left out, not changed.
+    if object::is_terminating(old) {
+        object::copy_meta(old, new, "deletionTimestamp");
+    }
+    if new.pointer("/metadata/deletionGracePeriodSeconds").is_none() {
+        object::copy_meta(old, new, "deletionGracePeriodSeconds");
     }
     if object::uid(new).is_empty() {
         object::copy_meta(old, new, "uid");

@@ -27,16 +27,19 @@ pub(super) fn outgoing<'v>(call: &Call, stored: &'v Value) -> Cow<'v, Value> {
     if is_regarding(&call.info) {
         view = canonical(&call.info.group, regarding_event(&view));
     }
-    object::set_field(&mut view, "apiVersion", Some(call.info.api_version().into()));
-    if let Some(custom) = &call.custom {
-        custom.prune(&mut view);
-        custom.default(&mut view);
+    match &call.custom {
+        Some(custom) => custom.read_stored(&mut view),
+        None => object::set_field(&mut view, "apiVersion", Some(call.info.api_version().into())),
     }
     Cow::Owned(view)
 }
 
 /// The caller's object in its stored form.
-pub(super) fn incoming(info: &ResourceInfo, mut object: Value) -> Value {
+pub(super) fn incoming(call: &Call, mut object: Value) -> Value {
+    let info = &*call.info;
+    if let Some(custom) = &call.custom {
+        custom.to_stored(&mut object, &info.storage_version);
+    }
     if is_regarding(info) {
         object = canonical("", core_event(&object));
     }

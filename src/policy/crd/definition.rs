@@ -86,6 +86,8 @@ pub struct ConversionWebhook {
 pub struct WebhookClient {
     pub url: Option<String>,
     pub service: Option<Service>,
+    /// `caBundle` in base64, where it is not empty.
+    pub ca_bundle: Option<String>,
 }
 
 /// One of `spec.versions`.
@@ -263,7 +265,8 @@ impl Reader {
                 port: at.map.get("port").and_then(Value::as_i64).unwrap_or(443),
             }
         });
-        Some(WebhookClient { url: self.optional_text(at, "url"), service })
+        let ca_bundle = self.optional_text(at, "caBundle").filter(|bundle| !bundle.is_empty());
+        Some(WebhookClient { url: self.optional_text(at, "url"), service, ca_bundle })
     }
 
     fn versions(&mut self, spec: At<'_, '_>) -> Vec<Version> {

@@ -8,6 +8,7 @@
 //!
 //! What a [`CrdVersion`] validates is what is handed in; a [`Write`] knows which part of an object a request may change.
 
+mod approval;
 mod convert;
 mod definition;
 pub mod field_path;
@@ -20,6 +21,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use approval::Approval;
 pub use convert::ConversionError;
 pub use definition::{
     Conversion, ConversionWebhook, Definition, Names, PrinterColumn, ScalePaths, Scope, Version,
@@ -58,7 +60,7 @@ impl CompiledCrd {
 
     fn compiled(manifest: &Value, replaced: Option<&Definition>) -> Result<Self, Vec<FieldError>> {
         let definition = Definition::read(manifest)?;
-        let errors = registration::validate(&definition, replaced);
+        let errors = registration::validate(manifest, &definition, replaced);
         if !errors.is_empty() {
             return Err(errors);
         }

@@ -57,11 +57,11 @@ impl Reader<'_> {
     }
 
     fn node(&mut self, at: Entry<'_, '_>) -> Schema {
-        let mut unsupported = unsupported_keywords(at.map);
+        let mut unsupported = self.unsupported_keywords(at);
         let items = match at.map.get("items") {
             None | Some(Value::Null) => None,
-            Some(Value::Array(_)) => {
-                unsupported.push(Unsupported::ItemsList);
+            Some(value @ Value::Array(_)) => {
+                unsupported.push(Unsupported::ItemsList(self.schemas(at, "items"), value.clone()));
                 None
             }
             Some(value) => Some(Box::new(self.schema(value, &at.path.child("items")))),
@@ -98,6 +98,39 @@ impl Reader<'_> {
             },
             unsupported,
         }
+    }
+
+    fn unsupported_keywords(&mut self, at: Entry<'_, '_>) -> Vec<Unsupported> {
+        let present = |key: &str| at.map.get(key).is_some_and(|value| !value.is_null());
+        let filled = |key: &str| match at.map.get(key) {
+            None | Some(Value::Null) => false,
+            Some(Value::String(text)) => !text.is_empty(),
+            Some(Value::Object(map)) => !map.is_empty(),
+            Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => true,
+        };
+        // Some count as soon as they are written. In the order in which they are told.
+        let mut found = Vec::new();
+        let mut note = |is_set: bool, keyword: Unsupported| {
+            if is_set {
+                found.push(keyword);
+            }
+        };
+        note(filled("id"), Unsupported::Id);
+        note(filled("$schema"), Unsupported::MetaSchema);
+        note(present("additionalItems"), Unsupported::AdditionalItems);
+        note(filled("patternProperties"), Unsupported::PatternProperties);
+        note(filled("definitions"), Unsupported::Definitions(self.named(at, "definitions")));
+        note(present("dependencies"), Unsupported::Dependencies(self.named(at, "dependencies")));
+        note(present("$ref"), Unsupported::Ref);
+        found
+    }
+
+    /// The members of a keyword that are schemas.
+    fn named(&mut self, at: Entry<'_, '_>, key: &str) -> Vec<(Box<str>, Schema)> {
+        let Some(map) = self.object(at, key) else { return Vec::new() };
+        let path = at.path.child(key);
+        let schemas = map.iter().filter(|(_, value)| value.is_object());
+        schemas.map(|(name, value)| (name.as_str().into(), self.schema(value, &path.key(name)))).collect()
     }
 
     fn properties(&mut self, at: Entry<'_, '_>) -> indexmap::IndexMap<Box<str>, Schema> {
@@ -255,25 +288,4 @@ impl Reader<'_> {
         self.errors.push(FieldError::invalid(path, value, format!("must be {expected}")));
         None
     }
-}
-
-fn unsupported_keywords(map: &Map<String, Value>) -> Vec<Unsupported> {
-    let present = |key: &str| map.get(key).is_some_and(|value| !value.is_null());
-    let filled = |key: &str| match map.get(key) {
-        None | Some(Value::Null) => false,
-        Some(Value::String(text)) => !text.is_empty(),
-        Some(Value::Object(map)) => !map.is_empty(),
-        Some(Value::Bool(_) | Value::Number(_) | Value::Array(_)) => true,
-    };
-    // Some count as soon as they are written. In the order in which they are told.
-    let table = [
-        (filled("id"), Unsupported::Id),
-        (filled("$schema"), Unsupported::MetaSchema),
-        (present("additionalItems"), Unsupported::AdditionalItems),
-        (filled("patternProperties"), Unsupported::PatternProperties),
-        (filled("definitions"), Unsupported::Definitions),
-        (present("dependencies"), Unsupported::Dependencies),
-        (present("$ref"), Unsupported::Ref),
-    ];
-    table.into_iter().filter(|(set, _)| *set).map(|(_, keyword)| keyword).collect()
 }

@@ -120,18 +120,19 @@ pub struct Checks {
     pub not: Option<Box<Schema>>,
 }
 
-/// Keywords that no custom resource may use; kept so that registration can name them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Keywords that no custom resource may use; kept so that registration can name them, and the mistakes in them.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Unsupported {
     Id,
     MetaSchema,
     Ref,
     PatternProperties,
-    Dependencies,
+    /// Those that are schemas.
+    Dependencies(Vec<(Box<str>, Schema)>),
     AdditionalItems,
-    Definitions,
-    /// `items` is a list of schemas.
-    ItemsList,
+    Definitions(Vec<(Box<str>, Schema)>),
+    /// `items` is a list of schemas; also as it is written.
+    ItemsList(Vec<Schema>, Value),
 }
 
 /// Keywords that check nothing; registration asks whether they are set.

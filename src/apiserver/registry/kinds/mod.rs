@@ -105,6 +105,11 @@ pub(super) fn refuse_create(call: &Call, object: &Value) -> Result<(), Refusal> 
 
 /// What is wrong with the object, and with the change where there is an old one.
 pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<Cause> {
+    let status = call.subresource == Some(Subresource::Status);
+    if let Some(custom) = call.custom.as_ref().filter(|custom| kind_of(object) != custom.info.kind) {
+        // An object of another kind is not looked at any further.
+        return custom.validate(object, old, status, &[]);
+    }
     let mut causes = metadata::validate(&call.info, object);
     if let Some(old) = old {
         // Upstream checks a change of the metadata for every kind and once more with the kind, and lists each finding.
@@ -116,7 +121,6 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
         }
     }
     if let Some(custom) = &call.custom {
-        let status = call.subresource == Some(Subresource::Status);
         let found = custom.validate(object, old, status, &causes);
         causes.extend(found);
         return causes;
@@ -136,11 +140,26 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
             causes.extend(crate::admission::validate_policy(kind, object, old));
         }
         (("apiextensions.k8s.io", "CustomResourceDefinition"), old) if call.subresource.is_none() => {
-            causes.extend(super::crds::validate(object, old));
+            let found = super::crds::validate(object, old);
+            // The name is checked with all metadata already; that it fits the definition is not.
+            let new: Vec<Cause> = found.into_iter().filter(|cause| !causes.contains(cause)).collect();
+            causes.extend(new);
         }
         _ => {}
     }
     causes
+}
+
+/// The refusal of an object for these causes; it names what kind the object says it is.
+pub(super) fn invalid(call: &Call, object: &Value, name: &str, causes: Vec<Cause>) -> Refusal {
+    match kind_of(object) {
+        kind if call.custom.is_some() => Refusal::invalid_kind(&call.info.group, kind, name, causes),
+        _ => Refusal::invalid(&call.info, name, causes),
+    }
+}
+
+fn kind_of(object: &Value) -> &str {
+    object.get("kind").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Warnings that the object deserves although it is accepted.

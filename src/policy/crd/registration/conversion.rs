@@ -1,15 +1,16 @@
 //! `spec.conversion` at registration.
 
-use crate::crd::definition::Conversion;
+use super::certificates;
+use super::demands::Demands;
+use crate::crd::definition::{Conversion, Definition};
 use crate::error::{BadValue, FieldError};
 use crate::go_text;
 use crate::path::Path;
 use crate::{names, webhook};
 
-/// `must_speak`: one of the review versions has to be the server's.
 pub(super) fn validate(
     conversion: &Conversion,
-    must_speak: bool,
+    demands: &Demands,
     path: &Path<'_>,
     errors: &mut Vec<FieldError>,
 ) {
@@ -37,9 +38,23 @@ pub(super) fn validate(
         None => errors.push(FieldError::required(client_at, "required when strategy is set to Webhook")),
         Some(client) => {
             webhook::check_client(client.url.as_deref(), client.service.as_ref(), &client_at, errors);
+            if let Some(bundle) = client.ca_bundle.as_deref().filter(|_| demands.ca_bundle)
+                && let Some(problem) = certificates::problem(bundle)
+            {
+                let detail = format!("unable to load root certificates: {problem}");
+                errors.push(FieldError::invalid(client_at.child("caBundle"), bundle, detail));
+            }
         }
     }
-    review_versions(&declared.review_versions, must_speak, &reviews_at, errors);
+    review_versions(&declared.review_versions, demands.review_versions, &reviews_at, errors);
+}
+
+/// Whether the certificates of a definition's webhook can be read; those that are not given can.
+pub(super) fn has_sound_certificates(definition: &Definition) -> bool {
+    let webhook = definition.conversion.as_ref().and_then(|conversion| conversion.webhook.as_ref());
+    let client = webhook.and_then(|webhook| webhook.client.as_ref());
+    let bundle = client.and_then(|client| client.ca_bundle.as_deref());
+    bundle.is_none_or(|bundle| certificates::problem(bundle).is_none())
 }
 
 /// Whether the server can send a ConversionReview of this version.

@@ -21,6 +21,8 @@ pub(super) struct Demands {
     pub(super) sound_items: bool,
     /// A conversion webhook speaks a version that the server does.
     pub(super) review_versions: bool,
+    /// The certificates of a conversion webhook can be read. Nobody asks before objects exist.
+    pub(super) ca_bundle: bool,
     /// `preserveUnknownFields` may not be true.
     pub(super) pruning: bool,
 }
@@ -51,6 +53,7 @@ impl Demands {
                     webhook.review_versions.is_empty()
                         || webhook.review_versions.iter().any(|version| super::conversion::is_spoken(version))
                 }),
+            ca_bundle: old.established && super::conversion::has_sound_certificates(old),
             pruning: !old.preserve_unknown_fields,
         }
     }
@@ -63,6 +66,7 @@ impl Demands {
         atomic_set_items: true,
         sound_items: true,
         review_versions: true,
+        ca_bundle: false,
         pruning: true,
     };
 }

@@ -1,6 +1,7 @@
 //! List and map types at registration: what they may be set on, and what keys and items they ask for.
 
 use super::demands::Demands;
+use super::internal;
 use super::openapi::Node;
 use crate::error::{BadValue, FieldError};
 use crate::go_text;
@@ -110,10 +111,17 @@ fn map_list(node: &Node<'_>, errors: &mut Vec<FieldError>) {
     }
     let items_at = node.path.child("items");
     let Some(items) = &schema.items else {
-        if !schema.unsupported.contains(&Unsupported::ItemsList) {
-            errors
-                .push(FieldError::required(items_at, "must have a schema if x-kubernetes-list-type is map"));
-        }
+        let list = schema.unsupported.iter().find_map(|keyword| match keyword {
+            Unsupported::ItemsList(_, list) => Some(list),
+            _ => None,
+        });
+        errors.push(match list {
+            None => FieldError::required(items_at, "must have a schema if x-kubernetes-list-type is map"),
+            Some(list) => {
+                let detail = "must only have a single schema if x-kubernetes-list-type is map";
+                FieldError::invalid(items_at, internal::items(list), detail)
+            }
+        });
         return;
     };
     if !items.is_type(&SchemaType::Object) {

@@ -4,9 +4,11 @@
 //! What all versions share stands at the top of the API server's internal form, and so do the paths of its errors:
 //! with one version they start at `spec.validation.openAPIV3Schema`.
 
+mod certificates;
 mod conversion;
 mod defaults;
 mod demands;
+mod internal;
 mod lists;
 mod openapi;
 mod rules;
@@ -15,17 +17,26 @@ mod versions;
 
 pub(crate) use rules::{EXPRESSION_LIMIT, TOTAL_LIMIT, occurrences};
 
+use serde_json::Value;
+
 use self::versions::has_unsupported;
+use super::approval::Approval;
 use super::definition::{API_APPROVED, Definition, Names, Scope};
 use crate::error::{BadValue, FieldError};
 use crate::names;
 use crate::path::Path;
+use crate::schema::metadata;
 
-/// Everything for which a definition would be refused: a new one, or one that replaces another.
-pub(super) fn validate(definition: &Definition, replaced: Option<&Definition>) -> Vec<FieldError> {
+/// Everything for which a definition would be refused: a new one, or one that replaces another. `manifest` is what the
+/// definition was read from.
+pub(super) fn validate(
+    manifest: &Value,
+    definition: &Definition,
+    replaced: Option<&Definition>,
+) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if replaced.is_none() {
-        name(definition, &mut errors);
+        metadata_given(manifest, definition, &mut errors);
     }
     group(definition, &mut errors);
     let spec = Path::Root("spec");
@@ -36,7 +47,8 @@ pub(super) fn validate(definition: &Definition, replaced: Option<&Definition>) -
             errors.push(FieldError::not_supported("spec.scope", text.as_str(), ["Cluster", "Namespaced"]));
         }
     }
-    let checked = versions::Checked::new(definition, replaced);
+    let checked = versions::Checked::new(manifest, definition, replaced);
+    checked.schemas_given(&spec, &mut errors);
     if definition.preserve_unknown_fields && demands::has_defaults(definition) {
         let detail = "must be false in order to use defaults in the schema";
         errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
@@ -48,20 +60,16 @@ pub(super) fn validate(definition: &Definition, replaced: Option<&Definition>) -
     if let Some(conversion) = &definition.conversion {
         if conversion.strategy != "None" && definition.preserve_unknown_fields {
             let detail = "must be None if spec.preserveUnknownFields is true";
-            errors.push(FieldError::invalid(
-                "spec.conversion.strategy",
-                conversion.strategy.as_str(),
-                detail,
-            ));
+            let shown = BadValue::marshalled(&conversion.strategy);
+            errors.push(FieldError::invalid("spec.conversion.strategy", shown, detail));
         }
-        let must_speak = checked.demands.review_versions;
-        conversion::validate(conversion, must_speak, &spec.child("conversion"), &mut errors);
+        conversion::validate(conversion, &checked.demands, &spec.child("conversion"), &mut errors);
     }
     if let Some(replaced) = replaced {
         immutable(definition, replaced, &mut errors);
     }
     stored_versions(definition, replaced, &mut errors);
-    if replaced.is_none_or(|replaced| Approval::of(replaced) != Approval::of(definition)) {
+    if replaced.is_none_or(|replaced| replaced.stated_approval() != definition.stated_approval()) {
         api_approval(definition, &mut errors);
     }
     if definition.preserve_unknown_fields && checked.demands.pruning {
@@ -70,6 +78,17 @@ pub(super) fn validate(definition: &Definition, replaced: Option<&Definition>) -
         errors.push(FieldError::invalid("spec.preserveUnknownFields", true, detail));
     }
     errors
+}
+
+fn metadata_given(manifest: &Value, definition: &Definition, errors: &mut Vec<FieldError>) {
+    let fields = manifest.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+    if let Some(prefix) = fields.get("generateName").and_then(Value::as_str).filter(|text| !text.is_empty()) {
+        let problems = names::subdomain_name(prefix, true);
+        let refused = |problem| FieldError::invalid("metadata.generateName", prefix, problem);
+        errors.extend(problems.into_iter().map(refused));
+    }
+    name(definition, errors);
+    metadata::validate_object_meta(&fields, false, &Path::Root("metadata"), errors);
 }
 
 fn name(definition: &Definition, errors: &mut Vec<FieldError>) {
@@ -124,15 +143,17 @@ fn names_valid(names: &Names, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::invalid(format!("spec.names.{key}"), name.as_str(), detail));
         }
     }
-    for (key, list) in [("shortNames", &names.short_names), ("categories", &names.categories)] {
+    let labels = |key: &str, list: &[String], errors: &mut Vec<FieldError>| {
         for (i, name) in list.iter().enumerate() {
             label(name, &format!("spec.names.{key}[{i}]"), errors);
         }
-    }
+    };
+    labels("shortNames", &names.short_names, errors);
     if !names.kind.is_empty() && names.kind == names.list_kind {
         let detail = "kind and listKind may not be the same";
         errors.push(FieldError::invalid("spec.names.listKind", names.list_kind.as_str(), detail));
     }
+    labels("categories", &names.categories, errors);
 }
 
 fn label(name: &str, at: &str, errors: &mut Vec<FieldError>) {
@@ -166,7 +187,7 @@ fn stored_versions(definition: &Definition, replaced: Option<&Definition>, error
         stored.push(first.clone());
     }
     if stored.is_empty() {
-        let null = BadValue::Json(serde_json::Value::Null);
+        let null = BadValue::Json(Value::Null);
         errors.push(FieldError::invalid(at, null, "must have at least one stored version"));
         return;
     }
@@ -186,53 +207,13 @@ fn stored_versions(definition: &Definition, replaced: Option<&Definition>, error
 
 /// Groups of the Kubernetes project ask for a link to the review of the API, or for the admission that there was none.
 fn api_approval(definition: &Definition, errors: &mut Vec<FieldError>) {
-    const REVIEW: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
-    let group = definition.group.as_str();
-    let of =
-        |domain: &str| group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    if !of("k8s.io") && !of("kubernetes.io") {
-        return;
-    }
     let at = format!("metadata.annotations[{API_APPROVED}]");
-    match Approval::of(definition) {
-        Approval::Missing => {
-            let detail =
-                format!("protected groups must have approval annotation \"{API_APPROVED}\", {REVIEW}");
-            errors.push(FieldError::required(at, detail));
-        }
-        Approval::Given | Approval::Bypassed => {}
-        Approval::Invalid => {
-            let reason = definition.api_approved.as_deref().unwrap_or_default();
-            let detail = format!(
-                "protected groups must have approval annotation \"{API_APPROVED}\" with either a URL or a reason \
-                 starting with \"unapproved\", {REVIEW}"
-            );
-            errors.push(FieldError::invalid(at, reason, detail));
+    match definition.approval() {
+        None | Some(Approval::Given | Approval::Bypassed) => {}
+        Some(Approval::Missing) => errors.push(FieldError::required(at, definition.approval_text())),
+        Some(Approval::Invalid) => {
+            let annotation = definition.api_approved.as_deref().unwrap_or_default();
+            errors.push(FieldError::invalid(at, annotation, definition.approval_text()));
         }
     }
-}
-
-/// What the annotation says.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Approval {
-    Missing,
-    Bypassed,
-    Given,
-    Invalid,
-}
-
-impl Approval {
-    fn of(definition: &Definition) -> Self {
-        match definition.api_approved.as_deref().unwrap_or_default() {
-            "" => Self::Missing,
-            reason if reason.starts_with("unapproved") => Self::Bypassed,
-            url if has_host(url) => Self::Given,
-            _ => Self::Invalid,
-        }
-    }
-}
-
-fn has_host(url: &str) -> bool {
-    url.split_once("://")
-        .is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty() && !rest.starts_with('/'))
 }

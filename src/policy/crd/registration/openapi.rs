@@ -79,6 +79,7 @@ impl<'a> Node<'a> {
         self.additional_properties(&mut found, cx);
         self.properties(&mut found, cx);
         self.logical(&mut found, cx);
+        self.within_unsupported(&mut found, cx);
         self.items(&mut found, cx);
         if self.schema.preserve_unknown_fields == Some(false) {
             let at = self.path.child("x-kubernetes-preserve-unknown-fields");
@@ -112,10 +113,10 @@ impl<'a> Node<'a> {
                 Unsupported::Id => ("id", "id is not supported"),
                 Unsupported::AdditionalItems => ("additionalItems", "additionalItems is not supported"),
                 Unsupported::PatternProperties => ("patternProperties", "patternProperties is not supported"),
-                Unsupported::Definitions => ("definitions", "definitions is not supported"),
-                Unsupported::Dependencies => ("dependencies", "dependencies is not supported"),
+                Unsupported::Definitions(_) => ("definitions", "definitions is not supported"),
+                Unsupported::Dependencies(_) => ("dependencies", "dependencies is not supported"),
                 Unsupported::Ref => ("$ref", "$ref is not supported"),
-                Unsupported::ItemsList => ("items", "items must be a schema object and not an array"),
+                Unsupported::ItemsList(..) => ("items", "items must be a schema object and not an array"),
                 Unsupported::MetaSchema => continue,
             };
             errors.push(FieldError::forbidden(self.path.child(name), detail));
@@ -181,6 +182,27 @@ impl<'a> Node<'a> {
                 let path = at.index(i);
                 found.append(Node { scope: None, ..self.below(part, &path) }.validate(cx));
             }
+        }
+    }
+
+    /// Mistakes are told also where no schema may be.
+    fn within_unsupported(&self, found: &mut Found, cx: &mut Context<'_>) {
+        let mut validate = |schema: &Schema, path: &Path<'_>| {
+            found.append(Node { scope: None, ..self.below(schema, path) }.validate(cx));
+        };
+        for keyword in &self.schema.unsupported {
+            let (name, schemas) = match keyword {
+                Unsupported::Definitions(schemas) => ("definitions", schemas),
+                Unsupported::Dependencies(schemas) => ("dependencies", schemas),
+                Unsupported::ItemsList(schemas, _) => {
+                    let at = self.path.child("items");
+                    schemas.iter().enumerate().for_each(|(i, schema)| validate(schema, &at.index(i)));
+                    continue;
+                }
+                _ => continue,
+            };
+            let at = self.path.child(name);
+            schemas.iter().for_each(|(name, schema)| validate(schema, &at.key(name)));
         }
     }
 

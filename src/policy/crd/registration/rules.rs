@@ -126,7 +126,7 @@ fn rule_texts(rule: &Rule, schema: &Schema, path: &Path<'_>, errors: &mut Vec<Fi
     if let Some(Reason::Other(reason)) = &rule.reason {
         const REASONS: [&str; 4] =
             ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
-        errors.push(FieldError::not_supported(path.child("reason"), &**reason, REASONS));
+        errors.push(FieldError::not_supported(path.child("reason"), BadValue::marshalled(reason), REASONS));
     }
     let field_path = rule.field_path.as_str();
     if field_path.is_empty() {

@@ -1,6 +1,9 @@
 //! `spec.versions` at registration: names, flags, schemas, subresources, columns, selectable fields.
 
+use serde_json::Value;
+
 use super::demands::Demands;
+use super::internal::{self, Hoisted};
 use super::{defaults, openapi, rules, structural};
 use crate::crd::definition::{Definition, PrinterColumn, ScalePaths, Version};
 use crate::crd::field_path::{self, Subscripts};
@@ -8,50 +11,47 @@ use crate::error::{BadValue, FieldError};
 use crate::go_text;
 use crate::names;
 use crate::path::Path;
-use crate::schema::{Schema, SchemaType};
+use crate::schema::{Schema, SchemaType, Unsupported};
 
 /// What all versions have alike; the API server moves it to the top of the definition.
-struct Shared {
-    schema: bool,
-    subresources: bool,
-    columns: bool,
-    selectable_fields: bool,
-}
-
-impl Shared {
-    fn of(versions: &[Version]) -> Self {
-        let all = |same: &dyn Fn(&Version, &Version) -> bool| {
-            versions.first().is_some_and(|first| versions.iter().all(|version| same(first, version)))
-        };
-        Self {
-            schema: all(&|a, b| a.schema == b.schema),
-            subresources: all(&|a, b| a.status_subresource == b.status_subresource && a.scale == b.scale),
-            columns: all(&|a, b| a.columns == b.columns),
-            selectable_fields: all(&|a, b| a.selectable_fields == b.selectable_fields),
-        }
+fn hoisted(versions: &[Version]) -> Hoisted {
+    let all = |same: &dyn Fn(&Version, &Version) -> bool| {
+        versions.first().is_some_and(|first| versions.iter().all(|version| same(first, version)))
+    };
+    Hoisted {
+        schema: all(&|a, b| a.schema == b.schema),
+        subresources: all(&|a, b| a.status_subresource == b.status_subresource && a.scale == b.scale),
+        columns: all(&|a, b| a.columns == b.columns),
+        selectable_fields: all(&|a, b| a.selectable_fields == b.selectable_fields),
     }
 }
 
 /// What the checks of one definition have in common.
 pub(super) struct Checked<'d> {
+    manifest: &'d Value,
     pub(super) definition: &'d Definition,
     pub(super) demands: Demands,
     replaced: Option<&'d Definition>,
     stored: rules::StoredExpressions,
-    shared: Shared,
+    shared: Hoisted,
 }
 
 impl<'d> Checked<'d> {
-    pub(super) fn new(definition: &'d Definition, replaced: Option<&'d Definition>) -> Self {
+    pub(super) fn new(
+        manifest: &'d Value,
+        definition: &'d Definition,
+        replaced: Option<&'d Definition>,
+    ) -> Self {
         let mut stored = rules::StoredExpressions::default();
         let versions = replaced.into_iter().flat_map(|replaced| &replaced.versions);
         versions.filter_map(|version| version.schema.as_deref()).for_each(|schema| stored.collect(schema));
         Self {
+            manifest,
             definition,
             demands: Demands::of(definition, replaced),
             replaced,
             stored,
-            shared: Shared::of(&definition.versions),
+            shared: hoisted(&definition.versions),
         }
     }
 
@@ -62,12 +62,11 @@ impl<'d> Checked<'d> {
     /// Each version on its own, and all as a list.
     pub(super) fn each(&self, spec: &Path<'_>, errors: &mut Vec<FieldError>) {
         let versions_at = spec.child("versions");
-        self.schemas_given(&versions_at, errors);
         for (i, version) in self.definition.versions.iter().enumerate() {
             self.version(version, &versions_at.index(i), errors);
         }
         let versions = &self.definition.versions;
-        let internal = || BadValue::Verbatim(internal_form(self.definition));
+        let internal = || internal::versions(self.manifest, self.shared);
         let twice = |(i, version): (usize, &Version)| versions.iter().take(i).any(|v| v.name == version.name);
         if versions.iter().enumerate().any(twice) {
             errors.push(FieldError::invalid(versions_at, internal(), "must contain unique version names"));
@@ -85,7 +84,9 @@ impl<'d> Checked<'d> {
         }
     }
 
-    fn schemas_given(&self, versions_at: &Path<'_>, errors: &mut Vec<FieldError>) {
+    /// Whether every version has a schema.
+    pub(super) fn schemas_given(&self, spec: &Path<'_>, errors: &mut Vec<FieldError>) {
+        let versions_at = spec.child("versions");
         let all = self.demands.schemas;
         if !all && self.definition.preserve_unknown_fields {
             return;
@@ -159,7 +160,7 @@ impl<'d> Checked<'d> {
     ) {
         let before = errors.len();
         if status {
-            root_with_status(schema, path, errors);
+            root_with_status(schema, internal::schema_of(self.manifest, &version.name), path, errors);
         }
         if schema.nullable {
             errors.push(FieldError::forbidden(path.child("nullable"), "nullable cannot be true at the root"));
@@ -222,7 +223,8 @@ impl<'d> Checked<'d> {
 
 fn deprecation(version: &Version, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     let Some(warning) = &version.deprecation_warning else { return };
-    let mut refuse = |detail: String| errors.push(FieldError::invalid(path, warning.as_str(), detail));
+    let mut refuse =
+        |detail: String| errors.push(FieldError::invalid(path, BadValue::marshalled(warning), detail));
     if !version.deprecated {
         return refuse("can only be set for deprecated versions".to_owned());
     }
@@ -240,11 +242,17 @@ fn deprecation(version: &Version, path: &Path<'_>, errors: &mut Vec<FieldError>)
 }
 
 /// The status of an object is checked on its own then, so that nothing at the root may say something about both.
-fn root_with_status(schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn root_with_status(schema: &Schema, shown: BadValue, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     const ALLOWED: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength \
                            MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties \
                            ExternalDocs Example XPreserveUnknownFields XValidations]";
-    if let Some(other) = schema.schema_type.as_ref().filter(|schema_type| **schema_type != SchemaType::Object)
+    // Fields are looked at in the order of their declaration, and the first mistake is told alone.
+    let before_type = [Unsupported::Id, Unsupported::MetaSchema, Unsupported::Ref];
+    let is_before_type = schema.unsupported.iter().any(|keyword| before_type.contains(keyword));
+    if let Some(other) = schema
+        .schema_type
+        .as_ref()
+        .filter(|schema_type| **schema_type != SchemaType::Object && !is_before_type)
     {
         let detail = "only \"object\" is allowed as the type at the root of the schema if the status subresource is \
                       enabled";
@@ -270,7 +278,7 @@ fn root_with_status(schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldErro
         let detail = format!(
             "only {ALLOWED} fields are allowed at the root of the schema if the status subresource is enabled"
         );
-        errors.push(FieldError::invalid(path, BadValue::Verbatim("{}".to_owned()), detail));
+        errors.push(FieldError::invalid(path, shown, detail));
     }
 }
 
@@ -301,7 +309,7 @@ fn scale(scale: Option<&ScalePaths>, path: &Path<'_>, errors: &mut Vec<FieldErro
         && !is_under(json_path, ".status")
     {
         let detail = "should be a json path under either .spec or .status";
-        errors.push(FieldError::invalid(at, json_path, detail));
+        errors.push(FieldError::invalid(at, BadValue::marshalled(json_path), detail));
     }
 }
 
@@ -388,25 +396,4 @@ fn selectable_paths(
         }
     }
     i64::try_from(seen.len()).unwrap_or(i64::MAX)
-}
-
-/// The versions as the API server prints its internal form; schemas and lists that differ between versions are not
-/// written out.
-fn internal_form(definition: &Definition) -> String {
-    let version = |version: &Version| {
-        let warning = version
-            .deprecation_warning
-            .as_ref()
-            .map_or("null".to_owned(), |warning| go_text::json(&serde_json::Value::from(warning.as_str())));
-        format!(
-            "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\"DeprecationWarning\":{warning},\
-             \"Schema\":null,\"Subresources\":null,\"AdditionalPrinterColumns\":null,\"SelectableFields\":null}}",
-            go_text::json(&serde_json::Value::from(version.name.as_str())),
-            version.served,
-            version.storage,
-            version.deprecated,
-        )
-    };
-    let versions: Vec<_> = definition.versions.iter().map(version).collect();
-    format!("[{}]", versions.join(","))
 }

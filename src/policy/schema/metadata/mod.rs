@@ -10,6 +10,7 @@ pub use validate::{validate, validate_object_meta};
 use super::Schema;
 use crate::error::FieldError;
 use crate::go_text::json_kind;
+use crate::go_time;
 use crate::path::Path;
 
 /// What a field of ObjectMeta holds.
@@ -240,9 +241,10 @@ fn check_field(value: &Value, shape: Shape, field: &str, structure: &Structure) 
     let is_no_text = |value: &&Value| !value.is_string() && !value.is_null();
     match (shape, value) {
         (_, Value::Null)
-        | (Shape::Text | Shape::Time, Value::String(_))
+        | (Shape::Text, Value::String(_))
         | (Shape::Bool, Value::Bool(_))
         | (Shape::Raw, _) => Ok(()),
+        (Shape::Time, Value::String(text)) => go_time::check(text),
         (Shape::Integer, Value::Number(number)) if number.is_i64() => Ok(()),
         (Shape::TextMap, Value::Object(map)) => {
             map.values().find(is_no_text).map_or(Ok(()), |v| wrong(v, "string"))

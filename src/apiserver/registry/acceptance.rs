@@ -1,0 +1,143 @@
+//! What a server finds out about a stored definition: which of its names are free, whether it is established, whether
+//! the Kubernetes project approved its API. Input: the definition and the others of its group; output: its new status.
+
+use std::collections::BTreeSet;
+
+use admit_policy::crd::{Approval, Definition};
+use serde_json::{Map, Value, json};
+
+use super::crds::{condition, set_condition};
+
+/// The definition with the status that a server gives it beside `others`, the definitions of all groups.
+pub(super) fn settled(definition: &Value, others: &[Value]) -> Value {
+    let mut next = definition.clone();
+    let taken = Taken::of(definition, others);
+    let (names, conflict) = accepted_names(definition, &taken);
+    next["status"]["acceptedNames"] = names;
+    match conflict {
+        None => {
+            set_condition(&mut next, "NamesAccepted", "True", "NoConflicts", "no conflicts found");
+            if condition(&next, "Established") != Some("True") {
+                let message = "the initial names have been accepted";
+                set_condition(&mut next, "Established", "True", "InitialNamesAccepted", message);
+            }
+        }
+        Some(Conflict { reason, message }) => {
+            set_condition(&mut next, "NamesAccepted", "False", reason, &message);
+            if condition(&next, "Established").is_none() {
+                set_condition(&mut next, "Established", "False", "NotAccepted", "not all names are accepted");
+            }
+        }
+    }
+    approve(&mut next);
+    next
+}
+
+/// The names that other definitions of the group hold.
+struct Taken<'d> {
+    resources: BTreeSet<&'d str>,
+    kinds: BTreeSet<&'d str>,
+}
+
+impl<'d> Taken<'d> {
+    fn of(definition: &Value, all: &'d [Value]) -> Self {
+        let mut taken = Self { resources: BTreeSet::new(), kinds: BTreeSet::new() };
+        let same_group = |other: &&Value| other["spec"]["group"] == definition["spec"]["group"];
+        for other in all.iter().filter(same_group) {
+            if other["metadata"]["name"] == definition["metadata"]["name"] {
+                continue;
+            }
+            let names = &other["status"]["acceptedNames"];
+            let text = |field: &str| names[field].as_str().filter(|name| !name.is_empty());
+            taken.resources.extend(["plural", "singular"].into_iter().filter_map(text));
+            taken.resources.extend(list(&names["shortNames"]));
+            taken.kinds.extend(["kind", "listKind"].into_iter().filter_map(text));
+        }
+        taken
+    }
+}
+
+/// Why not all names are accepted: of several reasons the last one.
+struct Conflict {
+    reason: &'static str,
+    message: String,
+}
+
+/// The names that the definition has from now on: those that it asks for and that are free, and otherwise those that it
+/// had.
+fn accepted_names(definition: &Value, taken: &Taken<'_>) -> (Value, Option<Conflict>) {
+    let (wanted, held) = (&definition["spec"]["names"], &definition["status"]["acceptedNames"]);
+    let mut conflict = None;
+    let mut single = |field: &str, reason: &'static str, used: &BTreeSet<&str>| -> Value {
+        let name = wanted[field].as_str().unwrap_or_default();
+        let own = held[field].as_str().unwrap_or_default();
+        if name == own || !used.contains(name) {
+            return name.into();
+        }
+        conflict = Some(Conflict { reason, message: in_use(name) });
+        own.into()
+    };
+    let plural = single("plural", "PluralConflict", &taken.resources);
+    let singular = single("singular", "SingularConflict", &taken.resources);
+    let (short_names, short_conflict) = short_names(wanted, held, taken);
+    let kind = single("kind", "KindConflict", &taken.kinds);
+    let list_kind = single("listKind", "ListKindConflict", &taken.kinds);
+    let is_of_kinds = conflict.as_ref().is_some_and(|conflict| conflict.reason.contains("Kind"));
+    let conflict = if is_of_kinds { conflict } else { short_conflict.or(conflict) };
+    let mut names = Map::new();
+    let fields = [
+        ("plural", plural, true),
+        ("singular", singular, false),
+        ("shortNames", short_names, false),
+        ("kind", kind, true),
+        ("listKind", list_kind, false),
+        ("categories", wanted["categories"].clone(), false),
+    ];
+    for (field, value, always) in fields {
+        let empty = value.is_null() || value == "" || value.as_array().is_some_and(Vec::is_empty);
+        if always || !empty {
+            names.insert(field.to_owned(), value);
+        }
+    }
+    (names.into(), conflict)
+}
+
+fn short_names(wanted: &Value, held: &Value, taken: &Taken<'_>) -> (Value, Option<Conflict>) {
+    let (wanted, held) = (&wanted["shortNames"], &held["shortNames"]);
+    let own: BTreeSet<&str> = list(held).collect();
+    let mut problems: Vec<String> = Vec::new();
+    for name in list(wanted).filter(|name| !own.contains(name) && taken.resources.contains(name)) {
+        let problem = in_use(name);
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    }
+    let message = match problems.as_slice() {
+        [] => return (wanted.clone(), None),
+        [one] => one.clone(),
+        many => format!("[{}]", many.join(", ")),
+    };
+    (held.clone(), Some(Conflict { reason: "ShortNamesConflict", message }))
+}
+
+fn in_use(name: &str) -> String {
+    format!("{} is already in use", json!(name))
+}
+
+fn list(names: &Value) -> impl Iterator<Item = &str> {
+    names.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Groups of the Kubernetes project show what their annotation says.
+fn approve(definition: &mut Value) {
+    const CONDITION: &str = "KubernetesAPIApprovalPolicyConformant";
+    let Ok(read) = Definition::read(definition) else { return };
+    let Some(approval) = read.approval() else { return };
+    let (status, reason) = match approval {
+        Approval::Given => ("True", "ApprovedAnnotation"),
+        Approval::Bypassed => ("False", "UnapprovedAnnotation"),
+        Approval::Missing => ("False", "MissingAnnotation"),
+        Approval::Invalid => ("False", "InvalidAnnotation"),
+    };
+    set_condition(definition, CONDITION, status, reason, &read.approval_text());
+}

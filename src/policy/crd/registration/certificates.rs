@@ -1,0 +1,62 @@
+//! Whether a bundle of certificates can be read: PEM blocks of which at least one holds a certificate. What a certificate
+//! says is not looked at beyond its outermost frame.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+/// What is wrong with the bundle, which is PEM text in base64.
+pub(super) fn problem(bundle: &str) -> Option<&'static str> {
+    let pem = STANDARD.decode(bundle).unwrap_or_default();
+    let pem = String::from_utf8_lossy(&pem);
+    let mut rest = &*pem;
+    let mut problem = None;
+    while !rest.is_empty() {
+        let Some(Block { label, content, after }) = next_block(rest) else {
+            return Some(problem.unwrap_or("unable to parse bytes as PEM block"));
+        };
+        if label == "CERTIFICATE" {
+            if is_sequence(&content) {
+                return None;
+            }
+            problem.get_or_insert("failed to parse certificate: x509: malformed certificate");
+        }
+        rest = after;
+    }
+    Some(problem.unwrap_or("no valid certificate authority data seen"))
+}
+
+struct Block<'p> {
+    label: &'p str,
+    content: Vec<u8>,
+    after: &'p str,
+}
+
+/// The next block that can be read; those that cannot are passed over.
+fn next_block(text: &str) -> Option<Block<'_>> {
+    let (_, body) = text.split_once("-----BEGIN ")?;
+    let (label, body) = body.split_once("-----")?;
+    let Some((body, after)) = body.split_once(&format!("-----END {label}-----")) else {
+        return next_block(body);
+    };
+    let digits: String = body.chars().filter(|c| !c.is_whitespace()).collect();
+    let after = after.strip_prefix('\r').unwrap_or(after);
+    let after = after.strip_prefix('\n').unwrap_or(after);
+    match STANDARD.decode(digits) {
+        Ok(content) => Some(Block { label, content, after }),
+        Err(_) => next_block(after),
+    }
+}
+
+/// Whether the bytes are one DER sequence from end to end.
+fn is_sequence(der: &[u8]) -> bool {
+    let Some((0x30, rest)) = der.split_first().map(|(tag, rest)| (*tag, rest)) else { return false };
+    let Some((first, rest)) = rest.split_first() else { return false };
+    if *first < 0x80 {
+        return rest.len() == usize::from(*first);
+    }
+    let count = usize::from(*first & 0x7f);
+    let Some((length, content)) = rest.split_at_checked(count) else { return false };
+    let length =
+        length.iter().try_fold(0_usize, |sum, byte| sum.checked_mul(256)?.checked_add(usize::from(*byte)));
+    length == Some(content.len())
+}
