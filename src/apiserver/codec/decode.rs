@@ -103,7 +103,8 @@ pub(crate) fn receive(
         let number = error.strip_prefix(PARSE_ERROR).filter(|error| error.starts_with(NUMBER_ERROR));
         number.map_or_else(|| unrecognized(&error), |error| unhandled_as(info, error))
     })?;
-    // Without a type of its own a kind is what the object says it is.
+    // Without a type of its own a kind is what the object says it is, letter by letter.
+    let text = if custom.is_some() { exact_text } else { text };
     if custom.is_some() && matches!(value, Value::Object(_) | Value::Null) && text(&value, "kind").is_none() {
         let body = String::from_utf8_lossy(&body.bytes);
         return Err(unrecognized(&format!("Object 'Kind' is missing in '{body}'")));
@@ -224,16 +225,15 @@ fn wrong_kind(
     (kind, api_version): (&str, &str),
     unhandled: &dyn Fn(String) -> Refusal,
 ) -> Refusal {
-    let version = api_version.rsplit('/').next().unwrap_or_default();
-    let known = tables().kind(object::group_of(api_version), version, kind);
-    if known.is_some() && kind != info.kind {
+    let known = is_registered(api_version, kind);
+    if known && kind != info.kind {
+        let version = api_version.rsplit('/').next().unwrap_or_default();
         let package = info.go_package();
         let into = &info.kind;
         return unhandled(format!("converting ({version}.{kind}) to ({package}.{into}): unknown conversion"));
     }
-    let version = api_version.rsplit('/').next().unwrap_or_default();
-    let known = is_registered(api_version, kind);
-    if known && kind != info.kind {
+    if known {
+        return wrong_version(info, api_version);
     }
     unhandled(format!(
         "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \
@@ -270,6 +270,10 @@ fn is_registered(api_version: &str, kind: &str) -> bool {
 }
 
 /// A text at the top of a body. Go's reader takes the letters of a name in either case, and the last that fits.
+fn exact_text(value: &Value, field: &str) -> Option<String> {
+    value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
 fn text(value: &Value, field: &str) -> Option<String> {
     let mut fitting = value.as_object()?.iter().rev().filter(|(name, _)| name.eq_ignore_ascii_case(field));
     let text = fitting.find_map(|(_, value)| value.as_str());
