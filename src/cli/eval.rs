@@ -107,15 +107,18 @@ fn fault(error: &AdhocError) -> Fault {
     Fault { exit: exit(error), ..Fault::usage(message) }
 }
 
-/// Two names are there only with their flags.
+/// Names that are there only with their flags.
 fn hint(message: &str) -> &'static str {
-    if message.contains("undeclared reference to 'self'") {
-        "\n`self` is what --self FILE holds"
-    } else if message.contains("undeclared reference to 'oldSelf'") {
-        "\n`oldSelf` is what --old FILE holds"
-    } else {
-        ""
-    }
+    const HINTS: [(&str, &str); 6] = [
+        ("self", "\n`self` is what --self FILE holds"),
+        ("oldSelf", "\n`oldSelf` is what --old FILE holds"),
+        ("params", "\n`params` is given with --var 'params={…}'"),
+        ("request", "\n`request` is given with --var 'request={…}'"),
+        ("namespaceObject", "\n`namespaceObject` is given with --var 'namespaceObject={…}'"),
+        ("authorizer", "\n`authorizer` is asked in suites and by `admit check --authorizer FILE` alone"),
+    ];
+    let missing = |name: &str| message.contains(&format!("undeclared reference to '{name}'"));
+    HINTS.into_iter().find(|(name, _)| missing(name)).map_or("", |(_, hint)| hint)
 }
 
 fn exit(error: &AdhocError) -> Exit {

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use admit_policy::{PolicySet, skeleton};
+use admit_policy::{LoadOptions, PolicySet, skeleton};
 use clap::Args;
 
 use super::Exit;
@@ -34,6 +34,10 @@ pub(super) struct InitArgs {
     #[arg(long, value_name = "FILE")]
     suite: Option<PathBuf>,
 
+    /// Pass over objects of kinds that no policy uses
+    #[arg(long)]
+    ignore_unknown: bool,
+
     /// Write over a suite that is there
     #[arg(long)]
     force: bool,
@@ -51,7 +55,8 @@ impl InitArgs {
         if self.paths.iter().any(|path| load::is_stdin(path)) {
             return Err(Fault::usage("a suite names the files that it tests: standard input has no name"));
         }
-        let set = load::policies(&self.paths)?;
+        let options = LoadOptions { ignore_unknown: self.ignore_unknown };
+        let set = load::policies_with(&self.paths, options).map_err(load::with_hint)?;
         let target = self.suite.clone().unwrap_or_else(|| self.beside());
         let folder = if load::is_stdin(&target) { Path::new("") } else { parent(&target) };
         let text = self.text(&set, folder)?;

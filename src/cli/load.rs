@@ -6,7 +6,7 @@ use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
 use admit_policy::manifest::{self, Document, LoadError};
-use admit_policy::{LoadOptions, PolicySet};
+use admit_policy::{LoadErrorKind, LoadOptions, PolicySet};
 
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ use super::process::Fault;
 
 /// A file larger than this is no manifest.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// Folders in folders; a loop of links ends here.
+/// Folders in folders.
 const MAX_DEPTH: usize = 32;
 
 /// The policies, CRDs and params at `paths`.
@@ -22,6 +22,14 @@ const MAX_DEPTH: usize = 32;
 /// # Errors
 /// With [`Exit::Usage`] what cannot be read, with [`Exit::NotCompiled`] all that does not compile.
 pub(super) fn policies(paths: &[impl AsRef<Path>]) -> Result<PolicySet, Fault> {
+    policies_with(paths, LoadOptions::default())
+}
+
+/// The same, letting pass what `options` say.
+///
+/// # Errors
+/// As [`policies`].
+pub(super) fn policies_with(paths: &[impl AsRef<Path>], options: LoadOptions) -> Result<PolicySet, Fault> {
     let mut texts = Vec::new();
     for path in paths {
         for file in files(path.as_ref())? {
@@ -29,7 +37,7 @@ pub(super) fn policies(paths: &[impl AsRef<Path>]) -> Result<PolicySet, Fault> {
         }
     }
     let texts = texts.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    PolicySet::load_files(texts, LoadOptions::default()).map_err(|errors| not_compiled(&errors))
+    PolicySet::load_files(texts, options).map_err(|errors| not_compiled(&errors))
 }
 
 /// The documents of every manifest at `paths`, in order of their files' names.
@@ -40,13 +48,29 @@ pub(super) fn documents(paths: &[impl AsRef<Path>]) -> Result<Vec<Document>, Fau
     let (mut documents, mut errors) = (Vec::new(), Vec::new());
     for path in paths {
         for file in files(path.as_ref())? {
-            match manifest::read(&file.display().to_string(), &text(&file)?) {
+            match read(&file)? {
                 Ok(found) => documents.extend(found),
                 Err(found) => errors.extend(found),
             }
         }
     }
     if errors.is_empty() { Ok(documents) } else { Err(not_compiled(&errors)) }
+}
+
+/// The documents of one file, or what is wrong with its text.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn read(file: &Path) -> Result<Result<Vec<Document>, Vec<LoadError>>, Fault> {
+    let text = text(file)?;
+    let mut documents = manifest::read(&file.display().to_string(), &text);
+    if let Err(mistakes) = &mut documents
+        && text.contains("{{")
+    {
+        let last = mistakes.last_mut().into_iter();
+        last.for_each(|mistake| mistake.message.push_str("; templates are to be rendered first"));
+    }
+    Ok(documents)
 }
 
 /// The CustomResourceDefinitions at `path`, and nothing else.
@@ -88,6 +112,22 @@ pub(super) fn value(path: &Path) -> Result<Value, Fault> {
     }
 }
 
+/// What lets objects of kinds pass that no policy uses; for commands that have the flag.
+pub(super) fn with_hint(fault: Fault) -> Fault {
+    if !fault.mistakes.iter().any(is_unknown_kind) {
+        return fault;
+    }
+    Fault { message: format!("{}\n{IGNORE_UNKNOWN}", fault.message), ..fault }
+}
+
+/// How to get over an [unknown kind](is_unknown_kind).
+pub(super) const IGNORE_UNKNOWN: &str = "--ignore-unknown passes over objects of kinds that no policy uses";
+
+/// Whether the mistake is an object of a kind that no policy uses.
+pub(super) fn is_unknown_kind(mistake: &LoadError) -> bool {
+    mistake.message.ends_with(&LoadErrorKind::UnknownKind(String::new()).to_string())
+}
+
 /// One line an error, or as many as its message has.
 pub(super) fn not_compiled(errors: &[LoadError]) -> Fault {
     let mut message = String::new();
@@ -104,31 +144,40 @@ pub(super) fn not_compiled(errors: &[LoadError]) -> Fault {
 /// When there is no such path, or a folder cannot be read.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, Fault> {
     let path = without_recursion(path);
-    if is_stdin(path) || path.is_file() {
+    // Whatever is no folder is read as a file: pipes have names, too, as in `admit check -f <(helm template .)`.
+    if is_stdin(path) || (path.exists() && !path.is_dir()) {
         return Ok(vec![path.to_owned()]);
     }
     let mut found = Vec::new();
-    walk(path, 0, &mut found)?;
+    walk(path, &mut Vec::new(), &mut found)?;
     found.sort();
     Ok(found)
 }
 
-fn walk(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Fault> {
+/// `above` are the folders on the way, by their true names.
+fn walk(folder: &Path, above: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> Result<(), Fault> {
     let unreadable = |error| Fault::usage(format!("cannot read `{}`: {error}", folder.display()));
-    if depth > MAX_DEPTH {
+    if above.len() > MAX_DEPTH {
         return Err(Fault::usage(format!("`{}` is more than {MAX_DEPTH} folders deep", folder.display())));
     }
+    let own = folder.canonicalize().map_err(unreadable)?;
+    // A link to a folder around it leads to nothing new.
+    if above.contains(&own) {
+        return Ok(());
+    }
+    above.push(own);
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         let hidden = path.file_name().unwrap_or_default().to_string_lossy().starts_with('.');
         if path.is_dir() {
             if !hidden {
-                walk(&path, depth + 1, found)?;
+                walk(&path, above, found)?;
             }
         } else if is_manifest_name(&path) {
             found.push(path);
         }
     }
+    above.pop();
     Ok(())
 }
 
@@ -148,24 +197,27 @@ pub(super) fn is_stdin(path: &Path) -> bool {
 /// The text of a file, or of standard input, within the size of manifests.
 ///
 /// # Errors
-/// When it cannot be read.
+/// When it cannot be read, is too large, or is not UTF-8.
 pub(super) fn text(file: &Path) -> Result<String, Fault> {
-    let unreadable =
-        |error: &dyn std::fmt::Display| Fault::usage(format!("cannot read `{}`: {error}", file.display()));
-    if is_stdin(file) {
-        let mut text = String::new();
-        let read = io::stdin().take(MAX_FILE + 1).read_to_string(&mut text);
-        let size = read.map_err(|error| unreadable(&error))?;
-        return match u64::try_from(size) {
-            Ok(size) if size <= MAX_FILE => Ok(text),
-            _ => Err(unreadable(&format!("more than {MAX_FILE} bytes are too many for a manifest"))),
-        };
+    let shown = file.display();
+    let unreadable = |error: io::Error| Fault::usage(format!("cannot read `{shown}`: {error}"));
+    let mut bytes = Vec::new();
+    let read = if is_stdin(file) {
+        io::stdin().take(MAX_FILE + 1).read_to_end(&mut bytes)
+    } else {
+        fs::File::open(file).map_err(unreadable)?.take(MAX_FILE + 1).read_to_end(&mut bytes)
+    };
+    let size = read.map_err(unreadable)?;
+    if u64::try_from(size).map_or(true, |size| size > MAX_FILE) {
+        let problem =
+            format!("cannot read `{shown}`: more than {MAX_FILE} bytes are too many for a manifest");
+        return Err(Fault::usage(problem));
     }
-    let size = fs::metadata(file).map_err(|error| unreadable(&error))?.len();
-    if size > MAX_FILE {
-        return Err(unreadable(&format!("{size} bytes are too many for a manifest")));
-    }
-    fs::read_to_string(file).map_err(|error| unreadable(&error))
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
+        Fault::usage(format!("{shown}:{line}: not UTF-8: manifests are read in no other encoding"))
+    })
 }
 
 /// The folder that `folder/...` speaks of.

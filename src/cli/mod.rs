@@ -6,6 +6,7 @@
 mod bench;
 mod certs;
 mod check;
+mod completion;
 mod controllers;
 mod eval;
 pub mod exit;
@@ -23,6 +24,7 @@ mod render;
 mod serve;
 mod test;
 mod up;
+mod version;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -67,6 +69,10 @@ enum Command {
     Generate(generate::GenerateArgs),
     /// Make the certificates of a webhook that runs in a cluster
     Certs(certs::CertsArgs),
+    /// Print the script that completes commands in a shell
+    Completion(completion::CompletionArgs),
+    /// Print the version
+    Version(version::VersionArgs),
 }
 
 /// Parses `args` (the program's name first) and runs the subcommand.
@@ -85,10 +91,22 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
-/// As `kubectl-admit` on the PATH, kubectl runs the program for `kubectl admit`, which is then what help shows.
+/// As `kubectl-admit` on the PATH, kubectl runs the program for `kubectl admit`, which is then what help shows, its
+/// examples included.
 fn named_as_called(command: clap::Command, program: Option<&OsString>) -> clap::Command {
     let name = program.map(Path::new).and_then(Path::file_stem);
-    if name.is_some_and(|name| name == "kubectl-admit") { command.bin_name("kubectl admit") } else { command }
+    if name.is_none_or(|name| name != "kubectl-admit") {
+        return command;
+    }
+    let names: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+    let renamed = |below: clap::Command| {
+        let Some(help) = below.get_after_help().map(ToString::to_string) else { return below };
+        let called = |help: String, name: &String| {
+            help.replace(&format!("admit {name} "), &format!("kubectl admit {name} "))
+        };
+        below.after_help(names.iter().fold(help, called))
+    };
+    command.bin_name("kubectl admit").mut_subcommands(renamed)
 }
 
 /// `-run`, as Go's users write it, is `--run`.
@@ -112,6 +130,8 @@ impl Cli {
             Command::Gather(args) => args.run(),
             Command::Generate(args) => args.run(),
             Command::Certs(args) => args.run(),
+            Command::Completion(args) => args.run(),
+            Command::Version(args) => args.run(),
         }
     }
 }

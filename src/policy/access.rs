@@ -1,8 +1,11 @@
 //! Answers of an authorizer, written down: for suites and checks that have no cluster to ask.
 
+use serde_json::{Value, json};
+
 use crate::decode::{DecodeError, Fields};
 use crate::host::{Access, AccessAttributes};
 use crate::request::UserInfo;
+use crate::suite::{SuiteError, known};
 
 /// The fields of one answer; those of the question are compared as texts, and those left out fit everything.
 pub const ANSWER_FIELDS: &[&str] = &[
@@ -36,6 +39,19 @@ struct AccessAnswer {
 }
 
 impl AccessAnswers {
+    /// Reads a list of answers, as suites have it under `authorizer`.
+    ///
+    /// # Errors
+    /// The first field that is wrong.
+    pub fn read(list: &Value) -> Result<Self, SuiteError> {
+        let document = json!({"authorizer": list});
+        let answers = Fields::of(&document, "")?.objects("authorizer")?;
+        for answer in &answers {
+            known(answer, ANSWER_FIELDS)?;
+        }
+        Ok(Self::decode(&answers)?)
+    }
+
     /// Reads a list of answers; unknown fields are for the caller to refuse.
     pub(crate) fn decode(items: &[Fields<'_>]) -> Result<Self, DecodeError> {
         let rule = |fields: &Fields<'_>| {

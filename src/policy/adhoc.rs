@@ -14,7 +14,7 @@ use crate::crd::rules::compile::RELEASE;
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// None where JSON cannot hold it: a type, an address, an optional without value.
+    /// None where JSON cannot hold it: a type, an address, an infinite number, an optional without value.
     pub json: Option<Json>,
     /// The value in CEL's notation, cut where it is long.
     pub text: String,
@@ -64,7 +64,8 @@ pub fn evaluate(text: &str, variables: &[(String, Json)]) -> Result<Answer, Adho
         .eval(&bindings, &mut cx)
         .map_err(|error| AdhocError::Evaluation { error, cost: cx.cost() })?;
     Ok(Answer {
-        json: value.to_json(&arena).ok(),
+        // What JSON has no word for becomes null there.
+        json: value.to_json(&arena).ok().filter(|json| !json.is_null() || matches!(value, Value::Null)),
         text: value.preview(SHOWN),
         declared_type: checked.output_type().to_string(),
         value_type: runtime_type::name_of(&value).to_owned(),

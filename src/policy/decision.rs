@@ -67,8 +67,19 @@ pub struct PolicyOutcome {
     pub binding: Option<String>,
     /// `namespace/name` of the param in use.
     pub param: Option<String>,
-    /// Empty when a matchCondition was false.
+    /// What kept the rules from being asked, if anything did.
+    pub skipped: Option<Skipped>,
+    /// Empty when that is so.
     pub rules: Vec<RuleOutcome>,
+}
+
+/// Why the matchConditions of a policy kept its rules from being asked.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Skipped {
+    /// One is false: its path in the policy, `spec.matchConditions[0].expression`.
+    False { path: String },
+    /// They failed, and the policy ignores failures.
+    Failed { message: String },
 }
 
 /// What one rule said.

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use admit_cel::{DeclType, Type};
+use serde_json::{Map, Value, json};
 
 use crate::access::AccessAnswers;
 use crate::crd::{self, CompiledCrd};
@@ -11,7 +12,7 @@ use crate::host::{Access, AccessAttributes, Host, HostError, Scope};
 use crate::matching::builtin;
 use crate::rbac::AccessRules;
 use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
-use crate::vap::Types;
+use crate::vap::{Types, with_object_meta};
 
 /// A store of objects. Cloning shares the objects.
 #[derive(Clone, Debug, Default)]
@@ -42,13 +43,21 @@ impl Documents {
     /// Adds a plain Namespace of that name, as a cluster would make it, unless there is one. An empty name is that of
     /// cluster-scoped objects.
     pub fn ensure_namespace(&mut self, name: &str) {
+        self.ensure_namespace_labelled(name, &[]);
+    }
+
+    /// The same with further labels.
+    pub fn ensure_namespace_labelled(&mut self, name: &str, labels: &[(String, String)]) {
         if name.is_empty() || matches!(self.namespace(name), Ok(Some(_))) {
             return;
         }
+        let mut all: Map<String, Value> =
+            labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+        all.insert("kubernetes.io/metadata.name".to_owned(), json!(name));
         self.insert(Arc::new(json!({
             "apiVersion": "v1",
             "kind": "Namespace",
-            "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+            "metadata": {"name": name, "labels": all},
             "spec": {"finalizers": ["kubernetes"]},
             "status": {"phase": "Active"},
         })));
@@ -226,10 +235,11 @@ impl Types for Documents {
         definition.filter(served).map(kind).into_iter().collect()
     }
 
-    fn type_of(&self, kind: &GroupVersionKind) -> Option<admit_cel::Type> {
+    fn type_of(&self, kind: &GroupVersionKind) -> Option<Type> {
         let version = self.crd_of(kind)?.version(&kind.version)?;
         // Where a schema says nothing, expressions may see anything.
         let decl = crd::rules::decl::named(version.schema(), true, &kind.kind);
-        Some(decl.map_or(admit_cel::Type::Dyn, |decl| decl.cel_type()))
+        let typed = |decl: Arc<DeclType>| Arc::new(with_object_meta(&decl)).cel_type();
+        Some(decl.map_or(Type::Dyn, typed))
     }
 }

@@ -22,8 +22,19 @@ impl PolicySet {
     /// # Errors
     /// Every mistake of every document; none is loaded then.
     pub fn load<'a>(documents: impl IntoIterator<Item = &'a Document>) -> Result<Self, Vec<LoadError>> {
+        Self::load_with(documents, LoadOptions::default())
+    }
+
+    /// The same, letting pass what `options` say.
+    ///
+    /// # Errors
+    /// As [`Self::load`].
+    pub fn load_with<'a>(
+        documents: impl IntoIterator<Item = &'a Document>,
+        options: LoadOptions,
+    ) -> Result<Self, Vec<LoadError>> {
         let mut errors = Vec::new();
-        let set = Self::compiled(documents, LoadOptions::default(), &mut errors);
+        let set = Self::compiled(documents, options, &mut errors);
         if errors.is_empty() { Ok(set) } else { Err(errors) }
     }
 
@@ -56,19 +67,26 @@ impl PolicySet {
         errors: &mut Vec<LoadError>,
     ) -> Self {
         let mut builder = Self::builder();
+        // Objects that are there twice, which matters only where they are params.
+        let mut repeated: Vec<(&Document, LoadErrorKind)> = Vec::new();
         // By the builder's number: documents that it counts, in order.
         let mut counted: Vec<&Document> = Vec::new();
         for document in documents {
-            if is_aside(document) {
+            if is_aside(document) || options.ignore_unknown && kind_of(document).kind.is_empty() {
                 continue;
             }
             counted.push(document);
             let unknown = unknown_fields(document).into_iter().map(LoadErrorKind::UnknownField);
             errors.extend(unknown.map(|kind| placed(document, &kind)));
             if let Err(kinds) = builder.add(&document.value) {
-                errors.extend(kinds.iter().map(|kind| placed(document, kind)));
+                let (twice, others): (Vec<_>, Vec<_>) =
+                    kinds.into_iter().partition(|kind| matches!(kind, LoadErrorKind::Duplicate(_)));
+                errors.extend(others.iter().map(|kind| placed(document, kind)));
+                repeated.extend(twice.into_iter().map(|kind| (document, kind)));
             }
         }
+        repeated.retain(|(document, _)| !options.ignore_unknown || builder.is_of_use(&kind_of(document)));
+        errors.extend(repeated.iter().map(|(document, kind)| placed(document, kind)));
         // With a policy missing, its params would seem to be of no use.
         if errors.is_empty() && !options.ignore_unknown {
             let unused = builder.unused();
@@ -78,9 +96,17 @@ impl PolicySet {
     }
 }
 
-fn unknown_fields(document: &Document) -> Vec<String> {
+/// Without a name where the document does not say what it is.
+fn kind_of(document: &Document) -> GroupVersionKind {
     let text = |key: &str| document.value.get(key).and_then(Value::as_str).unwrap_or_default();
-    let kind = GroupVersionKind::from_api_version(text("apiVersion"), text("kind"));
+    match (text("apiVersion"), text("kind")) {
+        ("", _) => GroupVersionKind::new("", "", ""),
+        (api_version, kind) => GroupVersionKind::from_api_version(api_version, kind),
+    }
+}
+
+fn unknown_fields(document: &Document) -> Vec<String> {
+    let kind = kind_of(document);
     strict::unknown_fields(&kind.group, &kind.kind, &document.value)
 }
 

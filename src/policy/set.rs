@@ -17,7 +17,7 @@ use crate::oversight::Oversight;
 use crate::rbac::AccessRules;
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Request};
-use crate::vap::{self, Binding, Policy};
+use crate::vap::{self, Binding, Missed, Policy};
 
 /// Policies with their bindings and the documents they came with, compiled once and shared by all who decide.
 #[derive(Debug, Default)]
@@ -142,6 +142,21 @@ impl PolicySet {
         collector.finish()
     }
 
+    /// Why policies that `accept` names were not asked about `request`, in order of name.
+    pub fn missed(&self, request: &Request, host: &dyn Host, accept: impl Fn(&str) -> bool) -> Vec<Missed> {
+        let asked = self.policies().filter(|(policy, _)| accept(&policy.name));
+        if matching::is_exempt(&request.kind) {
+            let exempt = |(policy, _): (&Policy, _)| Missed {
+                policy: policy.name.clone(),
+                binding: None,
+                field: String::new(),
+                reason: "configuration of admission is subject to no policy".to_owned(),
+            };
+            return asked.map(exempt).collect();
+        }
+        asked.flat_map(|(policy, bindings)| vap::missed(policy, bindings, request, host)).collect()
+    }
+
     /// The policies, in order of name, each with its bindings.
     pub fn policies(&self) -> impl Iterator<Item = (&Policy, &[Binding])> {
         self.policies.iter().map(|bound| (&bound.policy, bound.bindings.as_slice()))
@@ -200,12 +215,18 @@ impl PolicySetBuilder {
         Ok(number)
     }
 
+    /// Whether objects of `kind` make a difference to the policies added so far.
+    pub fn is_of_use(&self, kind: &GroupVersionKind) -> bool {
+        let is_param = self.policies.iter().any(|policy| policy.param_kind.as_ref() == Some(kind));
+        let is_ours = matches!(kind.group.as_str(), "admissionregistration.k8s.io" | "apiextensions.k8s.io")
+            || (kind.group.as_str(), kind.kind.as_str()) == ("", "Namespace")
+            || AccessRules::speak_of(&kind.group, &kind.kind);
+        is_param || is_ours
+    }
+
     /// The documents whose kind is of no use to the policies added so far.
     pub fn unused(&self) -> impl Iterator<Item = (usize, LoadErrorKind)> + '_ {
-        let used = |kind: &GroupVersionKind| {
-            self.policies.iter().any(|policy| policy.param_kind.as_ref() == Some(kind))
-        };
-        self.others.iter().filter(move |(_, kind)| !used(kind)).map(|(number, kind)| {
+        self.others.iter().filter(|(_, kind)| !self.is_of_use(kind)).map(|(number, kind)| {
             (*number, LoadErrorKind::UnknownKind(format!("{} {}", kind.api_version(), kind.kind)))
         })
     }

@@ -10,6 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use admit_policy::manifest;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::repository::root;
@@ -110,7 +112,7 @@ fn every_transcript_is_run() {
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     found.sort();
-    assert_eq!(found, ["check", "eval", "explain", "init", "lint"]);
+    assert_eq!(found, ["check", "eval", "explain", "init", "inputs", "lint", "usage"]);
 }
 
 #[test]
@@ -131,6 +133,16 @@ fn explain() {
 #[test]
 fn lint() {
     check("lint");
+}
+
+#[test]
+fn inputs() {
+    check("inputs");
+}
+
+#[test]
+fn usage() {
+    check("usage");
 }
 
 #[test]
@@ -166,5 +178,33 @@ fn the_readme_prints_what_it_says() {
             assert!(printed, "$ {}\nshould print: {expected}\nprinted:\n{told}", step.command);
         }
         assert!(!told.contains("2> ") && !told.contains("=> 2"), "$ {}\n{told}", step.command);
+    }
+}
+
+/// Every text in `value` that is a command of ours.
+fn commands(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => text.strip_prefix("admit ").map(|_| text.as_str()).into_iter().collect(),
+        Value::Array(items) => items.iter().flat_map(commands).collect(),
+        Value::Object(entries) => entries.values().flat_map(commands).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
+    }
+}
+
+#[test]
+fn the_readmes_recipes_for_ci_pass() {
+    let place = TempDir::new().unwrap();
+    for folder in ["policies", "deploy"] {
+        copy(&root().join(folder), &place.path().join(folder));
+    }
+    let committed = "git init -q . && git add -A && git -c user.email=a@example.com -c user.name=a commit -qm one \
+                     && git update-ref refs/remotes/origin/main HEAD";
+    assert_eq!(run(committed, place.path()), "");
+    let trees = manifest::parse(&tour::fenced("ci", "yaml")).unwrap();
+    let commands: Vec<&str> = trees.iter().flat_map(|tree| commands(&tree.value)).collect();
+    assert_eq!(commands.len(), 5, "{commands:?}");
+    for command in commands {
+        let told = run(command, place.path());
+        assert!(!told.contains("2> ") && !told.contains("=> "), "$ {command}\n{told}");
     }
 }

@@ -20,11 +20,17 @@ impl Step {
     }
 }
 
-/// The commands of the fenced block of the README that follows a mark: `<!-- MARK:`.
-pub(crate) fn marked(mark: &str) -> Vec<Step> {
+/// The fenced block of the README that follows a mark: `<!-- MARK:`.
+pub(crate) fn fenced(mark: &str, language: &str) -> String {
     let readme = fs::read_to_string(root().join("README.md")).unwrap();
     let (_, after) = readme.split_once(&format!("<!-- {mark}:")).unwrap();
-    let block = after.split_once("```sh\n").and_then(|(_, rest)| rest.split_once("```")).unwrap().0;
+    let (_, block) = after.split_once(&format!("```{language}\n")).unwrap();
+    block.split_once("```").unwrap().0.to_owned()
+}
+
+/// The commands of the fenced block of the README that follows a mark: `<!-- MARK:`.
+pub(crate) fn marked(mark: &str) -> Vec<Step> {
+    let block = fenced(mark, "sh");
     let mut steps: Vec<Step> = Vec::new();
     for line in block.lines() {
         if let Some(text) = line.strip_prefix("#> ") {

@@ -205,7 +205,7 @@ fn answered(call: &Call, object: Value) -> Value {
 }
 
 /// What an update cannot say: the server's own fields stay as they were.
-fn carry_over(new: &mut Value, old: &Value) {
+pub(super) fn carry_over(new: &mut Value, old: &Value) {
     object::set_meta(new, "selfLink", None);
     for field in ["creationTimestamp", "generation", "resourceVersion"] {
         object::copy_meta(old, new, field);
@@ -223,7 +223,7 @@ fn carry_over(new: &mut Value, old: &Value) {
 }
 
 /// The main path leaves the status alone, and the status path everything else.
-fn split_halves(call: &Call, new: &mut Value, old: &Value) {
+pub(super) fn split_halves(call: &Call, new: &mut Value, old: &Value) {
     match call.subresource {
         Some(Subresource::Status) => {
             let status = new.get("status").cloned();
@@ -252,7 +252,7 @@ fn split_halves(call: &Call, new: &mut Value, old: &Value) {
     }
 }
 
-fn count_generation(call: &Call, new: &mut Value, old: &Value) {
+pub(super) fn count_generation(call: &Call, new: &mut Value, old: &Value) {
     if !has_generation(&call.info) || call.subresource == Some(Subresource::Status) {
         return;
     }

@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use admit_policy::PolicySet;
+use admit_apiserver::registry::BuiltinKinds;
+use admit_policy::access::AccessAnswers;
 use admit_policy::apply::{self, FieldValidation, Identity, Options, Pair, Rehearsal};
 use admit_policy::manifest::Document;
-use admit_policy::request::UserInfo;
+use admit_policy::request::{Operation, UserInfo};
 use admit_policy::suite::Suite;
+use admit_policy::{LoadOptions, PolicySet};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
@@ -39,17 +41,55 @@ pub(in crate::cli) struct InputArgs {
     #[arg(short, long, default_value = "default")]
     namespace: String,
 
+    /// Labels of namespaces that no file tells of, as namespaceSelectors see them; may be given several times
+    #[arg(long = "namespace-label", value_name = "KEY=VALUE", value_parser = label)]
+    namespace_labels: Vec<(String, String)>,
+
+    /// What is asked for [default: UPDATE of what is there before, CREATE of everything else]
+    #[arg(long, value_enum, ignore_case = true)]
+    operation: Option<Asked>,
+
+    /// Ask for a change of the status, which leaves all else as it is there before
+    #[arg(long, value_enum)]
+    subresource: Option<Subresource>,
+
     /// Who applies
-    #[arg(long = "as", value_name = "USER", default_value = "admin")]
+    #[arg(long = "as", visible_alias = "user", value_name = "USER", default_value = "admin")]
     user: String,
 
     /// A group that the user is in; may be given several times
-    #[arg(long = "as-group", value_name = "GROUP")]
+    #[arg(long = "as-group", visible_alias = "group", value_name = "GROUP")]
     groups: Vec<String>,
+
+    /// What the authorizer answers expressions: a list as suites have it under `authorizer` [default: by the roles and
+    /// bindings among the files]
+    #[arg(long, value_name = "FILE")]
+    authorizer: Option<PathBuf>,
 
     /// What fields that no schema knows lead to
     #[arg(long, value_enum, default_value_t)]
     validate: Validate,
+
+    /// Let files of --policies have objects of kinds that no policy uses
+    #[arg(long)]
+    ignore_unknown: bool,
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Asked {
+    #[value(name = "CREATE")]
+    Create,
+    #[value(name = "UPDATE")]
+    Update,
+    #[value(name = "DELETE")]
+    Delete,
+}
+
+/// Which part of an object a request is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Subresource {
+    Status,
 }
 
 /// The values of kubectl's `--validate`.
@@ -73,10 +113,15 @@ pub(in crate::cli) struct Inputs {
     options: Options,
 }
 
+fn label(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("must be KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
 impl Inputs {
     /// Decides about the pairs.
     pub(in crate::cli) fn rehearsal(&self) -> Rehearsal<'_> {
-        Rehearsal::new(&self.set, self.existing.iter().cloned(), self.options.clone())
+        Rehearsal::new(&self.set, self.existing.iter().cloned(), self.options.clone()).knowing(&BuiltinKinds)
     }
 
     /// Where the new object of a pair stands: file and line.
@@ -90,18 +135,22 @@ impl Inputs {
 
 impl InputArgs {
     pub(in crate::cli) fn read(&self) -> Result<Inputs, Fault> {
-        let paths = [&self.filenames, &self.old, &self.policies].into_iter().flatten();
+        let paths =
+            [&self.filenames, &self.old, &self.policies].into_iter().flatten().chain(&self.authorizer);
         if paths.filter(|path| load::is_stdin(path)).count() > 1 {
             return Err(Fault::usage("standard input can be read only once"));
         }
         let policies = load::documents(&self.policies)?;
         let (new, old) = (manifests(&self.filenames)?, self.old_documents()?);
         if new.is_empty() {
-            return Err(Fault::usage("there are no manifests"));
+            let paths: Vec<String> =
+                self.filenames.iter().map(|path| format!("`{}`", path.display())).collect();
+            return Err(Fault::usage(format!("there are no manifests in {}", paths.join(", "))));
         }
         let of_manifests = new.iter().filter(|document| apply::is_in_force(&document.value, &policies));
-        let set = PolicySet::load(policies.iter().chain(of_manifests))
-            .map_err(|errors| load::not_compiled(&errors))?;
+        let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
+        let set = PolicySet::load_with(policies.iter().chain(of_manifests), load_options)
+            .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?;
         let (new_values, old_values) = (values(&new), values(&old));
         let paired =
             apply::pair(&new_values, &old_values, set.documents(), &self.namespace).map_err(|errors| {
@@ -111,10 +160,44 @@ impl InputArgs {
                     .collect();
                 unreadable(load::not_compiled(&mistakes))
             })?;
+        self.replaceable(&paired.pairs, &new)?;
         let identity = |value: &Value| Identity::of(value, set.documents(), &self.namespace).ok();
         let left = paired.left.iter().filter_map(|position| identity(old_values.get(*position)?)).collect();
         let existing = old_values.into_iter().chain(new_values).collect();
-        Ok(Inputs { left, pairs: paired.pairs, new, existing, options: self.options(), set })
+        Ok(Inputs { left, pairs: paired.pairs, new, existing, options: self.options()?, set })
+    }
+
+    /// What is to be updated has to be there.
+    fn replaceable(&self, pairs: &[Pair], new: &[Document]) -> Result<(), Fault> {
+        let flag = match (self.subresource, self.operation) {
+            (Some(Subresource::Status), Some(Asked::Create | Asked::Delete)) => {
+                return Err(Fault::usage(
+                    "--subresource status goes with UPDATE: a status is never created alone",
+                ));
+            }
+            (Some(Subresource::Status), _) => "--subresource status",
+            (None, Some(Asked::Update)) => "--operation UPDATE",
+            (None, _) => return Ok(()),
+        };
+        let problem = |pair: &Pair| {
+            let remedy = "--old or --old-git tells of it";
+            Some(new.get(pair.position)?.mistake(format!(
+                "{}: {flag} needs the object that is there before; {remedy}",
+                pair.identity
+            )))
+        };
+        let missing: Vec<_> = pairs.iter().filter(|pair| pair.old.is_none()).filter_map(problem).collect();
+        if missing.is_empty() { Ok(()) } else { Err(unreadable(load::not_compiled(&missing))) }
+    }
+
+    fn access(&self) -> Result<Option<Arc<AccessAnswers>>, Fault> {
+        let Some(file) = &self.authorizer else { return Ok(None) };
+        let list = load::value(file)?;
+        // A list of its own, or a file that has nothing but it.
+        let answers = AccessAnswers::read(list.get("authorizer").unwrap_or(&list));
+        answers
+            .map(|answers| Some(Arc::new(answers)))
+            .map_err(|error| Fault::usage(format!("{}: {error}", file.display())))
     }
 
     fn old_documents(&self) -> Result<Vec<Document>, Fault> {
@@ -124,8 +207,8 @@ impl InputArgs {
         }
     }
 
-    fn options(&self) -> Options {
-        Options {
+    fn options(&self) -> Result<Options, Fault> {
+        Ok(Options {
             user: UserInfo {
                 username: self.user.clone(),
                 groups: self.groups.clone(),
@@ -136,7 +219,15 @@ impl InputArgs {
                 Validate::Warn => FieldValidation::Warn,
                 Validate::Ignore => FieldValidation::Ignore,
             },
-        }
+            operation: self.operation.map(|asked| match asked {
+                Asked::Create => Operation::Create,
+                Asked::Update => Operation::Update,
+                Asked::Delete => Operation::Delete,
+            }),
+            status: self.subresource == Some(Subresource::Status),
+            access: self.access()?,
+            namespace_labels: self.namespace_labels.clone(),
+        })
     }
 }
 

@@ -20,8 +20,9 @@ use super::render::{self, Output, Palette};
 #[command(after_help = "\
 Objects are paired with old ones by kind, namespace and name: one with an old one is updated, transition rules and \
 ratcheting included; one that equals its old one is not sent at all; all others are created. Definitions, policies, \
-Namespaces and params among the manifests are in force. Objects of built-in kinds are taken as written, without a \
-server's defaults. A schema, rule or policy speaks with kube-apiserver's words.
+Namespaces and params among the manifests are in force. Objects of built-in kinds are read strictly and get the \
+defaults that a server gives them; of its own checks of them, those that are known are made. -v names the objects of \
+kinds that nothing is known of, which are taken as written. A schema, rule or policy speaks with kube-apiserver's words.
 
 Examples:
   admit check -f manifests/ --policies policies/
@@ -29,6 +30,8 @@ Examples:
   admit check -f new.yaml --old old.yaml --policies crd.yaml
   kubectl get widgets -A -o yaml > live.yaml; admit check -f ./... --old live.yaml --policies crd.yaml
   helm template chart | admit check -f - --policies policies/ -o json
+  admit check -f widget.yaml --old live.yaml --policies crd.yaml --subresource status
+  admit check -f manifests/ --policies policies/ --operation DELETE --as dev --as-group system:authenticated
 
 Exit codes: 0 everything is admitted, 1 something is refused, 2 usage or unreadable input, 3 a policy or CRD of \
 --policies does not compile, 4 internal error")]

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use admit_policy::apply::{Applied, Change, Identity};
-use admit_policy::decision::{PolicyOutcome, RuleOutcome, Status, Verdict};
+use admit_policy::decision::{PolicyOutcome, RuleOutcome, Skipped, Status, Verdict};
+use admit_policy::vap::Missed;
 use serde_json::{Value, json};
 
 use super::{Palette, counted};
@@ -169,18 +170,34 @@ pub(super) fn rule_lines(applied: &Applied) -> Vec<String> {
     if applied.validated {
         lines.push("checked by its definition".to_owned());
     }
+    if applied.as_written {
+        lines.push("taken as written: nothing is known of this kind, not even its defaults".to_owned());
+    }
     for outcome in &applied.outcomes {
         let binding = outcome.binding.as_deref().map(|name| format!(", binding {name}")).unwrap_or_default();
         let param = outcome.param.as_deref().map(|name| format!(", params {name}")).unwrap_or_default();
         let head = format!("policy {}{binding}{param}", outcome.policy);
-        if outcome.rules.is_empty() {
-            lines.push(format!("{head}: a match condition is false"));
-        }
+        lines.extend(outcome.skipped.iter().map(|skipped| format!("{head}: {}", skipped_text(skipped))));
         lines.extend(
             outcome.rules.iter().map(|rule| format!("{head}: {}: {}", rule.path, said(&rule.verdict))),
         );
     }
     lines
+}
+
+fn skipped_text(skipped: &Skipped) -> String {
+    match skipped {
+        Skipped::False { path } => format!("not asked: {path} is false"),
+        Skipped::Failed { message } => format!("not asked: its match conditions failed, ignored: {message}"),
+    }
+}
+
+/// Why a policy was not asked.
+pub(in crate::cli) fn missed_line(missed: &Missed) -> String {
+    let Missed { policy, binding, field, reason } = missed;
+    let binding = binding.as_deref().map(|name| format!(", binding {name}")).unwrap_or_default();
+    let colon = if field.is_empty() { "" } else { ": " };
+    format!("policy {policy}{binding} does not match: {field}{colon}{reason}")
 }
 
 fn said(verdict: &Verdict) -> String {
@@ -232,6 +249,11 @@ pub(super) fn applied_json(applied: &Applied) -> Value {
         .iter()
         .flat_map(|outcome| outcome.rules.iter().map(move |rule| rule_json(outcome, rule)))
         .collect();
+    let skipped: Vec<Value> = applied
+        .outcomes
+        .iter()
+        .filter_map(|outcome| Some(skipped_json(outcome, outcome.skipped.as_ref()?)))
+        .collect();
     json!({
         "change": applied.change.as_str(),
         "outcome": Outcome::of(applied).as_str(),
@@ -239,8 +261,26 @@ pub(super) fn applied_json(applied: &Applied) -> Value {
         "warnings": applied.warnings,
         "auditAnnotations": applied.audit_annotations,
         "validated": applied.validated,
+        "asWritten": applied.as_written,
         "rules": rules,
+        "skipped": skipped,
     })
+}
+
+fn skipped_json(outcome: &PolicyOutcome, skipped: &Skipped) -> Value {
+    let (path, message) = match skipped {
+        Skipped::False { path } => (Some(path), None),
+        Skipped::Failed { message } => (None, Some(message)),
+    };
+    json!({
+        "policy": outcome.policy, "binding": outcome.binding, "params": outcome.param,
+        "path": path, "message": message,
+    })
+}
+
+pub(super) fn missed_json(missed: &[Missed]) -> Value {
+    let one = |Missed { policy, binding, field, reason }: &Missed| json!({"policy": policy, "binding": binding, "path": field, "reason": reason});
+    missed.iter().map(one).collect()
 }
 
 fn rule_json(outcome: &PolicyOutcome, rule: &RuleOutcome) -> Value {

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use super::Palette;
-use super::check::{Outcome, applied_json, identity_json, refusal, rule_lines};
+use super::check::{Outcome, applied_json, identity_json, missed_json, missed_line, refusal, rule_lines};
 use super::suites::CaseReport;
 
 /// Columns of an expression's text, and of a value, in a tree; what is longer is cut.
@@ -74,6 +74,7 @@ fn head(lines: &mut Vec<String>, one: &Explained, palette: Palette) {
             if !report.result.message.is_empty() {
                 lines.push(format!("  {}: {}", report.result.field, report.result.message));
             }
+            lines.extend(report.result.missed.iter().map(|missed| format!("  {}", missed_line(missed))));
             for mismatch in &report.result.mismatches {
                 lines.push(format!(
                     "  {}: expected `{}`, not `{}`",
@@ -89,7 +90,8 @@ fn head(lines: &mut Vec<String>, one: &Explained, palette: Palette) {
             let gap = if change.is_empty() { "" } else { " " };
             lines.push(format!("{outcome}  {change}{gap}{identity}  {place}"));
             let refused = applied.refusal.iter().flat_map(refusal);
-            lines.extend(refused.chain(rule_lines(applied)).map(|line| format!("  {line}")));
+            let missed = applied.missed.iter().map(missed_line);
+            lines.extend(refused.chain(rule_lines(applied)).chain(missed).map(|line| format!("  {line}")));
         }
     }
 }
@@ -163,12 +165,14 @@ fn one_json(one: &Explained) -> Value {
             "passed": report.result.passed(),
             "message": report.result.message,
             "field": report.result.field,
+            "missed": missed_json(&report.result.missed),
         }),
         Subject::Object(object) => {
             let (identity, applied) = &**object;
             let mut document = identity_json(identity);
             if let (Value::Object(fields), Value::Object(more)) = (&mut document, applied_json(applied)) {
                 fields.extend(more);
+                fields.insert("missed".to_owned(), missed_json(&applied.missed));
             }
             document
         }

@@ -12,7 +12,7 @@ use super::{Palette, counted, sarif};
 /// Every finding by place, the costs, the sums.
 pub(in crate::cli) fn text(report: &Report, verbose: bool, palette: Palette) -> String {
     let mut out = String::new();
-    for finding in &report.findings {
+    for finding in report.findings.iter().filter(|finding| verbose || finding.severity > Severity::Note) {
         draw(&mut out, finding, palette);
     }
     let mut costs: Vec<&PlacedCost> =
@@ -38,6 +38,7 @@ fn draw(out: &mut String, finding: &Finding, palette: Palette) {
     let word = match severity {
         Severity::Error => palette.red(&format!("error[{code}]")),
         Severity::Warning => format!("warning[{code}]"),
+        Severity::Note => format!("note[{code}]"),
     };
     let place = format!("{}:{}:{}", mistake.file, mistake.position.line, mistake.position.column);
     let _ = writeln!(out, "{place}: {word}: {}", told(finding));
@@ -78,7 +79,10 @@ fn sums(report: &Report, palette: Palette) -> String {
     let (errors, warnings) = (count(report, Severity::Error), count(report, Severity::Warning));
     let sums = format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
     let word = if errors > 0 { palette.red("FAIL") } else { palette.green("OK") };
-    format!("{word}: {sums}")
+    match count(report, Severity::Note) {
+        0 => format!("{word}: {sums}"),
+        notes => format!("{word}: {sums}, {}", counted(notes, "note")),
+    }
 }
 
 fn count(report: &Report, severity: Severity) -> usize {
@@ -89,8 +93,8 @@ fn count(report: &Report, severity: Severity) -> usize {
 pub(in crate::cli) fn json(report: &Report) -> String {
     let findings: Vec<Value> = report.findings.iter().map(finding_json).collect();
     let costs: Vec<Value> = report.costs.iter().map(cost_json).collect();
-    let summary =
-        json!({"errors": count(report, Severity::Error), "warnings": count(report, Severity::Warning)});
+    let summary = json!({"errors": count(report, Severity::Error), "warnings": count(report, Severity::Warning),
+               "notes": count(report, Severity::Note)});
     let limits = json!({"rule": RULE_LIMIT, "version": VERSION_LIMIT});
     super::json(&json!({"findings": findings, "costs": costs, "limits": limits, "summary": summary}))
 }
@@ -121,7 +125,7 @@ fn cost_json(cost: &PlacedCost) -> Value {
 
 /// For code scanning.
 pub(in crate::cli) fn sarif(report: &Report) -> String {
-    const RULES: [(&str, &str); 12] = [
+    const RULES: [(&str, &str); 14] = [
         ("not-yaml", "The text is no YAML."),
         ("refused", "A server would not store this."),
         ("unused-variable", "No expression uses the variable."),
@@ -133,7 +137,9 @@ pub(in crate::cli) fn sarif(report: &Report) -> String {
         ("no-policy", "The binding names no policy."),
         ("binding-matches-nothing", "No request matches both the policy and the binding."),
         ("params-not-bound", "Policy and binding do not agree on params."),
-        ("matches-nothing", "No definition of the group serves the resource."),
+        ("matches-nothing", "No request can match."),
+        ("type-check", "The expression does not fit the types of the objects that the policy speaks about."),
+        ("not-type-checked", "The types of the objects are not known."),
     ];
     let results: Vec<Value> = report
         .findings
@@ -149,7 +155,7 @@ pub(in crate::cli) fn sarif(report: &Report) -> String {
 /// For GitHub Actions.
 pub(in crate::cli) fn github(report: &Report) -> String {
     let mut out = String::new();
-    for finding in &report.findings {
+    for finding in report.findings.iter().filter(|finding| finding.severity > Severity::Note) {
         let Finding { code, severity, mistake, help: _ } = finding;
         let place = Place { file: &mistake.file, at: mistake.position, title: code };
         annotate(&mut out, severity.as_str(), place, &with_help(finding));

@@ -18,7 +18,7 @@ pub(super) fn document(rules: &[(&str, &str)], results: &[Value]) -> String {
 /// One finding; `level` is `error` or `warning`.
 pub(super) fn result(rule: &str, level: &str, message: &str, file: &str, place: Position) -> Value {
     // SARIF wants relative references without a leading `./`.
-    let uri = file.strip_prefix("./").unwrap_or(file);
+    let uri = escaped(file.strip_prefix("./").unwrap_or(file));
     json!({
         "ruleId": rule,
         "level": level,
@@ -30,4 +30,17 @@ pub(super) fn result(rule: &str, level: &str, message: &str, file: &str, place: 
             },
         }],
     })
+}
+
+/// A path as the reference of a URI: all but letters, digits and a few signs percent-encoded.
+fn escaped(path: &str) -> String {
+    let mut uri = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/@+,".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
 }

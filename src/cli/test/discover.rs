@@ -1,6 +1,5 @@
 //! Which files are suites: those that are named, and in folders those whose name or place says so.
 
-use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use crate::cli::load;
@@ -23,7 +22,8 @@ pub(super) fn sources(paths: &[PathBuf], any_name: bool) -> Result<Vec<Source>, 
     let mut sources = Vec::new();
     for path in paths {
         if path.as_os_str() == "-" {
-            sources.push(standard_input()?);
+            let text = load::text(path)?;
+            sources.push(Source { file: "-".to_owned(), text, folder: PathBuf::new() });
             continue;
         }
         let files = load::files(path)?;
@@ -49,14 +49,6 @@ pub(super) fn sources(paths: &[PathBuf], any_name: bool) -> Result<Vec<Source>, 
         )));
     }
     Ok(sources)
-}
-
-fn standard_input() -> Result<Source, Fault> {
-    let mut text = String::new();
-    io::stdin()
-        .read_to_string(&mut text)
-        .map_err(|error| Fault::usage(format!("cannot read standard input: {error}")))?;
-    Ok(Source { file: "-".to_owned(), text, folder: PathBuf::new() })
 }
 
 fn is_suite_name(file: &Path) -> bool {

@@ -23,6 +23,7 @@ mod watch;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use admit_policy::LoadOptions;
 use clap::{Args, ValueEnum};
 use regex_automata::meta::Regex;
 
@@ -46,7 +47,10 @@ Examples:
   admit test --coverage --coverage-lcov cov.info --coverage-html cov.html policies/
   admit test --require-tests --fail-fast policies/
   admit test --watch policies/                   again whenever a file changes
-  admit test --print-schema suite                the format of suites, for editors";
+  admit test --print-schema suite                the format of suites, for editors
+
+Exit codes: 0 every case as expected, 1 a case differs (or, with --require-tests, something is reached by none), \
+2 usage or unreadable input, 3 a policy or CRD does not compile, 4 internal error";
 
 /// Arguments of `admit test`.
 #[derive(Debug, Args)]
@@ -80,6 +84,10 @@ pub(super) struct TestArgs {
     /// Fail when a policy, or a definition with rules, among the paths is reached by no case
     #[arg(long)]
     require_tests: bool,
+
+    /// Let documents of a suite have objects of kinds that no policy uses
+    #[arg(long)]
+    ignore_unknown: bool,
 
     /// Tell which expressions, and which branches of each, the cases reached (on standard error where results are not
     /// text)
@@ -167,7 +175,8 @@ impl TestArgs {
         let sources = discover::sources(&self.paths, self.crds.is_some())?;
         let covers = self.coverage || self.coverage_lcov.is_some() || self.coverage_html.is_some();
         let ledger = (covers || self.require_tests).then(Ledger::default);
-        let workshop = Workshop::new(self.crds.as_deref(), pattern, ledger);
+        let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
+        let workshop = Workshop::new(self.crds.as_deref(), pattern, ledger).loading(load_options);
         let mut report = runner::run(&workshop, &sources, self.fail_fast);
         if let Some(pattern) = self.run.as_ref().filter(|_| report.is_empty()) {
             return Err(Fault::usage(format!("no case matches `{pattern}`")));

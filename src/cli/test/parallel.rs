@@ -11,6 +11,11 @@ use std::thread;
 /// Room for expressions as deep as the parser takes them.
 const STACK: usize = 8 * 1024 * 1024;
 
+/// How many pieces of work are done at a time.
+pub(super) fn workers() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
+
 /// What `work` makes of `0..count`, up to the first result that `is_last`.
 pub(super) fn ordered<T: Send>(
     count: usize,
@@ -33,7 +38,7 @@ pub(super) fn ordered<T: Send>(
             results.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
         }
     };
-    let workers = thread::available_parallelism().map_or(1, NonZero::get).min(count);
+    let workers = workers().min(count);
     thread::scope(|scope| {
         // The calling thread only waits: its stack is the system's choice.
         let spawned = (0..workers)

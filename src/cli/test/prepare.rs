@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use admit_policy::PolicySet;
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::suite::crd::{CrdCase, CrdSuite};
 use admit_policy::suite::{Case, Suite, SuiteError};
+use admit_policy::{LoadOptions, PolicySet};
 use regex_automata::meta::Regex;
 
 use super::cache::{Kept, Shared};
@@ -34,6 +34,7 @@ pub(super) struct Prepared {
 pub(super) struct Workshop {
     crds: Option<PathBuf>,
     pattern: Option<Regex>,
+    load_options: LoadOptions,
     /// Where evaluations are added up, if anyone asks for it.
     ledger: Option<Ledger>,
     sets: Shared<Vec<PathBuf>, Loaded>,
@@ -47,11 +48,17 @@ impl Workshop {
         Self {
             crds: crds.map(ToOwned::to_owned),
             pattern,
+            load_options: LoadOptions::default(),
             ledger,
             sets: Shared::default(),
             definitions: Kept::default(),
             used: Mutex::default(),
         }
+    }
+
+    /// Letting pass what `options` say.
+    pub(super) fn loading(self, options: LoadOptions) -> Self {
+        Self { load_options: options, ..self }
     }
 
     pub(super) fn ledger(&self) -> Option<&Ledger> {
@@ -80,7 +87,9 @@ impl Workshop {
                 // This format's own reader takes the last value.
                 prepared.warnings.extend(duplicates.iter().map(ToString::to_string));
             } else if duplicates.is_empty() {
-                prepared.cases.extend(self.of_policies(document, source)?);
+                let cases = self.of_policies(document, source)?;
+                prepared.warnings.extend(same_names(document, &cases));
+                prepared.cases.extend(cases);
             } else {
                 return Err(unreadable(&duplicates));
             }
@@ -117,7 +126,8 @@ impl Workshop {
     fn load(&self, paths: &[PathBuf]) -> Result<Arc<Loaded>, Fault> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(paths);
         let documents = load::documents(paths)?;
-        let set = PolicySet::load(&documents).map_err(|errors| load::not_compiled(&errors))?;
+        let set = PolicySet::load_with(&documents, self.load_options)
+            .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?;
         let places = self.ledger.as_ref().map(|ledger| {
             let places = Places::new(documents);
             ledger.open(&places, set.policies().flat_map(|(policy, _)| policy.expressions()));
@@ -178,6 +188,19 @@ impl Workshop {
         let generated = load::normal(&source.folder.join("../..").join(GENERATED));
         if generated.is_dir() { generated } else { beside(source) }
     }
+}
+
+/// Cases that their names do not tell apart.
+fn same_names(document: &Document, cases: &[Ready]) -> Vec<String> {
+    let twice = cases
+        .iter()
+        .enumerate()
+        .filter(|(index, case)| cases.iter().take(*index).any(|earlier| earlier.name == case.name));
+    let warning = |(_, case): (usize, &Ready)| {
+        let problem = format!("another case is called `{}`, too", case.name);
+        LoadError { position: case.place, ..document.mistake(problem) }.to_string()
+    };
+    twice.map(warning).collect()
 }
 
 fn unreadable(errors: &[LoadError]) -> Fault {

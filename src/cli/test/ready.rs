@@ -40,19 +40,20 @@ pub(super) struct Loaded {
 impl Ready {
     pub(super) fn run(&self, ledger: Option<&Ledger>) -> CaseReport {
         let start = Instant::now();
-        let (expected, result) = match &self.test {
+        let (expected, mut result) = match &self.test {
             Test::Policies { case, loaded } => (case.expect.outcome, against_policies(case, loaded, ledger)),
             Test::Definition { case, tested } => (case.expected(), against_definitions(case, tested, ledger)),
         };
         let duration = start.elapsed();
-        let rules = if result.passed() { Vec::new() } else { self.deciding(&result) };
+        let rules = if result.passed() { Vec::new() } else { self.deciding(&mut result) };
         CaseReport { name: self.name.clone(), place: self.place, expected, result, rules, duration }
     }
 
-    /// Run again with all values, which ordinary runs do not pay for.
-    fn deciding(&self, result: &CaseResult) -> Vec<RuleValues> {
+    /// Run again with all values, and with the reasons why policies were not asked, which ordinary runs do not pay for.
+    fn deciding(&self, result: &mut CaseResult) -> Vec<RuleValues> {
         let recording = Recording::new(Keep::TRACES);
-        self.observed(&recording);
+        let (_, observed) = self.observed(&recording);
+        result.missed = observed.missed;
         values::deciding(&recording.finish(), result)
     }
 

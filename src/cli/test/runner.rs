@@ -3,21 +3,22 @@
 use std::time::{Duration, Instant};
 
 use super::discover::Source;
-use super::parallel::ordered;
+use super::parallel::{self, ordered};
 use super::prepare::{Prepared, Workshop};
 use super::ready::Ready;
 use crate::cli::Exit;
 use crate::cli::render::suites::{CaseReport, Report, SuiteReport};
 
-/// Suites that are in memory with all they test at one time, and as many again: enough to keep processors busy.
-const WAVE: usize = 12;
+/// Suites for each processor that are in memory with all they test at one time, and as many again: enough to keep
+/// processors busy.
+const WAVE: usize = 2;
 
 /// Runs the cases of `sources`; with `fail_fast` up to the first that fails.
 pub(super) fn run(workshop: &Workshop, sources: &[Source], fail_fast: bool) -> Report {
     let mut suites = Vec::with_capacity(sources.len());
     // What a wave tests is kept until the next one is prepared: suites side by side often test the same.
     let mut kept: Vec<Ready> = Vec::new();
-    for wave in sources.chunks(WAVE) {
+    for wave in sources.chunks(WAVE * parallel::workers()) {
         let (reports, used) = run_wave(workshop, wave, fail_fast);
         drop(std::mem::replace(&mut kept, used));
         let failed = reports.iter().any(|report| report.exit() != Exit::Expected);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{Applied, Change, FieldValidation, Pair, Rehearsal, invalid};
-use crate::crd::{CompiledCrd, Write};
+use crate::crd::{CompiledCrd, CrdVersion, Write};
 use crate::decision::{Status, StatusDetails};
 use crate::recording::Recording;
 use crate::schema::metadata::Malformed;
@@ -26,17 +26,11 @@ pub(super) fn apply(
     let change = if pair.old.is_some() { Change::Update } else { Change::Create };
     let kind = &pair.identity.kind;
     let Some(version) = crd.version(&kind.version) else { return Applied::new(change) };
-    let old = pair.old.as_deref().map(|old| {
-        let mut old = old.clone();
-        version.default(&mut old);
-        version.prune(&mut old);
-        // The stored object was admitted once; what is malformed in it was dropped then.
-        let _ = version.coerce_metadata(&mut old, Malformed::Drop);
-        old
-    });
+    let old = pair.old.as_deref().map(|old| stored(version, old));
     let new = carried_over(&pair.new, old.as_ref());
     let oversight = recording.into();
-    let written = Write { crd, version, old: old.as_ref(), status: false, oversight }.decide(&new);
+    let status = rehearsal.options.status;
+    let written = Write { crd, version, old: old.as_ref(), status, oversight }.decide(&new);
     if written.errors.is_empty() && old.as_ref() == Some(&written.object) {
         return Applied::new(Change::Unchanged);
     }
@@ -58,6 +52,16 @@ pub(super) fn apply(
         applied.refusal = Some(invalid(&pair.identity, &written.errors));
     }
     applied
+}
+
+/// An object as the server reads it back from its store.
+pub(super) fn stored(version: &CrdVersion, object: &Value) -> Value {
+    let mut object = object.clone();
+    version.default(&mut object);
+    version.prune(&mut object);
+    // The stored object was admitted once; what is malformed in it was dropped then.
+    let _ = version.coerce_metadata(&mut object, Malformed::Drop);
+    object
 }
 
 /// The new object with what others write, taken from the old one: the server's metadata, kubectl's own annotation, and
@@ -98,7 +102,7 @@ pub(super) fn carried_over(new: &Value, old: Option<&Value>) -> Value {
 }
 
 /// 400, as a server refuses what strict decoding objects to.
-fn not_strict(pair: &Pair, unknown: &[String]) -> Status {
+pub(super) fn not_strict(pair: &Pair, unknown: &[String]) -> Status {
     let kind = &pair.identity.kind;
     Status {
         code: 400,

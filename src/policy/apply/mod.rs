@@ -7,10 +7,11 @@
 //!                           PolicySet, params, namespaces   operation, refusal, warnings, what each rule said
 //! ```
 //!
-//! Reading files is left to callers. Objects of built-in kinds are taken as written: a server's defaults for them, and
-//! its own checks of them, are not known here.
+//! Reading files is left to callers, as are a server's defaults for objects of built-in kinds and its own checks of them.
 
+mod builtin;
 mod custom;
+mod deletion;
 mod pair;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde_json::Value;
 
+use crate::access::AccessAnswers;
 use crate::crd::CompiledCrd;
 use crate::decision::{Decision, Enforcement, PolicyOutcome, Status, StatusDetails};
 use crate::documents::Documents;
@@ -26,8 +28,9 @@ use crate::manifest::Document;
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request, UserInfo};
 use crate::set::PolicySet;
-use crate::vap::{Binding, Policy};
+use crate::vap::{Binding, Missed, Policy};
 
+pub use self::builtin::{Builtins, Prepared};
 pub use self::pair::{Identity, Pair, PairError, Paired, pair};
 
 /// How unknown fields are met: `fieldValidation` of a request.
@@ -45,6 +48,14 @@ pub enum FieldValidation {
 pub struct Options {
     pub user: UserInfo,
     pub field_validation: FieldValidation,
+    /// What is asked for, whether there are old objects or not; otherwise these tell.
+    pub operation: Option<Operation>,
+    /// Requests go to `/status`.
+    pub status: bool,
+    /// What the authorizer answers; without it the roles among the documents do.
+    pub access: Option<Arc<AccessAnswers>>,
+    /// Labels of namespaces that are known by their name alone.
+    pub namespace_labels: Vec<(String, String)>,
 }
 
 /// A server that decides and stores nothing.
@@ -54,6 +65,7 @@ pub struct Rehearsal<'s> {
     /// What exists while requests are decided: namespaces and params.
     host: Documents,
     options: Options,
+    builtins: Option<&'s dyn Builtins>,
 }
 
 /// What applying does to an object.
@@ -61,6 +73,7 @@ pub struct Rehearsal<'s> {
 pub enum Change {
     Create,
     Update,
+    Delete,
     /// Nothing is sent to the server.
     Unchanged,
 }
@@ -76,8 +89,12 @@ pub struct Applied {
     pub audit_annotations: IndexMap<String, String>,
     /// A definition's schema, or the checks of a definition or policy itself, looked at the object.
     pub validated: bool,
+    /// Nothing is known of the kind: there are no defaults, and no checks of the server's own.
+    pub as_written: bool,
     /// What each policy that matched made of the request.
     pub outcomes: Vec<PolicyOutcome>,
+    /// Why the others were not asked; only where the decision is recorded.
+    pub missed: Vec<Missed>,
 }
 
 impl Change {
@@ -85,6 +102,7 @@ impl Change {
         match self {
             Self::Create => "create",
             Self::Update => "update",
+            Self::Delete => "delete",
             Self::Unchanged => "unchanged",
         }
     }
@@ -98,7 +116,9 @@ impl Applied {
             warnings: Vec::new(),
             audit_annotations: IndexMap::new(),
             validated: false,
+            as_written: false,
             outcomes: Vec::new(),
+            missed: Vec::new(),
         }
     }
 
@@ -119,7 +139,16 @@ impl<'s> Rehearsal<'s> {
     pub fn new(set: &'s PolicySet, existing: impl IntoIterator<Item = Arc<Value>>, options: Options) -> Self {
         let mut host = set.documents().clone();
         existing.into_iter().for_each(|object| host.insert(object));
-        Self { set, host, options }
+        if let Some(answers) = &options.access {
+            host.set_answers(Arc::clone(answers));
+        }
+        Self { set, host, options, builtins: None }
+    }
+
+    /// With a server's knowledge of built-in kinds.
+    #[must_use]
+    pub fn knowing(self, builtins: &'s dyn Builtins) -> Self {
+        Self { builtins: Some(builtins), ..self }
     }
 
     /// Decides the creation or update that a pair stands for.
@@ -133,6 +162,15 @@ impl<'s> Rehearsal<'s> {
     }
 
     fn decided(&self, pair: &Pair, recording: Option<&Recording>) -> Applied {
+        let created;
+        let pair = match self.options.operation {
+            Some(Operation::Delete) => return deletion::apply(self, pair, recording),
+            Some(Operation::Create) => {
+                created = Pair { old: None, ..pair.clone() };
+                &created
+            }
+            Some(Operation::Update | Operation::Connect) | None => pair,
+        };
         let kind = &pair.identity.kind;
         let (group, name) = (kind.group.as_str(), kind.kind.as_str());
         match (group, name) {
@@ -143,20 +181,9 @@ impl<'s> Rehearsal<'s> {
             ) => self.registration(pair, recording),
             _ => match self.host.crd_of(kind).cloned() {
                 Some(crd) => custom::apply(self, pair, &crd, recording),
-                None => self.plain(pair, recording),
+                None => builtin::apply(self, pair, recording),
             },
         }
-    }
-
-    /// An object of a kind that Kubernetes defines.
-    fn plain(&self, pair: &Pair, recording: Option<&Recording>) -> Applied {
-        let new = custom::carried_over(&pair.new, pair.old.as_deref());
-        if pair.old.as_deref() == Some(&new) {
-            return Applied::new(Change::Unchanged);
-        }
-        let mut applied = Applied::new(change(pair));
-        self.decide(&self.request(pair, new, pair.old.clone()), &mut applied, recording);
-        applied
     }
 
     /// Definitions, policies and bindings: whether a server would store them.
@@ -183,7 +210,10 @@ impl<'s> Rehearsal<'s> {
     /// Puts the request to the policies.
     fn decide(&self, request: &Request, applied: &mut Applied, recording: Option<&Recording>) {
         let mut host = self.host.clone();
-        host.ensure_namespace(&request.namespace);
+        host.ensure_namespace_labelled(&request.namespace, &self.options.namespace_labels);
+        if recording.is_some() {
+            applied.missed = self.set.missed(request, &host, |_| true);
+        }
         let Decision { denial, warnings, audit_annotations, outcomes } =
             self.set.decide_with(request, &host, |_| true, recording.into());
         applied.refusal = denial.map(|denial| denial.status);
@@ -196,14 +226,15 @@ impl<'s> Rehearsal<'s> {
         let Identity { kind, namespace, name } = &pair.identity;
         let resource = self.host.resource_of(kind);
         let is_namespace = kind.group.is_empty() && kind.kind == "Namespace";
+        let subresource = if self.options.status { "status" } else { "" };
         Request {
             uid: "00000000-0000-0000-0000-000000000000".to_owned(),
             request_kind: kind.clone(),
             request_resource: resource.clone(),
-            request_subresource: String::new(),
+            request_subresource: subresource.to_owned(),
             kind: kind.clone(),
             resource,
-            subresource: String::new(),
+            subresource: subresource.to_owned(),
             name: name.clone(),
             namespace: if is_namespace { name.clone() } else { namespace.clone() },
             operation: if old.is_some() { Operation::Update } else { Operation::Create },

@@ -1,8 +1,8 @@
 //! Policies and bindings that miss each other, and resources that nothing serves.
 
-use super::{Compiled, Finding, warning};
+use super::{Compiled, Finding, nothing, warning};
 use crate::manifest::Document;
-use crate::matching::{Rule, ScopeRule};
+use crate::matching::{MatchResources, Rule, ScopeRule};
 use crate::request::Operation;
 use crate::vap::{Binding, Policy};
 
@@ -16,6 +16,10 @@ pub(super) fn lint(compiled: &Compiled<'_>, documents: &[Document]) -> Vec<Findi
             findings.push(warning(document, "no-binding", "metadata.name", problem, help));
         }
         findings.extend(unserved(document, policy, compiled));
+        findings.extend(nothing::left(&policy.constraints, None).into_iter().map(|(field, problem)| {
+            let field = format!("spec.matchConstraints.{field}");
+            warning(document, "matches-nothing", &field, problem, "the policy is never evaluated")
+        }));
     }
     for (document, binding) in &compiled.bindings {
         let named = compiled.policies.iter().find(|(_, policy)| policy.name == binding.policy_name);
@@ -61,6 +65,9 @@ fn against(document: &Document, binding: &Binding, policy: &Policy) -> Vec<Findi
             ));
         }
     }
+    if let Some(resources) = binding.match_resources.as_ref().filter(|_| findings.is_empty()) {
+        findings.extend(nothing_left(document, resources, policy));
+    }
     match (&policy.param_kind, &binding.param_ref) {
         (Some(kind), None) => {
             let problem =
@@ -76,6 +83,23 @@ fn against(document: &Document, binding: &Binding, policy: &Policy) -> Vec<Findi
         _ => {}
     }
     findings
+}
+
+/// What a binding leaves of what its policy matches, unless the policy by itself matches nothing.
+fn nothing_left(document: &Document, resources: &MatchResources, policy: &Policy) -> Vec<Finding> {
+    let of_policy = nothing::left(&policy.constraints, None);
+    let by_itself = |field: &str| of_policy.iter().any(|(known, _)| *known == field);
+    // A binding without rules of its own speaks of those of the policy.
+    let rules = if resources.rules.is_empty() { &policy.constraints.rules } else { &resources.rules };
+    let both = MatchResources { rules: rules.clone(), ..resources.clone() };
+    let left = nothing::left(&both, Some(&policy.constraints)).into_iter();
+    left.filter(|(field, _)| !by_itself(field))
+        .map(|(field, problem)| {
+            let field = format!("spec.matchResources.{field}");
+            let help = "a request has to match both: the policy is never evaluated through this binding";
+            warning(document, "binding-matches-nothing", &field, problem, help)
+        })
+        .collect()
 }
 
 /// Whether some request could match both rules. Other versions of a resource count as the same under matchPolicy

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{Finding, PlacedCost, cost, message, policies, unbound, warning};
+use super::{Finding, PlacedCost, constant, cost, message, policies, warning};
 use crate::crd::{CompiledCrd, Definition};
 use crate::manifest::Document;
 use crate::schema::Schema;
@@ -41,7 +41,7 @@ pub(super) fn lint(document: &Document, crd: &CompiledCrd) -> Vec<Finding> {
         for expression in version.expressions() {
             run.insert(expression.id.path.clone());
             let is_rule = expression.id.path.ends_with(".rule");
-            let answer = if is_rule { unbound::constant(expression.program) } else { None };
+            let answer = if is_rule { constant(&expression) } else { None };
             findings.extend(answer.map(|answer| {
                 let (problem, help) = if answer {
                     ("cannot be false", "it refuses nothing")

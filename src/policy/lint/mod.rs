@@ -13,14 +13,20 @@
 //! | `rule-not-run` | a rule that stands where no server looks for it |
 //! | `cel-in-message` | an expression written where only text is shown |
 //! | `no-binding`, `no-policy`, `binding-matches-nothing`, `params-not-bound` | bindings and policies that miss each other |
-//! | `matches-nothing` | a resource that the definitions of its group do not serve |
+//! | `matches-nothing` | a resource that the definitions of its group do not serve; rules and selectors that leave nothing |
+//! | `type-check` | expressions that do not fit the types of the objects, in the words of the policy's status |
+//! | `not-type-checked` | kinds whose types are not known (a note) |
 
 mod bindings;
 pub mod cost;
 mod definitions;
+mod logic;
 mod message;
+mod nothing;
 mod policies;
+mod types;
 mod unbound;
+mod values;
 
 use std::sync::Arc;
 
@@ -28,13 +34,17 @@ use serde_json::Value;
 
 pub use self::cost::{Cause, RuleCost};
 use crate::crd::{CompiledCrd, Definition};
+use crate::load::LoadOptions;
 use crate::manifest::{Document, LoadError, Position};
+use crate::recording::Expression;
 use crate::set::PolicySet;
-use crate::vap::{Binding, Policy};
+use crate::vap::{Binding, Policy, Types};
 
 /// How much a finding weighs.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Severity {
+    /// Worth knowing, and nothing to mend.
+    Note,
     Warning,
     /// A server would refuse the document.
     Error,
@@ -75,6 +85,7 @@ pub struct Report {
 impl Severity {
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::Note => "note",
             Self::Warning => "warning",
             Self::Error => "error",
         }
@@ -86,7 +97,7 @@ impl Severity {
 struct Compiled<'d> {
     policies: Vec<(&'d Document, Policy)>,
     bindings: Vec<(&'d Document, Binding)>,
-    definitions: Vec<(&'d Document, CompiledCrd)>,
+    definitions: Vec<(&'d Document, Arc<CompiledCrd>)>,
     /// Also those that a server would refuse: their names are known all the same.
     named: Vec<Definition>,
 }
@@ -109,7 +120,7 @@ impl<'d> Compiled<'d> {
                 Some("CustomResourceDefinition") => {
                     compiled.named.extend(Definition::read(&document.value));
                     let made = CompiledCrd::compile(&document.value);
-                    compiled.definitions.extend(made.ok().map(|made| (document, made)));
+                    compiled.definitions.extend(made.ok().map(|made| (document, Arc::new(made))));
                 }
                 _ => {}
             }
@@ -118,13 +129,13 @@ impl<'d> Compiled<'d> {
     }
 }
 
-/// Looks at `documents` together: bindings are looked up among them.
-pub fn lint(documents: &[Document]) -> Report {
+/// Looks at `documents` together: bindings are looked up among them. Built-in kinds have the types that `builtin` tells.
+pub fn lint(documents: &[Document], options: LoadOptions, builtin: &dyn Types) -> Report {
     let mut report = Report::default();
     for document in documents {
         report.costs.extend(definitions::costs(document));
     }
-    let refusals = PolicySet::load(documents).err().unwrap_or_default();
+    let refusals = PolicySet::load_with(documents, options).err().unwrap_or_default();
     report.findings.extend(refusals.into_iter().map(|mistake| refused(mistake, &report.costs)));
     let compiled = Compiled::of(documents);
     for (document, policy) in &compiled.policies {
@@ -134,11 +145,17 @@ pub fn lint(documents: &[Document]) -> Report {
         report.findings.extend(definitions::lint(document, definition));
     }
     report.findings.extend(bindings::lint(&compiled, documents));
+    report.findings.extend(types::lint(&compiled, builtin));
     report.findings.sort_by(|a, b| {
         let key = |finding: &Finding| (finding.mistake.file.clone(), finding.mistake.position);
         key(a).cmp(&key(b))
     });
     report
+}
+
+/// The answer of a condition that is the same for every object.
+fn constant(expression: &Expression<'_>) -> Option<bool> {
+    unbound::constant(expression.program).or_else(|| logic::constant(expression.text))
 }
 
 /// A refusal; one for its cost is told with the bound that would help.

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{Finding, message, unbound, warning};
+use super::{Finding, constant, message, warning};
 use crate::manifest::Document;
 use crate::vap::Policy;
 
@@ -64,11 +64,9 @@ fn constant_rules(document: &Document, policy: &Policy) -> Vec<Finding> {
     };
     policy
         .expressions()
-        .iter()
+        .into_iter()
         .filter(|expression| is_rule(&expression.id.path))
-        .filter_map(|expression| {
-            finding(&expression.id.path, expression.text, unbound::constant(expression.program)?)
-        })
+        .filter_map(|expression| finding(&expression.id.path, expression.text, constant(&expression)?))
         .collect()
 }
 

@@ -86,6 +86,10 @@ struct Builder {
     open: Vec<Open>,
     /// Finished nodes by anchor; an anchor inside itself is not there yet, so a cycle cannot be built.
     anchors: HashMap<usize, (Node, usize)>,
+    /// Anchors up to this one belong to documents before; they are numbered through the file.
+    earlier: usize,
+    /// The last anchor so far.
+    last_anchor: usize,
     nodes: usize,
     duplicates: Vec<Duplicate>,
     trees: Vec<Tree>,
@@ -97,6 +101,7 @@ impl Builder {
             Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
             Event::DocumentStart(_) => {
                 self.anchors.clear();
+                self.earlier = self.last_anchor;
                 Ok(())
             }
             Event::Scalar(text, style, anchor, tag) => {
@@ -151,10 +156,12 @@ impl Builder {
 
     fn alias(&mut self, anchor: usize, here: Position) -> Result<(), YamlError> {
         let Some((node, size)) = self.anchors.get(&anchor).cloned() else {
-            return Err(YamlError {
-                position: here,
-                message: "an alias to a node that contains it".to_owned(),
-            });
+            let message = if anchor <= self.earlier {
+                "an alias to an anchor of another document: anchors end with their document"
+            } else {
+                "an alias to a node that contains it"
+            };
+            return Err(YamlError { position: here, message: message.to_owned() });
         };
         self.count(size, here)?;
         let (value, positions) = node;
@@ -180,6 +187,7 @@ impl Builder {
         here: Position,
     ) -> Result<(), YamlError> {
         if anchor != 0 {
+            self.last_anchor = self.last_anchor.max(anchor);
             let size = size(&node.0);
             self.anchors.insert(anchor, (node.clone(), size));
         }

@@ -8,6 +8,7 @@ mod autoscaler;
 pub mod builtin;
 mod decode;
 mod event;
+mod miss;
 mod rules;
 mod selector;
 
@@ -17,6 +18,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 pub(crate) use self::decode::{LabelValues, match_policy, rules};
+pub use self::miss::Miss;
 pub use self::rules::{Rule, ScopeRule};
 pub use self::selector::{LabelSelector, Requirement, SelectorOperator};
 

@@ -39,7 +39,7 @@ impl Rule {
         self.resource_names.is_empty() || self.resource_names.iter().any(|allowed| allowed == name)
     }
 
-    fn scope_matches(&self, request: &Request, resource: &GroupVersionResource) -> bool {
+    pub(super) fn scope_matches(&self, request: &Request, resource: &GroupVersionResource) -> bool {
         // A Namespace carries its own name as its namespace, and is cluster-scoped all the same.
         let cluster = request.namespace.is_empty()
             || (resource.group.is_empty() && resource.version == "v1" && resource.resource == "namespaces");
@@ -50,7 +50,7 @@ impl Rule {
         }
     }
 
-    fn resource_matches(&self, resource: &str, subresource: &str) -> bool {
+    pub(super) fn resource_matches(&self, resource: &str, subresource: &str) -> bool {
         self.resources.iter().any(|rule| {
             let (wanted, wanted_sub) = rule.split_once('/').unwrap_or((rule, ""));
             (wanted == "*" || wanted == resource) && (wanted_sub == "*" || wanted_sub == subresource)

@@ -31,6 +31,10 @@ impl LabelSelector {
         self.requirements.iter().map(|requirement| requirement.key.as_str())
     }
 
+    pub fn requirements(&self) -> impl Iterator<Item = &Requirement> {
+        self.requirements.iter()
+    }
+
     pub fn new(requirements: Vec<Requirement>) -> Self {
         Self { requirements }
     }
@@ -50,7 +54,7 @@ impl LabelSelector {
 }
 
 impl Requirement {
-    fn holds(&self, value: Option<&str>) -> bool {
+    pub(super) fn holds(&self, value: Option<&str>) -> bool {
         let listed = || value.is_some_and(|value| self.values.iter().any(|listed| listed == value));
         match self.operator {
             SelectorOperator::In => listed(),

@@ -282,7 +282,7 @@ fn reason(fields: &Fields<'_>) -> Result<Option<Reason>, SuiteError> {
     }
 }
 
-fn known(fields: &Fields<'_>, known: &[&str]) -> Result<(), SuiteError> {
+pub(crate) fn known(fields: &Fields<'_>, known: &[&str]) -> Result<(), SuiteError> {
     match fields.unknown(known).next() {
         Some(path) => Err(wrong(path, format!("is not a field here; these are: {}", known.join(", ")))),
         None => Ok(()),

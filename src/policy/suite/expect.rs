@@ -4,6 +4,7 @@ use regex_automata::meta::Regex;
 
 use super::Outcome;
 use crate::decision::Reason;
+use crate::vap::Missed;
 
 /// What must come of a case. Absent parts are not looked at.
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub(super) struct Answer {
     /// The policy that spoke; none where a definition did.
     pub(super) policy: Option<String>,
     pub(super) annotations: Vec<(String, String)>,
+    /// Policies that were not asked, with the reasons; only where the case is recorded.
+    pub(super) missed: Vec<Missed>,
 }
 
 impl Expectation {

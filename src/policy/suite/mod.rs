@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub(crate) use self::decode::known;
 pub use self::decode::{CASE_FIELDS, EXPECT_FIELDS, SUITE_FIELDS, SuiteError};
 pub use self::expect::{Expectation, Mismatch, Text};
 pub use self::run::{CaseResult, run, run_recorded};

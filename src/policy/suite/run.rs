@@ -13,6 +13,7 @@ use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request};
 use crate::schema::metadata::Malformed;
 use crate::set::PolicySet;
+use crate::vap::Missed;
 
 /// What came of a case.
 #[derive(Debug, Default)]
@@ -24,6 +25,8 @@ pub struct CaseResult {
     pub field: String,
     /// The policy whose rule that is; none where a CRD complains.
     pub policy: Option<String>,
+    /// Why policies in force were not asked; only where the case is recorded.
+    pub missed: Vec<Missed>,
     /// Empty for a passed case.
     pub mismatches: Vec<Mismatch>,
     /// What is worth knowing about a result all the same.
@@ -63,6 +66,7 @@ fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Case
         field: answer.fields.first().cloned().unwrap_or_default(),
         mismatches: case.expect.mismatches(&answer),
         policy: answer.policy,
+        missed: answer.missed,
         notes: Vec::new(),
     }
 }
@@ -85,12 +89,14 @@ fn answer(
         let write = Write { crd: &crd, version, old: old.as_ref(), status, oversight: recording.into() };
         match write_resource(&write, &mut request) {
             Ok(validated) => checked = validated && by_crd,
-            Err(refusal) => return refusal,
+            Err(refusal) => return *refusal,
         }
         request.old_object = old.map(Arc::new);
     }
     let in_force = |name: &str| case.policies.is_empty() || case.policies.iter().any(|policy| policy == name);
-    of_decision(&set.decide_with(&request, host, in_force, recording.into()), checked)
+    let decision = set.decide_with(&request, host, in_force, recording.into());
+    let missed = if recording.is_some() { set.missed(&request, host, in_force) } else { Vec::new() };
+    Answer { missed, ..of_decision(&decision, checked) }
 }
 
 fn request(case: &Case, host: &Documents) -> Request {
@@ -130,20 +136,20 @@ fn request(case: &Case, host: &Documents) -> Request {
 
 /// Does to a custom resource what the API server does before admission, and validates it. True when there was an
 /// object to validate.
-fn write_resource(write: &Write<'_>, request: &mut Request) -> Result<bool, Answer> {
+fn write_resource(write: &Write<'_>, request: &mut Request) -> Result<bool, Box<Answer>> {
     let Some(new) = request.object.as_deref() else { return Ok(false) };
     let written = write.decide(new);
     if written.errors.is_empty() {
         request.object = Some(Arc::new(written.object));
         return Ok(true);
     }
-    Err(Answer {
+    Err(Box::new(Answer {
         outcome: Some(Outcome::Deny),
         messages: written.errors.iter().map(|error| error.cause().message).collect(),
         reason: Some(Reason::Invalid),
         fields: written.errors.iter().map(|error| error.field.clone()).collect(),
         ..Answer::default()
-    })
+    }))
 }
 
 /// An object as the server reads it back from its store.

@@ -106,6 +106,7 @@ impl<'a> Collector<'a> {
             policy: policy.name.clone(),
             binding: binding.map(|binding| binding.name.clone()),
             param: None,
+            skipped: None,
             rules: vec![RuleOutcome {
                 path: if binding.is_some() { "spec.paramRef" } else { "spec.matchConstraints" }.to_owned(),
                 verdict: Verdict::Errored { message, denies },
@@ -149,6 +150,7 @@ impl<'a> Collector<'a> {
             policy: policy.name.clone(),
             binding: Some(binding.name.clone()),
             param: param.map(param_name),
+            skipped: evaluation.skipped,
             rules,
         });
     }

@@ -5,7 +5,7 @@ use bumpalo::Bump;
 use serde_json::Value;
 
 use super::authorizer::HostAuthorizer;
-use super::evaluate::conditions_hold;
+use super::evaluate;
 use super::expression::{Expression, Role};
 use super::objects::{Converted, Objects};
 use super::policy::{FailurePolicy, Policy, Reader};
@@ -76,7 +76,7 @@ impl MatchConditions {
             authorizer: Some(&authorizer),
             oversight: Oversight::default(),
         };
-        conditions_hold(&self.0, inputs)
+        Ok(evaluate::conditions(&self.0, inputs)?.is_none())
     }
 }
 

@@ -6,7 +6,7 @@ use admit_cel::Node;
 
 use super::policy::{AuditAnnotation, FailurePolicy, Policy, Validation};
 use super::session::{Answer, Inputs, OutOfBudget, Session};
-use crate::decision::{Reason, Verdict};
+use crate::decision::{Reason, Skipped, Verdict};
 
 /// Runtime cost of all validations of one evaluation together.
 const BUDGET: u64 = 10_000_000;
@@ -18,7 +18,9 @@ const MAX_MESSAGE: usize = 5 * 1024;
 /// What an evaluation found.
 #[derive(Debug, Default)]
 pub(super) struct Evaluation {
-    /// Empty when a condition was false.
+    /// Which condition kept the rules from being asked.
+    pub(super) skipped: Option<Skipped>,
+    /// Empty when that is so.
     pub(super) verdicts: Vec<Verdict>,
     pub(super) annotations: Vec<Annotation>,
 }
@@ -33,9 +35,9 @@ pub(super) enum Annotation {
 
 /// Evaluates `policy` on `inputs`.
 pub(super) fn evaluate<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Evaluation {
-    match conditions_hold(policy, inputs) {
-        Ok(true) => {}
-        Ok(false) => return Evaluation::default(),
+    match conditions(policy, inputs) {
+        Ok(None) => {}
+        Ok(skipped) => return Evaluation { skipped, ..Evaluation::default() },
         Err(message) => return alone(policy, message),
     }
     let verdicts = match validations(policy, inputs) {
@@ -43,36 +45,37 @@ pub(super) fn evaluate<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Evaluation
         Err(error) => return alone(policy, error.to_string()),
     };
     match annotations(policy, inputs) {
-        Ok(annotations) => Evaluation { verdicts, annotations },
+        Ok(annotations) => Evaluation { skipped: None, verdicts, annotations },
         Err(error) => alone(policy, error.to_string()),
     }
 }
 
-/// Whether every condition holds. A false one counts before any that failed.
-pub(super) fn conditions_hold<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<bool, String> {
+/// None where every condition holds, else the one that does not. A false one counts before any that failed.
+pub(super) fn conditions<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<Option<Skipped>, String> {
     // Conditions do not see the namespace.
     let inputs = Inputs { namespace: Node::Null, ..inputs };
     let mut session = Session::new(policy, inputs, CONDITIONS_BUDGET);
     let mut errors: Vec<String> = Vec::new();
-    let mut holds = true;
+    let mut refusing = None;
     for condition in &policy.conditions {
         match session.eval(condition) {
             Err(error) => return on_condition_error(policy, error.to_string()),
             Ok(Err(error)) => errors.push(error),
-            Ok(Ok(answer)) => holds &= answer != Answer::Bool(false),
+            Ok(Ok(Answer::Bool(false))) => refusing = refusing.or(Some(condition)),
+            Ok(Ok(_)) => {}
         }
     }
-    match (holds, errors.as_slice()) {
-        (false, _) => Ok(false),
-        (true, []) => Ok(true),
-        (true, _) => on_condition_error(policy, aggregate(&errors)),
+    match (refusing, errors.as_slice()) {
+        (Some(condition), _) => Ok(Some(Skipped::False { path: condition.path.clone() })),
+        (None, []) => Ok(None),
+        (None, _) => on_condition_error(policy, aggregate(&errors)),
     }
 }
 
-fn on_condition_error(policy: &Policy, message: String) -> Result<bool, String> {
+fn on_condition_error(policy: &Policy, message: String) -> Result<Option<Skipped>, String> {
     match policy.failure_policy {
         FailurePolicy::Fail => Err(message),
-        FailurePolicy::Ignore => Ok(false),
+        FailurePolicy::Ignore => Ok(Some(Skipped::Failed { message })),
     }
 }
 
@@ -168,7 +171,7 @@ fn wrong_type(annotation: &AuditAnnotation, found: &str) -> Annotation {
 }
 
 fn alone(policy: &Policy, message: String) -> Evaluation {
-    Evaluation { verdicts: vec![errored(policy, message)], annotations: Vec::new() }
+    Evaluation { skipped: None, verdicts: vec![errored(policy, message)], annotations: Vec::new() }
 }
 
 fn errored(policy: &Policy, message: String) -> Verdict {

@@ -60,6 +60,39 @@ pub(super) fn namespace() -> Type {
     )))
 }
 
+/// The type of a custom resource in which `metadata` has all its fields, as in the schema that a server publishes.
+pub(crate) fn with_object_meta(decl: &DeclType) -> DeclType {
+    let mut decl = decl.clone();
+    if let DeclKind::Object { fields, .. } = &mut decl.kind
+        && let Some(metadata) = fields.iter_mut().find(|field| &*field.name == "metadata")
+    {
+        metadata.decl = Arc::new(object_meta());
+    }
+    decl
+}
+
+fn object_meta() -> DeclType {
+    let mut owner = string_fields(["apiVersion", "kind", "name", "uid"]);
+    owner.extend(["blockOwnerDeletion", "controller"].map(|name| field(name, scalar(Type::Bool))));
+    let mut manager = string_fields(["apiVersion", "fieldsType", "manager", "operation", "subresource"]);
+    manager.push(field("time", scalar(Type::Timestamp)));
+    manager.push(field("fieldsV1", object("FieldsV1", Vec::new())));
+    let mut fields =
+        string_fields(["name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"]);
+    fields.extend([
+        field("labels", map(scalar(Type::String))),
+        field("annotations", map(scalar(Type::String))),
+        field("finalizers", list(scalar(Type::String))),
+        field("generation", scalar(Type::Int)),
+        field("creationTimestamp", scalar(Type::Timestamp)),
+        field("deletionTimestamp", scalar(Type::Timestamp)),
+        field("deletionGracePeriodSeconds", scalar(Type::Int)),
+        field("ownerReferences", list(object("OwnerReference", owner))),
+        field("managedFields", list(object("ManagedFieldsEntry", manager))),
+    ]);
+    object("ObjectMeta", fields)
+}
+
 /// `kubernetes.variables` with the variables declared so far; of two of one name the later counts.
 pub(super) fn variables(declared: &[(String, Type)]) -> Type {
     let mut fields: Vec<DeclField> = Vec::with_capacity(declared.len());

@@ -5,6 +5,7 @@ mod command;
 mod golden;
 mod openshift;
 mod options;
+mod schema;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::schema::assert_is_result;
 use super::{admit, text};
 use crate::repository::root;
 
@@ -24,6 +25,7 @@ fn every_recorded_case_passes_with_the_recorded_verdict() {
     let output = admit(&corpus, &["-o", "json", "--crds", "crds", "suites"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let recorded = verdicts(&fs::read_to_string(corpus.join("recorded.jsonl")).unwrap());
+    assert_is_result(&document);
     let summary = &document["summary"];
     assert_eq!(summary["cases"], recorded.values().map(Vec::len).sum::<usize>(), "{summary}");
     assert_eq!((&summary["failed"], &summary["errored"]), (&0.into(), &0.into()), "{}", text(&output.stderr));

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
-use admit_policy::suite::Mismatch;
+use admit_policy::suite::{Mismatch, Outcome};
 
 use super::{CaseReport, Report, RuleValues, SuiteReport};
 use crate::cli::Exit;
+use crate::cli::render::check::missed_line;
 use crate::cli::render::{Palette, counted, diff};
 
 pub(in crate::cli) fn text(report: &Report, verbose: bool, palette: Palette) -> String {
@@ -55,6 +56,10 @@ pub(super) fn failure(case: &CaseReport) -> String {
         case.result.message.lines().for_each(|part| line(&mut out, &format!("said: {part}")));
     }
     case.rules.iter().for_each(|rule| draw_rule(&mut out, rule));
+    // Who was asked after all had a say, and the others do not matter.
+    if case.result.outcome == Outcome::Unmatched {
+        case.result.missed.iter().for_each(|missed| line(&mut out, &missed_line(missed)));
+    }
     case.result.notes.iter().for_each(|note| line(&mut out, &format!("note: {note}")));
     out
 }

@@ -1,11 +1,14 @@
-//! `admit lint`: what a server would refuse, what its rules cost, and what is of no use.
+//! `admit lint`: what a server would refuse, what its rules cost, what does not fit its types, and what is of no use.
+
+mod types;
 
 use std::path::PathBuf;
 
+use admit_policy::LoadOptions;
 use admit_policy::lint::{self, Finding, Report, Severity};
-use admit_policy::manifest;
 use clap::{Args, ValueEnum};
 
+use self::types::BuiltinTypes;
 use super::Exit;
 use super::load;
 use super::process::{self, Fault};
@@ -16,8 +19,10 @@ use super::render::{self, Palette, lint as drawing};
 #[command(after_help = "\
 Errors are what kube-apiserver would refuse, in its words. Warnings are what it would take and that does nothing, or \
 not what it seems to: unused variables and params, rules whose answer no object changes, expressions in `message`, \
-bindings and policies that miss each other. For rules of CRDs the estimated cost is told, with the fields whose missing \
-maxItems, maxLength or maxProperties causes it.
+bindings and policies that miss each other; and what it would write into a policy's status: expressions that do not fit \
+the types of the objects, built-in kinds and those of CRDs among the files. Kinds whose types are not known are told \
+with -v. For rules of CRDs the estimated cost is told, with the fields whose missing maxItems, maxLength or \
+maxProperties causes it.
 
 Examples:
   admit lint policies/
@@ -32,9 +37,14 @@ pub(super) struct LintArgs {
     #[arg(default_value = ".")]
     paths: Vec<PathBuf>,
 
-    /// Tell the cost of every rule, not only of those that reach a hundredth of a limit
+    /// Tell the cost of every rule, not only of those that reach a hundredth of a limit, and which expressions were not
+    /// type-checked
     #[arg(short, long)]
     verbose: bool,
+
+    /// Pass over objects of kinds that no policy uses, as all manifests of an application have them
+    #[arg(long)]
+    ignore_unknown: bool,
 
     /// How results are written
     #[arg(short, long, value_enum, default_value_t)]
@@ -65,7 +75,7 @@ impl LintArgs {
                     Format::Github => drawing::github(&report),
                 });
                 match report.findings.iter().map(|finding| finding.severity).max() {
-                    None => Exit::Expected,
+                    None | Some(Severity::Note) => Exit::Expected,
                     Some(Severity::Warning) => Exit::Differs,
                     Some(Severity::Error) => Exit::NotCompiled,
                 }
@@ -79,7 +89,7 @@ impl LintArgs {
         let (mut documents, mut mistakes) = (Vec::new(), Vec::new());
         for path in &self.paths {
             for file in load::files(path)? {
-                match manifest::read(&file.display().to_string(), &load::text(&file)?) {
+                match load::read(&file)? {
                     Ok(found) => documents.extend(found),
                     Err(found) => mistakes.extend(found),
                 }
@@ -89,7 +99,11 @@ impl LintArgs {
             let paths: Vec<String> = self.paths.iter().map(|path| format!("`{}`", path.display())).collect();
             return Err(Fault::usage(format!("no manifests in {}", paths.join(", "))));
         }
-        let mut report = lint::lint(&documents);
+        let options = LoadOptions { ignore_unknown: self.ignore_unknown };
+        let mut report = lint::lint(&documents, options, &BuiltinTypes::default());
+        for finding in report.findings.iter_mut().filter(|finding| load::is_unknown_kind(&finding.mistake)) {
+            finding.help = load::IGNORE_UNKNOWN.to_owned();
+        }
         let unread = mistakes.into_iter().map(|mistake| Finding {
             code: "not-yaml",
             severity: Severity::Error,

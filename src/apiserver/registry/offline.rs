@@ -1,0 +1,121 @@
+//! What a server makes of objects of built-in kinds before it asks policies, without a store: what is read of them, their
+//! defaults, what an update may not change, what is wrong with them.
+
+use std::sync::{Arc, LazyLock};
+
+use admit_policy::apply::{Builtins, Prepared};
+use admit_policy::decision::{Status, StatusDetails};
+use admit_policy::error::StatusCause;
+use serde_json::Value;
+
+use super::update::{carry_over, count_generation, split_halves};
+use super::{Call, Warnings, kinds};
+use crate::codec::recheck;
+use crate::identity::Identity;
+use crate::object;
+use crate::resources::{ResourceInfo, ResourceTable, Scope, Subresource, builtin_rows};
+use crate::status::{Cause, Refusal};
+
+static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(builtin_rows(), 0));
+
+/// The built-in kinds, as the embedded server knows them.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltinKinds;
+
+impl Builtins for BuiltinKinds {
+    fn prepare(&self, new: &Value, old: Option<&Value>, status: bool) -> Option<Prepared> {
+        let text = |field: &str| new.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (group, version) = text("apiVersion").rsplit_once('/').unwrap_or(("", text("apiVersion")));
+        let info =
+            TABLE.find_kind(group, version, text("kind")).filter(|info| !info.storage_key.is_empty())?;
+        let call = Call {
+            info: Arc::clone(info),
+            custom: None,
+            namespace: object::namespace(new).to_owned(),
+            subresource: status.then_some(Subresource::Status),
+            identity: Identity::new("admin", []),
+            warnings: Warnings::default(),
+        };
+        // What is stored was read once: what cannot be read of it is as good as what can.
+        let old = old.map(|old| {
+            let mut old = recheck(info, None, old.clone()).map_or_else(|_| old.clone(), |read| read.object);
+            kinds::default(&call, &mut old);
+            old
+        });
+        let mut new = new.clone();
+        if info.scope == Scope::Cluster {
+            // Requests for cluster-scoped objects name no namespace, and that of the object gives way.
+            object::set_meta(&mut new, "namespace", None);
+        }
+        Some(match recheck(info, None, new.clone()) {
+            Ok(read) => written(&call, read.object, old, read.strict),
+            Err(error) => {
+                let ResourceInfo { kind, version, .. } = &**info;
+                let message =
+                    format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {error}");
+                let refusal = Some(status_of(&Refusal::bad_request(message), None));
+                Prepared { object: new, old, strict: Vec::new(), refusal, warnings: Vec::new() }
+            }
+        })
+    }
+}
+
+fn written(call: &Call, mut new: Value, old: Option<Value>, strict: Vec<String>) -> Prepared {
+    let prefix = object::meta_str(&new, "generateName").to_owned();
+    if object::name(&new).is_empty() && !prefix.is_empty() {
+        object::set_meta(&mut new, "name", Some(format!("{prefix}xxxxx").into()));
+    }
+    kinds::default(call, &mut new);
+    match &old {
+        Some(old) => {
+            carry_over(&mut new, old);
+            split_halves(call, &mut new, old);
+            kinds::prepare_update(call, &mut new, old);
+            count_generation(call, &mut new, old);
+        }
+        None => {
+            if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) {
+                object::set_field(&mut new, "status", None);
+            }
+            kinds::prepare_create(&call.info, &mut new, &call.identity);
+        }
+    }
+    let causes = kinds::validate(call, &new, old.as_ref());
+    kinds::warnings(call, &new);
+    let refusal = (!causes.is_empty()).then(|| {
+        let name = object::name(&new).to_owned();
+        status_of(&Refusal::invalid(&call.info, &name, causes.clone()), Some((&call.info, name, causes)))
+    });
+    Prepared { object: new, old, strict, refusal, warnings: call.warnings.take() }
+}
+
+fn status_of(refusal: &Refusal, invalid: Option<(&ResourceInfo, String, Vec<Cause>)>) -> Status {
+    let details = invalid.map(|(info, name, causes)| StatusDetails {
+        name,
+        group: info.group.clone(),
+        kind: info.kind.clone(),
+        causes: causes.into_iter().map(status_cause).collect(),
+    });
+    Status {
+        code: refusal.code(),
+        reason: refusal.reason().to_owned(),
+        message: refusal.message().to_owned(),
+        details: details.unwrap_or_default(),
+    }
+}
+
+fn status_cause(cause: Cause) -> StatusCause {
+    const REASONS: [&str; 9] = [
+        "FieldValueNotFound",
+        "FieldValueRequired",
+        "FieldValueDuplicate",
+        "FieldValueInvalid",
+        "FieldValueNotSupported",
+        "FieldValueForbidden",
+        "FieldValueTooLong",
+        "FieldValueTooMany",
+        "FieldValueTypeInvalid",
+    ];
+    let reason = REASONS.into_iter().find(|reason| *reason == cause.reason).unwrap_or_default();
+    StatusCause { reason, message: cause.message, field: cause.field }
+}

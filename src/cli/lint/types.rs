@@ -1,0 +1,110 @@
+//! The types of built-in kinds as expressions are checked against them: from the field tables of the embedded server, by
+//! the rules of apiserver `pkg/cel/common/schemas.go`.
+//!
+//! What a server cannot type it hides, and its users are warned of an undefined field; so it is here: quantities, and lists
+//! and maps of them, have no single type in the schema.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use admit_apiserver::builtin::{RawKind, TypeId, TypeRef, tables};
+use admit_apiserver::resources::{ResourceTable, builtin_rows};
+use admit_cel::names::escape_property;
+use admit_cel::{DeclField, DeclKind, DeclType, ListType, Type};
+use admit_policy::request::{GroupVersionKind, GroupVersionResource};
+use admit_policy::vap::Types;
+
+static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(builtin_rows(), 0));
+
+/// Kinds made so far.
+#[derive(Debug, Default)]
+pub(super) struct BuiltinTypes {
+    made: RefCell<HashMap<GroupVersionKind, Option<Type>>>,
+}
+
+impl Types for BuiltinTypes {
+    fn kinds(&self, resource: &GroupVersionResource) -> Vec<GroupVersionKind> {
+        let GroupVersionResource { group, version, resource } = resource;
+        let row = TABLE.find(group, version, resource);
+        row.map(|row| GroupVersionKind::new(group.as_str(), version.as_str(), row.kind.as_str()))
+            .into_iter()
+            .collect()
+    }
+
+    fn type_of(&self, kind: &GroupVersionKind) -> Option<Type> {
+        if let Some(made) = self.made.borrow().get(kind) {
+            return made.clone();
+        }
+        let id = tables().kind(&kind.group, &kind.version, &kind.kind);
+        let made = id.map(|id| Arc::new(object(id, &kind.kind, &mut vec![id])).cel_type());
+        self.made.borrow_mut().insert(kind.clone(), made.clone());
+        made
+    }
+}
+
+/// `around` are the messages that this one stands in, itself included.
+fn object(id: TypeId, name: &str, around: &mut Vec<TypeId>) -> DeclType {
+    let definition = tables().get(id);
+    let mut fields: Vec<DeclField> = Vec::new();
+    let mut add = |property: &str, decl: Option<DeclType>, required: bool| {
+        if let (Some(decl), Some(cel_name)) = (decl, escape_property(property)) {
+            let (name, cel_name) = (property.into(), cel_name.into());
+            fields.push(DeclField { name, cel_name, decl: Arc::new(decl), required });
+        }
+    };
+    if definition.object {
+        add("apiVersion", Some(scalar(Type::String)), false);
+        add("kind", Some(scalar(Type::String)), false);
+    }
+    for field in tables().flat_fields(id) {
+        add(field.name, value(&field.kind, &format!("{name}.{}", field.name), around), field.required);
+    }
+    fields.sort_by(|a, b| a.cel_name.cmp(&b.cel_name));
+    fields.dedup_by(|a, b| a.cel_name == b.cel_name);
+    DeclType::unbounded(DeclKind::Object { name: name.into(), fields: fields.into() })
+}
+
+/// None for what expressions cannot see.
+fn value(kind: &TypeRef, name: &str, around: &mut Vec<TypeId>) -> Option<DeclType> {
+    Some(match kind {
+        TypeRef::Pointer(inner) => return value(inner, name, around),
+        TypeRef::String | TypeRef::Enum(_) => scalar(Type::String),
+        TypeRef::Int32 | TypeRef::Int64 => scalar(Type::Int),
+        TypeRef::Float64 => scalar(Type::Double),
+        TypeRef::Bool => scalar(Type::Bool),
+        TypeRef::Bytes => scalar(Type::Bytes),
+        TypeRef::Time | TypeRef::MicroTime => scalar(Type::Timestamp),
+        TypeRef::IntOrString => scalar(Type::Dyn),
+        TypeRef::Raw(RawKind::Extension | RawKind::Fields) => empty(name),
+        TypeRef::Quantity
+        | TypeRef::Raw(RawKind::Json)
+        | TypeRef::SchemaOrArray(_)
+        | TypeRef::SchemaOrBool(_)
+        | TypeRef::SchemaOrStrings(_) => return None,
+        TypeRef::Message(id) if around.contains(id) => empty(name),
+        TypeRef::Message(id) => {
+            around.push(*id);
+            let made = object(*id, name, around);
+            around.pop();
+            made
+        }
+        TypeRef::List(inner) => {
+            let items = Arc::new(value(inner, &format!("{name}.@idx"), around)?);
+            DeclType::unbounded(DeclKind::List { items, list_type: ListType::Atomic })
+        }
+        TypeRef::Map(inner) => {
+            let value = Arc::new(value(inner, &format!("{name}.@elem"), around)?);
+            DeclType::unbounded(DeclKind::Map { key: Arc::new(scalar(Type::String)), value })
+        }
+    })
+}
+
+/// A message inside itself, and an object of which only that is known: no fields.
+fn empty(name: &str) -> DeclType {
+    DeclType::unbounded(DeclKind::Object { name: name.into(), fields: Box::default() })
+}
+
+fn scalar(ty: Type) -> DeclType {
+    DeclType::unbounded(DeclKind::Scalar(ty))
+}

@@ -1,0 +1,82 @@
+//! Objects of kinds that Kubernetes defines. What a server makes of them is told by a [`Builtins`]; where that knows
+//! nothing of a kind, its objects are taken as written.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::custom::{carried_over, not_strict};
+use super::{Applied, Change, FieldValidation, Pair, Rehearsal};
+use crate::decision::Status;
+use crate::recording::Recording;
+
+/// What a server makes of objects of built-in kinds before it asks policies.
+pub trait Builtins: Sync + Debug {
+    /// A write of `new` over `old`, or of its status alone; none where nothing is known of the kind.
+    fn prepare(&self, new: &Value, old: Option<&Value>, status: bool) -> Option<Prepared>;
+}
+
+/// An object on its way to the policies.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    /// With defaults.
+    pub object: Value,
+    /// As a server reads it back from its store.
+    pub old: Option<Value>,
+    /// What strict decoding objects to: `unknown field "spec.bogus"`.
+    pub strict: Vec<String>,
+    /// Why a server would not take the object, whatever policies say.
+    pub refusal: Option<Status>,
+    /// Texts for the client.
+    pub warnings: Vec<String>,
+}
+
+pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, recording: Option<&Recording>) -> Applied {
+    let change = if pair.old.is_some() { Change::Update } else { Change::Create };
+    let new = carried_over(&pair.new, pair.old.as_deref());
+    if pair.old.as_deref() == Some(&new) {
+        return Applied::new(Change::Unchanged);
+    }
+    let status = rehearsal.options.status;
+    let prepared = rehearsal.builtins.and_then(|kinds| kinds.prepare(&new, pair.old.as_deref(), status));
+    let Some(prepared) = prepared else { return as_written(rehearsal, pair, new, recording) };
+    let Prepared { object, old, strict, refusal, warnings } = prepared;
+    if refusal.is_none() && old.as_ref() == Some(&object) && strict.is_empty() {
+        return Applied::new(Change::Unchanged);
+    }
+    let mut applied = Applied { refusal, warnings, ..Applied::new(change) };
+    match rehearsal.options.field_validation {
+        FieldValidation::Strict if !strict.is_empty() => applied.refusal = Some(not_strict(pair, &strict)),
+        FieldValidation::Strict | FieldValidation::Ignore => {}
+        FieldValidation::Warn => applied.warnings.splice(0..0, strict).for_each(drop),
+    }
+    if applied.refusal.is_none() {
+        let request = rehearsal.request(pair, object, old.map(Arc::new));
+        rehearsal.decide(&request, &mut applied, recording);
+    }
+    applied
+}
+
+fn as_written(rehearsal: &Rehearsal<'_>, pair: &Pair, new: Value, recording: Option<&Recording>) -> Applied {
+    let new = match pair.old.as_deref() {
+        Some(old) if rehearsal.options.status => with_status_of(&new, old),
+        _ => new,
+    };
+    if pair.old.as_deref() == Some(&new) {
+        return Applied::new(Change::Unchanged);
+    }
+    let change = if pair.old.is_some() { Change::Update } else { Change::Create };
+    let mut applied = Applied { as_written: true, ..Applied::new(change) };
+    rehearsal.decide(&rehearsal.request(pair, new, pair.old.clone()), &mut applied, recording);
+    applied
+}
+
+/// A request for the status changes nothing else.
+fn with_status_of(new: &Value, old: &Value) -> Value {
+    let mut object = old.clone();
+    if let (Some(fields), Some(status)) = (object.as_object_mut(), new.get("status")) {
+        fields.insert("status".to_owned(), status.clone());
+    }
+    object
+}

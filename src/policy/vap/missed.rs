@@ -1,0 +1,65 @@
+//! Why policies say nothing about a request: for people who wonder. Decides nothing.
+
+use super::binding::Binding;
+use super::params;
+use super::policy::Policy;
+use crate::host::Host;
+use crate::matching::Miss;
+use crate::request::Request;
+
+/// A policy that was not asked, or not through one of its bindings.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Missed {
+    pub policy: String,
+    /// Absent where the policy itself speaks about something else, or has no binding.
+    pub binding: Option<String>,
+    /// In the binding where there is one, else in the policy; empty for a policy without bindings.
+    pub field: String,
+    pub reason: String,
+}
+
+/// Why `policy` was not asked about `request`, once for every reason; nothing where it was, or where that could not be
+/// decided, which is an outcome of its own.
+pub(crate) fn missed(
+    policy: &Policy,
+    bindings: &[Binding],
+    request: &Request,
+    host: &dyn Host,
+) -> Vec<Missed> {
+    let of_policy =
+        |Miss { field, reason }| Missed { policy: policy.name.clone(), binding: None, field, reason };
+    let own = policy.constraints.misses(request, host, "spec.matchConstraints");
+    if !own.is_empty() {
+        return own.into_iter().map(of_policy).collect();
+    }
+    if bindings.is_empty() {
+        let reason = "no ValidatingAdmissionPolicyBinding names it".to_owned();
+        return vec![of_policy(Miss { field: String::new(), reason })];
+    }
+    let of_binding = |binding: &Binding| {
+        let named = |Miss { field, reason }| Missed {
+            policy: policy.name.clone(),
+            binding: Some(binding.name.clone()),
+            field,
+            reason,
+        };
+        binding_misses(policy, binding, request, host).into_iter().map(named).collect::<Vec<_>>()
+    };
+    bindings.iter().flat_map(of_binding).collect()
+}
+
+fn binding_misses(policy: &Policy, binding: &Binding, request: &Request, host: &dyn Host) -> Vec<Miss> {
+    if let Some(resources) = &binding.match_resources {
+        let misses = resources.misses(request, host, "spec.matchResources");
+        if !misses.is_empty() {
+            return misses;
+        }
+    }
+    let Some(kind) = &policy.param_kind else { return Vec::new() };
+    let params = params::collect(policy, binding, host.param_scope(kind), request, host);
+    if params.is_ok_and(|params| params.is_empty()) {
+        let reason = format!("there is no {} that it names, and parameterNotFoundAction is Allow", kind.kind);
+        return vec![Miss { field: "spec.paramRef".to_owned(), reason }];
+    }
+    Vec::new()
+}
