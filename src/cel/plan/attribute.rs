@@ -65,16 +65,17 @@ impl Planner<'_> {
             },
             _ => None,
         };
-        let known = self.fields.entry(name.into()).or_default();
-        let is_same = |field: &&Arc<Field>| match (&field.declared, &declared) {
+        let hash = Key::new(name).hash();
+        let known = self.fields.entry(hash).or_default();
+        let is_same_type = |field: &Field| match (&field.declared, &declared) {
             (None, None) => true,
             (Some((a, _)), Some((b, _))) => Arc::ptr_eq(a, b),
             _ => false,
         };
-        if let Some(field) = known.iter().find(is_same) {
+        if let Some(field) = known.iter().find(|field| *field.name == *name && is_same_type(field)) {
             return Arc::clone(field);
         }
-        let field = Arc::new(Field { name: name.into(), hash: Key::new(name).hash(), declared });
+        let field = Arc::new(Field { name: name.into(), hash, declared });
         known.push(Arc::clone(&field));
         field
     }

@@ -1,7 +1,7 @@
 //! The walk over the expression: literals, names, aggregates. Calls, attributes and comprehensions have files of their
 //! own. Recursion is as deep as the expression, which the parser bounds.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::check::{CheckedAst, Reference, type_named};
@@ -41,18 +41,18 @@ pub(super) struct Planner<'p> {
     /// Comprehension variables in sight, innermost last.
     scope: Vec<(&'p str, Local)>,
     locals: u16,
-    /// The fields that attributes have selected so far, by name.
-    pub(super) fields: HashMap<Box<str>, Vec<Arc<Field>>>,
+    /// The fields that attributes have selected so far, by the hash of their names.
+    pub(super) fields: BTreeMap<u32, Vec<Arc<Field>>>,
 }
 
 impl<'p> Planner<'p> {
-    pub(super) fn new(
+    pub(super) const fn new(
         checked: &'p CheckedAst,
         variables: Vec<Box<str>>,
         functions: &'p Functions,
         options: Options,
     ) -> Self {
-        Self { options, checked, functions, variables, scope: Vec::new(), locals: 0, fields: HashMap::new() }
+        Self { options, checked, functions, variables, scope: Vec::new(), locals: 0, fields: BTreeMap::new() }
     }
 
     /// The names of the variables by slot, and the number of comprehension variables.

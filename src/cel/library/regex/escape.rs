@@ -1,6 +1,6 @@
 //! Escapes: single code points (`\n`, `\x{41}`, `\101`, `\.`) and classes (`\d`, `\p{Greek}`).
 
-use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+use regex_syntax::hir::{Class, ClassUnicode, ClassUnicodeRange, HirKind};
 
 use super::class::{self, named_class};
 use super::parse::{Error, next_char, up_to};
@@ -122,26 +122,36 @@ fn unicode_class<'t>(
     Ok((class, rest))
 }
 
-/// A general category or a script, by name.
+/// Scripts whose whole name has four letters, as the abbreviation of every script has.
+const SHORT_SCRIPTS: [&str; 9] = ["ahom", "cham", "kawi", "lisu", "miao", "modi", "newa", "thai", "toto"];
+
+/// A general category by any of its names, or a script by its whole name; case, spaces, `_` and `-` do not matter.
 fn property(name: &str) -> Option<ClassUnicode> {
-    if name.eq_ignore_ascii_case("any") {
-        return Some(ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)]));
+    let letters = name.chars().filter(|c| !matches!(c, '_' | '-' | ' '));
+    let name = letters.map(|c| c.to_ascii_lowercase()).collect::<String>();
+    match name.as_str() {
+        "any" => return Some(ClassUnicode::new([ClassUnicodeRange::new('\0', char::MAX)])),
+        "ascii" => return Some(ClassUnicode::new([ClassUnicodeRange::new('\0', '\u{7f}')])),
+        // No text has one.
+        "cs" | "surrogate" => return Some(ClassUnicode::empty()),
+        _ => {}
     }
-    if name.eq_ignore_ascii_case("ascii") {
-        return Some(ClassUnicode::new([ClassUnicodeRange::new('\0', '\u{7f}')]));
-    }
-    if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b' ')) {
+    // Unlike Go, the tables know names with `is` in front.
+    if name.is_empty() || name.starts_with("is") || !name.bytes().all(|b| b.is_ascii_alphabetic()) {
         return None;
     }
-    ["gc", "sc"].iter().find_map(|kind| {
-        let hir = regex_syntax::parse(&format!(r"\p{{{kind}={name}}}")).ok()?;
-        match hir.into_kind() {
-            regex_syntax::hir::HirKind::Class(regex_syntax::hir::Class::Unicode(class)) => Some(class),
-            regex_syntax::hir::HirKind::Literal(literal) => {
-                let c = std::str::from_utf8(&literal.0).ok()?.chars().next()?;
-                Some(ClassUnicode::new([ClassUnicodeRange::new(c, c)]))
-            }
-            _ => None,
+    let is_abbreviated = name.len() == 4 && !SHORT_SCRIPTS.contains(&name.as_str());
+    table("gc", &name).or_else(|| table("sc", &name).filter(|_| !is_abbreviated))
+}
+
+fn table(kind: &str, name: &str) -> Option<ClassUnicode> {
+    let hir = regex_syntax::parse(&format!(r"\p{{{kind}={name}}}")).ok()?;
+    match hir.into_kind() {
+        HirKind::Class(Class::Unicode(class)) => Some(class),
+        HirKind::Literal(literal) => {
+            let c = std::str::from_utf8(&literal.0).ok()?.chars().next()?;
+            Some(ClassUnicode::new([ClassUnicodeRange::new(c, c)]))
         }
-    })
+        _ => None,
+    }
 }
