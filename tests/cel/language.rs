@@ -195,6 +195,19 @@ fn what_kubernetes_answers_where_go_shows_through() {
         ("{double('NaN'): n}.all(k, v, v == 7)", "true"),
         ("{int: 'a'}.all(k, v, v == 'a')", "true"),
         ("dyn({n: 1})[ip('10.0.0.1')]", "invalid qualifier type: cel.IP"),
+        ("{dyn(n): 1, dyn(uint(n)): 2}[7u]", "2"),
+        ("{dyn(uint(n)): 1, dyn(n): 2}[dyn(7.0)]", "2"),
+        ("{dyn(n): 1, dyn(uint(n)): 2} == {dyn(uint(n)): 2, dyn(n): 1}", "true"),
+        // A NaN on the left is refused before the types are looked at.
+        ("dyn(double('NaN')) < dyn('a')", "NaN values cannot be ordered"),
+        ("dyn('a') < dyn(double('NaN'))", "no such overload"),
+        // A constant pattern is compiled ahead, by a body that does not tell what it was given.
+        ("dyn(n).find('[0-9]')", "no such overload"),
+        ("dyn(n).find(string(n))", "no such overload: find(int, string)"),
+        (
+            "[[n]].flatten([n][1])",
+            "internal error: interface conversion: ref.Val is *types.Err, not types.Int",
+        ),
         ("duration(null) == duration('1s')", "invalid duration argument"),
         ("timestamp(null) == null", "invalid timestamp argument"),
     ] {

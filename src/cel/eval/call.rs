@@ -1,7 +1,7 @@
 //! Calls of the library. Arguments stand on the machine's own stack for calls of up to three, which nearly all are.
 
 use crate::library::{Context, Overload};
-use crate::plan::{Call, Matches, Op, Step, Target, unknown};
+use crate::plan::{Call, Matches, Meter, Op, Step, Target, unknown};
 use crate::value::{EvalError, List, Value};
 
 use super::machine::{Machine, Outcome};
@@ -10,8 +10,9 @@ use super::watch::Watch;
 /// Arguments of one call without an allocation.
 const FEW: usize = 3;
 
-/// What cel-go's meter of `sort` says of an argument that is an error.
+/// What cel-go's meters of `sort` and of `flatten` say of an argument that is an error.
 const NOT_A_LIST: &str = "interface conversion: *types.Err is not traits.Lister: missing method Add";
+const NOT_AN_INT: &str = "interface conversion: ref.Val is *types.Err, not types.Int";
 
 impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     pub(super) fn call(&mut self, call: &'a Call) -> Outcome<'a> {
@@ -25,8 +26,10 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
 
     fn call_with(&mut self, call: &'a Call, args: &mut [Value<'a>]) -> Outcome<'a> {
         if let Err(error) = self.arguments(&call.args, call.stops_at_error, args)? {
-            if call.needs_sound_args {
-                return Err(EvalError::Internal(NOT_A_LIST.into()));
+            match (call.meter, &*args) {
+                (Meter::List, _) => return Err(EvalError::Internal(NOT_A_LIST.into())),
+                (Meter::Depth, [_, Value::Null]) => return Err(EvalError::Internal(NOT_AN_INT.into())),
+                _ => {}
             }
             let row = match &call.target {
                 Target::Known(row) | Target::Guarded(row, _) => row.cost,
@@ -40,11 +43,13 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             Target::Known(row) => (row, row.cost),
             Target::Guarded(row, function) => match function.admit(row, args) {
                 Ok(()) => (row, row.cost),
-                Err(error) => return self.refused(row.cost, args, error),
+                Err(error) => return self.refused(row.cost, args, refusal(call, error)),
             },
             Target::Dynamic(function) => match function.choose(args) {
                 Ok(row) => (row, row.dynamic_cost),
-                Err(error) => return self.refused(dynamic_cost(&function.overloads), args, error),
+                Err(error) => {
+                    return self.refused(dynamic_cost(&function.overloads), args, refusal(call, error));
+                }
             },
             Target::Unknown(name) => return self.refused(dynamic_cost(&[]), args, unknown(name)),
         };
@@ -119,4 +124,9 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
 /// The cost of a call whose overload nothing has told.
 fn dynamic_cost(overloads: &[crate::library::Declared]) -> crate::library::Cost {
     overloads.first().map_or(|_, _| 1, |declared| declared.row.dynamic_cost)
+}
+
+/// Calls with a constant pattern are of a body of their own in cel-go, which does not say what it was given.
+fn refusal(call: &Call, error: EvalError) -> EvalError {
+    if call.has_constant_pattern { EvalError::NoSuchOverload } else { error }
 }

@@ -15,8 +15,8 @@ use crate::value::{Constant, EvalError, Value};
 
 use super::planner::Planner;
 use super::{
-    Attribute, Call, Equal, EqualConstant, KeyIn, Matches, Member, Op, OptionalOr, ProgramError, Root, Step,
-    Target,
+    Attribute, Call, Equal, EqualConstant, KeyIn, Matches, Member, Meter, Op, OptionalOr, ProgramError, Root,
+    Step, Target,
 };
 
 /// Functions that cel-go calls at plan time when their one argument is a constant.
@@ -29,7 +29,7 @@ const PATTERNS: [&str; 3] = ["matches", "find", "findAll"];
 /// The function that `in` calls.
 const IN: &str = "@in";
 
-/// Functions whose cost cel-go cannot count when an argument is an error.
+/// Functions whose cost cel-go cannot count when any argument is an error.
 const SELF_COMPARING: [&str; 3] = ["sort", "distinct", "@sortByAssociatedKeys"];
 
 impl Planner<'_> {
@@ -115,6 +115,7 @@ impl Planner<'_> {
         }
         let mut stops_at_error = steps.len() > 2
             || (steps.len() == 2 && matches!(target, Target::Dynamic(_)) && !has_single_body(name));
+        let mut has_constant_pattern = false;
         if let (true, Some(Constant::String(pattern))) =
             (self.options.folds && PATTERNS.contains(&name), steps.get(1).and_then(Step::constant))
         {
@@ -123,9 +124,15 @@ impl Planner<'_> {
                 return Ok(Op::Matches(Box::new(Matches { operands: steps.into(), regex, row })));
             }
             stops_at_error = true;
+            has_constant_pattern = true;
         }
-        let needs_sound_args = SELF_COMPARING.contains(&name) && !matches!(target, Target::Dynamic(_));
-        let call = Call { target, args: steps.into(), stops_at_error, needs_sound_args };
+        let meter = match name {
+            _ if matches!(target, Target::Dynamic(_)) => Meter::Any,
+            "flatten" if steps.len() == 2 => Meter::Depth,
+            _ if SELF_COMPARING.contains(&name) => Meter::List,
+            _ => Meter::Any,
+        };
+        let call = Call { target, args: steps.into(), stops_at_error, meter, has_constant_pattern };
         if let (IN, Some(Constant::String(key))) = (name, call.args.first().and_then(Step::constant)) {
             let (name, hash) = (key.clone(), Key::new(key).hash());
             return Ok(Op::KeyIn(Box::new(KeyIn { name, hash, call })));

@@ -171,8 +171,19 @@ pub(crate) struct Call {
     pub(crate) args: Box<[Step]>,
     /// Arguments are evaluated until the first error, and an error before the last leaves the call unpaid.
     pub(crate) stops_at_error: bool,
-    /// The meter of this call cannot count an argument that is an error: cel-go's panics, which ends the evaluation.
-    pub(crate) needs_sound_args: bool,
+    pub(crate) meter: Meter,
+    /// The pattern was compiled ahead.
+    pub(crate) has_constant_pattern: bool,
+}
+
+/// What the meter of a call cannot count when it is an error: cel-go's panics then, which ends the evaluation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meter {
+    Any,
+    /// Every argument.
+    List,
+    /// The second argument.
+    Depth,
 }
 
 #[derive(Debug)]

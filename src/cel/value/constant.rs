@@ -72,8 +72,10 @@ impl ConstantEntries {
 
     pub(super) fn find(&self, key: &Value<'_>) -> Option<Value<'_>> {
         let entry = |at: usize| self.entries.get(at);
-        let is_it = |at: usize| entry(at).is_some_and(|(known, _)| known.value().is_same_key(key));
-        let at = self.slots.find(self.entries.len(), key, is_it)?;
+        let at = key.seek(|is_it| {
+            let agrees = |at: usize| entry(at).is_some_and(|(known, _)| is_it(&known.value()));
+            self.slots.find(self.entries.len(), key, agrees)
+        })?;
         entry(at).map(|(_, value)| value.value())
     }
 }

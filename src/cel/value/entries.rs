@@ -31,7 +31,9 @@ impl<'a> Indexed<'a> {
 
     pub(super) fn find(&self, key: &Value<'_>) -> Option<Value<'a>> {
         let entry = |at: usize| self.entries.get(at);
-        let at = probe(self.slots, key, |at| entry(at).is_some_and(|(known, _)| known.is_same_key(key)))?;
+        let agrees =
+            |at: usize, is_it: &dyn Fn(&Value<'_>) -> bool| entry(at).is_some_and(|(known, _)| is_it(known));
+        let at = key.seek(|is_it| probe(self.slots, key, |at| agrees(at, is_it)))?;
         entry(at).map(|(_, value)| *value)
     }
 }

@@ -95,7 +95,7 @@ impl<'a> Map<'a> {
     ) -> Result<Option<Value<'a>>, EvalError> {
         match (self, key) {
             (Self::Values(entries), _) => {
-                Ok(entries.iter().find(|(k, _)| k.is_same_key(key)).map(|(_, v)| *v))
+                Ok(key.seek(|is_it| entries.iter().find(|(known, _)| is_it(known)).map(|(_, value)| *value)))
             }
             (Self::Constant(constant), _) => Ok(constant.find(key)),
             (Self::Indexed(indexed), _) => Ok(indexed.find(key)),

@@ -26,6 +26,8 @@ impl Value<'_> {
             (Value::Double(a), Value::Uint(b)) => {
                 compare_uint_double(*b, *a).map(Ordering::reverse).ok_or_else(nan)
             }
+            // cel-go asks for it before it looks at the other's type.
+            (Value::Double(a), _) if a.is_nan() => Err(nan()),
             (Value::String(a), Value::String(b)) => Ok(a.cmp(b)),
             (Value::Bytes(a), Value::Bytes(b)) => Ok(a.cmp(b)),
             (Value::Duration(a), Value::Duration(b)) => Ok(a.cmp(b)),
@@ -49,6 +51,21 @@ impl Value<'_> {
             (Value::Duration(a), Value::Duration(b)) => a == b,
             (Value::Timestamp(a), Value::Timestamp(b)) => a == b,
             _ => matches!((self.whole_number(), other.whole_number()), (Some(a), Some(b)) if a == b),
+        }
+    }
+
+    /// Looks for what has this key: for one of its own type first, then for the other integer; a double for an int, then
+    /// for a uint. `find` gives what has a key that its argument agrees to.
+    pub(super) fn seek<T>(&self, find: impl Fn(&dyn Fn(&Value<'_>) -> bool) -> Option<T>) -> Option<T> {
+        let found = find(&|known| {
+            std::mem::discriminant(known) == std::mem::discriminant(self) && known.is_same_key(self)
+        });
+        match self {
+            Value::Double(_) => found
+                .or_else(|| find(&|known| matches!(known, Value::Int(_)) && known.is_same_key(self)))
+                .or_else(|| find(&|known| matches!(known, Value::Uint(_)) && known.is_same_key(self))),
+            Value::Int(_) | Value::Uint(_) => found.or_else(|| find(&|known| known.is_same_key(self))),
+            _ => found,
         }
     }
 
