@@ -152,7 +152,13 @@ impl Host for Documents {
             return builtin::equivalents(resource, subresource);
         };
         let definition = crd.definition();
-        let served = definition.versions.iter().filter(|version| version.served);
+        let has_it = |version: &crd::Version| match subresource {
+            "" => true,
+            "status" => version.status_subresource,
+            "scale" => version.scale.is_some(),
+            _ => false,
+        };
+        let served = definition.versions.iter().filter(|version| version.served && has_it(version));
         let equivalent = |version: &crd::Version| {
             let group = definition.group.as_str();
             let kind = match subresource {

@@ -117,6 +117,7 @@ impl PolicyIndex {
         for shape in &self.shapes {
             let Some(key) = masked(parts, *shape) else { continue };
             let entries = self.entries.get(&key).map(Vec::as_slice).unwrap_or_default();
+            found.reserve(entries.len());
             let concerned = entries.iter().filter(|entry| {
                 entry.operations.contain(request.operation) && (entry.equivalent || !as_equivalent)
             });

@@ -102,6 +102,27 @@ fn conditions_come_first_and_do_not_see_variables() {
 }
 
 #[test]
+fn a_namespace_shows_what_kubernetes_declares_of_it() {
+    let beside = "---
+apiVersion: v1
+kind: Namespace
+metadata: {name: team, labels: {tier: a}, managedFields: [{manager: m}], ownerReferences: []}
+";
+    let holds = |expression: &str| {
+        let text = policy(
+            &format!("validations: [{{expression: \"{expression}\", message: refused}}]"),
+            "validationActions: [Deny]",
+            beside,
+        );
+        decide(&text, "x").allowed()
+    };
+    assert!(holds("namespaceObject.metadata.labels.tier == 'a'"));
+    assert!(holds("dyn(namespaceObject).all(k, k in ['metadata', 'spec', 'status'])"), "no kind among them");
+    assert!(holds("dyn(namespaceObject).metadata.all(k, k in ['labels', 'name'])"));
+    assert!(holds("size(dyn(namespaceObject).spec) == 0 && !has(namespaceObject.status.phase)"));
+}
+
+#[test]
 fn variables_are_evaluated_when_used() {
     let text = policy(
         "variables:

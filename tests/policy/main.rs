@@ -2,6 +2,7 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test that cannot go on should say where and stop")]
 
 mod apply;
+mod authorizing;
 mod bad;
 mod converting;
 mod crd_suites;

@@ -119,3 +119,71 @@ fn a_selector_that_cannot_be_asked_is_a_failure_of_the_policy() {
         json!({"namespace": "gone", "resource": {"group": "", "version": "v1", "resource": "secrets"}});
     assert!(!matches(&constraints, &secrets));
 }
+
+/// Two versions of widgets, the second with a status of its own.
+const WIDGETS: &str = "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
+  versions:
+  - &v {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+  - {<<: *v, name: v2, storage: false, subresources: {status: {}}}
+";
+
+#[test]
+fn a_rule_speaks_of_what_is_the_same_in_another_version() {
+    let widget = |version: &str, subresource: &str| {
+        json!({
+            "kind": {"group": "example.com", "version": version, "kind": "Widget"},
+            "resource": {"group": "example.com", "version": version, "resource": "widgets"},
+            "subResource": subresource, "operation": "UPDATE",
+            "object": {"apiVersion": format!("example.com/{version}"), "kind": "Widget", "metadata": {}},
+        })
+    };
+    let event = |group: &str| {
+        json!({
+            "kind": {"group": group, "version": "v1", "kind": "Event"},
+            "resource": {"group": group, "version": "v1", "resource": "events"},
+        })
+    };
+    let all = "[widgets, widgets/status]";
+    let cases = [
+        ("example.com", "[v1]", all, "Equivalent", widget("v2", ""), true),
+        ("example.com", "[v1]", all, "Exact", widget("v2", ""), false),
+        ("example.com", "[v2]", all, "Equivalent", widget("v1", ""), true),
+        ("example.com", "[v1]", "[widgets]", "Equivalent", widget("v2", "status"), false),
+        ("example.com", "[v1]", all, "Equivalent", widget("v2", "status"), false),
+        ("example.com", "[v2]", all, "Equivalent", widget("v2", "status"), true),
+        ("example.com", "[v3]", all, "Equivalent", widget("v2", ""), false),
+        ("''", "[v1]", "[events]", "Equivalent", event("events.k8s.io"), true),
+        ("''", "[v1]", "[events]", "Exact", event("events.k8s.io"), false),
+        ("events.k8s.io", "['*']", "['*']", "Equivalent", event(""), true),
+        ("apps", "[v1]", "[events]", "Equivalent", event(""), false),
+    ];
+    for (group, versions, resources, match_policy, changes, expected) in cases {
+        let set = set(&format!(
+            "{WIDGETS}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: p}}
+spec:
+  matchConstraints:
+    matchPolicy: {match_policy}
+    resourceRules: [{{apiGroups: [{group}], apiVersions: {versions}, operations: ['*'], resources: {resources}}}]
+  validations: [{{expression: 'false'}}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {{name: b}}
+spec: {{policyName: p, validationActions: [Deny]}}
+"
+        ));
+        let denied = !set.decide(&request("x", &changes), set.documents()).allowed();
+        assert_eq!(denied, expected, "{group} {versions} {resources} {match_policy} on {changes}");
+    }
+}

@@ -96,6 +96,20 @@ fn variables_have_the_types_of_the_kind() {
 }
 
 #[test]
+fn all_of_the_metadata_is_known() {
+    let spec = "
+  validations:
+  - expression: object.metadata.namespace != '' && 'a' in object.metadata.labels && object.kind == 'Widget'
+  - expression: object.metadata.creationTimestamp < timestamp('2030-01-01T00:00:00Z')
+  - expression: object.metadata.ownerReferences.all(o, o.controller) && object.metadata.generation > 1
+  - expression: object.metadata.label == {}
+";
+    let found = warnings("[v1]", spec);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(found[0].warning.contains("undefined field 'label'"), "{found:#?}");
+}
+
+#[test]
 fn the_authorizer_is_known_without_what_is_below_it() {
     let spec = "
   validations:

@@ -1,4 +1,6 @@
-//! The `authorizer` of expressions, answered by the host.
+//! The `authorizer` of expressions, answered by the host: once for each question, whatever expression asks it again.
+
+use std::cell::RefCell;
 
 use admit_cel::library::authorizer::{Authorizer, Check, Decision, ResourceTarget, Subject, Target};
 
@@ -10,11 +12,19 @@ use crate::request::{Request, UserInfo};
 pub(super) struct HostAuthorizer<'a> {
     host: &'a dyn Host,
     request: &'a Request,
+    answers: &'a Answers,
 }
 
+/// What the host answered about one request so far.
+#[derive(Debug, Default)]
+pub(super) struct Answers(RefCell<Vec<(ServiceAccount, AccessAttributes, Decision)>>);
+
+/// Namespace and name; none for the user of the request.
+type ServiceAccount = Option<(String, String)>;
+
 impl<'a> HostAuthorizer<'a> {
-    pub(super) fn new(host: &'a dyn Host, request: &'a Request) -> Self {
-        Self { host, request }
+    pub(super) fn new(host: &'a dyn Host, request: &'a Request, answers: &'a Answers) -> Self {
+        Self { host, request, answers }
     }
 
     /// What `authorizer.requestResource` checks: the resource as the client named it.
@@ -33,16 +43,31 @@ impl<'a> HostAuthorizer<'a> {
 impl Authorizer for HostAuthorizer<'_> {
     fn authorize(&self, check: &Check<'_>) -> Decision {
         let attributes = attributes(check);
-        let answer = match check.subject {
-            Subject::Requester => self.host.authorize(&self.request.user, &attributes),
-            Subject::ServiceAccount { namespace, name } => {
-                self.host.authorize(&service_account(namespace, name), &attributes)
-            }
+        let subject = match check.subject {
+            Subject::Requester => None,
+            Subject::ServiceAccount { namespace, name } => Some((namespace.to_owned(), name.to_owned())),
         };
-        match answer {
+        if let Some(known) = self.answers.find(&subject, &attributes) {
+            return known;
+        }
+        let answer = match &subject {
+            None => self.host.authorize(&self.request.user, &attributes),
+            Some((namespace, name)) => self.host.authorize(&service_account(namespace, name), &attributes),
+        };
+        let decision = match answer {
             Ok(access) => Decision { allowed: access.allowed, reason: access.reason.into(), error: None },
             Err(error) => Decision { error: Some(error.to_string().into()), ..Decision::default() },
-        }
+        };
+        self.answers.0.borrow_mut().push((subject, attributes, decision.clone()));
+        decision
+    }
+}
+
+impl Answers {
+    fn find(&self, subject: &ServiceAccount, attributes: &AccessAttributes) -> Option<Decision> {
+        let answers = self.0.borrow();
+        let known = answers.iter().find(|(asked_of, asked, _)| asked_of == subject && asked == attributes);
+        known.map(|(_, _, decision)| decision.clone())
     }
 }
 

@@ -2,14 +2,15 @@
 //! request, made when the first of them needs it.
 
 use std::cell::OnceCell;
-use std::sync::Arc;
 
 use admit_cel::Node;
 use serde_json::{Value, json};
 
+use super::authorizer::Answers;
 use super::binding::Binding;
 use super::decide::Bound;
 use super::evaluate::{Annotation, Evaluation, denies, reason};
+use super::namespace;
 use super::objects::Objects;
 use super::policy::Policy;
 use super::request_value::request_value;
@@ -28,6 +29,9 @@ const MAX_ANNOTATION: usize = 10 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
     request_value: OnceCell<Value>,
+    /// As expressions see it; null where the request has none.
+    namespace: OnceCell<Result<Value, HostError>>,
+    answers: Answers,
 }
 
 /// Gathers what all policies make of one request.
@@ -40,7 +44,9 @@ pub(crate) struct Collector<'a> {
     /// The request as expressions see it, in its own form: most policies match it as it is.
     request_value: &'a OnceCell<Value>,
     /// The Namespace of the request, looked up when the first policy needs it.
-    namespace: Option<Option<Arc<Value>>>,
+    namespace: &'a OnceCell<Result<Value, HostError>>,
+    /// Of the authorizer.
+    pub(super) answers: &'a Answers,
 }
 
 impl<'a> Collector<'a> {
@@ -52,7 +58,8 @@ impl<'a> Collector<'a> {
             oversight: Oversight::default(),
             decision: Decision::default(),
             request_value: &workspace.request_value,
-            namespace: None,
+            namespace: &workspace.namespace,
+            answers: &workspace.answers,
         }
     }
 
@@ -77,21 +84,19 @@ impl<'a> Collector<'a> {
         }))
     }
 
-    pub(super) fn namespace(&mut self) -> Result<Option<Arc<Value>>, HostError> {
-        if let Some(namespace) = &self.namespace {
-            return Ok(namespace.clone());
-        }
+    pub(super) fn namespace(&self) -> Result<Node<'a>, &'a HostError> {
+        self.namespace.get_or_init(|| self.look_up_namespace()).as_ref().map(Node::from_json)
+    }
+
+    fn look_up_namespace(&self) -> Result<Value, HostError> {
         let kind = &self.request.kind;
         let is_namespace = kind.group.is_empty() && kind.version == "v1" && kind.kind == "Namespace";
         let name = &self.request.namespace;
-        let namespace = if is_namespace || name.is_empty() {
-            None
-        } else {
-            let missing = || HostError(format!("namespaces \"{name}\" not found"));
-            Some(self.host.namespace(name)?.ok_or_else(missing)?)
-        };
-        self.namespace = Some(namespace.clone());
-        Ok(namespace)
+        if is_namespace || name.is_empty() {
+            return Ok(Value::Null);
+        }
+        let missing = || HostError(format!("namespaces \"{name}\" not found"));
+        Ok(namespace::shown(&*self.host.namespace(name)?.ok_or_else(missing)?))
     }
 
     /// A policy or binding that cannot be applied: denies unless failures are ignored.

@@ -4,7 +4,7 @@ use admit_cel::Node;
 use bumpalo::Bump;
 use serde_json::Value;
 
-use super::authorizer::HostAuthorizer;
+use super::authorizer::{Answers, HostAuthorizer};
 use super::evaluate;
 use super::expression::{Expression, Role};
 use super::objects::{Converted, Objects};
@@ -65,7 +65,8 @@ impl MatchConditions {
         };
         let value = request_value(request, matched);
         let request_node = Node::from_json(&value);
-        let authorizer = HostAuthorizer::new(host, request);
+        let answers = Answers::default();
+        let authorizer = HostAuthorizer::new(host, request, &answers);
         let inputs = Inputs {
             arena: &arena,
             object: objects.object,

@@ -91,14 +91,14 @@ fn decide_binding(
     if params.is_empty() {
         return;
     }
-    let namespace = match collector.namespace() {
+    // Not knowing the namespace is a failure of the policies that look at it, and of no other.
+    let namespace = if policy.uses_namespace() { collector.namespace() } else { Ok(Node::Null) };
+    let namespace = match namespace {
         Ok(namespace) => namespace,
-        // Not knowing the namespace is a failure of the policies that look at it, and of no other.
-        Err(error) if policy.uses_namespace() => {
+        Err(error) => {
             collector.misconfigured(policy, Some(binding), &error.to_string());
             return;
         }
-        Err(_) => None,
     };
     // Objects that have to be converted live as long as this binding only.
     let arena = Bump::new();
@@ -121,8 +121,7 @@ fn decide_binding(
         Some(changed) => Node::from_json(changed),
         None => collector.request_node(),
     };
-    let namespace = node(namespace.as_deref());
-    let authorizer = HostAuthorizer::new(host, request);
+    let authorizer = HostAuthorizer::new(host, request, collector.answers);
     for param in params {
         let inputs = Inputs {
             arena: &arena,

@@ -17,6 +17,7 @@ mod decide;
 mod evaluate;
 mod expression;
 mod missed;
+mod namespace;
 mod objects;
 mod param_kind;
 mod params;

@@ -8,7 +8,7 @@ use crate::request::{GroupVersionKind, GroupVersionResource, Request, UserInfo};
 /// The request in the form in which the policy matched it. Empty optional fields are absent, as in Kubernetes' own
 /// encoding; the objects are variables of their own.
 pub(super) fn request_value(request: &Request, matched: &Matched) -> Value {
-    let mut fields = Map::new();
+    let mut fields = Map::with_capacity(14);
     let mut put = |key: &str, value: Value| fields.insert(key.to_owned(), value);
     put("uid", json!(""));
     put("kind", kind_value(&matched.kind));
@@ -35,15 +35,22 @@ pub(super) fn request_value(request: &Request, matched: &Matched) -> Value {
 }
 
 fn kind_value(kind: &GroupVersionKind) -> Value {
-    json!({"group": kind.group, "version": kind.version, "kind": kind.kind})
+    texts([("group", &kind.group), ("version", &kind.version), ("kind", &kind.kind)])
 }
 
 fn resource_value(resource: &GroupVersionResource) -> Value {
-    json!({"group": resource.group, "version": resource.version, "resource": resource.resource})
+    texts([("group", &resource.group), ("version", &resource.version), ("resource", &resource.resource)])
+}
+
+fn texts<const N: usize>(fields: [(&str, &String); N]) -> Value {
+    // In a map of its size, since every request has four of them.
+    let mut map = Map::with_capacity(N);
+    map.extend(fields.map(|(key, text)| (key.to_owned(), Value::from(text.as_str()))));
+    Value::Object(map)
 }
 
 fn user_value(user: &UserInfo) -> Value {
-    let mut fields = Map::new();
+    let mut fields = Map::with_capacity(4);
     if !user.username.is_empty() {
         fields.insert("username".to_owned(), json!(user.username));
     }
