@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use admit_policy::request::UserInfo;
 use serde_json::{Map, Value, json};
 
 /// Members may do everything.
@@ -50,9 +51,14 @@ impl Identity {
         self.groups.iter().any(|group| group == MASTERS)
     }
 
-    #[must_use]
-    pub fn is_authenticated(&self) -> bool {
-        self.groups.iter().any(|group| group == AUTHENTICATED)
+    /// As roles and policies see the user.
+    pub(crate) fn to_user(&self) -> UserInfo {
+        UserInfo {
+            username: self.username.clone(),
+            uid: self.uid.clone(),
+            groups: self.groups.clone(),
+            extra: self.extra.iter().map(|(key, values)| (key.clone(), values.clone())).collect(),
+        }
     }
 
     /// `authentication.k8s.io/v1 UserInfo`.

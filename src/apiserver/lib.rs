@@ -8,6 +8,8 @@
 //! ```
 
 pub mod admission;
+mod authentication;
+mod authorization;
 pub mod builtin;
 mod certificate;
 mod codec;
@@ -27,6 +29,7 @@ pub mod store;
 pub mod table;
 mod validation;
 
+pub use authentication::{TokenKey, TokenKeyError};
 pub use http::serve::serve as serve_router;
 pub use identity::Identity;
 pub use server::{Server, ServerBuilder};

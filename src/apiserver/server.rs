@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::admission::{Admission, Resolver};
+use crate::authentication::{Issuer, TokenKey};
 use crate::http as face;
 use crate::identity::Identity;
 use crate::object;
@@ -15,6 +17,9 @@ use crate::openapi::OpenApi;
 use crate::registry::{Call, Registry, Warnings, WriteOptions};
 use crate::status::Refusal;
 use crate::store::Store;
+
+/// What tokens call this server when nobody says otherwise.
+const ISSUER: &str = "https://kubernetes.default.svc";
 
 /// Namespaces that every cluster has.
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
@@ -30,6 +35,7 @@ struct Inner {
     registry: Registry,
     openapi: OpenApi,
     tokens: HashMap<String, Identity>,
+    issuer: Issuer,
     /// Parts of the process that report their own readiness, by name.
     parts: RwLock<Vec<(String, bool)>>,
 }
@@ -40,6 +46,15 @@ pub struct ServerBuilder {
     store: Option<Store>,
     tokens: HashMap<String, Identity>,
     resolver: Option<Arc<dyn Resolver>>,
+    token_key: Option<TokenKey>,
+    issuer: Option<String>,
+}
+
+/// Who a bearer token stands for, and whom it is meant for.
+#[derive(Clone, Debug)]
+pub(crate) struct Authenticated {
+    pub(crate) identity: Identity,
+    pub(crate) audiences: Vec<String>,
 }
 
 impl ServerBuilder {
@@ -57,6 +72,20 @@ impl ServerBuilder {
         self
     }
 
+    /// The key that tokens of service accounts are signed with; one of this process' own by default, with which they end.
+    #[must_use]
+    pub fn token_key(mut self, key: TokenKey) -> Self {
+        self.token_key = Some(key);
+        self
+    }
+
+    /// The URL by which tokens name this server.
+    #[must_use]
+    pub fn issuer(mut self, url: impl Into<String>) -> Self {
+        self.issuer = Some(url.into());
+        self
+    }
+
     /// How webhooks are reached that name a Service instead of a URL.
     #[must_use]
     pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
@@ -64,18 +93,29 @@ impl ServerBuilder {
         self
     }
 
-    /// Makes the server, and the namespaces that every cluster has.
+    /// Makes the server, and the namespaces and roles that every cluster has.
     ///
     /// # Errors
-    /// When the store does not take the namespaces.
+    /// When the store does not take them, or there are no random numbers for a key.
     pub async fn build(self) -> Result<Server, Refusal> {
         let store = self.store.unwrap_or_else(Store::in_memory);
         let registry = Registry::new(store, Admission::new(self.resolver));
         registry.serve_definitions();
-        let inner =
-            Inner { registry, openapi: OpenApi::default(), tokens: self.tokens, parts: RwLock::default() };
+        let key = match self.token_key {
+            Some(key) => key,
+            None => TokenKey::generate().map_err(|error| Refusal::internal(error.to_string()))?,
+        };
+        let issuer = Issuer { key, name: self.issuer.unwrap_or_else(|| ISSUER.to_owned()) };
+        let inner = Inner {
+            registry,
+            openapi: OpenApi::default(),
+            tokens: self.tokens,
+            issuer,
+            parts: RwLock::default(),
+        };
         let server = Server { inner: Arc::new(inner) };
         server.create_namespaces().await?;
+        server.inner.registry.create_default_roles().await?;
         server.inner.registry.settle_definitions().await;
         // History begins here: nobody can have seen anything before.
         let store = &server.inner.registry.store;
@@ -139,8 +179,20 @@ impl Server {
         &self.inner.openapi
     }
 
-    pub(crate) fn identity_of(&self, token: &str) -> Option<Identity> {
-        self.inner.tokens.get(token).cloned()
+    pub(crate) fn issuer(&self) -> &Issuer {
+        &self.inner.issuer
+    }
+
+    /// Whose `token` is: one that the server was built with, or one that it issued for an account that still exists.
+    pub(crate) fn authenticated(&self, token: &str) -> Option<Authenticated> {
+        if let Some(identity) = self.inner.tokens.get(token) {
+            let audiences = vec![self.inner.issuer.name.clone()];
+            return Some(Authenticated { identity: identity.clone(), audiences });
+        }
+        let issued = self.inner.issuer.read(token, Timestamp::now())?;
+        let here = issued.audiences.contains(&self.inner.issuer.name);
+        (here && self.inner.registry.bindings_hold(&issued))
+            .then(|| Authenticated { identity: issued.identity(), audiences: issued.audiences })
     }
 
     /// Parts of a health probe, and whether each is well.

@@ -23,6 +23,7 @@ mod register;
 mod render;
 mod serve;
 mod test;
+mod token_key;
 mod up;
 mod version;
 

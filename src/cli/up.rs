@@ -27,7 +27,7 @@ use super::Exit;
 use super::gathering::GatheringArgs;
 use super::generate::webhook::{self, Callee, Endpoint};
 use super::process::{self, Fault};
-use super::{kubeconfig, load, register};
+use super::{kubeconfig, load, register, token_key};
 use crate::admission::tls::{Authority, server_config, write_private};
 use crate::admission::{self, Admission, InForce, Port, Shutdown, Workers};
 use crate::controllers::datagather;
@@ -82,12 +82,19 @@ impl UpArgs {
         let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
         let definitions = load::definitions(&self.crds)?;
         let policies = load::policies(&[&self.policies, &self.crds])?;
+        let token_key = token_key::open(&self.state_dir)?;
         let store = store(&self.state_dir)?;
         let api = process::listen(self.listen, "--listen")?;
         let webhook = process::listen(self.admission_listen, "--admission-listen")?;
         let addresses = Addresses { api: local(&api)?, webhook: local(&webhook)? };
 
-        let server = Server::builder().store(store).build().await.map_err(Fault::internal)?;
+        let server = Server::builder()
+            .store(store)
+            .token_key(token_key)
+            .issuer(format!("https://{}", addresses.api))
+            .build()
+            .await
+            .map_err(Fault::internal)?;
         server.set_ready("admission", false);
         server.set_ready("controllers", false);
         let policies = Arc::new(policies);

@@ -29,7 +29,7 @@ mod meta;
 pub mod names;
 mod oversight;
 pub mod path;
-mod rbac;
+pub mod rbac;
 pub mod recording;
 pub mod request;
 pub mod schema;

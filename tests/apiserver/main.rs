@@ -8,6 +8,7 @@
 )]
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 
+mod access;
 mod corpus;
 mod crd_matrix;
 mod harness;

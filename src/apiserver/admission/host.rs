@@ -8,7 +8,6 @@ use admit_policy::matching::builtin;
 use admit_policy::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 use serde_json::Value;
 
-use crate::identity::MASTERS;
 use crate::object;
 use crate::registry::Registry;
 use crate::resources;
@@ -92,9 +91,8 @@ impl Host for StoreHost<'_> {
         Ok(converted)
     }
 
-    fn authorize(&self, user: &UserInfo, _attributes: &AccessAttributes) -> Result<Access, HostError> {
-        let allowed = user.groups.iter().any(|group| group == MASTERS);
-        Ok(Access { allowed, reason: String::new() })
+    fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
+        Ok(self.0.access_rules().authorize(user, attributes))
     }
 }
 

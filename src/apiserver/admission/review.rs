@@ -104,13 +104,7 @@ impl<'a> Review<'a> {
 
     #[must_use]
     pub fn subresource(&self) -> &'static str {
-        match self.call.subresource {
-            None => "",
-            Some(Subresource::Status) => "status",
-            Some(Subresource::Scale) => "scale",
-            Some(Subresource::Log) => "log",
-            Some(Subresource::Finalize) => "finalize",
-        }
+        self.call.subresource.map_or("", Subresource::name)
     }
 
     /// The `request` of an AdmissionReview, as it was sent; `uid` names this question.

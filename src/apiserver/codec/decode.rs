@@ -55,17 +55,22 @@ pub(crate) fn parse(body: &Body) -> Result<Document, String> {
     }
 }
 
-/// Reads a body as an `autoscaling/v1 Scale`.
+/// Reads a body as an object of a built-in kind that is sent to a subresource.
 ///
 /// # Errors
 /// 400 in Kubernetes' words.
-pub(crate) fn receive_scale(body: &Body) -> Result<Received, Refusal> {
+pub(crate) fn receive_kind(
+    (group, version, kind): (&str, &str, &str),
+    body: &Body,
+) -> Result<Received, Refusal> {
     let document = parse(body).map_err(Refusal::bad_request)?;
-    let Some(id) = tables().kind("autoscaling", "v1", "Scale") else {
+    let Some(id) = tables().kind(group, version, kind) else {
         return Ok(Received { object: document.value, strict: Vec::new() });
     };
     typed(id, &document.value).map_err(|error| {
-        Refusal::bad_request(format!("Scale in version \"v1\" cannot be handled as a Scale: {error}"))
+        Refusal::bad_request(format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"
+        ))
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::order::groups;
-use crate::resources::{ResourceInfo, Scope, Subresource};
+use crate::resources::{ResourceInfo, Scope};
 
 /// The releases of the aggregated format; both have the same content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,9 +92,9 @@ fn resource(row: &ResourceInfo) -> Value {
             .subresources
             .iter()
             .map(|subresource| {
-                let kind = match subresource {
-                    Subresource::Scale => json!({"group": "autoscaling", "version": "v1", "kind": "Scale"}),
-                    Subresource::Status | Subresource::Log | Subresource::Finalize => own_kind(row),
+                let kind = match subresource.own_kind() {
+                    Some((group, version, kind)) => json!({"group": group, "version": version, "kind": kind}),
+                    None => own_kind(row),
                 };
                 json!({"subresource": subresource.name(), "responseKind": kind, "verbs": subresource.verbs()})
             })

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::order::{Group, groups};
 use crate::digest;
-use crate::resources::{ResourceInfo, Scope, Subresource};
+use crate::resources::{ResourceInfo, Scope};
 
 /// `/api`. `host` is the address that the client used.
 pub(super) fn api_versions(rows: &[Arc<ResourceInfo>], host: &str) -> Value {
@@ -102,12 +102,15 @@ fn resource_entries(row: &ResourceInfo) -> Vec<Value> {
         entry.insert("name".into(), format!("{}/{}", row.plural, subresource.name()).into());
         entry.insert("singularName".into(), "".into());
         entry.insert("namespaced".into(), namespaced.into());
-        let kind = if *subresource == Subresource::Scale {
-            entry.insert("group".into(), "autoscaling".into());
-            entry.insert("version".into(), "v1".into());
-            "Scale"
-        } else {
-            &row.kind
+        let kind = match subresource.own_kind() {
+            Some((group, version, kind)) => {
+                if !version.is_empty() {
+                    entry.insert("group".into(), group.into());
+                    entry.insert("version".into(), version.into());
+                }
+                kind
+            }
+            None => &row.kind,
         };
         entry.insert("kind".into(), kind.into());
         entry.insert("verbs".into(), subresource.verbs().into());

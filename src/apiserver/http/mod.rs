@@ -3,6 +3,8 @@
 mod accept;
 mod access;
 mod body;
+mod connect;
+mod impersonation;
 mod nonresource;
 mod path;
 mod resource;
@@ -73,7 +75,7 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
         Ok(identity) => identity,
         Err(refusal) => return respond::refusal(&refusal, &Accepted::default()),
     };
-    let incoming = Incoming {
+    let mut incoming = Incoming {
         method: parts.method,
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().unwrap_or_default().to_owned(),
@@ -81,17 +83,29 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
         identity,
         body,
     };
-    let mut response = route(&server, incoming).await;
+    let target = path::parse(&incoming.path);
+    let attributes = access::attributes(&incoming, &target);
+    let acting = impersonation::acting(server.registry(), incoming.identity, &incoming.headers, &attributes);
+    incoming.identity = match acting {
+        Ok(identity) => identity,
+        Err(refusal) => return respond::refusal(&refusal, &Accepted::default()),
+    };
+    let allowed = server.registry().authorize(&incoming.identity, &attributes);
+    let mut response = route(&server, incoming, target, allowed).await;
     if head {
         *response.body_mut() = Body::empty();
     }
     response
 }
 
-async fn route(server: &Server, incoming: Incoming) -> Response {
+async fn route(
+    server: &Server,
+    incoming: Incoming,
+    target: Target,
+    allowed: Result<(), Refusal>,
+) -> Response {
     let accepted = Accepted::parse(&incoming.headers, &incoming.query, true);
-    let target = path::parse(&incoming.path);
-    let outcome = match access::authorize(&incoming, &target) {
+    let outcome = match allowed {
         Err(refusal) => Err(refusal.into()),
         Ok(()) => match target {
             Target::Resource(place) => resource::answer(server, place, incoming, &accepted).await,

@@ -36,10 +36,35 @@ pub(super) fn answer(server: &Server, incoming: &Incoming, accepted: &Accepted) 
         }
         other if other.starts_with("/openapi/") => {
             let found = server.openapi().handle(rows, other, &incoming.query, &incoming.headers);
-            found.map(respond::finished).ok_or(Failure::NoSuchPage)
+            match found {
+                Some(response) => Ok(respond::finished(response)),
+                // Below the index of documents a path that is none has an answer without words.
+                None if other.starts_with("/openapi/v3/") => Ok(respond::nothing(404)),
+                None => Err(Failure::NoSuchPage),
+            }
+        }
+        "/.well-known/openid-configuration" => {
+            let host = incoming.headers.get(http::header::HOST).and_then(|host| host.to_str().ok());
+            let document = server.issuer().configuration(host.unwrap_or_default());
+            Ok(respond::issuer(&document, "application/json"))
+        }
+        "/openid/v1/jwks" => {
+            accepted_key_set(incoming)?;
+            Ok(respond::issuer(&server.issuer().key_set(), KEY_SET))
         }
         other => health(server, other, &Query::parse(&incoming.query)).ok_or(Failure::NoSuchPage),
     }
+}
+
+const KEY_SET: &str = "application/jwk-set+json";
+
+fn accepted_key_set(incoming: &Incoming) -> Result<(), Refusal> {
+    let header = incoming.headers.get(http::header::ACCEPT).and_then(|value| value.to_str().ok());
+    let taken = |text: &str| {
+        let mut types = text.split(',').map(|clause| clause.split(';').next().unwrap_or_default().trim());
+        types.any(|media_type| matches!(media_type, "*/*" | KEY_SET))
+    };
+    if header.is_none_or(taken) { Ok(()) } else { Err(Refusal::no_representation(&[KEY_SET])) }
 }
 
 fn discovered(found: Option<http::Response<bytes::Bytes>>, accepted: &Accepted) -> Result<Response, Failure> {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
-use http::{HeaderValue, Method, header};
+use http::Method;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::accept::{Accepted, Form};
 use super::path::Place;
-use super::{Failure, Incoming, body, respond, reviews, stream};
+use super::{Failure, Incoming, body, connect, respond, reviews, stream};
 use crate::codec;
 use crate::registry::options::{FieldValidation, WriteOptions};
 use crate::registry::{Answer, Call, DeleteOptions, ListOptions, PatchFormat, Query, Warnings, names};
@@ -100,14 +100,7 @@ fn scope_and_subresource(info: &ResourceInfo, place: &Place) -> Result<Option<Su
         Scope::Cluster | Scope::Namespaced => {}
     }
     let Some(subresource) = &place.subresource else { return Ok(None) };
-    let found = match subresource.as_str() {
-        "status" => Some(Subresource::Status),
-        "scale" => Some(Subresource::Scale),
-        "log" => Some(Subresource::Log),
-        "finalize" => Some(Subresource::Finalize),
-        _ => None,
-    };
-    match found.filter(|subresource| info.serves(*subresource)) {
+    match Subresource::named(subresource).filter(|subresource| info.serves(*subresource)) {
         Some(_) if place.deeper && info.builtin => Err(Refusal::unknown_path().into()),
         Some(subresource) => Ok(Some(subresource)),
         None if info.builtin => Err(Refusal::unknown_path().into()),
@@ -126,6 +119,12 @@ impl Asked<'_> {
         {
             let why = format!("Name parameter invalid: \"{name}\": {problem}");
             return Err(Refusal::bad_request(why).into());
+        }
+        if let (Some(subresource), Some(name)) = (self.call.subresource, &self.name)
+            && !matches!(subresource, Subresource::Status | Subresource::Scale | Subresource::Finalize)
+        {
+            let asked = connect::Asked { server: self.server, call: &self.call, name, query: &self.query };
+            return asked.answer(subresource, self.incoming, self.accepted).await;
         }
         let across = info.scope == Scope::Namespaced && self.call.namespace.is_empty();
         match (self.incoming.method.clone(), self.name.is_some()) {
@@ -170,15 +169,8 @@ impl Asked<'_> {
 
     async fn read(self) -> Result<Response, Failure> {
         let registry = self.server.registry();
-        match (&self.name, self.call.subresource) {
-            (Some(name), Some(Subresource::Log)) => {
-                registry.get(&self.call, name)?;
-                let log = registry.log(&self.call.namespace, name);
-                let mut response = Response::new(Body::from(log));
-                response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-                Ok(response)
-            }
-            (Some(name), _) if !self.legacy_watch => {
+        match &self.name {
+            Some(name) if !self.legacy_watch => {
                 self.accepted.check_for(&self.call.info, &self.incoming.headers, false)?;
                 let object = registry.get(&self.call, name)?;
                 self.accepted.check_shape(&self.call.info, false)?;
@@ -291,7 +283,7 @@ async fn received(
 ) -> Result<Value, Refusal> {
     let body = body::object(&call.info, headers, body).await?;
     let received = match call.subresource {
-        Some(Subresource::Scale) => codec::receive_scale(&body)?,
+        Some(Subresource::Scale) => codec::receive_kind(("autoscaling", "v1", "Scale"), &body)?,
         _ => codec::receive(&call.info, call.custom.as_deref(), &body)?,
     };
     match options.field_validation {

@@ -59,6 +59,22 @@ pub(super) fn refusal(refusal: &Refusal, accepted: &Accepted) -> Response {
     response
 }
 
+pub(super) fn nothing(code: u16) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status(code);
+    response.headers_mut().insert(header::CACHE_CONTROL, NO_CACHE);
+    response
+}
+
+/// What others need to verify this server's tokens: it changes with the key, which is seldom.
+pub(super) fn issuer(document: &Value, media_type: &'static str) -> Response {
+    let mut response = json_text(200, document.to_string());
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+    response
+}
+
 /// Go's page for a path that nothing serves.
 pub(super) fn page_not_found() -> Response {
     text(404, "404 page not found\n")

@@ -1,5 +1,8 @@
 //! Kinds that are asked and never stored: access reviews and reviews of identities.
 
+use std::collections::BTreeMap;
+
+use admit_policy::host::AccessAttributes;
 use axum::response::Response;
 use http::Method;
 use serde_json::{Value, json};
@@ -7,9 +10,9 @@ use serde_json::{Value, json};
 use super::accept::Accepted;
 use super::{Failure, Incoming, body, respond};
 use crate::codec;
-use crate::identity::{Identity, MASTERS};
+use crate::identity::Identity;
 use crate::object;
-use crate::registry::Call;
+use crate::registry::{Call, Registry};
 use crate::server::Server;
 use crate::status::{Cause, Refusal};
 
@@ -32,17 +35,18 @@ pub(super) async fn answer(
     }
     review["metadata"] = metadata;
     server.registry().track(call, None, &mut review, &options);
+    let registry = server.registry();
     let status = match call.info.kind.as_str() {
         "SelfSubjectReview" => {
             review["metadata"] = json!({"creationTimestamp": object::now()});
             json!({"userInfo": call.identity.user_info()})
         }
         "TokenReview" => token_review(server, &review)?,
-        "SelfSubjectRulesReview" => rules_review(&call.identity, &mut review)?,
-        "SelfSubjectAccessReview" => access_review(&call.identity, &review)?,
+        "SelfSubjectRulesReview" => rules_review(registry, &call.identity, &mut review)?,
+        "SelfSubjectAccessReview" => access_review(registry, &call.identity, &review)?,
         _ => {
             let user = subject(call, &review)?;
-            access_review(&user, &review)?
+            access_review(registry, &user, &review)?
         }
     };
     review["status"] = status;
@@ -50,73 +54,107 @@ pub(super) async fn answer(
 }
 
 fn token_review(server: &Server, review: &Value) -> Result<Value, Refusal> {
-    match review.pointer("/spec/token").and_then(Value::as_str).filter(|token| !token.is_empty()) {
-        None => Err(Refusal::bad_request("token is required for TokenReview in authentication")),
-        Some(token) => Ok(match server.identity_of(token) {
-            Some(identity) => json!({"authenticated": true, "user": identity.user_info()}),
-            None => json!({"user": {}, "error": "invalid bearer token"}),
-        }),
+    let token = review.pointer("/spec/token").and_then(Value::as_str).unwrap_or_default();
+    if token.is_empty() {
+        return Err(Refusal::bad_request("token is required for TokenReview in authentication"));
     }
+    let Some(known) = server.authenticated(token) else {
+        return Ok(json!({"user": {}, "error": "invalid bearer token"}));
+    };
+    let wanted = texts(&review["spec"]["audiences"]);
+    let shared: Vec<&String> =
+        known.audiences.iter().filter(|audience| wanted.is_empty() || wanted.contains(audience)).collect();
+    if shared.is_empty() {
+        let why =
+            format!("token audiences {:?} is invalid for the target audiences {wanted:?}", known.audiences);
+        return Ok(json!({"user": {}, "error": why.replace(", ", " ")}));
+    }
+    Ok(json!({"authenticated": true, "user": known.identity.user_info(), "audiences": shared}))
 }
 
-fn rules_review(identity: &Identity, review: &mut Value) -> Result<Value, Refusal> {
-    if review.pointer("/spec/namespace").and_then(Value::as_str).is_none_or(str::is_empty) {
+fn rules_review(registry: &Registry, identity: &Identity, review: &mut Value) -> Result<Value, Refusal> {
+    let namespace = review.pointer("/spec/namespace").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if namespace.is_empty() {
         return Err(Refusal::bad_request("no namespace on request"));
     }
     review["spec"] = json!({});
+    object::set_meta(review, "managedFields", None);
+    let granted = registry.access_rules().granted(&identity.to_user(), &namespace);
     let mut resources = Vec::new();
     let mut paths = Vec::new();
-    if identity.is_admin() {
-        resources.push(json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
-        paths.push(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
+    for rule in granted.rules {
+        if !rule.resources.is_empty() {
+            let mut shown =
+                json!({"verbs": rule.verbs, "apiGroups": rule.api_groups, "resources": rule.resources});
+            if !rule.resource_names.is_empty() {
+                shown["resourceNames"] = json!(rule.resource_names);
+            }
+            resources.push(shown);
+        }
+        if !rule.non_resource_urls.is_empty() {
+            paths.push(json!({"verbs": rule.verbs, "nonResourceURLs": rule.non_resource_urls}));
+        }
     }
-    resources.push(json!({
-        "verbs": ["create"], "apiGroups": ["authorization.k8s.io"],
-        "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"]
-    }));
-    resources.push(json!({
-        "verbs": ["create"], "apiGroups": ["authentication.k8s.io"], "resources": ["selfsubjectreviews"]
-    }));
-    paths.push(json!({
-        "verbs": ["get"],
-        "nonResourceURLs": ["/.well-known", "/.well-known/*", "/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez",
-            "/openapi", "/openapi/*", "/readyz", "/version", "/version/"]
-    }));
-    // What anonymous users may see as well.
-    paths.push(json!({
-        "verbs": ["get"], "nonResourceURLs": ["/healthz", "/livez", "/readyz", "/version", "/version/"]
-    }));
-    Ok(json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false}))
+    let mut status = json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false});
+    if !granted.problems.is_empty() {
+        status["incomplete"] = true.into();
+        status["evaluationError"] = granted.problems.join(", ").into();
+    }
+    Ok(status)
 }
 
-fn access_review(user: &Identity, review: &Value) -> Result<Value, Refusal> {
+fn access_review(registry: &Registry, user: &Identity, review: &Value) -> Result<Value, Refusal> {
     let spec = &review["spec"];
-    match (spec.get("resourceAttributes"), spec.get("nonResourceAttributes")) {
+    let attributes = match (spec.get("resourceAttributes"), spec.get("nonResourceAttributes")) {
         (None, None) => {
             let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-            Err(invalid("spec.resourceAttributes", "null", why))
+            return Err(invalid("spec.resourceAttributes", "null", why));
         }
         (Some(_), Some(path)) => {
             let text = |field: &str| path[field].as_str().unwrap_or_default().to_owned();
             let shown = format!("{{\"Path\":\"{}\",\"Verb\":\"{}\"}}", text("path"), text("verb"));
             let why = "cannot be specified in combination with resourceAttributes";
-            Err(invalid("spec.nonResourceAttributes", &shown, why))
+            return Err(invalid("spec.nonResourceAttributes", &shown, why));
         }
-        _ => Ok(json!({"allowed": user.is_admin()})),
+        (Some(resource), None) => resource_attributes(resource),
+        (None, Some(path)) => {
+            let text = |field: &str| path[field].as_str().unwrap_or_default().to_owned();
+            AccessAttributes::Path { verb: text("verb"), path: text("path") }
+        }
+    };
+    let access = registry.access(user, &attributes);
+    let mut status = json!({"allowed": access.allowed});
+    if !access.reason.is_empty() {
+        status["reason"] = access.reason.into();
     }
+    Ok(status)
+}
+
+fn resource_attributes(asked: &Value) -> AccessAttributes {
+    let text = |field: &str| asked[field].as_str().unwrap_or_default().to_owned();
+    let selector = |field: &str| asked[field]["rawSelector"].as_str().unwrap_or_default().to_owned();
+    AccessAttributes::Resource {
+        verb: text("verb"),
+        group: text("group"),
+        version: text("version"),
+        resource: text("resource"),
+        subresource: text("subresource"),
+        namespace: text("namespace"),
+        name: text("name"),
+        field_selector: selector("fieldSelector"),
+        label_selector: selector("labelSelector"),
+    }
+}
+
+fn texts(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// Whom a SubjectAccessReview asks about.
 fn subject(call: &Call, review: &Value) -> Result<Identity, Refusal> {
     let spec = &review["spec"];
     let user = spec["user"].as_str().unwrap_or_default();
-    let groups: Vec<String> = spec["groups"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect();
+    let groups = texts(&spec["groups"]);
     if user.is_empty() && groups.is_empty() {
         return Err(invalid("spec.user", "\"\"", "at least one of user or group must be specified"));
     }
@@ -125,10 +163,9 @@ fn subject(call: &Call, review: &Value) -> Result<Identity, Refusal> {
         let shown = format!("\"{asked}\"");
         return Err(invalid("spec.resourceAttributes.namespace", &shown, "must match metadata.namespace"));
     }
-    let mut identity = Identity::anonymous();
-    user.clone_into(&mut identity.username);
-    identity.groups = groups.into_iter().filter(|group| group == MASTERS).collect();
-    Ok(identity)
+    // The groups are those that are named, and no others.
+    let uid = spec["uid"].as_str().unwrap_or_default().to_owned();
+    Ok(Identity { username: user.to_owned(), uid, groups, extra: BTreeMap::new() })
 }
 
 /// These refusals carry the group and no kind.

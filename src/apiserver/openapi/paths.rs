@@ -49,7 +49,7 @@ pub(super) fn of_resource(row: &ResourceInfo, schemas: &mut Schemas) -> Map<Stri
     ];
     insert(&mut paths, &item, row, &operations, &scope_parameters);
     for subresource in &row.subresources {
-        if matches!(subresource, Subresource::Log | Subresource::Finalize) {
+        if !subresource.is_stored() {
             continue;
         }
         let answer = if *subresource == Subresource::Scale { schemas.scale() } else { object.clone() };

@@ -101,6 +101,7 @@ impl Registry {
             self.collector.poke();
         }
         self.admission.written(&call.info.storage_key);
+        self.authorization.written(&call.info.storage_key);
         if call.info.storage_key != STORAGE_KEY {
             return;
         }
@@ -166,6 +167,7 @@ impl Registry {
         }
         self.collector.poke();
         self.admission.written(&call.info.storage_key);
+        self.authorization.written(&call.info.storage_key);
         let served = self.served();
         let Some(kind) = served.custom_kind(&call.info.group, &call.info.plural) else { return };
         if let (true, Some(info)) = (kind.terminating, definitions_row(&served)) {

@@ -86,6 +86,7 @@ impl Registry {
         }
         kinds::prepare_create(&call.info, &mut object, &call.identity);
         kinds::refuse_create(call, &object)?;
+        self.refuse_escalation(call, &object, None)?;
         let causes = kinds::validate(call, &object, None);
         let name = object::name(&object).to_owned();
         if !causes.is_empty() {

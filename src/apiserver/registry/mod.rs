@@ -20,6 +20,7 @@ mod reads;
 mod scale;
 mod selector;
 mod served;
+mod tokens;
 mod update;
 mod views;
 mod watching;
@@ -41,6 +42,7 @@ pub use watching::{WatchEvent, Watching};
 
 use self::collector::Collector;
 use crate::admission::Admission;
+use crate::authorization::Authorization;
 use crate::identity::Identity;
 use crate::resources::{ResourceInfo, Subresource};
 use crate::status::Refusal;
@@ -120,6 +122,7 @@ pub struct Registry {
     pub store: Store,
     served: RwLock<Arc<Served>>,
     pub(crate) admission: Admission,
+    pub(crate) authorization: Authorization,
     collector: Collector,
     logs: RwLock<HashMap<(String, String), String>>,
 }
@@ -128,7 +131,14 @@ impl Registry {
     #[must_use]
     pub fn new(store: Store, admission: Admission) -> Self {
         let served = RwLock::new(Arc::new(Served::builtin()));
-        Self { store, served, admission, collector: Collector::default(), logs: RwLock::default() }
+        Self {
+            store,
+            served,
+            admission,
+            authorization: Authorization::default(),
+            collector: Collector::default(),
+            logs: RwLock::default(),
+        }
     }
 
     /// What is served now.
@@ -141,11 +151,11 @@ impl Registry {
         *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(served);
     }
 
-    /// The text that `pods/log` answers; empty until someone sets it.
+    /// The text that `pods/log` answers, when someone set it.
     #[must_use]
-    pub fn log(&self, namespace: &str, pod: &str) -> String {
+    pub fn log(&self, namespace: &str, pod: &str) -> Option<String> {
         let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
-        logs.get(&(namespace.to_owned(), pod.to_owned())).cloned().unwrap_or_default()
+        logs.get(&(namespace.to_owned(), pod.to_owned())).cloned()
     }
 
     pub fn set_log(&self, namespace: &str, pod: &str, text: String) {

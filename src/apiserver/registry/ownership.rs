@@ -34,6 +34,23 @@ impl Registry {
         scope.writer(call, options, &object::now()).updated(&live, new);
     }
 
+    /// Sets the managers of a TokenRequest, which no row serves.
+    pub(super) fn track_request(&self, request: &mut Value, options: &WriteOptions) {
+        let versions = Rowless { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
+        let ignored: FieldSet = [[Element::Field("status".to_owned())]].into_iter().collect();
+        let api_version = versions.api_version();
+        let writer = Writer {
+            versions: &versions,
+            api_version: &api_version,
+            kind: versions.kind,
+            subresource: Subresource::Token.name(),
+            ignored: &ignored,
+            manager: &options.manager,
+            now: &object::now(),
+        };
+        writer.updated(&versions.empty(&api_version), request);
+    }
+
     /// What `live`, or the empty object of the kind, becomes by the configuration.
     pub(super) fn merged(
         &self,
@@ -115,6 +132,37 @@ impl Versions for Scope {
         let empty = Value::Object(empty);
         let typed = self.row(api_version).filter(|row| row.builtin);
         let typed = typed.and_then(|row| tables().kind(&row.group, &row.version, &row.kind));
+        typed.and_then(|id| decode(tables(), id, &empty).ok()).map_or(empty, |decoded| decoded.value)
+    }
+}
+
+/// A built-in kind that is sent and answered, and has no row: it has one version.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rowless {
+    pub(super) group: &'static str,
+    pub(super) version: &'static str,
+    pub(super) kind: &'static str,
+}
+
+impl Rowless {
+    pub(super) fn api_version(&self) -> String {
+        format!("{}/{}", self.group, self.version)
+    }
+}
+
+impl Versions for Rowless {
+    fn typing(&self, api_version: &str) -> Option<Typing<'_>> {
+        let (schema, root) = builtin(self.group, self.version, self.kind)?;
+        (api_version == self.api_version()).then_some(Typing { schema, root })
+    }
+
+    fn convert(&self, object: &Value, _api_version: &str) -> Value {
+        object.clone()
+    }
+
+    fn empty(&self, api_version: &str) -> Value {
+        let empty = serde_json::json!({"kind": self.kind, "apiVersion": api_version});
+        let typed = tables().kind(self.group, self.version, self.kind);
         typed.and_then(|id| decode(tables(), id, &empty).ok()).map_or(empty, |decoded| decoded.value)
     }
 }

@@ -133,6 +133,7 @@ impl Registry {
         kinds::prepare_update(call, &mut new, old);
         count_generation(call, &mut new, old);
         ownership::keep_times(&mut new, old);
+        self.refuse_escalation(call, &new, Some(old))?;
         let causes = kinds::validate(call, &new, Some(old));
         if !causes.is_empty() {
             return Err(kinds::invalid(call, &new, name, causes));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{ResourceInfo, Scope, Subresource};
 use Scope::{Cluster, Namespaced};
-use Subresource::{Finalize, Log, Scale, Status};
+use Subresource::{Attach, Exec, Finalize, Log, PortForward, Scale, Status, Token};
 
 /// The rows of all built-in kinds, grouped by API group.
 #[must_use]
@@ -122,7 +122,7 @@ const ROWS: &[Row] = &[
     Row {
         short_names: &["po"],
         categories: EVERYTHING,
-        subresources: &[Log, Status],
+        subresources: &[Attach, Exec, Log, PortForward, Status],
         selectable_fields: POD_FIELDS,
         ..core("Pod", "pods", Namespaced)
     },
@@ -133,7 +133,11 @@ const ROWS: &[Row] = &[
     },
     Row { short_names: &["limits"], ..core("LimitRange", "limitranges", Namespaced) },
     Row { selectable_fields: &["type"], ..core("Secret", "secrets", Namespaced) },
-    Row { short_names: &["sa"], ..core("ServiceAccount", "serviceaccounts", Namespaced) },
+    Row {
+        short_names: &["sa"],
+        subresources: &[Token],
+        ..core("ServiceAccount", "serviceaccounts", Namespaced)
+    },
     Row {
         short_names: &["svc"],
         categories: EVERYTHING,

@@ -20,6 +20,12 @@ pub enum Subresource {
     Log,
     /// `namespaces/finalize`: PUT only.
     Finalize,
+    /// `serviceaccounts/token`: POST only.
+    Token,
+    /// `pods/exec`, `pods/attach`, `pods/portforward`: streams to a node.
+    Exec,
+    Attach,
+    PortForward,
 }
 
 impl Subresource {
@@ -31,7 +37,47 @@ impl Subresource {
             Self::Scale => "scale",
             Self::Log => "log",
             Self::Finalize => "finalize",
+            Self::Token => "token",
+            Self::Exec => "exec",
+            Self::Attach => "attach",
+            Self::PortForward => "portforward",
         }
+    }
+
+    /// The subresource that a path names so.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [
+            Self::Status,
+            Self::Scale,
+            Self::Log,
+            Self::Finalize,
+            Self::Token,
+            Self::Exec,
+            Self::Attach,
+            Self::PortForward,
+        ];
+        all.into_iter().find(|subresource| subresource.name() == name)
+    }
+
+    /// Group, version and kind of what is sent to it, where that is not the resource's own kind. Kinds of the resource's
+    /// own version have neither group nor version.
+    #[must_use]
+    pub fn own_kind(self) -> Option<(&'static str, &'static str, &'static str)> {
+        match self {
+            Self::Status | Self::Log | Self::Finalize => None,
+            Self::Scale => Some(("autoscaling", "v1", "Scale")),
+            Self::Token => Some(("authentication.k8s.io", "v1", "TokenRequest")),
+            Self::Exec => Some(("", "", "PodExecOptions")),
+            Self::Attach => Some(("", "", "PodAttachOptions")),
+            Self::PortForward => Some(("", "", "PodPortForwardOptions")),
+        }
+    }
+
+    /// Whether objects are read and written through it.
+    #[must_use]
+    pub fn is_stored(self) -> bool {
+        matches!(self, Self::Status | Self::Scale)
     }
 
     /// The verbs that discovery lists for the subresource.
@@ -41,6 +87,8 @@ impl Subresource {
             Self::Status | Self::Scale => &["get", "patch", "update"],
             Self::Log => &["get"],
             Self::Finalize => &["update"],
+            Self::Token => &["create"],
+            Self::Exec | Self::Attach | Self::PortForward => &["create", "get"],
         }
     }
 }

@@ -39,6 +39,30 @@ impl LabelSelector {
         Self { requirements }
     }
 
+    /// Reads a selector that was found valid when it was stored; what says nothing known is left out.
+    #[must_use]
+    pub fn read(selector: &Value) -> Self {
+        let text = |value: &Value, field: &str| {
+            value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
+        let labels = labels.map(|(key, value)| Requirement {
+            key: key.clone(),
+            operator: SelectorOperator::In,
+            values: vec![value.as_str().unwrap_or_default().to_owned()],
+        });
+        let expressions = selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten();
+        let expressions = expressions.filter_map(|expression| {
+            let values = expression.get("values").and_then(Value::as_array).into_iter().flatten();
+            Some(Requirement {
+                key: text(expression, "key"),
+                operator: SelectorOperator::from_name(&text(expression, "operator"))?,
+                values: values.filter_map(Value::as_str).map(str::to_owned).collect(),
+            })
+        });
+        Self::new(labels.chain(expressions).collect())
+    }
+
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
     }

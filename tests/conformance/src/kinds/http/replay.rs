@@ -12,6 +12,9 @@ use tower::ServiceExt as _;
 
 use super::compare::Bindings;
 
+/// Where the server would be if it listened.
+const HOST: &str = "127.0.0.1:6443";
+
 /// A step's number, and what differs.
 pub(super) type Step = (u64, Result<(), String>);
 
@@ -32,7 +35,11 @@ struct Watch<'s> {
 impl Replay {
     /// A server that holds what the sequence starts from.
     pub(super) async fn start(sequence: &Value, definitions: &[Value]) -> Result<Self, String> {
-        let server = Server::builder().build().await.map_err(|error| error.to_string())?;
+        let server = Server::builder()
+            .issuer(format!("https://{HOST}"))
+            .build()
+            .await
+            .map_err(|error| error.to_string())?;
         let replay = Self { router: server.router(), bindings: Bindings::default() };
         for definition in definitions {
             replay.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await?;
@@ -215,7 +222,7 @@ async fn send(router: axum::Router, request: &Value) -> Result<Response<Body>, S
         uri = format!("{uri}?{query}");
     }
     let mut builder = Request::builder().method(request["method"].as_str().unwrap_or("GET")).uri(uri);
-    builder = builder.header("host", "127.0.0.1:6443");
+    builder = builder.header("host", HOST);
     for (name, value) in request["headers"].as_object().into_iter().flatten() {
         builder = builder.header(name, value.as_str().unwrap_or_default());
     }

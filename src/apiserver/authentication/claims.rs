@@ -1,0 +1,178 @@
+//! What a token says, and when it is believed.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::key::{ALGORITHM, TokenKey, TokenKeyError};
+use crate::identity::Identity;
+
+const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
+
+/// Issues tokens and reads them.
+#[derive(Debug)]
+pub(crate) struct Issuer {
+    pub(crate) key: TokenKey,
+    /// A URL: the name of this server among issuers, and the audience of tokens that name none.
+    pub(crate) name: String,
+}
+
+/// From when to when a token is good.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lifetime {
+    pub(crate) from: Timestamp,
+    pub(crate) seconds: i64,
+}
+
+impl Lifetime {
+    pub(crate) fn end(&self) -> Timestamp {
+        self.from.saturating_add(SignedDuration::from_secs(self.seconds)).unwrap_or(Timestamp::MAX)
+    }
+}
+
+/// An object by name and uid: the account, and what a token is bound to beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Binding {
+    /// `serviceaccount`, `pod`, `secret` or `node`.
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
+    pub(crate) uid: String,
+}
+
+/// What a token that this server issued says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Issued {
+    pub(crate) namespace: String,
+    /// The account first.
+    pub(crate) bindings: Vec<Binding>,
+    pub(crate) audiences: Vec<String>,
+    id: String,
+}
+
+impl Issuer {
+    /// # Errors
+    /// The system has no random numbers.
+    pub(crate) fn issue(
+        &self,
+        namespace: &str,
+        bindings: &[Binding],
+        audiences: &[String],
+        life: Lifetime,
+    ) -> Result<String, TokenKeyError> {
+        let mut objects = Map::new();
+        objects.insert("namespace".to_owned(), namespace.into());
+        for Binding { kind, name, uid } in bindings {
+            objects.insert((*kind).to_owned(), json!({"name": name, "uid": uid}));
+        }
+        let account = bindings.first().map_or("", |account| account.name.as_str());
+        let from = life.from.as_second();
+        self.key.sign(&json!({
+            "aud": audiences, "exp": life.end().as_second(), "iat": from, "iss": self.name,
+            "jti": Uuid::new_v4().to_string(), "kubernetes.io": objects, "nbf": from,
+            "sub": username(namespace, account)
+        }))
+    }
+
+    /// What `token` says, when this server issued it and it is good at `now`. Whether what it is bound to still exists
+    /// is for the caller to see.
+    pub(crate) fn read(&self, token: &str, now: Timestamp) -> Option<Issued> {
+        let claims = self.key.verified(token)?;
+        let number = |name: &str| claims.get(name).and_then(Value::as_i64);
+        let now = now.as_second();
+        if claims.get("iss")?.as_str()? != self.name || number("exp")? <= now || number("nbf")? > now {
+            return None;
+        }
+        let objects = claims.get("kubernetes.io")?;
+        let text = |value: &Value, name: &str| Some(value.get(name)?.as_str()?.to_owned());
+        let kinds = ["serviceaccount", "pod", "secret", "node"].into_iter();
+        let bindings = kinds.filter_map(|kind| {
+            let object = objects.get(kind)?;
+            Some(Binding { kind, name: text(object, "name")?, uid: text(object, "uid")? })
+        });
+        let audiences = claims.get("aud")?.as_array()?.iter().filter_map(Value::as_str).map(str::to_owned);
+        Some(Issued {
+            namespace: text(objects, "namespace")?,
+            bindings: bindings.collect(),
+            audiences: audiences.collect(),
+            id: text(&claims, "jti")?,
+        })
+    }
+
+    /// `/openid/v1/jwks`
+    pub(crate) fn key_set(&self) -> Value {
+        json!({"keys": [self.key.public()]})
+    }
+
+    /// `/.well-known/openid-configuration`, as `host` is asked for it.
+    pub(crate) fn configuration(&self, host: &str) -> Value {
+        json!({
+            "issuer": self.name, "jwks_uri": format!("https://{host}/openid/v1/jwks"),
+            "response_types_supported": ["id_token"], "subject_types_supported": ["public"],
+            "id_token_signing_alg_values_supported": [ALGORITHM]
+        })
+    }
+}
+
+impl Issued {
+    pub(crate) fn identity(&self) -> Identity {
+        let account = self.bindings.first();
+        let name = account.map_or("", |account| account.name.as_str());
+        let mut identity = Identity::new(username(&self.namespace, name), groups(&self.namespace));
+        identity.uid = account.map(|account| account.uid.clone()).unwrap_or_default();
+        identity.extra.insert(CREDENTIAL_ID.to_owned(), vec![format!("JTI={}", self.id)]);
+        for Binding { kind, name, uid } in
+            self.bindings.iter().filter(|bound| matches!(bound.kind, "pod" | "node"))
+        {
+            let key = |member: &str| format!("authentication.kubernetes.io/{kind}-{member}");
+            identity.extra.insert(key("name"), vec![name.clone()]);
+            identity.extra.insert(key("uid"), vec![uid.clone()]);
+        }
+        identity
+    }
+}
+
+fn username(namespace: &str, account: &str) -> String {
+    format!("system:serviceaccount:{namespace}:{account}")
+}
+
+fn groups(namespace: &str) -> [String; 2] {
+    ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn issuer() -> Issuer {
+        Issuer { key: TokenKey::generate().expect("a key"), name: "https://here".to_owned() }
+    }
+
+    #[test]
+    fn a_token_is_believed_by_its_issuer_and_for_its_time() {
+        let issuer = issuer();
+        let account = Binding { kind: "serviceaccount", name: "joe".to_owned(), uid: "u".to_owned() };
+        let life = Lifetime { from: Timestamp::UNIX_EPOCH, seconds: 600 };
+        let audiences = ["https://here".to_owned()];
+        let token = issuer.issue("ns", std::slice::from_ref(&account), &audiences, life).expect("a token");
+        let at = |second| Timestamp::from_second(second).expect("a time");
+        let read = issuer.read(&token, at(599)).expect("a good token");
+        assert_eq!((read.bindings.clone(), read.audiences.clone()), (vec![account], audiences.to_vec()));
+        let identity = read.identity();
+        assert_eq!(
+            (identity.username.as_str(), identity.uid.as_str()),
+            ("system:serviceaccount:ns:joe", "u")
+        );
+        assert_eq!(
+            identity.groups,
+            ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"]
+        );
+        assert_eq!(issuer.read(&token, at(600)), None);
+        assert_eq!(self::issuer().read(&token, at(1)), None, "another key");
+        let kept = TokenKey::from_pkcs8(issuer.key.to_pkcs8()).expect("the same key");
+        let elsewhere = Issuer { key: kept, name: "https://there".to_owned() };
+        assert_eq!(elsewhere.read(&token, at(1)), None, "another issuer");
+        let forged = token.replacen('.', ".e30", 1);
+        assert_eq!(issuer.read(&forged, at(1)), None);
+        assert_eq!(TokenKey::from_pkcs8(b"none").map(|_| ()), Err(TokenKeyError::Form));
+    }
+}

@@ -1,0 +1,105 @@
+//! Nobody grants what it does not have: writes of roles and bindings by users who lack some of what they would grant are
+//! refused, unless roles allow the user to escalate, or to bind the role.
+
+use admit_policy::host::AccessAttributes;
+use admit_policy::rbac::{Rule, missing};
+use serde_json::Value;
+
+use super::resource_access;
+use crate::object;
+use crate::registry::{Call, Registry};
+use crate::status::Refusal;
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+
+impl Registry {
+    /// # Errors
+    /// 403 that names the missing permissions; 404 for a binding to a role that is not there.
+    pub(crate) fn refuse_escalation(
+        &self,
+        call: &Call,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Result<(), Refusal> {
+        let concerned = call.info.builtin && call.info.group == GROUP;
+        if !concerned
+            || call.identity.is_admin()
+            || old.is_some_and(|old| collected(old) == collected(object))
+        {
+            return Ok(());
+        }
+        let refused =
+            |why: &str| Refusal::resource_forbidden(GROUP, &call.info.plural, object::name(object), why);
+        let wanted = match call.info.kind.as_str() {
+            "Role" | "ClusterRole" => {
+                if self.may(call, "escalate", &call.info.plural, object::name(object)) {
+                    return Ok(());
+                }
+                if object.get("aggregationRule").is_some_and(|rule| !rule.is_null()) {
+                    if self.lacking(call, &everything()).is_empty() {
+                        return Ok(());
+                    }
+                    return Err(refused("must have cluster-admin privileges to use the aggregationRule"));
+                }
+                object.get("rules").and_then(Value::as_array).into_iter().flatten().map(Rule::read).collect()
+            }
+            _ => {
+                let text =
+                    |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+                let plural = if text("/roleRef/kind") == "Role" { "roles" } else { "clusterroles" };
+                if self.may(call, "bind", plural, text("/roleRef/name")) {
+                    return Ok(());
+                }
+                let role = self.access_rules().role(object);
+                role.map_err(|why| Refusal::denied(404, "NotFound", why))?
+            }
+        };
+        match self.lacking(call, &wanted).as_slice() {
+            [] => Ok(()),
+            lacking => {
+                let user = &call.identity;
+                let groups: Vec<String> = user.groups.iter().map(|group| format!("{group:?}")).collect();
+                Err(refused(&format!(
+                    "user {:?} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}",
+                    user.username,
+                    groups.join(" "),
+                    lacking.join("\n")
+                )))
+            }
+        }
+    }
+
+    fn may(&self, call: &Call, verb: &str, plural: &str, name: &str) -> bool {
+        let mut asked = resource_access(verb, GROUP, plural, name);
+        if let AccessAttributes::Resource { namespace, .. } = &mut asked {
+            namespace.clone_from(&call.namespace);
+        }
+        self.access(&call.identity, &asked).allowed
+    }
+
+    /// What of `wanted` the caller does not have, in words and sorted.
+    fn lacking(&self, call: &Call, wanted: &[Rule]) -> Vec<String> {
+        let held = self.access_rules().granted(&call.identity.to_user(), &call.namespace);
+        let mut lacking: Vec<String> = missing(&held.rules, wanted).iter().map(ToString::to_string).collect();
+        lacking.sort();
+        lacking.dedup();
+        lacking
+    }
+}
+
+fn everything() -> [Rule; 2] {
+    let all = || vec!["*".to_owned()];
+    [
+        Rule { verbs: all(), api_groups: all(), resources: all(), ..Rule::default() },
+        Rule { verbs: all(), non_resource_urls: all(), ..Rule::default() },
+    ]
+}
+
+/// The object without what the garbage collector changes.
+fn collected(object: &Value) -> Value {
+    let mut rest = object.clone();
+    for field in ["ownerReferences", "finalizers", "managedFields"] {
+        object::set_meta(&mut rest, field, None);
+    }
+    rest
+}

@@ -1,0 +1,113 @@
+//! Who may do what: the roles and bindings in the store, asked about requests, reviews and expressions alike.
+//!
+//! Input: a user and what it wants to do. Output: whether it may, and the words in which it is told that it may not. Who
+//! the user is was found out before.
+
+mod defaults;
+mod escalation;
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use admit_policy::host::{Access, AccessAttributes};
+use admit_policy::rbac::AccessRules;
+
+use crate::identity::Identity;
+use crate::registry::Registry;
+use crate::status::Refusal;
+use crate::store::{Range, Store, Stored};
+
+/// Where roles and bindings lie in the store.
+const STORED: [&str; 4] = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
+
+/// Roles and bindings, read again when one of them changed.
+#[derive(Debug, Default)]
+pub(crate) struct Authorization {
+    rules: RwLock<Option<Arc<AccessRules>>>,
+}
+
+impl Authorization {
+    /// Something at this storage key changed.
+    pub(crate) fn written(&self, storage_key: &str) {
+        if STORED.contains(&storage_key) {
+            *self.rules.write().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
+    fn rules(&self, store: &Store) -> Arc<AccessRules> {
+        if let Some(rules) = &*self.rules.read().unwrap_or_else(PoisonError::into_inner) {
+            return Arc::clone(rules);
+        }
+        // Held while reading, so that a change in between is not overwritten by what it replaced.
+        let mut known = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        let mut rules = AccessRules::default();
+        for key in STORED {
+            let mut insert = |stored: &Stored| {
+                rules.insert(Arc::clone(&stored.object));
+                false
+            };
+            if let Err(error) = store.list(key, Range::default(), 0, &mut insert) {
+                tracing::error!(%error, key, "roles and bindings cannot be listed");
+            }
+        }
+        let rules = Arc::new(rules);
+        *known = Some(Arc::clone(&rules));
+        rules
+    }
+}
+
+impl Registry {
+    /// The roles and bindings that are stored now.
+    pub(crate) fn access_rules(&self) -> Arc<AccessRules> {
+        self.authorization.rules(&self.store)
+    }
+
+    pub(crate) fn access(&self, user: &Identity, attributes: &AccessAttributes) -> Access {
+        self.access_rules().authorize(&user.to_user(), attributes)
+    }
+
+    /// # Errors
+    /// 403 in the words that every client knows.
+    pub(crate) fn authorize(&self, user: &Identity, attributes: &AccessAttributes) -> Result<(), Refusal> {
+        let access = self.access(user, attributes);
+        if access.allowed { Ok(()) } else { Err(refused(user, attributes, &access.reason)) }
+    }
+}
+
+/// The refusal of what `user` may not do.
+pub(crate) fn refused(user: &Identity, attributes: &AccessAttributes, reason: &str) -> Refusal {
+    let user = &user.username;
+    let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    match attributes {
+        AccessAttributes::Path { verb, path } => {
+            let why = format!("forbidden: User {user:?} cannot {verb} path {path:?}{because}");
+            Refusal::denied(403, "Forbidden", why)
+        }
+        AccessAttributes::Resource { verb, group, resource, subresource, namespace, name, .. } => {
+            let full =
+                if subresource.is_empty() { resource.clone() } else { format!("{resource}/{subresource}") };
+            let scope = match namespace.as_str() {
+                "" => "at the cluster scope".to_owned(),
+                namespace => format!("in the namespace \"{namespace}\""),
+            };
+            let why = format!(
+                "User {user:?} cannot {verb} resource \"{full}\" in API group \"{group}\" {scope}{because}"
+            );
+            Refusal::resource_forbidden(group, resource, name, &why)
+        }
+    }
+}
+
+/// A question about one resource, without selectors.
+pub(crate) fn resource_access(verb: &str, group: &str, resource: &str, name: &str) -> AccessAttributes {
+    AccessAttributes::Resource {
+        verb: verb.to_owned(),
+        group: group.to_owned(),
+        version: "v1".to_owned(),
+        resource: resource.to_owned(),
+        subresource: String::new(),
+        namespace: String::new(),
+        name: name.to_owned(),
+        field_selector: String::new(),
+        label_selector: String::new(),
+    }
+}

@@ -1,0 +1,120 @@
+//! Subresources that are no objects: tokens of service accounts, and what only the node of a pod can give: its log, and
+//! streams to its containers. There are no nodes behind this server: a log is what somebody set, and streams end here, with
+//! the words of an API server that cannot find the node.
+
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderValue, Method, header};
+use serde_json::Value;
+
+use super::accept::Accepted;
+use super::{Failure, Incoming, body, respond};
+use crate::codec;
+use crate::object;
+use crate::registry::{Call, Query};
+use crate::resources::Subresource;
+use crate::server::Server;
+use crate::status::Refusal;
+
+pub(super) struct Asked<'a> {
+    pub(super) server: &'a Server,
+    pub(super) call: &'a Call,
+    pub(super) name: &'a str,
+    pub(super) query: &'a Query,
+}
+
+impl Asked<'_> {
+    pub(super) async fn answer(
+        self,
+        subresource: Subresource,
+        incoming: Incoming,
+        accepted: &Accepted,
+    ) -> Result<Response, Failure> {
+        match (subresource, &incoming.method) {
+            (Subresource::Token, &Method::POST) => self.token(incoming, accepted).await,
+            (Subresource::Log, &Method::GET) => Ok(self.log()?),
+            (
+                Subresource::Exec | Subresource::Attach | Subresource::PortForward,
+                &Method::GET | &Method::POST,
+            ) => Err(self.stream(subresource)?.into()),
+            _ => Err(Refusal::method_not_allowed().into()),
+        }
+    }
+
+    async fn token(self, incoming: Incoming, accepted: &Accepted) -> Result<Response, Failure> {
+        accepted.check()?;
+        let options = incoming.write_options("CreateOptions")?;
+        let body = body::object(&self.call.info, &incoming.headers, incoming.body).await?;
+        let asked = codec::receive_kind(("authentication.k8s.io", "v1", "TokenRequest"), &body)?.object;
+        let (registry, issuer) = (self.server.registry(), self.server.issuer());
+        let request = registry.issue_token(self.call, self.name, asked, &options, issuer)?;
+        Ok(respond::document(201, &request, accepted))
+    }
+
+    fn log(&self) -> Result<Response, Refusal> {
+        let registry = self.server.registry();
+        let pod = registry.get(self.call, self.name)?;
+        self.container(&pod)?;
+        let text = match registry.log(&self.call.namespace, self.name) {
+            Some(text) => text,
+            // A pod without a node has not written anything yet.
+            None if node_of(&pod).is_empty() => String::new(),
+            None => return Err(self.unreachable(node_of(&pod))),
+        };
+        let mut response = Response::new(Body::from(text));
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        Ok(response)
+    }
+
+    /// Why there is no stream.
+    fn stream(&self, subresource: Subresource) -> Result<Refusal, Refusal> {
+        let pod = self.server.registry().get(self.call, self.name)?;
+        if subresource != Subresource::PortForward {
+            self.container(&pod)?;
+        }
+        Ok(match node_of(&pod) {
+            "" => Refusal::bad_request(format!("pod {} does not have a host assigned", self.name)),
+            node => self.unreachable(node),
+        })
+    }
+
+    fn unreachable(&self, node: &str) -> Refusal {
+        let served = self.server.registry().served();
+        let exists = served
+            .table
+            .find("", "v1", "nodes")
+            .is_some_and(|info| self.server.registry().get(&self.call.about(info, ""), node).is_ok());
+        if exists {
+            return Refusal::not_implemented(format!(
+                "this server cannot reach the kubelet of node {node:?}"
+            ));
+        }
+        Refusal::not_found(&self.call.info, node)
+    }
+
+    /// The container that is meant has to be one of the pod's, and one has to be named where there are several.
+    fn container(&self, pod: &Value) -> Result<(), Refusal> {
+        let names = |pointer: &str| -> Vec<String> {
+            let containers = pod.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+            containers.filter_map(|container| container["name"].as_str()).map(str::to_owned).collect()
+        };
+        let own = names("/spec/containers");
+        let all = [names("/spec/initContainers"), own.clone(), names("/spec/ephemeralContainers")].concat();
+        let pod = object::name(pod);
+        match self.query.text("container").as_str() {
+            "" if own.len() == 1 => Ok(()),
+            "" => Err(Refusal::bad_request(format!(
+                "a container name must be specified for pod {pod}, choose one of: [{}]",
+                all.join(" ")
+            ))),
+            container if all.iter().any(|name| name == container) => Ok(()),
+            container => {
+                Err(Refusal::bad_request(format!("container {container} is not valid for pod {pod}")))
+            }
+        }
+    }
+}
+
+fn node_of(pod: &Value) -> &str {
+    pod.pointer("/spec/nodeName").and_then(Value::as_str).unwrap_or_default()
+}

@@ -1,0 +1,153 @@
+//! `serviceaccounts/token`: what a token that is asked for may be, and whether what a token is bound to still exists.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{Call, Registry, WriteOptions};
+use crate::authentication::{Binding, Issued, Issuer, Lifetime};
+use crate::object;
+use crate::resources::ResourceInfo;
+use crate::status::{Cause, Refusal};
+
+const GROUP: &str = "authentication.k8s.io";
+/// What a token lives when nobody says otherwise, and the least that may be said.
+const DEFAULT_SECONDS: i64 = 60 * 60;
+const LEAST_SECONDS: i64 = 10 * 60;
+
+impl Registry {
+    /// Answers the TokenRequest `asked` for the account `name` of the call.
+    ///
+    /// # Errors
+    /// 404 for an account or bound object that is not there, 400 and 409 for one that is not meant, 422 for a lifetime
+    /// out of bounds.
+    pub(crate) fn issue_token(
+        &self,
+        call: &Call,
+        name: &str,
+        mut asked: Value,
+        options: &WriteOptions,
+        issuer: &Issuer,
+    ) -> Result<Value, Refusal> {
+        let account = self.get(&Call { subresource: None, ..call.clone() }, name)?;
+        if asked.pointer("/spec/expirationSeconds").is_none_or(Value::is_null) {
+            asked["spec"]["expirationSeconds"] = DEFAULT_SECONDS.into();
+        }
+        let named = |field: &str, own: &str| ["", own].contains(&object::meta_str(&asked, field));
+        if !named("name", name) || !named("namespace", &call.namespace) {
+            let why = "name in URL does not match name in TokenRequest object";
+            return Err(Refusal::bad_request(why));
+        }
+        self.track_request(&mut asked, options);
+        let seconds = lifetime(&asked)?;
+        let mut bindings = vec![Binding {
+            kind: "serviceaccount",
+            name: name.to_owned(),
+            uid: object::uid(&account).to_owned(),
+        }];
+        bindings.extend(self.bound(call, name, &asked)?);
+        let audiences: Vec<String> = asked
+            .pointer("/spec/audiences")
+            .and_then(Value::as_array)
+            .filter(|audiences| !audiences.is_empty())
+            .map(|audiences| audiences.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+            .unwrap_or_else(|| vec![issuer.name.clone()]);
+        let life = Lifetime { from: Timestamp::now(), seconds };
+        let token = issuer
+            .issue(&call.namespace, &bindings, &audiences, life)
+            .map_err(|error| Refusal::internal(error.to_string()))?;
+        let managers = asked.pointer("/metadata/managedFields").cloned();
+        let mut metadata = json!({
+            "name": name, "namespace": call.namespace, "uid": object::uid(&account),
+            "creationTimestamp": object::seconds(life.from)
+        });
+        object::set_field(&mut metadata, "managedFields", managers);
+        let bound = asked.pointer("/spec/boundObjectRef").cloned().unwrap_or(Value::Null);
+        Ok(json!({
+            "kind": "TokenRequest", "apiVersion": format!("{GROUP}/v1"), "metadata": metadata,
+            "spec": {"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": bound},
+            "status": {"token": token, "expirationTimestamp": object::seconds(life.end())}
+        }))
+    }
+
+    /// Whether the account of a token, and what else it is bound to, are what they were when it was issued.
+    pub(crate) fn bindings_hold(&self, issued: &Issued) -> bool {
+        !issued.bindings.is_empty()
+            && issued.bindings.iter().all(|binding| {
+                let found = self.bindable(binding.kind, &issued.namespace, &binding.name);
+                found.is_some_and(|(_, object)| object::uid(&object) == binding.uid)
+            })
+    }
+
+    /// An object that tokens can be bound to, by the name that its kind has in them.
+    fn bindable(&self, kind: &str, namespace: &str, name: &str) -> Option<(Arc<ResourceInfo>, Arc<Value>)> {
+        let (plural, namespace) = match kind {
+            "serviceaccount" => ("serviceaccounts", namespace),
+            "pod" => ("pods", namespace),
+            "secret" => ("secrets", namespace),
+            _ => ("nodes", ""),
+        };
+        let served = self.served();
+        let info = served.table.find("", "v1", plural)?;
+        let key = crate::store::Key {
+            resource: info.storage_key.as_str().into(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        Some((Arc::clone(info), self.store.latest(&key)?.object))
+    }
+
+    /// What the token is to be bound to beside the account.
+    fn bound(&self, call: &Call, account: &str, asked: &Value) -> Result<Option<Binding>, Refusal> {
+        let Some(reference) = asked.pointer("/spec/boundObjectRef").filter(|bound| bound.is_object()) else {
+            return Ok(None);
+        };
+        let text = |field: &str| reference.get(field).and_then(Value::as_str).unwrap_or_default();
+        let kind = match (text("apiVersion"), text("kind")) {
+            ("v1", "Pod") => "pod",
+            ("v1", "Secret") => "secret",
+            ("v1", "Node") => "node",
+            (version, kind) => {
+                let slash = if version.contains('/') { "" } else { "/" };
+                let why = format!("cannot bind token to object of type {slash}{version}, Kind={kind}");
+                return Err(Refusal::bad_request(why));
+            }
+        };
+        let plural = format!("{kind}s");
+        let Some((info, object)) = self.bindable(kind, &call.namespace, text("name")) else {
+            let why = format!("{plural} {:?} not found", text("name"));
+            return Err(Refusal::denied(404, "NotFound", why));
+        };
+        if !text("uid").is_empty() && text("uid") != object::uid(&object) {
+            let why = format!(
+                "the UID in the bound object reference ({}) does not match the UID in record. The object might have been \
+                 deleted and then recreated",
+                text("uid")
+            );
+            return Err(Refusal::conflict(&info, text("name"), &why));
+        }
+        let runs_as = object.pointer("/spec/serviceAccountName").and_then(Value::as_str);
+        if kind == "pod" && runs_as != Some(account) {
+            return Err(Refusal::bad_request(format!(
+                "cannot bind token for serviceaccount {account:?} to pod running with different serviceaccount name."
+            )));
+        }
+        let (name, uid) = (text("name").to_owned(), object::uid(&object).to_owned());
+        Ok(Some(Binding { kind, name, uid }))
+    }
+}
+
+fn lifetime(asked: &Value) -> Result<i64, Refusal> {
+    let given = asked.pointer("/spec/expirationSeconds").unwrap_or(&Value::Null);
+    let seconds = given.as_i64().unwrap_or(DEFAULT_SECONDS);
+    let why = if seconds < LEAST_SECONDS {
+        "may not specify a duration less than 10 minutes"
+    } else if seconds > 1 << 32 {
+        "may not specify a duration larger than 2^32 seconds"
+    } else {
+        return Ok(seconds);
+    };
+    let cause = Cause::invalid("spec.expirationSeconds", given, why);
+    Err(Refusal::invalid_kind(GROUP, "TokenRequest", "", vec![cause]))
+}

@@ -1,0 +1,63 @@
+//! The key that the embedded API server signs service accounts' tokens with: kept in the state folder, so that tokens
+//! outlive a restart.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use admit_apiserver::TokenKey;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::process::Fault;
+use crate::admission::tls::write_private;
+
+const FILE: &str = "service-account.key";
+
+/// The key in `state_dir`, made when there is none.
+///
+/// # Errors
+/// The file cannot be read or written, or holds something else.
+pub(super) fn open(state_dir: &Path) -> Result<TokenKey, Fault> {
+    let path = state_dir.join(FILE);
+    match fs::read_to_string(&path) {
+        Ok(text) => {
+            let encoded: String = text.lines().filter(|line| !line.starts_with('-')).collect();
+            let key = STANDARD.decode(encoded).ok().and_then(|bytes| TokenKey::from_pkcs8(&bytes).ok());
+            key.ok_or_else(|| {
+                let path = path.display();
+                Fault::usage(format!(
+                    "`{path}` holds no key; remove it, and a new one is made: tokens end with the old"
+                ))
+            })
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let key = TokenKey::generate().map_err(Fault::internal)?;
+            let encoded = STANDARD.encode(key.to_pkcs8());
+            let text = format!("-----BEGIN PRIVATE KEY-----\n{encoded}\n-----END PRIVATE KEY-----\n");
+            write_private(&path, &text).map_err(Fault::usage)?;
+            Ok(key)
+        }
+        Err(error) => Err(Fault::usage(format!("`{}` cannot be read: {error}", path.display()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_key_is_made_once_and_for_its_owner_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let made = open(folder.path()).ok().expect("a new key");
+        let again = open(folder.path()).ok().expect("the same key");
+        assert_eq!(made.to_pkcs8(), again.to_pkcs8());
+        let path = folder.path().join(FILE);
+        let mode = fs::metadata(&path).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        fs::write(&path, "nonsense").expect("a writable file");
+        assert!(open(folder.path()).is_err());
+    }
+}

@@ -1,0 +1,307 @@
+//! Role-based access from documents: what a user may do, by which binding, and which rules grant it.
+//!
+//! A subject may do what a rule of a role allows that a binding gives it: a ClusterRoleBinding everywhere, a RoleBinding
+//! in its own namespace. Selectors of a request do not narrow what a rule allows, as in the cluster. A ClusterRole that
+//! gathers others and has no rules of its own has theirs.
+
+mod rule;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::host::{Access, AccessAttributes};
+use crate::matching::LabelSelector;
+use crate::request::UserInfo;
+
+pub use self::rule::{Rule, missing};
+
+/// The group of those who may do everything, whatever the roles say.
+const MASTERS: &str = "system:masters";
+
+/// ClusterRoles may gather ClusterRoles that gather others; deeper than this is a circle.
+const GATHERING_DEPTH: usize = 4;
+
+/// Roles and bindings.
+#[derive(Clone, Debug, Default)]
+pub struct AccessRules {
+    roles: Vec<Arc<Value>>,
+    bindings: Vec<Arc<Value>>,
+}
+
+/// The rules that a user has in a namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Granted {
+    pub rules: Vec<Rule>,
+    /// Roles that bindings name and that are not there.
+    pub problems: Vec<String>,
+}
+
+impl AccessRules {
+    /// Whether objects of this API are roles or bindings.
+    #[must_use]
+    pub fn speak_of(group: &str, kind: &str) -> bool {
+        group == "rbac.authorization.k8s.io"
+            && matches!(kind, "Role" | "ClusterRole" | "RoleBinding" | "ClusterRoleBinding")
+    }
+
+    /// Adds a role or a binding, in place of the one of its name.
+    pub fn insert(&mut self, object: Arc<Value>) {
+        let kind = text(&object, "/kind");
+        let all = if kind.ends_with("Binding") { &mut self.bindings } else { &mut self.roles };
+        let key = |object: &Value| {
+            ["/kind", "/metadata/namespace", "/metadata/name"].map(|pointer| text(object, pointer).to_owned())
+        };
+        all.retain(|known| key(known) != key(&object));
+        all.push(object);
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.roles.is_empty() && self.bindings.is_empty()
+    }
+
+    /// Whether `user` may do it. The reason names the binding that allows it, or the roles that could not be asked.
+    #[must_use]
+    pub fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Access {
+        if user.groups.iter().any(|group| group == MASTERS) {
+            return Access { allowed: true, reason: String::new() };
+        }
+        let namespace = match attributes {
+            AccessAttributes::Resource { namespace, .. } => namespace.as_str(),
+            AccessAttributes::Path { .. } => "",
+        };
+        let mut problems = Vec::new();
+        for (binding, subject) in self.bound(user, namespace) {
+            match self.role(binding) {
+                Ok(rules) if rules.iter().any(|rule| rule.allows(attributes)) => {
+                    return Access { allowed: true, reason: reason(binding, &subject) };
+                }
+                Ok(_) => {}
+                Err(problem) => problems.push(problem),
+            }
+        }
+        let reason =
+            if problems.is_empty() { String::new() } else { format!("RBAC: {}", together(&problems)) };
+        Access { allowed: false, reason }
+    }
+
+    /// All rules that `user` has in `namespace`, or in the cluster where that is empty.
+    #[must_use]
+    pub fn granted(&self, user: &UserInfo, namespace: &str) -> Granted {
+        let mut granted = Granted::default();
+        for (binding, _) in self.bound(user, namespace) {
+            match self.role(binding) {
+                Ok(rules) => granted.rules.extend(rules),
+                Err(problem) => granted.problems.push(problem),
+            }
+        }
+        granted
+    }
+
+    /// The rules of the role that `binding` refers to.
+    ///
+    /// # Errors
+    /// There is no such role.
+    pub fn role(&self, binding: &Value) -> Result<Vec<Rule>, String> {
+        let (kind, name) = (text(binding, "/roleRef/kind"), text(binding, "/roleRef/name"));
+        let namespace = if kind == "Role" { text(binding, "/metadata/namespace") } else { "" };
+        let role = self.roles.iter().find(|role| {
+            text(role, "/kind") == kind
+                && text(role, "/metadata/name") == name
+                && (kind == "ClusterRole" || text(role, "/metadata/namespace") == namespace)
+        });
+        match role {
+            Some(role) => Ok(self.rules(role, GATHERING_DEPTH)),
+            None => {
+                Err(format!("{}.rbac.authorization.k8s.io \"{name}\" not found", kind.to_ascii_lowercase()))
+            }
+        }
+    }
+
+    fn rules(&self, role: &Value, depth: usize) -> Vec<Rule> {
+        let own: Vec<Rule> = list(role, "rules").iter().map(Rule::read).collect();
+        let selectors = role.get("aggregationRule").map(|rule| list(rule, "clusterRoleSelectors"));
+        let (Some(selectors), true, Some(deeper)) = (selectors, own.is_empty(), depth.checked_sub(1)) else {
+            return own;
+        };
+        let selectors: Vec<LabelSelector> = selectors.iter().map(LabelSelector::read).collect();
+        let gathered = self.roles.iter().filter(|other| {
+            let gathers = |selector: &LabelSelector| selector.matches_labels_of(Some(other));
+            text(other, "/kind") == "ClusterRole" && selectors.iter().any(gathers)
+        });
+        gathered.flat_map(|other| self.rules(other, deeper)).collect()
+    }
+
+    /// The bindings that give `user` something in `namespace`, those of the whole cluster first, and how each names it.
+    fn bound<'r>(&'r self, user: &UserInfo, namespace: &str) -> Vec<(&'r Value, String)> {
+        let reaching = |kind: &str, at: &str| {
+            let here = self.bindings.iter().filter(move |binding| {
+                text(binding, "/kind") == kind && text(binding, "/metadata/namespace") == at
+            });
+            here.filter_map(|binding| Some((&**binding, subject(binding, user)?))).collect::<Vec<_>>()
+        };
+        let mut bound = reaching("ClusterRoleBinding", "");
+        if !namespace.is_empty() {
+            bound.extend(reaching("RoleBinding", namespace));
+        }
+        bound
+    }
+}
+
+/// How the first subject of `binding` that is `user` is named in reasons.
+fn subject(binding: &Value, user: &UserInfo) -> Option<String> {
+    list(binding, "subjects").iter().find_map(|subject| {
+        let (kind, name) = (text(subject, "/kind"), text(subject, "/name"));
+        match kind {
+            "User" if name == user.username => Some(format!("{kind} \"{name}\"")),
+            "Group" if user.groups.iter().any(|group| group == name) => Some(format!("{kind} \"{name}\"")),
+            "ServiceAccount" => {
+                // A RoleBinding's subject without a namespace is of the binding's own.
+                let own = text(binding, "/metadata/namespace");
+                let namespace = Some(text(subject, "/namespace")).filter(|ns| !ns.is_empty()).unwrap_or(own);
+                (user.username == format!("system:serviceaccount:{namespace}:{name}"))
+                    .then(|| format!("{kind} \"{name}/{namespace}\""))
+            }
+            _ => None,
+        }
+    })
+}
+
+/// As the cluster's authorizer says it.
+fn reason(binding: &Value, subject: &str) -> String {
+    let (kind, name) = (text(binding, "/kind"), text(binding, "/metadata/name"));
+    let shown = match text(binding, "/metadata/namespace") {
+        "" => name.to_owned(),
+        namespace => format!("{name}/{namespace}"),
+    };
+    let (role_kind, role) = (text(binding, "/roleRef/kind"), text(binding, "/roleRef/name"));
+    format!("RBAC: allowed by {kind} \"{shown}\" of {role_kind} \"{role}\" to {subject}")
+}
+
+/// Several errors as Go's aggregates print them: each once.
+fn together(problems: &[String]) -> String {
+    let mut distinct: Vec<&str> = Vec::new();
+    for problem in problems {
+        if !distinct.contains(&problem.as_str()) {
+            distinct.push(problem);
+        }
+    }
+    match distinct.as_slice() {
+        [one] => (*one).to_owned(),
+        many => format!("[{}]", many.join(", ")),
+    }
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn rules() -> AccessRules {
+        let role = |kind: &str, namespace: &str, rule: Value| json!({"kind": kind, "metadata": {"name": "r", "namespace": namespace}, "rules": [rule]});
+        let binding = |kind: &str, role: &str, namespace: &str, subject: Value| {
+            json!({"kind": kind, "metadata": {"name": "b", "namespace": namespace},
+                   "roleRef": {"kind": role, "name": "r"}, "subjects": [subject]})
+        };
+        let mut rules = AccessRules::default();
+        let pods = json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods", "*/log"], "resourceNames": ["p"]});
+        for object in [
+            role("Role", "a", pods),
+            role("ClusterRole", "", json!({"verbs": ["*"], "nonResourceURLs": ["/healthz*"]})),
+            binding("RoleBinding", "Role", "a", json!({"kind": "ServiceAccount", "name": "s"})),
+            binding("ClusterRoleBinding", "ClusterRole", "", json!({"kind": "Group", "name": "g"})),
+        ] {
+            rules.insert(Arc::new(object));
+        }
+        rules
+    }
+
+    fn user(name: &str, group: &str) -> UserInfo {
+        UserInfo { username: name.to_owned(), groups: vec![group.to_owned()], ..UserInfo::default() }
+    }
+
+    #[test]
+    fn a_role_reaches_as_far_as_its_binding() {
+        let account = "system:serviceaccount:a:s";
+        let cases = [
+            (account, "a", "pods", "", "p", true),
+            (account, "a", "nodes", "log", "p", true),
+            (account, "a", "pods", "exec", "p", false),
+            (account, "a", "pods", "", "q", false),
+            (account, "b", "pods", "", "p", false),
+            ("system:serviceaccount:b:s", "a", "pods", "", "p", false),
+        ];
+        for (who, namespace, resource, subresource, name, allowed) in cases {
+            let attributes = AccessAttributes::Resource {
+                verb: "get".to_owned(),
+                group: String::new(),
+                version: "*".to_owned(),
+                resource: resource.to_owned(),
+                subresource: subresource.to_owned(),
+                namespace: namespace.to_owned(),
+                name: name.to_owned(),
+                field_selector: String::new(),
+                label_selector: String::new(),
+            };
+            let access = rules().authorize(&user(who, "none"), &attributes);
+            assert_eq!(access.allowed, allowed, "{who} {attributes:?}");
+            let reason = "RBAC: allowed by RoleBinding \"b/a\" of Role \"r\" to ServiceAccount \"s/a\"";
+            assert_eq!(access.reason, if allowed { reason } else { "" });
+        }
+        for (group, path, allowed) in [
+            ("g", "/healthz/ping", true),
+            ("g", "/metrics", false),
+            ("h", "/healthz", false),
+            (MASTERS, "/x", true),
+        ] {
+            let attributes = AccessAttributes::Path { verb: "get".to_owned(), path: path.to_owned() };
+            assert_eq!(rules().authorize(&user("u", group), &attributes).allowed, allowed, "{group} {path}");
+        }
+    }
+
+    #[test]
+    fn a_role_that_is_not_there_is_named_where_nothing_allows() {
+        let mut rules = rules();
+        let lost = json!({"kind": "ClusterRoleBinding", "metadata": {"name": "lost"},
+            "roleRef": {"kind": "ClusterRole", "name": "gone"}, "subjects": [{"kind": "User", "name": "u"}]});
+        rules.insert(Arc::new(lost));
+        let path = AccessAttributes::Path { verb: "get".to_owned(), path: "/metrics".to_owned() };
+        let problem = "clusterrole.rbac.authorization.k8s.io \"gone\" not found";
+        let access = rules.authorize(&user("u", "h"), &path);
+        assert_eq!(access, Access { allowed: false, reason: format!("RBAC: {problem}") });
+        assert_eq!(rules.granted(&user("u", "g"), "").problems, [problem]);
+        assert_eq!(rules.granted(&user("u", "g"), "").rules.len(), 1);
+    }
+
+    #[test]
+    fn a_cluster_role_gathers_others_by_their_labels() {
+        let role = |name: &str, labels: Value, rest: Value| {
+            let mut role = json!({"kind": "ClusterRole", "metadata": {"name": name, "labels": labels}});
+            role.as_object_mut().expect("an object").extend(rest.as_object().cloned().unwrap_or_default());
+            Arc::new(role)
+        };
+        let gather = |label: &str| json!({"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {label: "true"}}]}});
+        let mut rules = AccessRules::default();
+        rules.insert(role("admin", json!({}), gather("to-admin")));
+        rules.insert(role("edit", json!({"to-admin": "true"}), gather("to-edit")));
+        let pods = json!({"rules": [{"verbs": ["create"], "apiGroups": [""], "resources": ["pods"]}]});
+        rules.insert(role("pods", json!({"to-edit": "true"}), pods));
+        let binding = json!({"kind": "RoleBinding", "metadata": {"name": "b", "namespace": "a"},
+            "roleRef": {"kind": "ClusterRole", "name": "admin"}, "subjects": [{"kind": "User", "name": "u"}]});
+        rules.insert(Arc::new(binding));
+        let verbs: Vec<_> =
+            rules.granted(&user("u", "h"), "a").rules.into_iter().map(|rule| rule.verbs).collect();
+        assert_eq!(verbs, [["create"]]);
+        assert_eq!(rules.granted(&user("u", "h"), "b"), Granted::default());
+    }
+}
