@@ -34,23 +34,6 @@ impl Registry {
         scope.writer(call, options, &object::now()).updated(&live, new);
     }
 
-    /// Sets the managers of a TokenRequest, which no row serves.
-    pub(super) fn track_request(&self, request: &mut Value, options: &WriteOptions) {
-        let versions = Rowless { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
-        let ignored: FieldSet = [[Element::Field("status".to_owned())]].into_iter().collect();
-        let api_version = versions.api_version();
-        let writer = Writer {
-            versions: &versions,
-            api_version: &api_version,
-            kind: versions.kind,
-            subresource: Subresource::Token.name(),
-            ignored: &ignored,
-            manager: &options.manager,
-            now: &object::now(),
-        };
-        writer.updated(&versions.empty(&api_version), request);
-    }
-
     /// What `live`, or the empty object of the kind, becomes by the configuration.
     pub(super) fn merged(
         &self,
@@ -165,6 +148,23 @@ impl Versions for Rowless {
         let typed = tables().kind(self.group, self.version, self.kind);
         typed.and_then(|id| decode(tables(), id, &empty).ok()).map_or(empty, |decoded| decoded.value)
     }
+}
+
+/// Sets the managers of a TokenRequest, which no row serves.
+pub(super) fn track_request(request: &mut Value, options: &WriteOptions) {
+    let versions = Rowless { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
+    let ignored: FieldSet = [[Element::Field("status".to_owned())]].into_iter().collect();
+    let api_version = versions.api_version();
+    let writer = Writer {
+        versions: &versions,
+        api_version: &api_version,
+        kind: versions.kind,
+        subresource: Subresource::Token.name(),
+        ignored: &ignored,
+        manager: &options.manager,
+        now: &object::now(),
+    };
+    writer.updated(&versions.empty(&api_version), request);
 }
 
 /// Members of the object that this path puts back whatever the client sent.

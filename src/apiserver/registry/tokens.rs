@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::ownership::track_request;
 use super::{Call, Registry, WriteOptions};
 use crate::authentication::{Binding, Issued, Issuer, Lifetime};
 use crate::object;
@@ -39,7 +40,7 @@ impl Registry {
             let why = "name in URL does not match name in TokenRequest object";
             return Err(Refusal::bad_request(why));
         }
-        self.track_request(&mut asked, options);
+        track_request(&mut asked, options);
         let seconds = lifetime(&asked)?;
         let mut bindings = vec![Binding {
             kind: "serviceaccount",
