@@ -63,7 +63,8 @@ async fn a_token_acts_as_its_account_for_as_long_as_the_account_is_there() {
     let asked = post(&server, &format!("{accounts}/joe/token"), &json!({"spec": {}})).await;
     assert_eq!((asked.status, &asked.body["spec"]["expirationSeconds"]), (201, &json!(3600)));
     let token = format!("Bearer {}", asked.body["status"]["token"].as_str().unwrap());
-    let list = || ask(&server, None, ("GET", CONFIG_MAPS, None), &[("authorization", &token)]);
+    let bearer = [("authorization", token.as_str())];
+    let list = || ask(&server, None, ("GET", CONFIG_MAPS, None), &bearer);
     let refusal = "configmaps is forbidden: User \"system:serviceaccount:default:joe\" cannot list resource \"configmaps\" \
                    in API group \"\" in the namespace \"default\"";
     assert_eq!(list().await, (403, refusal.to_owned()));
