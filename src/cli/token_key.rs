@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn the_key_is_made_once_and_for_its_owner_alone() {
         let folder = tempfile::tempdir().expect("a folder");
-        let made = open(folder.path()).ok().expect("a new key");
-        let again = open(folder.path()).ok().expect("the same key");
+        let made = open(folder.path()).expect("a new key");
+        let again = open(folder.path()).expect("the same key");
         assert_eq!(made.to_pkcs8(), again.to_pkcs8());
         let path = folder.path().join(FILE);
         let mode = fs::metadata(&path).expect("a file").permissions().mode();
