@@ -13,6 +13,7 @@ mod authorization;
 pub mod builtin;
 mod certificate;
 mod codec;
+mod diff;
 mod digest;
 pub mod discovery;
 mod http;

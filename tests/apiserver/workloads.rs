@@ -3,7 +3,7 @@
 use admit_apiserver::Server;
 use serde_json::{Value, json};
 
-use crate::harness::{get, merge, post};
+use crate::harness::{answer, get, merge, post, send};
 
 /// A controller of `kind` whose pods have the label `app: a`.
 fn controller(kind: &str, template_label: &str) -> Value {
@@ -98,4 +98,48 @@ async fn workloads_are_scaled_through_their_scale() {
         let refused = merge(&server, &format!("{path}/a/scale"), &json!({"spec": {"replicas": -1}})).await;
         assert_eq!(refused.body["details"]["causes"][0]["field"], "spec.replicas", "{kind}");
     }
+}
+
+#[tokio::test]
+async fn a_scale_is_applied_by_those_who_own_it() {
+    let server = Server::builder().build().await.unwrap();
+    let path = "/apis/apps/v1/namespaces/default/deployments";
+    let labels = json!({"app": "web"});
+    let deployment = json!({"metadata": {"name": "web"}, "spec": {
+        "replicas": 1, "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "registry.example/x:1"}]}}
+    }});
+    assert_eq!(post(&server, path, &deployment).await.status, 201);
+    let scale = |replicas: i64| json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web"}, "spec": {"replicas": replicas}});
+    let apply = |query: &'static str, replicas: i64| {
+        let server = server.clone();
+        async move {
+            let path = format!("{path}/web/scale?fieldManager=scaler{query}");
+            answer(
+                send(&server, "PATCH", &path, "application/apply-patch+yaml", Some(&scale(replicas))).await,
+            )
+            .await
+        }
+    };
+    let conflict = apply("", 3).await;
+    assert_eq!(
+        (conflict.status, conflict.message()),
+        (409, "Apply failed with 1 conflict: conflict with \"unknown\" using autoscaling/v1: .spec.replicas")
+    );
+    let forced = apply("&force=true", 3).await;
+    assert_eq!(
+        (forced.status, &forced.body["kind"], &forced.body["spec"]["replicas"]),
+        (200, &json!("Scale"), &json!(3))
+    );
+    let whole = get(&server, &format!("{path}/web")).await.body;
+    assert_eq!(whole["spec"]["replicas"], 3);
+    let owner = |name: &str| {
+        let entries = whole["metadata"]["managedFields"].as_array().unwrap();
+        entries.iter().find(|entry| entry["manager"] == name).cloned().unwrap_or_default()
+    };
+    let scaler = owner("scaler");
+    assert_eq!((&scaler["operation"], &scaler["subresource"]), (&json!("Apply"), &json!("scale")));
+    assert_eq!(scaler["fieldsV1"], json!({"f:spec": {"f:replicas": {}}}));
+    assert_eq!(owner("unknown")["fieldsV1"]["f:spec"].get("f:replicas"), None);
+    assert_eq!(apply("", 4).await.status, 200);
 }

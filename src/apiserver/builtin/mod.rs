@@ -6,6 +6,7 @@
 
 pub mod decode;
 pub mod encode;
+mod internal;
 mod model;
 mod parse;
 pub mod protobuf;
@@ -13,6 +14,7 @@ mod scalar;
 
 use std::sync::LazyLock;
 
+pub use internal::internal;
 pub use model::{
     EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
 };

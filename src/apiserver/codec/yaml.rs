@@ -12,6 +12,9 @@ use serde_json::Value;
 /// What is wrong with the text, with `yaml: ` before it.
 pub(super) fn parse(bytes: &[u8]) -> Result<Document, String> {
     let text = String::from_utf8_lossy(bytes);
+    if text.trim_start_matches(' ').starts_with('\t') {
+        return Err("yaml: found character that cannot start any token".to_owned());
+    }
     let trees = manifest::parse(&text).map_err(|error| {
         // Such a number is read, and then cannot be written as JSON.
         if let Some(number) = error.message.strip_suffix(" is no JSON value") {
@@ -55,7 +58,7 @@ fn wording(error: &manifest::YamlError, lines: usize) -> String {
     // Its parser counts from zero, but takes the end of the text for a line of its own; its scanner counts from one.
     let at_end = error.position.line >= lines;
     let line = match (context.starts_with("while parsing"), error.position.line) {
-        (true, line) if at_end => line,
+        (true, line) if at_end => line.min(lines),
         (true, line) => line.saturating_sub(1),
         (false, 1) => 0,
         (false, line) => line,

@@ -13,6 +13,7 @@ mod conflict;
 mod last_applied;
 pub mod managers;
 pub mod path;
+pub mod scale;
 pub mod schema;
 pub mod typed;
 mod updater;

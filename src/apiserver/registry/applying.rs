@@ -4,13 +4,12 @@ use serde_json::{Map, Value};
 
 use super::create::belongs_to_path;
 use super::options::{FieldValidation, WriteOptions};
-use super::ownership::Ownership;
+use super::ownership::{Ownership, applied_scale};
 use super::update::Change;
 use super::{Answer, Call, Registry};
 use crate::codec::{self, Body, Format, recheck};
 use crate::managed_fields::ApplyError;
 use crate::object;
-use crate::resources::Subresource;
 use crate::status::{Cause, Refusal};
 
 /// An object that comes and goes between reading and writing is given up after this many tries.
@@ -35,12 +34,18 @@ impl Registry {
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         let config = read(body)?;
-        if call.subresource == Some(Subresource::Scale) {
-            if call.custom.is_none() {
-                return Err(Refusal::not_implemented("a scale cannot be applied by this server; patch it"));
+        if let Some(paths) = call.scale() {
+            if call.custom.is_some() {
+                let why = "request to convert CR to an invalid group/version: autoscaling/v1";
+                return Err(inconvertible(&config.value, why));
             }
-            let why = "request to convert CR to an invalid group/version: autoscaling/v1";
-            return Err(inconvertible(&config.value, why));
+            let make = |live: &Value| {
+                let scale = paths.managed_scale_of(live);
+                let applied = applied_scale(&scale, &config.value, options).map_err(refused)?;
+                Ok(paths.with_applied(live, &applied))
+            };
+            let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Settled };
+            return self.change(call, name, &change, options).await;
         }
         let mut refusal = None;
         for _ in 0..ATTEMPTS {

@@ -167,6 +167,27 @@ pub(super) fn track_request(request: &mut Value, options: &WriteOptions) {
     writer.updated(&versions.empty(&api_version), request);
 }
 
+/// What a Scale, which no row serves, becomes by the configuration.
+pub(super) fn applied_scale(
+    scale: &Value,
+    config: &Value,
+    options: &WriteOptions,
+) -> Result<Value, ApplyError> {
+    let versions = Rowless { group: "autoscaling", version: "v1", kind: "Scale" };
+    let ignored: FieldSet = [[Element::Field("status".to_owned())]].into_iter().collect();
+    let api_version = versions.api_version();
+    let writer = Writer {
+        versions: &versions,
+        api_version: &api_version,
+        kind: versions.kind,
+        subresource: Subresource::Scale.name(),
+        ignored: &ignored,
+        manager: &options.manager,
+        now: &object::now(),
+    };
+    writer.applied(scale, config, options.force)
+}
+
 /// Members of the object that this path puts back whatever the client sent.
 fn unownable(call: &Call) -> &'static [&'static str] {
     let definition = call.info.kind == "CustomResourceDefinition" && call.info.builtin;

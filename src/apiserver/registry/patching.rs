@@ -9,6 +9,7 @@ use super::options::{FieldValidation, WriteOptions};
 use super::ownership::Ownership;
 use super::update::Change;
 use super::{Answer, Call, Registry};
+use crate::builtin::decode::decode;
 use crate::builtin::tables;
 use crate::codec::recheck;
 use crate::object;
@@ -55,11 +56,16 @@ impl Registry {
     ) -> Result<Answer, Refusal> {
         let patch = read(format, body)?;
         let make = |live: &Value| {
-            let target = call.scale().map_or_else(|| live.clone(), |paths| paths.scale_of(live));
-            let patched = patch.apply(call, target)?;
             if let Some(paths) = call.scale() {
-                return Ok(paths.with_scale(live, &patched));
+                let patched = patch.apply(call, paths.managed_scale_of(live))?;
+                let scale =
+                    tables().kind("autoscaling", "v1", "Scale").map(|id| decode(tables(), id, &patched));
+                return match scale {
+                    Some(Err(why)) => Err(refused(&patched, &why.to_string())),
+                    _ => Ok(paths.with_scale(live, &patched)),
+                };
             }
+            let patched = patch.apply(call, live.clone())?;
             accepted(call, name, &patched, &patch.strict, options)
         };
         let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Tracked };
@@ -171,6 +177,17 @@ fn upserting(target: &Value, operation: &PatchOperation) -> PatchOperation {
     }
 }
 
+/// The refusal of a patched object that cannot be read any more.
+fn refused(patched: &Value, why: &str) -> Refusal {
+    let text = shown(&Value::String(patched.to_string()));
+    let cause = Cause {
+        reason: "FieldValueInvalid".to_owned(),
+        field: "patch".to_owned(),
+        message: format!("Invalid value: {text}: {why}"),
+    };
+    Refusal::invalid_kind("", "", "", vec![cause])
+}
+
 /// The patched object in canonical form, when it is still the object that the path names.
 fn accepted(
     call: &Call,
@@ -179,16 +196,7 @@ fn accepted(
     strict: &[String],
     options: &WriteOptions,
 ) -> Result<Value, Refusal> {
-    let refused = |value: &Value, why: &str| {
-        let text = shown(&Value::String(value.to_string()));
-        let cause = Cause {
-            reason: "FieldValueInvalid".to_owned(),
-            field: "patch".to_owned(),
-            message: format!("Invalid value: {text}: {why}"),
-        };
-        Refusal::invalid_kind("", "", "", vec![cause])
-    };
-    same_kind(call, name, patched, &refused)?;
+    same_kind(call, name, patched)?;
     let received =
         recheck(&call.info, call.custom.as_deref(), patched.clone()).map_err(|why| refused(patched, &why))?;
     let objections: Vec<String> = strict.iter().cloned().chain(received.strict).collect();
@@ -210,12 +218,7 @@ fn accepted(
     Ok(object)
 }
 
-fn same_kind(
-    call: &Call,
-    name: &str,
-    patched: &Value,
-    refused: &dyn Fn(&Value, &str) -> Refusal,
-) -> Result<(), Refusal> {
+fn same_kind(call: &Call, name: &str, patched: &Value) -> Result<(), Refusal> {
     let text = |field: &str| patched.get(field).and_then(Value::as_str).unwrap_or_default();
     let (kind, api_version) = (text("kind"), text("apiVersion"));
     let expected = call.info.api_version();

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 
 use super::Call;
+use crate::managed_fields::managers;
+use crate::managed_fields::scale::Replicas;
 use crate::object;
 use crate::resources::Subresource;
 use crate::table;
@@ -60,6 +62,30 @@ impl ScalePaths {
         let replicas = number(&self.spec_replicas);
         let spec = if replicas == 0 { json!({}) } else { json!({"replicas": replicas}) };
         json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": spec, "status": status})
+    }
+
+    /// The Scale of an object with its managers.
+    #[must_use]
+    pub fn managed_scale_of(&self, object: &Value) -> Value {
+        let mut scale = self.scale_of(object);
+        let entries = self.replicas().of_scale(object).ok().and_then(|all| managers::encode(&all));
+        object::set_meta(&mut scale, "managedFields", entries);
+        scale
+    }
+
+    /// The object with the replica count and the managers of `scale`, which was applied.
+    #[must_use]
+    pub fn with_applied(&self, object: &Value, scale: &Value) -> Value {
+        let mut scaled = self.with_scale(object, scale);
+        let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        if let Ok(all) = self.replicas().of_object(object, scale, version) {
+            object::set_meta(&mut scaled, "managedFields", managers::encode(&all));
+        }
+        scaled
+    }
+
+    fn replicas(&self) -> Replicas {
+        Replicas::at(&self.spec_replicas)
     }
 
     /// The object with the replica count of `scale`.

@@ -6,7 +6,11 @@
 mod config;
 mod controllers;
 mod event;
+mod job;
 mod pod;
+mod pod_update;
+mod roles;
+mod service;
 mod workload;
 
 use serde_json::Value;
@@ -24,12 +28,20 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
     causes.extend(match (info.group.as_str(), info.kind.as_str()) {
         ("", "ConfigMap") => config::config_map(object),
         ("", "Secret") => config::secret(object),
-        ("", "Pod") => pod::spec(object.get("spec").unwrap_or(&Value::Null), "spec"),
+        ("", "Pod") => {
+            let changed = old.map(|old| pod_update::changed(object, old)).unwrap_or_default();
+            let spec = pod::spec(object.get("spec").unwrap_or(&Value::Null), "spec");
+            spec.into_iter().chain(changed).collect()
+        }
+        ("", "Service") => service::service(object),
         ("" | "events.k8s.io", "Event") => match old {
             None => event::event(info, object),
             Some(old) => event::changed(info, object, old),
         },
-        ("batch", "Job") => workload::job(object),
+        ("batch", "Job") if old.is_none() => created_job(object),
+        ("batch", "Job") => job::spec(object),
+        ("rbac.authorization.k8s.io", kind @ ("Role" | "ClusterRole")) => roles::role(kind, object),
+        ("rbac.authorization.k8s.io", kind) => roles::binding(kind, object, old),
         ("batch", "CronJob") => controllers::cron_job(object),
         ("apps", kind) => {
             let changed = old.and_then(|old| controllers::changed(object, old));
@@ -39,6 +51,17 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
         _ => Vec::new(),
     });
     causes
+}
+
+/// What upstream looks at before the change of the metadata, and once more after it.
+#[must_use]
+pub(crate) fn before_change(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
+    let is_job = info.builtin && info.group == "batch" && info.kind == "Job";
+    if is_job { created_job(object) } else { Vec::new() }
+}
+
+fn created_job(object: &Value) -> Vec<Cause> {
+    job::generated(object).into_iter().chain(job::spec(object)).collect()
 }
 
 /// Kinds that go back to the first groups demand a domain in the names of finalizers; others only advise it.

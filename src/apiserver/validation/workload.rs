@@ -34,7 +34,7 @@ pub(super) fn job(object: &Value) -> Vec<Cause> {
     let pod_spec = template.get("spec").unwrap_or(&Value::Null);
     causes.extend(pod::spec(pod_spec, "spec.template.spec"));
     match text(pod_spec, "restartPolicy") {
-        "" => causes.push(Cause::required(
+        "" | "Always" => causes.push(Cause::required(
             "spec.template.spec.restartPolicy",
             "valid values: \"OnFailure\", \"Never\"",
         )),

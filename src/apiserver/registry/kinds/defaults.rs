@@ -28,6 +28,7 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
         ("", "PersistentVolumeClaim") => {
             set_absent(&mut object["spec"], &[("volumeMode", json!("Filesystem"))]);
         }
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => binding(object),
         ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
         ("admissionregistration.k8s.io", kind) => admission(kind, object),
@@ -52,6 +53,25 @@ fn set_absent(value: &mut Value, defaults: &[(&str, Value)]) {
 
 fn each<'v>(value: &'v mut Value, field: &str) -> impl Iterator<Item = &'v mut Value> {
     value.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// Roles, users and groups are of the group that bindings are of; service accounts are of the core group.
+fn binding(object: &mut Value) {
+    let group = || json!("rbac.authorization.k8s.io");
+    if object.get("roleRef").is_some() {
+        set_empty(&mut object["roleRef"], "apiGroup", group());
+    }
+    for subject in each(object, "subjects") {
+        if matches!(subject.get("kind").and_then(Value::as_str), Some("User" | "Group")) {
+            set_empty(subject, "apiGroup", group());
+        }
+    }
+}
+
+fn set_empty(value: &mut Value, field: &str, default: Value) {
+    if value.get(field).and_then(Value::as_str).is_none_or(str::is_empty) {
+        object::set_field(value, field, Some(default));
+    }
 }
 
 fn pod_spec(spec: &mut Value, restart_policy: &str) {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::builtin::{internal, tables};
 use crate::object;
 use crate::registry::names::NameRule;
 use crate::status::Cause;
@@ -66,11 +67,28 @@ pub(super) fn changes(job: &Value, old: &Value) -> Vec<Cause> {
             (job.pointer(&at).unwrap_or(&Value::Null), old.pointer(&at).unwrap_or(&Value::Null));
         let elastic = field == "completions" && is_elastic(job, value);
         let scheduling = field == "template" && suspended && started_alike(value, before);
-        if value != before && !elastic && !scheduling {
-            causes.push(Cause::invalid(format!("spec.{field}"), value, "field is immutable"));
+        if value == before || elastic || scheduling {
+            continue;
         }
+        causes.push(match field {
+            "template" => template_change(value, before),
+            _ => Cause::invalid(format!("spec.{field}"), value, "field is immutable"),
+        });
     }
     causes
+}
+
+/// Shown is the specification of the pods where that changed, and otherwise all of the template.
+fn template_change(template: &Value, before: &Value) -> Cause {
+    let spec = |template: &Value| template.get("spec").cloned().unwrap_or_default();
+    let (field, kind, value) = if spec(template) == spec(before) {
+        ("spec.template", "PodTemplateSpec", template.clone())
+    } else {
+        ("spec.template.spec", "PodSpec", spec(template))
+    };
+    let id = tables().by_openapi_name(&format!("io.k8s.api.core.v1.{kind}"));
+    let shown = id.map(|id| internal(tables(), id, &value)).unwrap_or_default();
+    Cause::invalid(field, &shown, "field is immutable")
 }
 
 /// Whether two templates differ only in what a Job that waits for its start may still change: where its pods run.

@@ -115,6 +115,9 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
         // Upstream checks a change of the metadata for every kind and once more with the kind, and lists each finding.
         let change = metadata::validate_update(object, old);
         causes.extend(change.clone());
+        if call.subresource.is_none() {
+            causes.extend(validation::before_change(&call.info, object));
+        }
         causes.extend(change);
         if call.info.builtin && matches!(call.info.plural.as_str(), "configmaps" | "secrets") {
             causes.extend(metadata::validate(&call.info, object));

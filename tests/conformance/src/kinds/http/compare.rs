@@ -139,11 +139,20 @@ impl Bindings {
 /// Entries in an order that does not depend on times: those of the recording were seconds apart, ours are not.
 fn by_manager(entries: &Value) -> Value {
     let Value::Array(entries) = entries else { return entries.clone() };
-    let mut sorted = entries.clone();
+    let mut sorted: Vec<Value> = entries.iter().map(without_times).collect();
     sorted.sort_by_key(|entry| {
         ["operation", "manager", "apiVersion", "subresource"].map(|field| entry[field].to_string())
     });
     Value::Array(sorted)
+}
+
+/// Times have whole seconds: whether a write changed one, and so owns it, is chance.
+fn without_times(entry: &Value) -> Value {
+    let Value::Object(members) = entry else { return entry.clone() };
+    let is_time =
+        |name: &str| name.starts_with("f:") && (name.ends_with("Time") || name.ends_with("Timestamp"));
+    let kept = members.iter().filter(|(name, _)| !is_time(name));
+    kept.map(|(name, value)| (name.clone(), without_times(value))).collect()
 }
 
 fn by_text(rules: &Value) -> Value {

@@ -1,0 +1,130 @@
+//! What of a pod may still change: images, deadlines, more tolerations. Everything else is refused with the difference.
+
+use serde_json::{Value, json};
+
+use super::items;
+use crate::builtin::{internal, tables};
+use crate::diff;
+use crate::object;
+use crate::status::Cause;
+
+const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
+    `spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set \
+    to 1 if it was previously negative)";
+
+pub(super) fn changed(pod: &Value, old: &Value) -> Vec<Cause> {
+    let spec = |pod: &Value| pod.get("spec").cloned().unwrap_or_else(|| json!({}));
+    let (new, old) = (spec(pod), spec(old));
+    if new == old {
+        return Vec::new();
+    }
+    for list in ["containers", "initContainers"] {
+        if items(&new, list).len() != items(&old, list).len() {
+            let why = "pod updates may not add or remove containers";
+            return vec![Cause::forbidden(format!("spec.{list}"), why)];
+        }
+    }
+    let mut causes = Vec::new();
+    causes.extend(deadline(&new, &old));
+    causes.extend(tolerations(&new, &old));
+    let rest = without_changeable(&new, &old);
+    if rest != old {
+        let why =
+            format!("pod updates may not change fields other than {CHANGEABLE}\n{}", difference(&old, &rest));
+        causes.push(Cause::forbidden("spec", &why));
+    }
+    causes
+}
+
+/// A deadline may be set, or come nearer.
+fn deadline(new: &Value, old: &Value) -> Option<Cause> {
+    let field = "spec.activeDeadlineSeconds";
+    let seconds = |spec: &Value| spec.get("activeDeadlineSeconds").and_then(Value::as_i64);
+    match (seconds(new), seconds(old)) {
+        (Some(new), Some(old)) if new > old => {
+            Some(Cause::invalid(field, &new.into(), "must be less than or equal to previous value"))
+        }
+        (None, Some(_)) => {
+            Some(Cause::invalid(field, &Value::Null, "must not update from a positive integer to nil value"))
+        }
+        _ => None,
+    }
+}
+
+/// Tolerations may be added, and their seconds changed.
+fn tolerations(new: &Value, old: &Value) -> Option<Cause> {
+    let untimed = |toleration: &Value| {
+        let mut untimed = toleration.clone();
+        object::set_field(&mut untimed, "tolerationSeconds", None);
+        untimed
+    };
+    let kept: Vec<Value> = items(new, "tolerations").iter().map(untimed).collect();
+    let lost = items(old, "tolerations").iter().any(|toleration| !kept.contains(&untimed(toleration)));
+    let why = "existing toleration can not be modified except its tolerationSeconds";
+    lost.then(|| Cause::forbidden("spec.tolerations", why))
+}
+
+/// The new specification with what may change as it was.
+fn without_changeable(new: &Value, old: &Value) -> Value {
+    let mut rest = new.clone();
+    for list in ["containers", "initContainers"] {
+        let images = items(old, list).iter().map(|container| container.get("image").cloned());
+        let containers = rest.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+        for (container, image) in containers.zip(images) {
+            object::set_field(container, "image", image);
+        }
+    }
+    let grace = |spec: &Value| spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
+    let mut fields = vec!["activeDeadlineSeconds", "tolerations"];
+    if grace(old).is_some_and(|seconds| seconds < 0) && grace(new) == Some(1) {
+        fields.push("terminationGracePeriodSeconds");
+    }
+    // A pod that is not to be scheduled yet may still be told where.
+    if !items(old, "schedulingGates").is_empty() {
+        fields.extend(["affinity", "nodeSelector", "schedulingGates"]);
+    }
+    for field in fields {
+        object::set_field(&mut rest, field, old.get(field).cloned());
+    }
+    rest
+}
+
+fn difference(old: &Value, new: &Value) -> String {
+    let Some(id) = tables().by_openapi_name("io.k8s.api.core.v1.PodSpec") else { return String::new() };
+    let [old, new] = [old, new].map(|spec| indented(&internal(tables(), id, spec)));
+    diff::unified(&old, &new)
+}
+
+/// JSON with one blank for each level.
+fn indented(value: &Value) -> String {
+    let pretty = format!("{value:#}");
+    let halved = pretty.lines().map(|line| {
+        let text = line.trim_start();
+        format!("{}{text}", " ".repeat((line.len() - text.len()) / 2))
+    });
+    halved.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pod(spec: &Value) -> Value {
+        json!({"spec": spec})
+    }
+
+    #[test]
+    fn images_change_and_networks_do_not() {
+        let old = json!({"containers": [{"name": "c", "image": "a"}], "tolerations": [{"key": "k"}]});
+        let image =
+            json!({"containers": [{"name": "c", "image": "b"}], "tolerations": [{"key": "k"}, {"key": "l"}]});
+        assert_eq!(changed(&pod(&image), &pod(&old)), []);
+        let mut network = old.clone();
+        network["hostNetwork"] = true.into();
+        let causes = changed(&pod(&network), &pod(&old));
+        let [only] = causes.as_slice() else { panic!("one cause: {causes:?}") };
+        assert!(only.message.contains("\n+  \"HostNetwork\": true,\n"), "{}", only.message);
+        let fewer = json!({"containers": []});
+        assert_eq!(changed(&pod(&fewer), &pod(&old))[0].field, "spec.containers");
+    }
+}

@@ -1,0 +1,108 @@
+//! Services: their type, and the ports that they are reached by.
+
+use serde_json::{Value, json};
+
+use super::{items, one_of, text};
+use crate::registry::names::{NameRule, label_key_problem, label_value_problem};
+use crate::status::Cause;
+
+const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
+const RANGE: &str = "must be between 1 and 65535, inclusive";
+
+pub(super) fn service(object: &Value) -> Vec<Cause> {
+    let spec = object.get("spec").unwrap_or(&Value::Null);
+    let ports = items(spec, "ports");
+    let mut causes = Vec::new();
+    let (kind, headless) = (text(spec, "type"), text(spec, "clusterIP") == "None");
+    if ports.is_empty() && !headless && kind != "ExternalName" {
+        causes.push(Cause::required("spec.ports", ""));
+    }
+    match kind {
+        "ExternalName" if text(spec, "externalName").is_empty() => {
+            causes.push(Cause::required("spec.externalName", ""));
+        }
+        "LoadBalancer" | "NodePort" if headless => {
+            let why = format!("may not be set to 'None' for {kind} services");
+            causes.push(Cause::invalid("spec.clusterIPs[0]", &"None".into(), &why));
+        }
+        _ => {}
+    }
+    for (at, port) in ports.iter().enumerate() {
+        let earlier = ports.get(..at).unwrap_or_default();
+        causes.extend(self::port(port, earlier, &format!("spec.ports[{at}]"), ports.len() > 1));
+    }
+    causes.extend(selector(spec));
+    causes.extend(one_of(spec, "spec", "sessionAffinity", &["ClientIP", "None"]));
+    causes.extend(one_of(spec, "spec", "type", &TYPES));
+    let key = |port: &Value| (text(port, "protocol").to_owned(), port.get("port").cloned());
+    for (at, port) in ports.iter().enumerate() {
+        if ports.iter().take(at).any(|earlier| key(earlier) == key(port)) {
+            let shown = json!({"port": port.get("port"), "protocol": text(port, "protocol")});
+            causes.push(Cause::duplicate(format!("spec.ports[{at}]"), &shown));
+        }
+    }
+    causes
+}
+
+fn port(port: &Value, earlier: &[Value], path: &str, several: bool) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let at = |field: &str| format!("{path}.{field}");
+    match text(port, "name") {
+        "" if several => causes.push(Cause::required(at("name"), "")),
+        "" => {}
+        name => {
+            let problems = NameRule::Label.problems(name, false);
+            causes.extend(problems.iter().map(|why| Cause::invalid(at("name"), &name.into(), why)));
+            if problems.is_empty() && earlier.iter().any(|other| text(other, "name") == name) {
+                causes.push(Cause::duplicate(at("name"), &name.into()));
+            }
+        }
+    }
+    let in_range = |number: i64| (1..=65535).contains(&number);
+    let number = port.get("port").and_then(Value::as_i64).unwrap_or(0);
+    if !in_range(number) {
+        causes.push(Cause::invalid(at("port"), &number.into(), RANGE));
+    }
+    match text(port, "protocol") {
+        "" => causes.push(Cause::required(at("protocol"), "")),
+        _ => causes.extend(one_of(port, path, "protocol", &PROTOCOLS)),
+    }
+    if let Some(number) = port.get("targetPort").and_then(Value::as_i64).filter(|number| !in_range(*number)) {
+        causes.push(Cause::invalid(at("targetPort"), &number.into(), RANGE));
+    }
+    causes
+}
+
+fn selector(spec: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for (key, value) in spec.get("selector").and_then(Value::as_object).into_iter().flatten() {
+        if let Some(problem) = label_key_problem(key) {
+            causes.push(Cause::invalid("spec.selector", &key.as_str().into(), &problem));
+        }
+        if let Some(problem) = value.as_str().and_then(label_value_problem) {
+            causes.push(Cause::invalid("spec.selector", value, &problem));
+        }
+    }
+    causes
+}
+
+#[test]
+fn ports_have_numbers_and_names_of_their_own() {
+    let object = json!({"spec": {"type": "Odd", "ports": [
+        {"name": "a", "port": 80, "protocol": "TCP"}, {"name": "a", "port": 0, "protocol": "TCP", "targetPort": 70000},
+        {"port": 80, "protocol": "TCP"}]}});
+    let texts: Vec<String> = service(&object).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        texts,
+        [
+            "spec.ports[1].name: Duplicate value: \"a\"",
+            "spec.ports[1].port: Invalid value: 0: must be between 1 and 65535, inclusive",
+            "spec.ports[1].targetPort: Invalid value: 70000: must be between 1 and 65535, inclusive",
+            "spec.ports[2].name: Required value",
+            "spec.type: Unsupported value: \"Odd\": supported values: \"ClusterIP\", \"ExternalName\", \"LoadBalancer\", \
+             \"NodePort\"",
+            "spec.ports[2]: Duplicate value: {\"port\":80,\"protocol\":\"TCP\"}"
+        ]
+    );
+}
