@@ -127,6 +127,23 @@ fn large_objects_find_every_key() {
     assert!(map.get("key1000").is_none());
 }
 
+/// Names are compared in words: of every length, the name itself is found and one that differs in any one byte is not.
+#[test]
+fn names_of_every_length_are_told_apart() {
+    for length in 0..40 {
+        let name: String = "abcdefgh".chars().cycle().take(length).collect();
+        let json = json!({ &*name: 1 });
+        let node = Node::from_json(&json);
+        let Node::Map(map) = node else { panic!("no object") };
+        assert!(map.get(&name).is_some(), "{name:?}");
+        for at in 0..length {
+            let other = format!("{}x{}", &name[..at], &name[at + 1..]);
+            assert!(map.get(&other).is_none(), "{other:?} in {name:?}");
+        }
+        assert!(map.get(&format!("{name}a")).is_none() && map.get(&format!("a{name}x")).is_none());
+    }
+}
+
 #[test]
 fn bytes_that_are_no_text_read_as_replacement_characters() {
     let arena = Bump::new();

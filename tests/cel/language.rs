@@ -122,6 +122,14 @@ fn the_standard_language_is_that_of_its_suite() {
         ("[1, 'a', 2.5].size()", "3"),
         ("{'a b': 1}.`a b`", "1"),
         ("'%s %e'.format([['a', 2.5], 1.0])", "\"[a, 2.5] 1.000000e+00\""),
+        (
+            "'%d'.format(['a'])",
+            "error during formatting: decimal clause can only be used on ints, uints, and doubles, was given string",
+        ),
+        (
+            "'%x'.format([true])",
+            "error during formatting: only ints, uints, bytes, and strings can be formatted as hex, was given bool",
+        ),
         ("'ab'.reverse()", "\"ba\""),
         ("'ab'.indexOf('a', 3)", "index out of range: 3"),
         ("math.bitShiftLeft(1, 64)", "0"),

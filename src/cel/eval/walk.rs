@@ -36,8 +36,8 @@ impl<'a> Landmark<'a> {
             _ => false,
         };
         let (start, rest) = path.split_at_checked(self.path.len()).filter(|_| is_same_root)?;
-        let is_same = |(a, b): (&Qualifier, &Qualifier)| match (&a.key, &b.key) {
-            (QualifierKey::Field(a), QualifierKey::Field(b)) => Arc::ptr_eq(a, b),
+        let is_same = |(a, b): (&Qualifier, &Qualifier)| match (plain(a), plain(b)) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             _ => false,
         };
         let leads_by = self.path.iter().zip(start).all(is_same);
@@ -53,7 +53,7 @@ impl<'a> Landmark<'a> {
 
 /// The field of a link that is nothing but one.
 #[inline(always)]
-fn plain(link: &Qualifier) -> Option<&Field> {
+fn plain(link: &Qualifier) -> Option<&Arc<Field>> {
     match &link.key {
         QualifierKey::Field(field) if !link.is_optional => Some(field),
         _ => None,
@@ -129,7 +129,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     fn walk_links(&mut self, attribute: &'a Attribute) -> Option<(MapNode<'a>, Decl<'a>, &'a Field)> {
         let (last, links) = attribute.qualifiers.split_last()?;
         let (map, decl) = self.walk_to(&attribute.root, links)?;
-        Some((map, decl, plain(last)?))
+        Some((map, decl, &**plain(last)?))
     }
 
     /// The object that a path leads to, and its declared type. Expressions ask for a field's presence and then select

@@ -14,7 +14,7 @@ const LAST_DIGIT: usize = 1_074;
 
 /// The text that stands for a clause.
 pub(super) fn fill(clause: Clause, value: &Value<'_>) -> Result<String, String> {
-    let unsuited = || clause.unsuited(runtime_type::name_of(value));
+    let unsuited = || unsuited(clause, runtime_type::name_of(value));
     match clause {
         Clause::Text => shown(value),
         Clause::Decimal => match value {
@@ -36,6 +36,20 @@ pub(super) fn fill(clause: Clause, value: &Value<'_>) -> Result<String, String> 
             number::in_base(clause, value).ok_or_else(unsuited)
         }
     }
+}
+
+/// What is said of a value whose type the clause does not take.
+fn unsuited(clause: Clause, type_name: &str) -> String {
+    let rule = match clause {
+        Clause::Text => return clause.unsuited(type_name),
+        Clause::Decimal => "decimal clause can only be used on ints, uints, and doubles",
+        Clause::Fixed(_) => "fixed-point clause can only be used on ints, uints, and doubles",
+        Clause::Scientific(_) => "scientific clause can only be used on ints, uints, and doubles",
+        Clause::Binary => "only ints, uints, and bools can be formatted as binary",
+        Clause::Octal => "octal clause can only be used on ints and uints",
+        Clause::Hexadecimal { .. } => "only ints, uints, bytes, and strings can be formatted as hex",
+    };
+    format!("{rule}, was given {type_name}")
 }
 
 fn number_of(value: &Value<'_>) -> Option<f64> {
