@@ -11,6 +11,7 @@
 mod access;
 mod corpus;
 mod crd_matrix;
+mod definitions;
 mod harness;
 mod housekeeping;
 mod managed_fields;

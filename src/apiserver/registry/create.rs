@@ -92,7 +92,7 @@ impl Registry {
         if !causes.is_empty() {
             return Err(kinds::invalid(call, &object, &name, causes));
         }
-        kinds::warnings(call, &object);
+        kinds::warnings(call, &object, None);
         let review = Review::create(call, &name, &object, options.dry_run, options.to_value());
         self.admit(&review).await?;
         self.store_new(call, &name, object, options.dry_run, &given_version).await

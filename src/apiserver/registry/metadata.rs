@@ -188,22 +188,26 @@ pub(super) fn validate_update(object: &Value, old: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Warnings about a custom resource's finalizers; built-in kinds have none.
-pub(super) fn finalizer_warnings(info: &ResourceInfo, object: &Value) -> Vec<String> {
+/// Warnings about the finalizers that a custom resource gets, sorted; built-in kinds have none.
+pub(super) fn finalizer_warnings(info: &ResourceInfo, object: &Value, old: Option<&Value>) -> Vec<String> {
     if info.builtin {
         return Vec::new();
     }
-    object::finalizers(object)
-        .into_iter()
-        .enumerate()
-        .filter(|(_, finalizer)| !finalizer.contains('/') && !STANDARD_FINALIZERS.contains(finalizer))
-        .map(|(_, finalizer)| {
-            format!(
-                "metadata.finalizers: {finalizer:?}: prefer a domain-qualified finalizer name to avoid accidental \
-                 conflicts with other finalizer writers"
-            )
-        })
-        .collect()
+    let before: BTreeSet<&str> = old.map(object::finalizers).into_iter().flatten().collect();
+    let now: BTreeSet<&str> = object::finalizers(object).into_iter().collect();
+    let mut warnings = Vec::new();
+    for finalizer in now.difference(&before) {
+        let mut warn = |why: &str| warnings.push(format!("metadata.finalizers: {finalizer:?}: {why}"));
+        names::qualified_name_problems(finalizer).iter().for_each(|problem| warn(problem));
+        if finalizer.contains('/') || STANDARD_FINALIZERS.contains(finalizer) {
+            continue;
+        }
+        let path = if finalizer.contains('.') { "including a path (/) " } else { "" };
+        warn(&format!(
+            "prefer a domain-qualified finalizer name {path}to avoid accidental conflicts with other finalizer writers"
+        ));
+    }
+    warnings
 }
 
 /// Drops repeated owner references; answers the warning about them.

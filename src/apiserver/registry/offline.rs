@@ -81,7 +81,7 @@ fn written(call: &Call, mut new: Value, old: Option<Value>, strict: Vec<String>)
         }
     }
     let causes = kinds::validate(call, &new, old.as_ref());
-    kinds::warnings(call, &new);
+    kinds::warnings(call, &new, old.as_ref());
     let refusal = (!causes.is_empty()).then(|| {
         let name = object::name(&new).to_owned();
         status_of(&Refusal::invalid(&call.info, &name, causes.clone()), Some((&call.info, name, causes)))

@@ -138,7 +138,7 @@ impl Registry {
         if !causes.is_empty() {
             return Err(kinds::invalid(call, &new, name, causes));
         }
-        kinds::warnings(call, &new);
+        kinds::warnings(call, &new, Some(old));
         let review = Review::update(call, name, (&new, old), options.dry_run, options.to_value());
         self.admit(&review).await?;
         Ok(new)

@@ -9,6 +9,7 @@ mod duration;
 mod jsonpath;
 mod workloads;
 
+use admit_policy::{go_text, go_time};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -170,18 +171,27 @@ fn custom_cell(column: &PrinterColumn, path: Option<&JsonPath>, object: &Value, 
         (_, Value::Null) => Value::Null,
         ("string", Value::String(_)) => value.clone(),
         ("string", Value::Number(number)) => number_text(number).into(),
-        ("string", other) => other.to_string().into(),
+        ("string", other) => go_text::json(other).into(),
         ("integer", Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
             (Some(_), _) => value.clone(),
             (None, Some(float)) => json!(truncated(float)),
             (None, None) => Value::Null,
         },
         ("number", Value::Number(_)) | ("boolean", Value::Bool(_)) => value.clone(),
-        ("date", Value::String(text)) => match text.parse::<Timestamp>() {
-            Ok(time) => duration::human(now.as_second() - time.as_second()).into(),
-            Err(_) => "<invalid>".into(),
-        },
+        ("date", Value::String(text)) => date_cell(text, now).into(),
         _ => Value::Null,
+    }
+}
+
+/// How long ago it is. No time at all, and the first one that Go knows, are unknown.
+fn date_cell(text: &str, now: Timestamp) -> String {
+    const ZERO: i64 = -62_135_596_800;
+    let time = go_time::check(text).ok().and_then(|()| text.parse::<Timestamp>().ok());
+    match time.map(Timestamp::as_second) {
+        _ if text.is_empty() => "<unknown>".to_owned(),
+        Some(ZERO) => "<unknown>".to_owned(),
+        Some(time) => duration::human(now.as_second() - time),
+        None => "<invalid>".to_owned(),
     }
 }
 

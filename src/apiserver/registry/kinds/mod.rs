@@ -165,14 +165,16 @@ fn kind_of(object: &Value) -> &str {
     object.get("kind").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Warnings that the object deserves although it is accepted.
-pub(super) fn warnings(call: &Call, object: &Value) {
-    for warning in metadata::finalizer_warnings(&call.info, object) {
+/// Warnings that the object deserves although it is accepted: of what it did not have before.
+pub(super) fn warnings(call: &Call, object: &Value, old: Option<&Value>) {
+    for warning in metadata::finalizer_warnings(&call.info, object, old) {
         call.warnings.add(warning);
     }
-    if id(&call.info) == ("apiextensions.k8s.io", "CustomResourceDefinition") {
-        let definition = Definition::read(object).ok();
-        for warning in definition.iter().flat_map(Definition::warnings) {
+    let is_definition = id(&call.info) == ("apiextensions.k8s.io", "CustomResourceDefinition");
+    if is_definition && call.subresource.is_none() {
+        let of = |object: &Value| Definition::read(object).map(|read| read.warnings()).unwrap_or_default();
+        let before = old.map(of).unwrap_or_default();
+        for warning in of(object).into_iter().filter(|warning| !before.contains(warning)) {
             call.warnings.add(warning);
         }
     }

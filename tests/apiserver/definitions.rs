@@ -1,0 +1,101 @@
+//! Definitions over their life: names that are taken and become free, warnings about what is new, versions that lose what
+//! they do not know.
+
+use admit_apiserver::Server;
+use serde_json::{Value, json};
+
+use crate::harness;
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+fn definition(plural: &str, kind: &str, versions: &Value) -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.example.com")},
+        "spec": {
+            "group": "example.com", "scope": "Cluster", "names": {"plural": plural, "kind": kind},
+            "versions": versions,
+        },
+    })
+}
+
+fn version(name: &str, storage: bool, spec: &Value) -> Value {
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": spec}}});
+    json!({"name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": schema}})
+}
+
+async fn condition(server: &Server, name: &str, kind: &str) -> String {
+    let stored = harness::get(server, &format!("{DEFINITIONS}/{name}")).await.body;
+    let conditions = stored["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let found = conditions.iter().find(|condition| condition["type"] == kind).expect("a condition");
+    format!("{} {}", found["status"].as_str().unwrap(), found["reason"].as_str().unwrap())
+}
+
+#[tokio::test]
+async fn a_name_is_accepted_once_it_is_free() {
+    let server = Server::builder().build().await.unwrap();
+    let versions = json!([version("v1", true, &json!({}))]);
+    harness::post(&server, DEFINITIONS, &definition("cats", "Cat", &versions)).await;
+    harness::post(&server, DEFINITIONS, &definition("tomcats", "Cat", &versions)).await;
+    assert_eq!(condition(&server, "tomcats.example.com", "NamesAccepted").await, "False ListKindConflict");
+    assert_eq!(condition(&server, "tomcats.example.com", "Established").await, "False NotAccepted");
+    assert_eq!(harness::get(&server, "/apis/example.com/v1/tomcats").await.status, 404);
+    let answer = harness::delete(&server, &format!("{DEFINITIONS}/cats.example.com"), None).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(condition(&server, "tomcats.example.com", "NamesAccepted").await, "True NoConflicts");
+    assert_eq!(harness::get(&server, "/apis/example.com/v1/tomcats").await.status, 200);
+}
+
+#[tokio::test]
+async fn formats_are_warned_of_when_they_are_new() {
+    let server = Server::builder().build().await.unwrap();
+    let formats = |formats: &[&str]| {
+        let property = |format: &&str| ((*format).to_owned(), json!({"type": "string", "format": format}));
+        json!({"spec": {"versions": [version("v1", true, &formats.iter().map(property).collect())]}})
+    };
+    let mut first = definition("cats", "Cat", &json!([]));
+    first["spec"]["versions"] = formats(&["fur"])["spec"]["versions"].clone();
+    let answer = harness::post(&server, DEFINITIONS, &first).await;
+    assert_eq!(answer.warnings, [r#"299 - "unrecognized format \"fur\"""#]);
+    let path = format!("{DEFINITIONS}/cats.example.com");
+    let answer = harness::merge(&server, &path, &formats(&["fur", "claw"])).await;
+    assert_eq!(answer.warnings, [r#"299 - "unrecognized format \"claw\"""#]);
+}
+
+#[tokio::test]
+async fn finalizers_are_warned_of_when_they_are_new() {
+    let server = Server::builder().build().await.unwrap();
+    let versions = json!([version("v1", true, &json!({}))]);
+    harness::post(&server, DEFINITIONS, &definition("cats", "Cat", &versions)).await;
+    let cat = json!({"apiVersion": "example.com/v1", "kind": "Cat", "metadata": {"name": "a", "finalizers": ["purr"]}});
+    let answer = harness::post(&server, "/apis/example.com/v1/cats", &cat).await;
+    let advice = "to avoid accidental conflicts with other finalizer writers";
+    let warning = |name: &str, path: &str| {
+        format!(
+            r#"299 - "metadata.finalizers: \"{name}\": prefer a domain-qualified finalizer name {path}{advice}""#
+        )
+    };
+    assert_eq!(answer.warnings, [warning("purr", "")]);
+    let more = json!({"metadata": {"finalizers": ["purr", "fur.example.com", "a.b/c"]}});
+    let answer = harness::merge(&server, "/apis/example.com/v1/cats/a", &more).await;
+    assert_eq!(answer.warnings, [warning("fur.example.com", "including a path (/) ")]);
+}
+
+#[tokio::test]
+async fn a_version_loses_what_the_stored_one_does_not_know() {
+    let server = Server::builder().build().await.unwrap();
+    let text = json!({"type": "string"});
+    let stored = json!({"name": text, "legs": {"type": "integer", "default": 4}});
+    let versions =
+        json!([version("v1", false, &json!({"name": text, "tail": text})), version("v2", true, &stored)]);
+    harness::post(&server, DEFINITIONS, &definition("cats", "Cat", &versions)).await;
+    let cat = json!({
+        "apiVersion": "example.com/v1", "kind": "Cat", "metadata": {"name": "a"},
+        "spec": {"name": "x", "tail": "long"},
+    });
+    let answer = harness::post(&server, "/apis/example.com/v1/cats", &cat).await;
+    assert_eq!(answer.body["spec"], json!({"name": "x"}));
+    let answer = harness::get(&server, "/apis/example.com/v2/cats/a").await;
+    assert_eq!(answer.body["spec"], json!({"legs": 4, "name": "x"}));
+}
