@@ -18,6 +18,7 @@ use crate::rbac::AccessRules;
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Request};
 use crate::vap::{self, Binding, Missed, Policy};
+use crate::webhook::{Configuration, Kind};
 
 /// Policies with their bindings and the documents they came with, compiled once and shared by all who decide.
 #[derive(Debug, Default)]
@@ -185,21 +186,8 @@ impl PolicySetBuilder {
         if !self.seen.insert(seen) {
             return Err(vec![LoadErrorKind::Duplicate(format!("{kind_name} {name}"))]);
         }
-        let fields =
-            |errors: Vec<FieldError>| errors.into_iter().map(LoadErrorKind::Field).collect::<Vec<_>>();
         match (kind.group.as_str(), kind_name) {
-            ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
-                self.policies.push(Policy::compile(document).map_err(fields)?);
-            }
-            ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
-                self.bindings.push(Binding::compile(document).map_err(fields)?);
-            }
-            (
-                "admissionregistration.k8s.io",
-                "MutatingAdmissionPolicy" | "MutatingAdmissionPolicyBinding",
-            ) => {
-                return Err(vec![LoadErrorKind::Mutating(name.to_owned())]);
-            }
+            ("admissionregistration.k8s.io", _) => self.add_admission(kind_name, document)?,
             ("apiextensions.k8s.io", "CustomResourceDefinition") => {
                 self.documents.insert_crd(Arc::new(CompiledCrd::compile(document).map_err(fields)?));
             }
@@ -213,6 +201,33 @@ impl PolicySetBuilder {
             }
         }
         Ok(number)
+    }
+
+    /// Configuration of admission. That of webhooks has to be right, and has no part in decisions.
+    fn add_admission(&mut self, kind: &str, document: &Value) -> Result<(), Vec<LoadErrorKind>> {
+        match kind {
+            "ValidatingAdmissionPolicy" => {
+                self.policies.push(Policy::compile(document).map_err(fields)?);
+            }
+            "ValidatingAdmissionPolicyBinding" => {
+                self.bindings.push(Binding::compile(document).map_err(fields)?);
+            }
+            "ValidatingWebhookConfiguration" => {
+                Configuration::compile(Kind::Validating, document).map_err(fields)?;
+            }
+            "MutatingWebhookConfiguration" => {
+                Configuration::compile(Kind::Mutating, document).map_err(fields)?;
+            }
+            "MutatingAdmissionPolicy" | "MutatingAdmissionPolicyBinding" => {
+                let name = document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+                return Err(vec![LoadErrorKind::Mutating(name.to_owned())]);
+            }
+            other => {
+                let unknown = format!("admissionregistration.k8s.io {other}");
+                return Err(vec![LoadErrorKind::UnknownKind(unknown)]);
+            }
+        }
+        Ok(())
     }
 
     /// Whether objects of `kind` make a difference to the policies added so far.
@@ -236,6 +251,10 @@ impl PolicySetBuilder {
     }
 }
 
+fn fields(errors: Vec<FieldError>) -> Vec<LoadErrorKind> {
+    errors.into_iter().map(LoadErrorKind::Field).collect()
+}
+
 /// The versions in which documents of our own concern can be.
 fn read_version(kind: &GroupVersionKind) -> Result<(), Vec<LoadErrorKind>> {
     let read: &[&str] = match (kind.group.as_str(), kind.kind.as_str()) {
@@ -243,7 +262,12 @@ fn read_version(kind: &GroupVersionKind) -> Result<(), Vec<LoadErrorKind>> {
             "admissionregistration.k8s.io",
             "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding",
         ) => &["v1", "v1beta1"],
-        ("apiextensions.k8s.io", "CustomResourceDefinition") | ("", "Namespace") => &["v1"],
+        (
+            "admissionregistration.k8s.io",
+            "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration",
+        )
+        | ("apiextensions.k8s.io", "CustomResourceDefinition")
+        | ("", "Namespace") => &["v1"],
         _ => return Ok(()),
     };
     if read.contains(&kind.version.as_str()) {

@@ -89,17 +89,36 @@ pub fn read_leniently(file: &str, text: &str) -> Result<(Vec<Document>, Vec<Load
 
 /// `kind: List` and its like stand for their items.
 fn flatten(file: &Arc<str>, mut value: Value, positions: Positions, documents: &mut Vec<Document>) {
-    let is_list = value.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
-    let Some(Value::Array(items)) = value.get_mut("items").filter(|_| is_list).map(Value::take) else {
+    let Some(item_kind) = item_kind(&value) else {
         if !value.is_null() {
             documents.push(Document { file: file.clone(), value, positions });
         }
         return;
     };
-    for (index, item) in items.into_iter().enumerate() {
+    let items = value.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default();
+    for (index, mut item) in items.into_iter().enumerate() {
+        if let (Some((api_version, kind)), Value::Object(fields)) = (&item_kind, &mut item)
+            && !fields.contains_key("kind")
+        {
+            fields.entry("apiVersion").or_insert_with(|| api_version.as_str().into());
+            fields.insert("kind".to_owned(), kind.as_str().into());
+        }
         let positions = positions.child("items").and_then(|list| list.item(index)).cloned();
         flatten(file, item, positions.unwrap_or_default(), documents);
     }
+}
+
+/// Of a list, the `apiVersion` and `kind` of the items that leave theirs out, as those of a list of one kind may; none
+/// of a document that is no list, though its kind may end like one.
+fn item_kind(value: &Value) -> Option<Option<(String, String)>> {
+    let text = |field| value.get(field).and_then(Value::as_str).unwrap_or_default();
+    let kind = text("kind").strip_suffix("List")?;
+    let items = value.get("items")?.as_array()?;
+    if kind.is_empty() {
+        return Some(None);
+    }
+    let is_object = |item: &Value| item.get("metadata").is_some() || item.get("kind").is_some();
+    items.iter().all(is_object).then(|| Some((text("apiVersion").to_owned(), kind.to_owned())))
 }
 
 impl Document {

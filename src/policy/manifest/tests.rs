@@ -119,3 +119,23 @@ fn bombs_are_refused() {
         error(&nested)
     );
 }
+
+#[test]
+fn lists_stand_for_their_items() {
+    let kinds = |text: &str| -> Vec<(String, String)> {
+        let text_of = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let documents = read("a.yaml", text).unwrap().into_iter();
+        documents.map(|found| (text_of(&found.value["apiVersion"]), text_of(&found.value["kind"]))).collect()
+    };
+    let of = |found: &[(&str, &str)]| -> Vec<(String, String)> {
+        found.iter().map(|(version, kind)| ((*version).to_owned(), (*kind).to_owned())).collect()
+    };
+    let mixed =
+        "{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret}, {apiVersion: a/v1, kind: B}]}";
+    assert_eq!(kinds(mixed), of(&[("v1", "Secret"), ("a/v1", "B")]));
+    let typed = "{apiVersion: a/v1, kind: WidgetList, items: [{metadata: {name: x}}, {kind: Widget, apiVersion: a/v2}]}";
+    assert_eq!(kinds(typed), of(&[("a/v1", "Widget"), ("a/v2", "Widget")]));
+    assert_eq!(kinds("{apiVersion: a/v1, kind: WidgetList, items: []}"), []);
+    let own = "{apiVersion: a/v1, kind: AllowList, items: [x, y]}";
+    assert_eq!(kinds(own), of(&[("a/v1", "AllowList")]), "an object whose kind ends so");
+}
