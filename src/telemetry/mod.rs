@@ -39,6 +39,9 @@ pub fn init(format: LogFormat) -> Result<(), String> {
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
+        // It would complain of a line that cannot be written by a macro that panics where nobody reads: a request would be
+        // denied, or a signal lost, because whoever collected the log has gone.
+        .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal());
     // A subscriber that is already there stays: the first caller decides.
     let _ = match format {

@@ -28,7 +28,8 @@ impl Clients {
     pub(super) fn verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, TlsConfigError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let by_authority =
-            WebPkiClientVerifier::builder_with_provider(Arc::new(roots(&self.ca_pem)?), provider).build()?;
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots(&self.ca_pem)?), provider).build();
+        let by_authority = by_authority.map_err(TlsConfigError::clients)?;
         if self.subjects.is_empty() {
             return Ok(by_authority);
         }
@@ -40,7 +41,8 @@ impl Clients {
 pub(super) fn roots(pem: &str) -> Result<RootCertStore, TlsConfigError> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
-        roots.add(certificate?)?;
+        let certificate = certificate.map_err(TlsConfigError::clients)?;
+        roots.add(certificate).map_err(TlsConfigError::clients)?;
     }
     Ok(roots)
 }

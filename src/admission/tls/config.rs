@@ -16,12 +16,18 @@ use super::{Identity, authority};
 /// Why a TLS configuration cannot be made.
 #[derive(Debug, Error)]
 pub enum TlsConfigError {
-    #[error("no certificate or key can be read from the PEM text: {0}")]
-    Pem(#[from] rustls::pki_types::pem::Error),
+    #[error("holds no certificate as PEM text; give the certificate, and its chain after it")]
+    NoCertificate,
+    #[error("holds no private key as PEM text; give the key that the certificate was made with")]
+    NoKey,
+    #[error("are no pair; give the key that the certificate was made with")]
+    NoPair,
+    #[error("expired on {0}; put a new certificate in its place")]
+    Expired(String),
     #[error("certificate and key cannot be used: {0}")]
     Rustls(#[from] rustls::Error),
-    #[error("the client authority cannot be used: {0}")]
-    Verifier(#[from] rustls::server::VerifierBuilderError),
+    #[error("holds no authority of clients that can be used: {0}")]
+    Clients(String),
     #[error("the certificate cannot be read: {0}")]
     Certificate(String),
 }
@@ -34,6 +40,12 @@ pub struct WebhookTls {
     pub clients: Option<Clients>,
     /// Whether TLS 1.2 is spoken as well; of its cipher suites, only those with authenticated encryption.
     pub tls12: bool,
+}
+
+impl TlsConfigError {
+    pub(super) fn clients(error: impl std::fmt::Display) -> Self {
+        Self::Clients(error.to_string())
+    }
 }
 
 impl WebhookTls {
@@ -49,6 +61,21 @@ impl WebhookTls {
         // ring has no other suites for TLS 1.2 than those with AES-GCM and ChaCha20-Poly1305.
         let versions: &[&SupportedProtocolVersion] = if self.tls12 { &[&TLS13, &TLS12] } else { &[&TLS13] };
         build(&self.identity, verifier, versions)
+    }
+
+    /// The same, unless the certificate has expired at `now`: nobody would accept it.
+    ///
+    /// # Errors
+    /// As [`Self::config`], and when it has expired.
+    pub fn config_at(&self, now: time::OffsetDateTime) -> Result<ServerConfig, TlsConfigError> {
+        let config = self.config()?;
+        let life =
+            authority::Life::of(&self.identity.certificate_pem).map_err(TlsConfigError::Certificate)?;
+        if life.not_after <= now {
+            Err(TlsConfigError::Expired(life.not_after.date().to_string()))
+        } else {
+            Ok(config)
+        }
     }
 
     /// Days until the certificate expires, with fractions; negative afterwards.
@@ -75,7 +102,7 @@ pub fn server_config(identity: &Identity, client_ca: Option<&str>) -> Result<Ser
         Some(pem) => {
             let provider = Arc::new(rustls::crypto::ring::default_provider());
             let builder = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(pem)?), provider);
-            builder.allow_unauthenticated().build()?
+            builder.allow_unauthenticated().build().map_err(TlsConfigError::clients)?
         }
     };
     build(identity, verifier, &[&TLS13])
@@ -86,14 +113,22 @@ fn build(
     verifier: Arc<dyn ClientCertVerifier>,
     versions: &[&'static SupportedProtocolVersion],
 ) -> Result<ServerConfig, TlsConfigError> {
-    let chain =
-        CertificateDer::pem_slice_iter(identity.certificate_pem.as_bytes()).collect::<Result<Vec<_>, _>>()?;
-    let key = PrivateKeyDer::from_pem_slice(identity.key_pem.as_bytes())?;
+    let chain = CertificateDer::pem_slice_iter(identity.certificate_pem.as_bytes());
+    let chain = chain.collect::<Result<Vec<_>, _>>().map_err(|_| TlsConfigError::NoCertificate)?;
+    if chain.is_empty() {
+        return Err(TlsConfigError::NoCertificate);
+    }
+    let key =
+        PrivateKeyDer::from_pem_slice(identity.key_pem.as_bytes()).map_err(|_| TlsConfigError::NoKey)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)?
         .with_client_cert_verifier(verifier)
-        .with_single_cert(chain, key)?;
+        .with_single_cert(chain, key)
+        .map_err(|error| match error {
+            rustls::Error::InconsistentKeys(_) => TlsConfigError::NoPair,
+            other => TlsConfigError::Rustls(other),
+        })?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }

@@ -33,11 +33,11 @@ pub(in crate::cli) struct ServeArgs {
     pub(super) observe_listen: SocketAddr,
 
     /// Seconds that a request may take at most; less where the API server waits less
-    #[arg(long, value_name = "SECONDS", default_value_t = 8)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=30))]
     pub(super) timeout: u64,
 
     /// Seconds to go on serving after SIGTERM, not ready any more, until callers have learnt of it
-    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=600))]
     pub(super) shutdown_delay: u64,
 
     /// Answer AdmissionReviews of admission.k8s.io/v1beta1 as well, in that version
@@ -82,7 +82,7 @@ pub(super) struct ClusterArgs {
 #[command(next_help_heading = "TLS")]
 struct TlsArgs {
     /// PEM file with the serving certificate and its chain; read again when it changes
-    #[arg(long, value_name = "FILE", requires = "tls_key", required_unless_present = "self_signed")]
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
     /// PEM file with the certificate's key
@@ -95,11 +95,11 @@ struct TlsArgs {
     self_signed: bool,
 
     /// Name of the Service that the certificate is for
-    #[arg(long, value_name = "NAME", default_value = "admit")]
+    #[arg(long, value_name = "NAME", default_value = "admit", value_parser = label)]
     service_name: String,
 
     /// Namespace of that Service, and of the Secret
-    #[arg(long, value_name = "NAMESPACE", default_value = "admit-system")]
+    #[arg(long, value_name = "NAMESPACE", default_value = "admit-system", value_parser = label)]
     namespace: String,
 
     /// Name of the Secret that replicas share certificates in
@@ -142,6 +142,16 @@ enum TlsVersion {
 pub(super) enum Certificates {
     Files(Files),
     SelfSigned(Box<SelfSigned>),
+}
+
+/// A name that is a part of a domain name, as those of Services and Namespaces are.
+fn label(text: &str) -> Result<String, String> {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let edges = !text.starts_with('-') && !text.ends_with('-');
+    if text.is_empty() || text.len() > 63 || !text.chars().all(allowed) || !edges {
+        return Err("it is made of lower case letters, digits and dashes in between, 63 at most".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 impl ServeArgs {

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::process::Fault;
 use super::changes::Changes;
-use crate::admission::tls::{Clients, Identity, WebhookTls};
+use crate::admission::tls::{Clients, Identity, TlsConfigError, WebhookTls};
 use crate::telemetry::Metrics;
 
 /// Where certificates are, and what goes with them.
@@ -51,11 +51,23 @@ impl Files {
     pub(super) fn load(&self) -> Result<(WebhookTls, ServerConfig), Fault> {
         let identity = Identity { certificate_pem: read(&self.certificate)?, key_pem: read(&self.key)? };
         let tls = self.callers.tls(identity)?;
-        let config = tls.config().map_err(|error| {
-            let (certificate, key) = (self.certificate.display(), self.key.display());
-            Fault::usage(format!("`{certificate}` and `{key}`: {error}"))
-        })?;
+        let config = tls.config_at(OffsetDateTime::now_utc()).map_err(|error| self.unusable(&error))?;
         Ok((tls, config))
+    }
+
+    /// Names the file that is to be mended.
+    fn unusable(&self, error: &TlsConfigError) -> Fault {
+        let (certificate, key) = (self.certificate.display(), self.key.display());
+        Fault::usage(match (error, &self.callers.authority) {
+            (TlsConfigError::NoKey, _) => format!("--tls-key: `{key}` {error}"),
+            (TlsConfigError::NoCertificate | TlsConfigError::Expired(_), _) => {
+                format!("--tls-cert: `{certificate}` {error}")
+            }
+            (TlsConfigError::Clients(_), Some(authority)) => {
+                format!("--client-ca: `{}` {error}", authority.display())
+            }
+            _ => format!("--tls-cert and --tls-key: `{certificate}` and `{key}` {error}"),
+        })
     }
 
     fn paths(&self) -> impl Iterator<Item = &Path> {

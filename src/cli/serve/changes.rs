@@ -1,11 +1,12 @@
-//! Tells when files may have changed: at once where the system says so, and now and then in any case, for file systems
-//! that say nothing. What changed, and whether it matters, is for others to find out.
+//! Tells when files may have changed: at once where the system or an operator (SIGHUP) says so, and now and then in any case,
+//! for file systems that say nothing. What changed, and whether it matters, is for others to find out.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -22,6 +23,8 @@ pub(super) struct Changes {
     told: mpsc::Receiver<()>,
     /// Keeps the watch alive; none where the system gives none.
     watcher: Option<RecommendedWatcher>,
+    /// None where signals cannot be listened for.
+    hangup: Option<Signal>,
 }
 
 impl Changes {
@@ -45,17 +48,28 @@ impl Changes {
         let watcher = watcher.inspect_err(|error| {
             tracing::warn!(%error, "files are not watched, and looked at every {} s", POLL.as_secs());
         });
-        Self { told, watcher: watcher.ok() }
+        Self { told, watcher: watcher.ok(), hangup: signal(SignalKind::hangup()).ok() }
     }
 
     /// Returns when it is worth looking.
     pub(super) async fn next(&mut self) {
-        if self.watcher.is_none() {
-            tokio::time::sleep(POLL).await;
-            return;
-        }
-        if timeout(POLL, self.told.recv()).await.is_err() {
-            return;
+        let Self { told, watcher, hangup } = self;
+        let changed = async {
+            match watcher {
+                Some(_) => told.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        let asked = async {
+            match hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = changed => {}
+            _ = asked => return,
+            () = tokio::time::sleep(POLL) => return,
         }
         for _ in 0..PATIENCE {
             if timeout(SETTLED, self.told.recv()).await.is_err() {

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -72,6 +73,7 @@ impl ServeArgs {
     }
 
     async fn start(&self, process: &mut Process) -> Result<(), Fault> {
+        process.outlive_hangups()?;
         let client = self.cluster.client().await?;
         let cluster = client.clone().map(|client| process.follow(client, self.cluster.cluster_policies));
         if let Some(cluster) = &cluster {
@@ -212,6 +214,22 @@ impl Process {
                 Ok(receiver)
             }
         }
+    }
+
+    /// SIGHUP makes whoever follows files look at once; without anybody who listens it would end the process.
+    fn outlive_hangups(&mut self) -> Result<(), Fault> {
+        let mut hangups = signal(SignalKind::hangup()).map_err(Fault::internal)?;
+        let shutdown = self.shutdown.clone();
+        self.parts.part("signals", async move {
+            while shutdown.run_until_cancelled(hangups.recv()).await.is_some() {
+                tracing::info!(
+                    signal = "SIGHUP",
+                    "files are looked at; they are followed without signals, too"
+                );
+            }
+            Ok(())
+        });
+        Ok(())
     }
 
     fn ready(&self, part: &'static str, ready: bool) {

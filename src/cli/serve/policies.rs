@@ -54,6 +54,21 @@ impl Sources {
         Ok(InForce::new(Arc::new(set), hash(&documents)).without(broken))
     }
 
+    /// Refuses a folder that has lost everything: more often a mount that went wrong than an author's wish, and whoever
+    /// wants nothing enforced can say so by a start with an empty folder.
+    fn not_emptied(&self, set: InForce, before: &InForce) -> Result<InForce, Fault> {
+        let is_empty = |set: &InForce| {
+            set.policies.policies().next().is_none() && set.policies.documents().crds().is_empty()
+        };
+        match &self.folder {
+            Some(folder) if is_empty(&set) && !is_empty(before) => Err(Fault::not_compiled(format!(
+                "`{}` holds no policies and no definitions any more; restart to enforce none",
+                folder.display()
+            ))),
+            _ => Ok(set),
+        }
+    }
+
     /// Returns when it is worth loading again.
     async fn changed(&self, files: &mut Option<Changes>) {
         let of_files = async {
@@ -104,7 +119,8 @@ pub(super) async fn keep(
         changes = sources.watch();
         let loading = sources.clone();
         let loaded = tokio::task::spawn_blocking(move || loading.load()).await;
-        match loaded.unwrap_or_else(|panic| Err(Fault::internal(format!("loading ended: {panic}")))) {
+        let loaded = loaded.unwrap_or_else(|panic| Err(Fault::internal(format!("loading ended: {panic}"))));
+        match loaded.and_then(|set| sources.not_emptied(set, &in_force.borrow())) {
             Ok(set) => {
                 complaint.clear();
                 want_params(&set, params.as_ref()).await;

@@ -6,6 +6,7 @@ mod handshakes;
 mod hostile;
 mod http2;
 pub(crate) mod load;
+mod operator;
 mod recorded;
 mod reload;
 mod renewal;

@@ -63,21 +63,15 @@ impl Place {
         leaf
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(super) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_admit"));
-        command
-            .args([
-                "serve",
-                "--listen",
-                "127.0.0.1:0",
-                "--observe-listen",
-                "127.0.0.1:0",
-                "--log-format",
-                "json",
-            ])
-            .args(args)
-            .current_dir(self.folder.path())
-            .stdin(Stdio::null());
+        command.args(["serve", "--log-format", "json"]);
+        for flag in ["--listen", "--observe-listen"] {
+            if !args.contains(&flag) {
+                command.args([flag, "127.0.0.1:0"]);
+            }
+        }
+        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
         command
     }
 
@@ -94,6 +88,15 @@ impl Place {
     /// Starts it with certificates of its own.
     pub(crate) fn start_self_signed(&self, args: &[&str]) -> Serving {
         self.started(&[&["--self-signed", "--shutdown-delay", "0"], args].concat())
+    }
+
+    /// Starts it, and stops to read what it logs as soon as it serves.
+    pub(crate) fn start_unheard(&self, args: &[&str]) -> Serving {
+        let mut child = self.command(&with_files(args)).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let found = lines.into_iter().find_map(|line| addresses(&line));
+        let (webhook, observe) = found.unwrap_or_else(|| panic!("`admit serve` did not start"));
+        Serving { child, webhook, observe, log: Arc::default() }
     }
 
     /// Starts it such that it logs whatever there is to log.
