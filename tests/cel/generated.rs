@@ -62,6 +62,12 @@ impl<'t> Tape<'t> {
         });
         if self.pick(2) == 1 {
             document["o"] = json!({"a": self.word(), "c": self.int()});
+            if self.pick(2) == 1 {
+                document["o"]["p"] = json!({"q": self.word()});
+            }
+            if self.pick(2) == 1 {
+                document["o"]["p"]["r"] = json!(self.int());
+            }
         }
         document
     }
@@ -106,10 +112,33 @@ impl<'t> Tape<'t> {
             return locals[self.pick(locals.len())].clone();
         }
         self.one(match kind {
-            Kind::Bool => &["self.b", "true", "false", "has(self.o)", "has(self.o.a)"],
-            Kind::Int => &["self.i", "self.j", "1", "0", "-3", "self.o.c", "self.m['a']", "self.l[0]"],
+            Kind::Bool => &[
+                "self.b",
+                "true",
+                "false",
+                "has(self.o)",
+                "has(self.o.a)",
+                "has(self.o.p.q)",
+                "(has(self.o) && has(self.o.p))",
+                "self.o.?p.q.hasValue()",
+            ],
+            Kind::Int => &[
+                "self.i",
+                "self.j",
+                "1",
+                "0",
+                "-3",
+                "self.o.c",
+                "self.m['a']",
+                "self.l[0]",
+                "self.o.p.r",
+                "self.?o.c.orValue(5)",
+                "self.o.?p.r.orValue(6)",
+            ],
             Kind::Double => &["self.d", "1.0", "0.5", "-1e10"],
-            Kind::String => &["self.s", "self.t", "'a'", "''", "'ab'", "self.o.a", "self.n[0]", "'\\n\"'"],
+            Kind::String => {
+                &["self.s", "self.t", "'a'", "''", "'ab'", "self.o.a", "self.n[0]", "'\\n\"'", "self.o.p.q"]
+            }
             Kind::Ints => &["self.l", "[1, 2]", "[self.i]"],
             Kind::Strings => &["self.n", "['a', 'b']", "[self.s, self.t]"],
         })
@@ -233,7 +262,8 @@ pub(crate) fn declared() -> Arc<DeclType> {
     };
     let map = DeclKind::Map { key: string(), value: int() };
     let map = Arc::new(DeclType { max_elements: Some(4), ..DeclType::unbounded(map) });
-    let inner = object("inner", vec![("a", string()), ("c", int())]);
+    let innermost = object("innermost", vec![("q", string()), ("r", int())]);
+    let inner = object("inner", vec![("a", string()), ("c", int()), ("p", innermost)]);
     let fields = vec![
         ("b", scalar(Type::Bool, 1)),
         ("d", scalar(Type::Double, 1)),

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use admit_cel::source::Source;
 use admit_cel::syntax;
-use admit_cel::{Bindings, DeclType, Env, Evaluation, Mode, Node, Program, SizeHints, Type, Value, Version};
+use admit_cel::{
+    Bindings, DeclType, Env, EvalError, Evaluation, Mode, Node, Program, SizeHints, Trace, Type, Value,
+    Version,
+};
 use bumpalo::Bump;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -15,7 +18,7 @@ use crate::syntax::{options, shape};
 
 /// Parts of expressions that the reference's estimator takes for cheaper than its meter does, and why. Recorded costs
 /// and estimates hold us to both.
-const UNDERESTIMATED: [(&str, &str); 5] = [
+const UNDERESTIMATED: [(&str, &str); 6] = [
     ("startsWith", "the estimate looks at the argument, the meter at the receiver"),
     ("endsWith", "as startsWith"),
     (
@@ -23,6 +26,7 @@ const UNDERESTIMATED: [(&str, &str); 5] = [
         "an index of what a call returned is one operation to the estimator, an operand and a link to the meter",
     ),
     ("][", "the same of a list literal"),
+    (".?", "a field selected from an optional is free to the estimator, a link to the meter"),
     ("].", "the estimator takes items of a list literal for empty, whatever their size"),
 ];
 
@@ -70,6 +74,32 @@ proptest! {
         }
         if !UNDERESTIMATED.iter().any(|(part, _)| text.contains(part)) {
             prop_assert!(cost <= estimate.max, "{}: cost {} of {:?}", text, cost, estimate);
+        }
+    }
+
+    #[test]
+    fn an_observer_changes_neither_outcome_nor_cost(tape in tapes()) {
+        let tape = &mut Tape::new(&tape);
+        let (document, text) = (tape.document(), tape.expression());
+        let decl = declared();
+        // Documents without a declared type are walked in another way.
+        for ty in [Type::Object(Arc::clone(&decl)), Type::Dyn] {
+            let env = Env::kubernetes(Version(1, 36), Mode::New).with_variable("self", ty.clone());
+            // What is dyn may fit where a type does not, and the other way round.
+            let Ok(checked) = env.compile(&text) else { continue };
+            let Ok(program) = env.program(&checked) else { continue };
+            let decl = (ty != Type::Dyn).then_some(&*decl);
+            let arena = Bump::new();
+            let mut bindings = Bindings::new(&program);
+            bindings.set("self", Value::from_node(&arena, Node::from_json(&document), decl).unwrap());
+            let shown = |outcome: Result<Value<'_>, EvalError>| {
+                outcome.map(|value| value.preview(10_000)).map_err(|error| error.to_string())
+            };
+            let mut cx = Evaluation::new(&arena);
+            let outcome = (shown(program.eval(&bindings, &mut cx)), cx.cost());
+            let mut trace = Trace::new(1_000);
+            let observed = (shown(program.observe(&bindings, &mut cx, &mut trace)), cx.cost());
+            prop_assert_eq!(outcome, observed, "{}", text);
         }
     }
 
