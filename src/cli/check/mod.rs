@@ -19,10 +19,12 @@ use super::render::{self, Output, Palette};
 #[command(group = clap::ArgGroup::new("input").args(["filenames"]).required(true))]
 #[command(after_help = "\
 Objects are paired with old ones by kind, namespace and name: one with an old one is updated, transition rules and \
-ratcheting included; one that equals its old one is not sent at all; all others are created. Definitions, policies, \
-Namespaces and params among the manifests are in force. Objects of built-in kinds are read strictly and get the \
-defaults that a server gives them; of its own checks of them, those that are known are made. -v names the objects of \
-kinds that nothing is known of, which are taken as written. A schema, rule or policy speaks with kube-apiserver's words.
+ratcheting included; one that equals its old one is not sent at all; all others are created. An old object from a \
+server, as `kubectl get -o yaml` writes it, keeps what manifests do not speak of, as kubectl applies them. \
+Definitions, policies, Namespaces and params among the manifests are in force. Objects of built-in kinds are read \
+strictly and get the defaults that a server gives them; of its own checks of them, those that are known are made. -v \
+names the objects of kinds that nothing is known of, which are taken as written. A schema, rule or policy speaks with \
+kube-apiserver's words.
 
 Examples:
   admit check -f manifests/ --policies policies/

@@ -44,3 +44,19 @@ fn escaped(path: &str) -> String {
     }
     uri
 }
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn paths_are_references_of_uris() {
+        for (path, uri) in [
+            ("a/b-1.yaml", "a/b-1.yaml"),
+            ("a b/é%.yaml", "a%20b/%C3%A9%25.yaml"),
+            ("a:b#c?", "a%3Ab%23c%3F"),
+        ] {
+            assert_eq!(escaped(path), uri);
+        }
+    }
+}

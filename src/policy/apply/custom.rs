@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Applied, Change, FieldValidation, Pair, Rehearsal, invalid};
+use super::{Applied, Change, FieldValidation, Pair, Rehearsal, invalid, merge};
 use crate::crd::{CompiledCrd, CrdVersion, Write};
 use crate::decision::{Status, StatusDetails};
 use crate::recording::Recording;
@@ -65,7 +65,8 @@ pub(super) fn stored(version: &CrdVersion, object: &Value) -> Value {
 }
 
 /// The new object with what others write, taken from the old one: the server's metadata, kubectl's own annotation, and
-/// a status that the manifest does not have.
+/// a status that the manifest does not have. Of an object from a server, all else that manifests say nothing of stays,
+/// too.
 pub(super) fn carried_over(new: &Value, old: Option<&Value>) -> Value {
     const SERVERS: [&str; 8] = [
         "uid",
@@ -77,8 +78,8 @@ pub(super) fn carried_over(new: &Value, old: Option<&Value>) -> Value {
         "managedFields",
         "selfLink",
     ];
-    let mut new = new.clone();
-    let Some(old) = old else { return new };
+    let Some(old) = old else { return new.clone() };
+    let mut new = if merge::is_live(old) { merge::applied(new, old) } else { new.clone() };
     if let (Some(fields), Some(status)) = (new.as_object_mut(), old.get("status")) {
         fields.entry("status").or_insert_with(|| status.clone());
     }

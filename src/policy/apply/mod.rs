@@ -12,6 +12,7 @@
 mod builtin;
 mod custom;
 mod deletion;
+mod merge;
 mod pair;
 
 use std::sync::Arc;

@@ -71,7 +71,6 @@ fn reason(rule: &Rule, known: &Known<'_>) -> Option<String> {
             }
         }
     }
-    (!missing.is_empty()).then(|| {
-        format!("types were not checked for want of a definition among the files: {}", missing.join(", "))
-    })
+    (!missing.is_empty())
+        .then(|| format!("types were not checked, for no schema is known of {}", missing.join(", ")))
 }

@@ -1,0 +1,84 @@
+//! What `kubectl apply` makes of a live object: what the manifest says, what an earlier manifest said and this one does not
+//! taken away, and all else as it is.
+//!
+//! Lists are replaced as a whole, which for built-in kinds is coarser than kubectl's merge by keys.
+
+use serde_json::{Map, Value};
+
+/// Where kubectl keeps what it applied last.
+const LAST_APPLIED: &str = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";
+
+/// Whether `object` was read from a server: only that gives objects an identity.
+pub(super) fn is_live(object: &Value) -> bool {
+    let has = |field: &str| object.get("metadata").is_some_and(|metadata| metadata.get(field).is_some());
+    has("uid") || has("resourceVersion")
+}
+
+/// `live` with `manifest` applied to it.
+pub(super) fn applied(manifest: &Value, live: &Value) -> Value {
+    let text = live.pointer(LAST_APPLIED).and_then(Value::as_str);
+    let last = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
+    let mut manifest = manifest.clone();
+    // kubectl gives every manifest annotations before it compares: those of others stay.
+    if let Some(metadata) = manifest.get_mut("metadata").and_then(Value::as_object_mut)
+        && live.pointer("/metadata/annotations").is_some()
+    {
+        metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
+    }
+    merged(&manifest, live, &last)
+}
+
+fn merged(new: &Value, live: &Value, last: &Value) -> Value {
+    let (Value::Object(new), Value::Object(live)) = (new, live) else { return new.clone() };
+    let nothing = Map::new();
+    let last = last.as_object().unwrap_or(&nothing);
+    let mut out = live.clone();
+    out.retain(|key, _| new.contains_key(key) || !last.contains_key(key));
+    for (key, value) in new {
+        let made = match live.get(key) {
+            Some(live) => merged(value, live, last.get(key).unwrap_or(&Value::Null)),
+            None => value.clone(),
+        };
+        if made.is_null() {
+            out.shift_remove(key);
+        } else {
+            out.insert(key.clone(), made);
+        }
+    }
+    Value::Object(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::applied;
+
+    #[test]
+    fn only_what_manifests_speak_of_changes() {
+        let last = json!({"metadata": {"annotations": {}, "labels": {"a": "1", "b": "1"}}, "spec": {"x": 1, "list": [1], "gone": {"y": 1}}});
+        let live = json!({
+            "metadata": {
+                "uid": "u",
+                "annotations": {"kubectl.kubernetes.io/last-applied-configuration": last.to_string()},
+                "labels": {"a": "1", "b": "1", "theirs": "1"},
+            },
+            "spec": {"x": 1, "list": [1, 2], "gone": {"y": 1}, "scaled": 3},
+        });
+        let manifest =
+            json!({"metadata": {"labels": {"a": "2"}}, "spec": {"x": 1, "list": [3], "scaled": null}});
+        let made = applied(&manifest, &live);
+        assert_eq!(made["metadata"]["labels"], json!({"a": "2", "theirs": "1"}));
+        assert_eq!(made["metadata"]["uid"], "u");
+        assert_eq!(made["metadata"]["annotations"], live["metadata"]["annotations"]);
+        assert_eq!(made["spec"], json!({"x": 1, "list": [3]}));
+    }
+
+    #[test]
+    fn without_an_earlier_manifest_nothing_is_taken_away() {
+        let live = json!({"metadata": {"uid": "u"}, "spec": {"a": 1, "b": {"c": 1}}});
+        let made = applied(&json!({"spec": {"b": {"d": 2}}}), &live);
+        assert_eq!(made["spec"], json!({"a": 1, "b": {"c": 1, "d": 2}}));
+        assert_eq!(applied(&json!({"metadata": {}}), &live), live);
+    }
+}
