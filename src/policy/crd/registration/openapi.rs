@@ -19,6 +19,8 @@ pub(super) struct Node<'a> {
     inside_metadata: bool,
     /// The highest node above whose old values cannot be told apart.
     pub(super) uncorrelatable: Option<&'a Path<'a>>,
+    /// Where the type of its values comes from.
+    pub(super) typing: rules::Typing<'a>,
     /// How often rules here can run, or none where their cost is not asked for.
     pub(super) scope: Option<rules::Scope>,
 }
@@ -56,6 +58,7 @@ impl<'a> Node<'a> {
             no_default: None,
             inside_metadata: false,
             uncorrelatable: None,
+            typing: rules::Typing::Own,
             scope,
         }
     }
@@ -70,7 +73,7 @@ impl<'a> Node<'a> {
         'a: 'b,
     {
         let scope = self.scope.map(|scope| scope.below(self.schema));
-        Node { schema, path, root: false, scope, ..*self }
+        Node { schema, path, root: false, scope, typing: self.typing.of_property(self, schema), ..*self }
     }
 
     pub(super) fn validate(&self, cx: &mut Context<'_>) -> Found {
@@ -141,6 +144,7 @@ impl<'a> Node<'a> {
         }
         if let AdditionalProperties::Schema(schema) = additional {
             let mut child = self.below(schema, &at);
+            child.typing = self.typing.of_element(self);
             if self.inside_metadata {
                 child.no_default = Some("inside additionalProperties applying to object metadata");
             }
@@ -210,6 +214,7 @@ impl<'a> Node<'a> {
         let Some(items) = &self.schema.items else { return };
         let path = self.path.child("items");
         let mut child = self.below(items, &path);
+        child.typing = self.typing.of_element(self);
         // Items of other lists cannot be told apart.
         if self.schema.list_type != Some(ListType::Map) {
             child.uncorrelatable = self.uncorrelatable.or(Some(self.path));

@@ -30,6 +30,41 @@ impl Scope {
     }
 }
 
+/// Where the type of a node's values comes from: below a node with rules, from the type of the node above.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Typing<'a> {
+    /// No node above has rules: its own schema.
+    Own,
+    /// This schema, its own in definitions that make sense.
+    From(&'a Schema),
+    /// The type of the node above has no elements.
+    Missing,
+    /// The node above cannot be typed.
+    Unknown,
+}
+
+impl<'a> Typing<'a> {
+    /// Of a property of a node of this typing, and of all else that is no element.
+    pub(super) fn of_property(self, node: &Node<'a>, property: &'a Schema) -> Self {
+        self.below(node, |_| Some(property))
+    }
+
+    /// Of its items and additional properties, whichever of them makes the elements of its type.
+    pub(super) fn of_element(self, node: &Node<'a>) -> Self {
+        self.below(node, decl::element)
+    }
+
+    fn below(self, node: &Node<'a>, child: impl FnOnce(&'a Schema) -> Option<&'a Schema>) -> Self {
+        let above = match self {
+            Self::Own if node.schema.rules.is_empty() => return Self::Own,
+            Self::Own => node.schema,
+            Self::From(schema) => schema,
+            Self::Missing | Self::Unknown => return self,
+        };
+        if decl::is_exposed(above) { child(above).map_or(Self::Missing, Self::From) } else { Self::Unknown }
+    }
+}
+
 /// How many values the nodes right below a node can have for each of its own; none where nothing bounds it.
 pub(crate) fn occurrences(schema: &Schema) -> Option<u64> {
     let factor = match &schema.schema_type {
@@ -155,7 +190,13 @@ fn has_line_break(text: &str) -> bool {
 pub(super) fn compile(node: &Node<'_>, cx: &mut Context<'_>) -> Vec<FieldError> {
     let Some(scope) = node.scope.filter(|_| !node.schema.rules.is_empty()) else { return Vec::new() };
     let at = node.path.child("x-kubernetes-validations");
-    let Some(decl) = decl::decl_type(node.schema, node.is_resource_root()) else {
+    let decl = match node.typing {
+        Typing::Own => decl::decl_type(node.schema, node.is_resource_root()),
+        Typing::From(schema) => decl::decl_type(schema, schema.embedded_resource),
+        Typing::Missing => return vec![FieldError::internal(at, decl::NOT_CONVERTED)],
+        Typing::Unknown => None,
+    };
+    let Some(decl) = decl else {
         let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable \
                       to convert structural schema to CEL declarations";
         return vec![FieldError::internal(at, detail)];

@@ -14,6 +14,20 @@ pub const MAX_REQUEST_SIZE: i64 = 3 * 1024 * 1024;
 /// The name that the type of a node has in messages; a server appends a number that changes with every compilation.
 const ROOT_NAME: &str = "selfType0";
 
+/// What is said of rules on a node that has no type.
+pub const NOT_CONVERTED: &str = "failed to convert to declType for CEL validation rules";
+
+/// The schema of the elements of a list or map.
+#[must_use]
+pub fn element(schema: &Schema) -> Option<&Schema> {
+    match &schema.schema_type {
+        _ if schema.int_or_string => None,
+        Some(SchemaType::Array) => schema.items.as_deref(),
+        Some(SchemaType::Object) => schema.additional_schema(),
+        _ => None,
+    }
+}
+
 /// The type of a node whose rules are compiled; none where expressions cannot see it.
 #[must_use]
 pub fn decl_type(schema: &Schema, resource_root: bool) -> Option<Arc<DeclType>> {
@@ -28,7 +42,7 @@ pub fn named(schema: &Schema, resource_root: bool, name: &str) -> Option<Arc<Dec
 
 /// Whether expressions can see a node: untyped data is hidden, and lists and maps of it.
 #[must_use]
-pub(super) fn is_exposed(schema: &Schema) -> bool {
+pub fn is_exposed(schema: &Schema) -> bool {
     match &schema.schema_type {
         _ if schema.int_or_string => true,
         Some(SchemaType::Array) => schema.items.as_deref().is_some_and(is_exposed),

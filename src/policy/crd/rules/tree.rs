@@ -136,7 +136,7 @@ fn own_rules(node: &mut RuleNode, place: Place<'_>, resource_root: bool, exposed
         return;
     }
     let Some(decl) = decl::decl_type(schema, resource_root).filter(|_| exposed) else {
-        node.error = Some("failed to convert to declType for CEL validation rules");
+        node.error = Some(decl::NOT_CONVERTED);
         return;
     };
     let env = RuleEnv::new(&decl);
