@@ -119,7 +119,8 @@ fn decide_binding(
     let changed = (!as_it_is).then(|| request_value(request, matched));
     let request_node = match &changed {
         Some(changed) => Node::from_json(changed),
-        None => collector.request_node(),
+        None if policy.uses_request() => collector.request_node(),
+        None => Node::Null,
     };
     let authorizer = HostAuthorizer::new(host, request, collector.answers);
     for param in params {

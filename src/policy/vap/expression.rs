@@ -38,6 +38,8 @@ pub(super) struct Expression {
     pub(super) output: Type,
     /// Whether it names the Namespace of the request.
     pub(super) uses_namespace: bool,
+    /// Whether it names the request.
+    pub(super) uses_request: bool,
     /// What the program's slots stand for.
     names: Box<[Option<Name>]>,
 }
@@ -109,8 +111,9 @@ impl Compiler {
         let program = env.program(&checked).map_err(|error| CompileError::Internal(error.to_string()))?;
         let names = env.variables().map(Name::from_text).collect();
         let uses_namespace = checked.uses_variable("namespaceObject");
+        let uses_request = checked.uses_variable("request");
         let (path, text, output) = (path.to_owned(), text.to_owned(), checked.output_type().clone());
-        Ok(Expression { path, text, program, output, uses_namespace, names })
+        Ok(Expression { path, text, program, output, uses_namespace, uses_request, names })
     }
 
     /// The type of a stored expression on objects of the type `object`, or the compiler's text about it.

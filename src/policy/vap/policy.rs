@@ -117,12 +117,21 @@ impl Policy {
 
     /// Whether the Namespace of a request can make a difference: match conditions do not see it.
     pub fn uses_namespace(&self) -> bool {
+        self.beside_conditions().any(|expression| expression.uses_namespace)
+    }
+
+    /// Whether some expression looks at `request`.
+    pub(super) fn uses_request(&self) -> bool {
+        self.conditions.iter().chain(self.beside_conditions()).any(|expression| expression.uses_request)
+    }
+
+    fn beside_conditions(&self) -> impl Iterator<Item = &Expression> {
         let of_validations = self.validations.iter().flat_map(|validation| {
             std::iter::once(&validation.expression).chain(&validation.message_expression)
         });
         let of_annotations = self.audit_annotations.iter().map(|annotation| &annotation.expression);
         let of_variables = self.variables.iter().map(|variable| &variable.expression);
-        of_validations.chain(of_annotations).chain(of_variables).any(|expression| expression.uses_namespace)
+        of_validations.chain(of_annotations).chain(of_variables)
     }
 }
 
