@@ -41,32 +41,14 @@ fn push_escape(out: &mut String, escape: std::fmt::Arguments<'_>) {
     let _ = out.write_fmt(escape);
 }
 
-/// `unicode.IsPrint` as far as it is decidable without Go's tables: letters, marks, numbers, punctuation, symbols and
-/// the ASCII space; Rust's `escape_debug` escapes what is neither, save for grapheme extenders, which Go prints.
+/// `unicode.IsPrint`: letters, marks, numbers, punctuation, symbols and the ASCII space. Rust's `escape_debug` escapes
+/// all others, and besides a mark that begins a text: it is asked for one that follows a letter.
 pub(crate) fn is_print(c: char) -> bool {
-    match c {
-        ' ' => true,
-        '\'' => true,
-        c if c.is_whitespace() || c.is_control() => false,
-        '\u{ad}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' => false,
-        '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}' => false,
-        c => {
-            let mut escaped = c.escape_debug();
-            escaped.next() != Some('\\') || is_mark(c)
-        }
+    if c.is_ascii() || c.is_whitespace() {
+        return c == ' ' || c.is_ascii_graphic();
     }
-}
-
-/// Combining marks: `escape_debug` escapes them alone, Go prints them.
-fn is_mark(c: char) -> bool {
-    matches!(c, '\u{300}'..='\u{36f}' | '\u{483}'..='\u{489}' | '\u{591}'..='\u{5bd}' | '\u{64b}'..='\u{65f}'
-        | '\u{900}'..='\u{903}' | '\u{93a}'..='\u{94f}' | '\u{e31}' | '\u{e34}'..='\u{e3a}' | '\u{e47}'..='\u{e4e}'
-        | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}' | '\u{3099}'..='\u{309a}'
-        | '\u{fe00}'..='\u{fe0f}' | '\u{fe20}'..='\u{fe2f}' | '\u{e0100}'..='\u{e01ef}')
+    let text = String::from_iter(['a', c]);
+    text.escape_debug().eq(text.chars())
 }
 
 /// `%v` of a float64: the shortest digits that read back, with an exponent below 1e-4 and from 1e21.

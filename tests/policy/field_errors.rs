@@ -68,6 +68,9 @@ fn strings_are_quoted_as_go_quotes_them() {
         ("\u{200b}\u{feff}", r#""\u200b\ufeff""#),
         ("\u{1f600}", "\"\u{1f600}\""),
         ("\\", r#""\\""#),
+        // Marks print wherever they stand; what is not assigned does not.
+        ("\u{981}a\u{302}\u{fe0f}", "\"\u{981}a\u{302}\u{fe0f}\""),
+        ("\u{378}\u{2028}\u{e001}", r#""\u0378\u2028\ue001""#),
     ] {
         assert_eq!(go_text::quote(text), quoted);
     }
