@@ -198,6 +198,28 @@ fn a_message_expression_that_cannot_be_shown_gives_way() {
 }
 
 #[test]
+fn a_message_expression_sees_the_old_value_as_it_is() {
+    let with = |rule: Value| json!({"type": "string", "maxLength": 9, "x-kubernetes-validations": [rule]});
+    let property = |a: &Value| json!({"type": "object", "properties": {"a": a}});
+    let told =
+        |schema: &Value, old: &str| errors(&property(schema), &json!({"a": "x"}), Some(&json!({"a": old})));
+    // The rule asks an optional value; for the message it is none, so that its own methods fail.
+    let optional = with(json!({
+        "rule": "self == oldSelf.orValue('')", "optionalOldSelf": true, "message": "changed",
+        "messageExpression": "oldSelf.hasValue() ? 'was' : 'new'",
+    }));
+    assert_eq!(told(&optional, "y"), ["spec.a: Invalid value: \"x\": changed"]);
+    let plain = with(
+        json!({"rule": "self == oldSelf", "message": "changed", "messageExpression": "'was ' + oldSelf"}),
+    );
+    assert_eq!(told(&plain, "y"), ["spec.a: Invalid value: \"x\": was y"]);
+    // No rule of the node is about change: there is no old value.
+    let unasked =
+        with(json!({"rule": "self != 'x'", "message": "no x", "messageExpression": "'was ' + oldSelf"}));
+    assert_eq!(told(&unasked, "y"), ["spec.a: Invalid value: \"x\": no x"]);
+}
+
+#[test]
 fn a_status_is_checked_alone_and_at_its_place() {
     let mut definition =
         definition(&json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}}));

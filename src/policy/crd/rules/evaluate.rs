@@ -222,7 +222,10 @@ impl<'a> Walk<'a> {
         if self.findings.remaining <= 0 {
             return self.out_of_budget(place, path);
         }
-        let variables = NodeVariables::new(self.arena, place.new, place.old, place.rules.decl.as_deref());
+        // Where no rule is about change, messages do not see what was there before either.
+        let sees_old = place.rules.rules.iter().any(|placed| placed.compiled.uses_old_self);
+        let old = place.old.filter(|_| sees_old);
+        let variables = NodeVariables::new(self.arena, place.new, old, place.rules.decl.as_deref());
         for placed in &place.rules.rules {
             let PlacedRule { rule, compiled, path: _ } = placed;
             let Some(program) = &compiled.program else { continue };
@@ -248,7 +251,11 @@ impl<'a> Walk<'a> {
             match result {
                 Err(error) => self.runtime_error(&error, rule, place, path)?,
                 Ok(Value::Bool(true)) => {}
-                Ok(_) => self.broken(placed, &variables, place, path)?,
+                Ok(_) => {
+                    // Messages see the old value itself, also where the rule sees an optional one.
+                    let variables = RuleVariables { optional: false, ..variables };
+                    self.broken(placed, &variables, place, path)?;
+                }
             }
         }
         Ok(())
