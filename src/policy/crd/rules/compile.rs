@@ -102,7 +102,13 @@ impl RuleEnv {
         }
         if !rule.message_expression.is_empty() {
             let env = self.env(rule, modes.message);
-            compiled.message = Some(self.message(&env, &rule.message_expression));
+            let message = self.message(&env, &rule.message_expression);
+            // The path of a rule without a message is not looked for.
+            let failed = message.is_err();
+            compiled.message = Some(message);
+            if failed {
+                return compiled;
+            }
         }
         if !rule.field_path.is_empty() {
             let resolved = field_path::resolve(&rule.field_path, schema, Subscripts::Allowed);
