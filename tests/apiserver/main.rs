@@ -17,6 +17,7 @@ mod housekeeping;
 mod managed_fields;
 mod mask;
 mod openapi;
+mod patience;
 mod protobuf;
 mod store;
 mod table;

@@ -1,5 +1,7 @@
 //! Reading request bodies: bounded, and in one of the formats that are understood.
 
+use std::time::Duration;
+
 use axum::body::Body as HttpBody;
 use bytes::Bytes;
 use http::{HeaderMap, header};
@@ -13,10 +15,14 @@ use crate::status::Refusal;
 /// As upstream: what etcd would take, twice over.
 const LIMIT: usize = 3 << 20;
 
+/// As upstream: what a request that is no watch may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// # Errors
-/// 413 for more than the limit, 400 when the client gives up.
+/// 413 for more than the limit, 400 when the client gives up, 504 when it takes too long.
 pub(super) async fn read(body: HttpBody) -> Result<Bytes, Refusal> {
-    match Limited::new(body, LIMIT).collect().await {
+    let collected = tokio::time::timeout(PATIENCE, Limited::new(body, LIMIT).collect()).await;
+    match collected.map_err(|_| Refusal::timed_out())? {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::too_large(LIMIT)),
         Err(error) => Err(Refusal::bad_request(format!("the body cannot be read: {error}"))),

@@ -22,7 +22,7 @@ pub(super) fn answer(server: &Server, incoming: &Incoming, accepted: &Accepted) 
         "" | "/" | "/index.html" => Ok(index(server)),
         "/version" => {
             only_get()?;
-            Ok(respond::json(200, &Server::version()))
+            Ok(respond::readable(&Server::version()))
         }
         "/api" => {
             only_get()?;
@@ -96,7 +96,7 @@ fn index(server: &Server) -> Response {
     }
     paths.sort();
     paths.dedup();
-    respond::json(200, &json!({"paths": paths}))
+    respond::readable(&json!({"paths": paths}))
 }
 
 /// `/readyz`, `/readyz?verbose`, `/readyz/PART`; the same below `/livez` and `/healthz`.

@@ -19,6 +19,11 @@ pub(super) fn json(code: u16, document: &Value) -> Response {
     json_text(code, format!("{document}\n"))
 }
 
+/// Documents for people: always indented, as the reference writes them.
+pub(super) fn readable(document: &Value) -> Response {
+    json_text(200, format!("{document:#}"))
+}
+
 fn json_text(code: u16, text: String) -> Response {
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status(code);

@@ -216,6 +216,12 @@ impl Refusal {
     }
 
     #[must_use]
+    pub fn timed_out() -> Self {
+        let message = "Timeout: request did not complete within the allotted timeout";
+        Self::generic(504, "Timeout", message)
+    }
+
+    #[must_use]
     pub fn unsupported_media_type(accepted: &[&str]) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {}",

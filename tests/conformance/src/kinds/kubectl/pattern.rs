@@ -131,7 +131,11 @@ fn squeezed(text: &str) -> String {
     let mut causes: Vec<String> = Vec::new();
     for line in text.lines().filter(|line| !is_log(line)) {
         let words = line.split([' ', '\t']).filter(|word| !word.is_empty());
-        let words: Vec<&str> = words.map(|word| if is_old(word) { "AGED" } else { word }).collect();
+        let mut words: Vec<&str> =
+            words.map(|word| if is_old(word) { "AGED" } else { released(word) }).collect();
+        if words.first().is_some_and(|name| BUILD.contains(&name.trim_matches(['"', ':']))) {
+            words.truncate(1);
+        }
         if words.first() == Some(&"*") {
             causes.push(words.join(" "));
         } else {
@@ -143,6 +147,19 @@ fn squeezed(text: &str) -> String {
     causes.sort();
     lines.append(&mut causes);
     lines.join("\n").trim_end().to_owned()
+}
+
+/// Who built a server, when and with what is its own.
+const BUILD: [&str; 6] = ["buildDate", "compiler", "gitCommit", "gitTreeState", "goVersion", "platform"];
+
+/// A version without what a build adds to it: `v1.36.2+mine`.
+fn released(word: &str) -> &str {
+    let version = word.trim_matches(['"', ',']);
+    match version.split_once('+') {
+        Some((release, _)) if release.starts_with('v') && release.split('.').count() == 3 => release,
+        _ if version.starts_with('v') && version.split('.').count() == 3 => version,
+        _ => word,
+    }
 }
 
 /// `E1121 03:21:07.303633   29841 reflector.go:166] …`, or the same as recorded: `E<klog> reflector.go:166] …`.
