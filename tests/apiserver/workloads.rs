@@ -143,3 +143,23 @@ async fn a_scale_is_applied_by_those_who_own_it() {
     assert_eq!(owner("unknown")["fieldsV1"]["f:spec"].get("f:replicas"), None);
     assert_eq!(apply("", 4).await.status, 200);
 }
+
+#[tokio::test]
+async fn a_service_reaches_the_port_that_it_has() {
+    let server = Server::builder().build().await.unwrap();
+    let services = "/api/v1/namespaces/default/services";
+    let service =
+        json!({"metadata": {"name": "web"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}});
+    let made = post(&server, services, &service).await;
+    assert_eq!((made.status, &made.body["spec"]["ports"][0]["targetPort"]), (201, &json!(80)), "{made:?}");
+    let named =
+        json!({"metadata": {"name": "named"}, "spec": {"ports": [{"port": 80, "targetPort": "http"}]}});
+    assert_eq!(post(&server, services, &named).await.body["spec"]["ports"][0]["targetPort"], "http");
+    let changed =
+        merge(&server, &format!("{services}/web"), &json!({"spec": {"ports": [{"port": 0}]}})).await;
+    assert_eq!(
+        changed.message(),
+        "Service \"web\" is invalid: [spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive, \
+         spec.ports[0].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive]"
+    );
+}

@@ -21,3 +21,4 @@ mod soak;
 mod suites;
 mod support;
 mod tour;
+mod transcripts;

@@ -16,7 +16,11 @@ pub(crate) struct Step {
 
 impl Step {
     fn fails(&self) -> bool {
-        self.prints.iter().any(|line| line.starts_with("Error from server") || line.contains("is invalid:"))
+        let fails = |line: &String| {
+            ["Error from server", "error: "].iter().any(|error| line.starts_with(error))
+                || line.contains("is invalid:")
+        };
+        self.prints.iter().any(fails)
     }
 }
 
@@ -30,9 +34,13 @@ pub(crate) fn fenced(mark: &str, language: &str) -> String {
 
 /// The commands of the fenced block of the README that follows a mark: `<!-- MARK:`.
 pub(crate) fn marked(mark: &str) -> Vec<Step> {
-    let block = fenced(mark, "sh");
+    steps(&fenced(mark, "sh"))
+}
+
+/// The commands of a transcript, each with what it prints.
+pub(crate) fn steps(text: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
-    for line in block.lines() {
+    for line in text.lines() {
         if let Some(text) = line.strip_prefix("#> ") {
             steps.last_mut().unwrap().prints.push(text.to_owned());
         } else if !line.is_empty() && !line.starts_with('#') {
@@ -42,21 +50,20 @@ pub(crate) fn marked(mark: &str) -> Vec<Step> {
     steps
 }
 
-#[test]
-fn the_tour_prints_what_the_readme_says() {
-    if Command::new("kubectl").arg("version").arg("--client").stdout(Stdio::null()).status().is_err() {
-        eprintln!(
-            "NOT RUN with kubectl: there is none on the PATH; `the_tours_requests_succeed` replays its requests"
-        );
-        return;
+/// Whether the real kubectl is at hand; said aloud when it is not.
+pub(crate) fn has_kubectl(otherwise: &str) -> bool {
+    let found = Command::new("kubectl").arg("version").arg("--client").stdout(Stdio::null()).status().is_ok();
+    if !found {
+        eprintln!("NOT RUN with kubectl: there is none on the PATH; {otherwise}");
     }
-    let place = Workplace::new();
-    let running = place.start();
-    let steps = marked("tour");
-    assert!(steps.len() > 10, "the tour has only {} commands", steps.len());
-    let mut exports = String::new();
+    found
+}
+
+/// Runs the commands one after the other; answers what was not as it should be.
+pub(crate) fn played(place: &Workplace, steps: &[Step]) -> Vec<String> {
+    let mut exports = format!("export KUBECONFIG={}\n", place.kubeconfig().display());
     let mut wrong = Vec::new();
-    for step in &steps {
+    for step in steps {
         if step.command.starts_with("export ") {
             exports.push_str(&step.command);
             exports.push('\n');
@@ -80,6 +87,19 @@ fn the_tour_prints_what_the_readme_says() {
             }
         }
     }
+    wrong
+}
+
+#[test]
+fn the_tour_prints_what_the_readme_says() {
+    if !has_kubectl("`the_tours_requests_succeed` replays its requests") {
+        return;
+    }
+    let place = Workplace::new();
+    let running = place.start();
+    let steps = marked("tour");
+    assert!(steps.len() > 10, "the tour has only {} commands", steps.len());
+    let wrong = played(&place, &steps);
     assert!(wrong.is_empty(), "{}\n\nlog of admit up:\n{}", wrong.join("\n\n"), place.log());
     assert!(running.terminate().success(), "SIGTERM must end `admit up` with 0:\n{}", place.log());
 }

@@ -270,8 +270,12 @@ fn service(service: &mut Value) {
     );
     for port in each(spec, "ports") {
         set_absent(port, &[("protocol", json!("TCP"))]);
-        if let Some(number) = port.get("port").cloned() {
-            set_absent(port, &[("targetPort", number)]);
+        // An unset target is read as zero, which is no port.
+        let unset = port
+            .get("targetPort")
+            .is_none_or(|target| matches!(target, Value::Null) || *target == 0 || *target == "");
+        if let Some(number) = port.get("port").filter(|_| unset).cloned() {
+            object::set_field(port, "targetPort", Some(number));
         }
     }
 }
