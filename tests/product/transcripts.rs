@@ -8,7 +8,8 @@ use crate::tour::{has_kubectl, played, steps};
 
 #[test]
 fn commands_print_what_their_transcripts_say() {
-    if !has_kubectl("the transcripts need it") {
+    if !has_kubectl() {
+        eprintln!("NOT RUN: the transcripts need kubectl, and there is none on the PATH");
         return;
     }
     let place = Workplace::new();

@@ -6,6 +6,7 @@
 
 mod rule;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -25,8 +26,15 @@ const GATHERING_DEPTH: usize = 4;
 /// Roles and bindings.
 #[derive(Clone, Debug, Default)]
 pub struct AccessRules {
-    roles: Vec<Arc<Value>>,
-    bindings: Vec<Arc<Value>>,
+    roles: BTreeMap<Key, Arc<Value>>,
+    bindings: BTreeMap<Key, Arc<Value>>,
+}
+
+/// Kind, namespace and name.
+type Key = (String, String, String);
+
+fn key(kind: &str, namespace: &str, name: &str) -> Key {
+    (kind.to_owned(), namespace.to_owned(), name.to_owned())
 }
 
 /// The rules that a user has in a namespace.
@@ -48,12 +56,10 @@ impl AccessRules {
     /// Adds a role or a binding, in place of the one of its name.
     pub fn insert(&mut self, object: Arc<Value>) {
         let kind = text(&object, "/kind");
+        let namespace = if kind.starts_with("Cluster") { "" } else { text(&object, "/metadata/namespace") };
+        let key = key(kind, namespace, text(&object, "/metadata/name"));
         let all = if kind.ends_with("Binding") { &mut self.bindings } else { &mut self.roles };
-        let key = |object: &Value| {
-            ["/kind", "/metadata/namespace", "/metadata/name"].map(|pointer| text(object, pointer).to_owned())
-        };
-        all.retain(|known| key(known) != key(&object));
-        all.push(object);
+        all.insert(key, object);
     }
 
     #[must_use]
@@ -106,12 +112,7 @@ impl AccessRules {
     pub fn role(&self, binding: &Value) -> Result<Vec<Rule>, String> {
         let (kind, name) = (text(binding, "/roleRef/kind"), text(binding, "/roleRef/name"));
         let namespace = if kind == "Role" { text(binding, "/metadata/namespace") } else { "" };
-        let role = self.roles.iter().find(|role| {
-            text(role, "/kind") == kind
-                && text(role, "/metadata/name") == name
-                && (kind == "ClusterRole" || text(role, "/metadata/namespace") == namespace)
-        });
-        match role {
+        match self.roles.get(&key(kind, namespace, name)) {
             Some(role) => Ok(self.rules(role, GATHERING_DEPTH)),
             None => {
                 Err(format!("{}.rbac.authorization.k8s.io \"{name}\" not found", kind.to_ascii_lowercase()))
@@ -126,7 +127,7 @@ impl AccessRules {
             return own;
         };
         let selectors: Vec<LabelSelector> = selectors.iter().map(LabelSelector::read).collect();
-        let gathered = self.roles.iter().filter(|other| {
+        let gathered = self.roles.values().filter(|other| {
             let gathers = |selector: &LabelSelector| selector.matches_labels_of(Some(other));
             text(other, "/kind") == "ClusterRole" && selectors.iter().any(gathers)
         });
@@ -136,10 +137,9 @@ impl AccessRules {
     /// The bindings that give `user` something in `namespace`, those of the whole cluster first, and how each names it.
     fn bound<'r>(&'r self, user: &UserInfo, namespace: &str) -> Vec<(&'r Value, String)> {
         let reaching = |kind: &str, at: &str| {
-            let here = self.bindings.iter().filter(move |binding| {
-                text(binding, "/kind") == kind && text(binding, "/metadata/namespace") == at
-            });
-            here.filter_map(|binding| Some((&**binding, subject(binding, user)?))).collect::<Vec<_>>()
+            let from = self.bindings.range(key(kind, at, "")..);
+            let here = from.take_while(|((of, namespace, _), _)| of == kind && namespace == at);
+            here.filter_map(|(_, binding)| Some((&**binding, subject(binding, user)?))).collect::<Vec<_>>()
         };
         let mut bound = reaching("ClusterRoleBinding", "");
         if !namespace.is_empty() {
