@@ -9,7 +9,8 @@ use super::{Env, Inner};
 
 impl Env {
     /// The same with an abstract type, which signatures and [`Self::parse_type`] may then name with as many parameters
-    /// as it has. It has no literals and no fields: its values come from functions, which decide what stands for them.
+    /// as it has; a name of the language's own types keeps its meaning. It has no literals and no fields: its values come
+    /// from functions, which decide what stands for them.
     #[must_use]
     pub fn with_type(&self, name: &str, parameters: usize) -> Self {
         let types = self.inner.types.iter().cloned().chain([(name.into(), parameters)]).collect();
@@ -17,7 +18,8 @@ impl Env {
     }
 
     /// The same with functions of the caller's own. A row takes the place of one with its id, and is one more overload
-    /// of a function with its name.
+    /// of a function with its name. What stands before the name in a signature is the receiver if it is a type, and a
+    /// namespace if it is not.
     ///
     /// ```
     /// use admit_cel::{Bindings, Env, Evaluation, List, Mode, Overload, Value, Version};
