@@ -48,6 +48,19 @@ async fn a_name_is_accepted_once_it_is_free() {
 }
 
 #[tokio::test]
+async fn certificates_that_cannot_be_read_keep_a_definition_from_being_served() {
+    let server = Server::builder().build().await.unwrap();
+    let mut cats = definition("cats", "Cat", &json!([version("v1", true, &json!({}))]));
+    let client = json!({"url": "https://a/", "caBundle": "Cg=="});
+    cats["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}});
+    assert_eq!(harness::post(&server, DEFINITIONS, &cats).await.status, 201);
+    assert_eq!(condition(&server, "cats.example.com", "Established").await, "False InvalidCABundle");
+    let url_alone = json!({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": null}}}}});
+    harness::merge(&server, &format!("{DEFINITIONS}/cats.example.com"), &url_alone).await;
+    assert_eq!(condition(&server, "cats.example.com", "Established").await, "True InitialNamesAccepted");
+}
+
+#[tokio::test]
 async fn formats_are_warned_of_when_they_are_new() {
     let server = Server::builder().build().await.unwrap();
     let formats = |formats: &[&str]| {

@@ -18,8 +18,7 @@ pub(super) fn settled(definition: &Value, others: &[Value]) -> Value {
         None => {
             set_condition(&mut next, "NamesAccepted", "True", "NoConflicts", "no conflicts found");
             if condition(&next, "Established") != Some("True") {
-                let message = "the initial names have been accepted";
-                set_condition(&mut next, "Established", "True", "InitialNamesAccepted", message);
+                establish(&mut next);
             }
         }
         Some(Conflict { reason, message }) => {
@@ -31,6 +30,16 @@ pub(super) fn settled(definition: &Value, others: &[Value]) -> Value {
     }
     approve(&mut next);
     next
+}
+
+fn establish(definition: &mut Value) {
+    let unsound = Definition::read(definition).is_ok_and(|read| !read.has_sound_certificates());
+    let (status, reason, message) = if unsound {
+        ("False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+    } else {
+        ("True", "InitialNamesAccepted", "the initial names have been accepted")
+    };
+    set_condition(definition, "Established", status, reason, message);
 }
 
 /// The names that other definitions of the group hold.

@@ -4,6 +4,19 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::crd::definition::Definition;
+
+impl Definition {
+    /// Whether the certificates of the conversion webhook can be read; those that are not given can. Without them the
+    /// API server stores a definition and does not establish it.
+    #[must_use]
+    pub fn has_sound_certificates(&self) -> bool {
+        let webhook = self.conversion.as_ref().and_then(|conversion| conversion.webhook.as_ref());
+        let client = webhook.and_then(|webhook| webhook.client.as_ref());
+        client.and_then(|client| client.ca_bundle.as_deref()).is_none_or(|bundle| problem(bundle).is_none())
+    }
+}
+
 /// What is wrong with the bundle, which is PEM text in base64.
 pub(super) fn problem(bundle: &str) -> Option<&'static str> {
     let pem = STANDARD.decode(bundle).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::certificates;
 use super::demands::Demands;
-use crate::crd::definition::{Conversion, Definition};
+use crate::crd::definition::Conversion;
 use crate::error::{BadValue, FieldError};
 use crate::go_text;
 use crate::path::Path;
@@ -47,14 +47,6 @@ pub(super) fn validate(
         }
     }
     review_versions(&declared.review_versions, demands.review_versions, &reviews_at, errors);
-}
-
-/// Whether the certificates of a definition's webhook can be read; those that are not given can.
-pub(super) fn has_sound_certificates(definition: &Definition) -> bool {
-    let webhook = definition.conversion.as_ref().and_then(|conversion| conversion.webhook.as_ref());
-    let client = webhook.and_then(|webhook| webhook.client.as_ref());
-    let bundle = client.and_then(|client| client.ca_bundle.as_deref());
-    bundle.is_none_or(|bundle| certificates::problem(bundle).is_none())
 }
 
 /// Whether the server can send a ConversionReview of this version.

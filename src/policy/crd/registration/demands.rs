@@ -53,7 +53,7 @@ impl Demands {
                     webhook.review_versions.is_empty()
                         || webhook.review_versions.iter().any(|version| super::conversion::is_spoken(version))
                 }),
-            ca_bundle: old.established && super::conversion::has_sound_certificates(old),
+            ca_bundle: old.established && old.has_sound_certificates(),
             pruning: !old.preserve_unknown_fields,
         }
     }
