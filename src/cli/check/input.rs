@@ -9,7 +9,7 @@ use admit_policy::apply::{self, FieldValidation, Identity, Options, Pair, Rehear
 use admit_policy::manifest::Document;
 use admit_policy::request::{Operation, UserInfo};
 use admit_policy::suite::Suite;
-use admit_policy::{LoadOptions, PolicySet};
+use admit_policy::{Documents, LoadOptions, PolicySet};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
@@ -156,7 +156,9 @@ impl InputArgs {
             apply::pair(&new_values, &old_values, set.documents(), &self.namespace).map_err(|errors| {
                 let mistakes: Vec<_> = errors
                     .iter()
-                    .filter_map(|(position, error)| Some(new.get(*position)?.mistake(error.to_string())))
+                    .filter_map(|(position, error)| {
+                        Some(new.get(*position)?.mistake(format!("{error}{}", self.earlier(&new, *position))))
+                    })
                     .collect();
                 unreadable(load::not_compiled(&mistakes))
             })?;
@@ -165,6 +167,15 @@ impl InputArgs {
         let left = paired.left.iter().filter_map(|position| identity(old_values.get(*position)?)).collect();
         let existing = old_values.into_iter().chain(new_values).collect();
         Ok(Inputs { left, pairs: paired.pairs, new, existing, options: self.options()?, set })
+    }
+
+    /// Where the object stands that was there before one of the same name.
+    fn earlier(&self, new: &[Document], position: usize) -> String {
+        let nothing = Documents::default();
+        let identity = |document: &Document| Identity::of(&document.value, &nothing, &self.namespace).ok();
+        let own = new.get(position).and_then(identity);
+        let first = new.iter().take(position).find(|document| own.is_some() && identity(document) == own);
+        first.map(|first| format!(", at {}:{}", first.file, first.position("").line)).unwrap_or_default()
     }
 
     /// What is to be updated has to be there.

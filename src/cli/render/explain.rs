@@ -31,6 +31,14 @@ pub(in crate::cli) enum Subject {
 }
 
 impl Explained {
+    /// A definition, or a server's own checks, refused the object.
+    fn is_refused_before_policies(&self) -> bool {
+        match &self.subject {
+            Subject::Case(_) => false,
+            Subject::Object(object) => object.1.refusal.is_some() && object.1.outcomes.is_empty(),
+        }
+    }
+
     /// The case passed, or the object is admitted.
     pub(in crate::cli) fn is_expected(&self) -> bool {
         match &self.subject {
@@ -48,6 +56,9 @@ pub(in crate::cli) fn text(explained: &[Explained], palette: Palette) -> String 
             lines.push(String::new());
         }
         head(&mut lines, one, palette);
+        if one.is_refused_before_policies() {
+            lines.push("  no policy is asked about what cannot be stored".to_owned());
+        }
         if one.recorded.is_empty() {
             lines.push("  no expression was evaluated".to_owned());
         }

@@ -134,7 +134,39 @@ fn builtin(rule: &Rule, group: &str, plural: &str) -> Value {
     let api_version =
         if matches!(group, "" | "*") { version.to_owned() } else { format!("{group}/{version}") };
     let cluster = rule.scope == ScopeRule::Cluster || plural == "namespaces";
-    json!({"apiVersion": api_version, "kind": kind_of(plural), "metadata": metadata(cluster)})
+    let kind = kind_of(plural);
+    let mut object = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata(cluster)});
+    if let (Some(fields), Some(spec)) = (object.as_object_mut(), builtin_spec(&kind)) {
+        fields.insert("spec".to_owned(), spec);
+    }
+    object
+}
+
+/// The least that a server takes of the kinds that most policies speak about.
+fn builtin_spec(kind: &str) -> Option<Value> {
+    let pod = |restart: &str| {
+        let container = json!({"name": "main", "image": "registry.example/app:1.0"});
+        let mut spec = json!({"containers": [container]});
+        if let Some(fields) = spec.as_object_mut().filter(|_| !restart.is_empty()) {
+            fields.insert("restartPolicy".to_owned(), json!(restart));
+        }
+        spec
+    };
+    let labels = json!({"app": "sample"});
+    Some(match kind {
+        "Pod" => pod(""),
+        "Deployment" | "ReplicaSet" | "DaemonSet" | "StatefulSet" => json!({
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod("")},
+        }),
+        "Job" => json!({"template": {"spec": pod("Never")}}),
+        "CronJob" => json!({
+            "schedule": "0 * * * *",
+            "jobTemplate": {"spec": {"template": {"spec": pod("Never")}}},
+        }),
+        "Service" => json!({"selector": labels, "ports": [{"port": 80}]}),
+        _ => return None,
+    })
 }
 
 /// Kinds whose words cannot be told from their resource, and a guess for all others.
