@@ -1,10 +1,15 @@
 //! The object metadata of policies, bindings and webhook configurations.
 
+use serde_json::Value;
+
 use crate::decode::{DecodeError, Fields};
 use crate::error::FieldError;
 use crate::names;
+use crate::path::Path;
+use crate::schema::metadata::validate_object_meta;
 
-/// The name of the document, checked as kube-apiserver checks names of its own kinds.
+/// The name of the document, after all of its metadata was checked as kube-apiserver checks that of its own
+/// cluster-scoped kinds.
 pub(crate) fn name(document: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<String, DecodeError> {
     let metadata = document.object("metadata")?;
     let name = metadata.string("name")?;
@@ -22,6 +27,9 @@ pub(crate) fn name(document: &Fields<'_>, errors: &mut Vec<FieldError>) -> Resul
                 .into_iter()
                 .map(|complaint| FieldError::invalid(metadata.path_of("name"), name.as_str(), complaint)),
         );
+    }
+    if let Some(fields) = document.get("metadata").and_then(Value::as_object) {
+        validate_object_meta(fields, false, &Path::Root("metadata"), errors);
     }
     Ok(name)
 }

@@ -121,6 +121,12 @@ async fn a_configuration_is_refused_until_it_is_right() {
     assert_eq!(fields, ["webhooks[0].sideEffects", "webhooks[0].clientConfig.url"]);
     let good = configuration(&json!({"url": "https://hook.example"}), &json!({}));
     assert_eq!(post(&server, CONFIGURATIONS, &good).await.status, 201);
+    let mut misnamed = good.clone();
+    misnamed["metadata"] = json!({"name": "Hook", "labels": {"a b": ""}});
+    let refused = post(&server, CONFIGURATIONS, &misnamed).await;
+    let causes = refused.body["details"]["causes"].as_array().unwrap();
+    let fields: Vec<_> = causes.iter().map(|cause| cause["field"].as_str().unwrap()).collect();
+    assert_eq!(fields, ["metadata.name", "metadata.labels"], "each is told once");
     let hook = format!("{CONFIGURATIONS}/hook");
     let changed = merge(&server, &hook, &json!({"webhooks": [{"name": "a.b"}]})).await;
     assert_eq!(changed.status, 422, "{changed:?}");

@@ -140,17 +140,20 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
             causes.extend(frozen::changes(object, old, &["data", "binaryData"]));
         }
         (("admissionregistration.k8s.io", kind), old) if call.subresource.is_none() => {
-            causes.extend(crate::admission::validate_policy(kind, object, old));
+            add_new(&mut causes, crate::admission::validate_policy(kind, object, old));
         }
         (("apiextensions.k8s.io", "CustomResourceDefinition"), old) if call.subresource.is_none() => {
-            let found = super::crds::validate(object, old);
-            // The name is checked with all metadata already; that it fits the definition is not.
-            let new: Vec<Cause> = found.into_iter().filter(|cause| !causes.contains(cause)).collect();
-            causes.extend(new);
+            add_new(&mut causes, super::crds::validate(object, old));
         }
         _ => {}
     }
     causes
+}
+
+/// Adds what a kind's own validation found, which looks at the metadata, too, and so did the one of every kind.
+fn add_new(causes: &mut Vec<Cause>, found: Vec<Cause>) {
+    let new: Vec<Cause> = found.into_iter().filter(|cause| !causes.contains(cause)).collect();
+    causes.extend(new);
 }
 
 /// The refusal of an object for these causes; it names what kind the object says it is.
