@@ -14,6 +14,9 @@ use tokio::time::timeout;
 pub(super) const MAX_BODY: usize = 8 * 1024 * 1024;
 /// A body must arrive within this time.
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+/// What a body is given before any of it is there. Of what is only announced nothing is held: a few callers that announce
+/// much and send little would take the room of all others.
+const FIRST: usize = 64 * 1024;
 /// KiB that the bodies of all open requests may take together.
 const MAX_BODIES: usize = 64 * 1024;
 
@@ -59,9 +62,9 @@ impl BodyMemory {
     }
 
     async fn collect(&self, mut body: Body, announced: usize) -> Result<Received, NoBody> {
-        let mut share = vec![self.take(announced)?];
-        let mut taken = announced;
-        let mut bytes = BytesMut::with_capacity(announced);
+        let mut taken = announced.min(FIRST);
+        let mut share = vec![self.take(taken)?];
+        let mut bytes = BytesMut::with_capacity(taken);
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|_| NoBody::BrokenOff)?;
             let Ok(data) = frame.into_data() else { continue };

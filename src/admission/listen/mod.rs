@@ -109,12 +109,13 @@ pub async fn serve(port: Port, shutdown: Shutdown) -> Result<(), ServeError> {
             metrics: Arc::clone(&metrics),
         };
         connections.spawn(async move {
-            connection.metrics.connection_opened();
-            let metrics = Arc::clone(&connection.metrics);
+            // Those of the port for operators are none of the webhook's.
+            let counted = connection.entry.as_ref().map(|_| Arc::clone(&connection.metrics));
+            counted.iter().for_each(|metrics| metrics.connection_opened());
             if let Err(error) = connection.run(stream).await {
                 tracing::debug!(%error, "connection ended");
             }
-            metrics.connection_closed();
+            counted.iter().for_each(|metrics| metrics.connection_closed());
             drop(permit);
         });
         while connections.try_join_next().is_some() {}

@@ -69,7 +69,8 @@ impl ApiServer {
             format!("--client-ca-file={}", at("ca.crt")),
             "--authorization-mode=RBAC".to_owned(),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-            format!("--service-account-key-file={}", at("api.key")),
+            // The public half: of a private key it would read other encodings than the one that ours has.
+            format!("--service-account-key-file={}", at("api.crt")),
             format!("--service-account-signing-key-file={}", at("api.key")),
             // Nothing here makes service accounts.
             "--disable-admission-plugins=ServiceAccount".to_owned(),

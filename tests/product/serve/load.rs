@@ -213,6 +213,33 @@ async fn row_29_slow_heads_are_cut_and_disturb_nobody() {
     }));
 }
 
+/// Row 29: callers that announce the largest bodies, and do not send them, take no room from those who send small ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn row_29_announced_bodies_take_no_room() {
+    const SLOW: usize = 32;
+    let mut row = Row::short(29, "large bodies that do not come");
+    let place = Place::new();
+    place.write("policies/a.yaml", &policy("a", "true"));
+    let serving = place.start(&[]);
+    let head = format!(
+        "POST /validate HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{{",
+        8 * MIB
+    );
+    let mut slow = Vec::new();
+    for _ in 0..SLOW {
+        let name = rustls::pki_types::ServerName::try_from("localhost").unwrap();
+        let stream = TcpStream::connect(serving.webhook).await.unwrap();
+        let mut stream = TlsConnector::from(place.tls()).connect(name, stream).await.unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.flush().await.unwrap();
+        slow.push(stream);
+    }
+    let connected = format!("admit_connections {SLOW}\n");
+    serving.until("/metrics", |metrics| metrics.contains(&connected)).await;
+    let slowest = good_clients(&serving, &place).await;
+    row.measured(json!({"announcedMiB": 8 * SLOW, "slowestGoodMs": slowest.as_millis(), "refusedGood": 0}));
+}
+
 async fn good_clients(serving: &Serving, place: &Place) -> Duration {
     let mut slowest = Duration::ZERO;
     for _ in 0..50 {

@@ -116,7 +116,7 @@ async fn slow_connection(address: std::net::SocketAddr, connector: &TlsConnector
     let Ok(mut stream) = connector.connect(name, stream).await else { return };
     let begun = match way {
         Slow::Body => {
-            "POST /validate HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n"
+            "POST /validate HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: 8388608\r\n\r\n"
         }
         Slow::Handshake | Slow::Head | Slow::Silent => "",
     };
