@@ -86,7 +86,15 @@ impl PolicySet {
             }
         }
         repeated.retain(|(document, _)| !options.ignore_unknown || builder.is_of_use(&kind_of(document)));
-        errors.extend(repeated.iter().map(|(document, kind)| placed(document, kind)));
+        errors.extend(repeated.iter().map(|(document, kind)| {
+            let mut error = placed(document, kind);
+            let first = counted.iter().find(|other| identity(other) == identity(document));
+            if let Some(first) = first {
+                let line = first.position("").line;
+                error.message.push_str(&format!(", at {}:{line}", first.file));
+            }
+            error
+        }));
         // With a policy missing, its params would seem to be of no use.
         if errors.is_empty() && !options.ignore_unknown {
             let unused = builder.unused();
@@ -103,6 +111,13 @@ fn kind_of(document: &Document) -> GroupVersionKind {
         ("", _) => GroupVersionKind::new("", "", ""),
         (api_version, kind) => GroupVersionKind::from_api_version(api_version, kind),
     }
+}
+
+/// What tells documents apart.
+fn identity(document: &Document) -> (String, String, String, String) {
+    let GroupVersionKind { group, kind, .. } = kind_of(document);
+    let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    (group, kind, text("/metadata/namespace").to_owned(), text("/metadata/name").to_owned())
 }
 
 fn unknown_fields(document: &Document) -> Vec<String> {

@@ -6,9 +6,11 @@ mod escape;
 mod parse;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use regex_automata::meta::{Config, Regex};
+use regex_automata::nfa::thompson::WhichCaptures;
 
 use crate::value::EvalError;
 
@@ -42,7 +44,7 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, EvalError> {
         if let Some(regex) = cache.by_pattern.get(pattern) {
             return Ok(regex.clone());
         }
-        let regex = build(pattern)?;
+        let regex = build(pattern, WhichCaptures::All)?;
         cache.keep(pattern, &regex);
         Ok(regex)
     })
@@ -72,16 +74,34 @@ impl Cache {
 /// assert_eq!(admit_cel::GoRegex::new("(").unwrap_err().to_string(), "error parsing regexp: missing closing ): `(`");
 /// ```
 #[derive(Clone, Debug)]
-pub struct GoRegex(Regex);
+pub struct GoRegex(Arc<Regex>);
+
+/// The compiled form of a pattern as long as someone has it, or nothing. Whoever wants it meanwhile waits.
+type Shared = Arc<Mutex<Weak<Regex>>>;
+
+/// Patterns by their text. One with large classes takes tens of megabytes, and definitions repeat theirs: in fields, in
+/// versions, and from one definition to the next.
+static SHARED: Mutex<BTreeMap<Box<str>, Shared>> = Mutex::new(BTreeMap::new());
+
+/// From so many patterns on, those that nobody has any more are forgotten.
+const MANY: usize = 1024;
 
 impl GoRegex {
-    /// Compiles a pattern. Definitions repeat their patterns, in fields and in versions; those of one thread are shared.
+    /// Compiles a pattern, or shares what another has compiled.
     ///
     /// # Errors
     ///
     /// Go's text.
     pub fn new(pattern: &str) -> Result<Self, EvalError> {
-        compile(pattern).map(Self)
+        let shared = shared(pattern);
+        let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(regex) = kept.upgrade() {
+            return Ok(Self(regex));
+        }
+        // Whether a pattern is found can be told without knowing where its groups are.
+        let regex = Arc::new(build(pattern, WhichCaptures::None)?);
+        *kept = Arc::downgrade(&regex);
+        Ok(Self(regex))
     }
 
     /// Whether the pattern is found in the text.
@@ -91,10 +111,27 @@ impl GoRegex {
     }
 }
 
-fn build(pattern: &str) -> Result<Regex, EvalError> {
+fn shared(pattern: &str) -> Shared {
+    let mut all = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(shared) = all.get(pattern) {
+        return Arc::clone(shared);
+    }
+    if all.len() >= MANY {
+        // One that is being compiled is locked, and held by whoever compiles it.
+        all.retain(|_, shared| {
+            Arc::strong_count(shared) > 1 || shared.lock().is_ok_and(|regex| regex.strong_count() > 0)
+        });
+    }
+    Arc::clone(all.entry(pattern.into()).or_default())
+}
+
+fn build(pattern: &str, captures: WhichCaptures) -> Result<Regex, EvalError> {
     let fail = |error: parse::Error<'_>| EvalError::other(format!("error parsing regexp: {error}"));
     let hir = parse::parse(pattern).map_err(fail)?;
-    let config = Config::new().nfa_size_limit(Some(SIZE_LIMIT)).onepass_size_limit(Some(ONE_PASS_LIMIT));
+    let config = Config::new()
+        .nfa_size_limit(Some(SIZE_LIMIT))
+        .onepass_size_limit(Some(ONE_PASS_LIMIT))
+        .which_captures(captures);
     Regex::builder()
         .configure(config)
         .build_from_hir(&hir)
@@ -103,7 +140,20 @@ fn build(pattern: &str) -> Result<Regex, EvalError> {
 
 #[cfg(test)]
 mod tests {
-    use super::compile;
+    use std::sync::Arc;
+
+    use super::{GoRegex, compile};
+
+    #[test]
+    fn equal_patterns_are_compiled_once_while_one_is_there() {
+        let pattern = "^shared[0-9]{1,63}$";
+        let (first, second) = (GoRegex::new(pattern).unwrap(), GoRegex::new(pattern).unwrap());
+        assert!(Arc::ptr_eq(&first.0, &second.0) && first.is_match("shared12") && !second.is_match("shared"));
+        let weak = Arc::downgrade(&first.0);
+        drop((first, second));
+        assert!(weak.upgrade().is_none());
+        assert!(GoRegex::new(pattern).unwrap().is_match("shared1"));
+    }
 
     #[test]
     fn matches_as_go_does() {
