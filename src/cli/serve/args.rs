@@ -33,7 +33,7 @@ pub(in crate::cli) struct ServeArgs {
     pub(super) observe_listen: SocketAddr,
 
     /// Seconds that a request may take at most; less where the API server waits less
-    #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=30))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=600))]
     pub(super) timeout: u64,
 
     /// Seconds to go on serving after SIGTERM, not ready any more, until callers have learnt of it

@@ -36,6 +36,10 @@ fn kubectl_applies_every_base() {
     let applied = kubectl(&["apply", "-f", foreign.to_str().unwrap()]);
     assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
 
+    // `admit up` has registered a webhook of the same name under a URL, to which the Service would be added.
+    let deleted = kubectl(&["delete", "validatingwebhookconfiguration", "admit"]);
+    assert!(deleted.status.success(), "{}", String::from_utf8_lossy(&deleted.stderr));
+
     for certificates in CERTIFICATES {
         let folder = base(&[&format!("certificates={certificates}"), "monitoring=true"]);
         let deploy = folder.path().join("deploy");
