@@ -112,3 +112,34 @@ async fn a_version_loses_what_the_stored_one_does_not_know() {
     let answer = harness::get(&server, "/apis/example.com/v2/cats/a").await;
     assert_eq!(answer.body["spec"], json!({"legs": 4, "name": "x"}));
 }
+
+#[tokio::test]
+async fn a_version_that_upstream_knows_and_one_that_it_does_not() {
+    let server = Server::builder().build().await.unwrap();
+    let mut cats = definition("cats", "Cat", &json!([version("v1", true, &json!({}))]));
+    for (sent, text) in [
+        (
+            "apiextensions.k8s.io/v1beta1",
+            "the API version in the data (apiextensions.k8s.io/v1beta1) does not match the expected API version \
+             (apiextensions.k8s.io/v1)",
+        ),
+        ("apiextensions.k8s.io/v9", "no kind \"CustomResourceDefinition\" is registered for version"),
+    ] {
+        cats["apiVersion"] = json!(sent);
+        let answer = harness::post(&server, DEFINITIONS, &cats).await;
+        assert_eq!(answer.status, 400, "{answer:?}");
+        assert!(answer.body["message"].as_str().unwrap().contains(text), "{answer:?}");
+    }
+}
+
+#[tokio::test]
+async fn names_are_not_made_of_nothing() {
+    let server = Server::builder().build().await.unwrap();
+    let cats = definition("cats", "", &json!([version("v1", true, &json!({}))]));
+    let answer = harness::post(&server, DEFINITIONS, &cats).await;
+    assert_eq!(answer.status, 422, "{answer:?}");
+    assert!(
+        answer.body["message"].as_str().unwrap().contains("spec.names.listKind: Required value"),
+        "{answer:?}"
+    );
+}

@@ -110,7 +110,7 @@ const WAYS: [Slow; 4] = [Slow::Handshake, Slow::Head, Slow::Body, Slow::Silent];
 async fn slow_connection(address: std::net::SocketAddr, connector: &TlsConnector, way: Slow) {
     let Ok(mut stream) = TcpStream::connect(address).await else { return };
     if way == Slow::Handshake {
-        return dribble(&mut stream).await;
+        return dribble(&mut stream, CLIENT_HELLO).await;
     }
     let name = rustls::pki_types::ServerName::try_from("localhost").unwrap();
     let Ok(mut stream) = connector.connect(name, stream).await else { return };
@@ -125,16 +125,19 @@ async fn slow_connection(address: std::net::SocketAddr, connector: &TlsConnector
     }
     match way {
         Slow::Silent => drop(stream.read(&mut [0]).await),
-        Slow::Handshake | Slow::Head | Slow::Body => dribble(&mut stream).await,
+        Slow::Handshake | Slow::Head | Slow::Body => dribble(&mut stream, b"").await,
     }
 }
 
-/// A byte every two seconds until the other side has had enough.
-async fn dribble(stream: &mut (impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin)) {
+/// How a first message of half a KiB begins: the head of a record, then that of the message.
+const CLIENT_HELLO: &[u8] = &[0x16, 3, 1, 2, 0, 1, 0, 1, 0xFC, 3, 3];
+
+/// A byte every two seconds, `begins` first, until the other side has had enough.
+async fn dribble(stream: &mut (impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin), begins: &[u8]) {
     let mut tick = tokio::time::interval(Duration::from_secs(2));
-    loop {
+    for byte in begins.iter().copied().chain(std::iter::repeat(b'P')) {
         tick.tick().await;
-        let written = stream.write_all(b"P").await.is_ok() && stream.flush().await.is_ok();
+        let written = stream.write_all(&[byte]).await.is_ok() && stream.flush().await.is_ok();
         if !written || tokio::time::timeout(Duration::ZERO, stream.read(&mut [0])).await.is_ok() {
             return;
         }

@@ -283,10 +283,12 @@ fn service(service: &mut Value) {
 fn definition(definition: &mut Value) {
     let names = &mut definition["spec"]["names"];
     let kind = names.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
-    set_absent(
-        names,
-        &[("singular", kind.to_lowercase().into()), ("listKind", format!("{kind}List").into())],
-    );
+    if !kind.is_empty() {
+        set_absent(
+            names,
+            &[("singular", kind.to_lowercase().into()), ("listKind", format!("{kind}List").into())],
+        );
+    }
     set_absent(&mut definition["spec"], &[("conversion", json!({"strategy": "None"}))]);
 }
 

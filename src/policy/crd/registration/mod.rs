@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use self::versions::has_unsupported;
 use super::approval::Approval;
-use super::definition::{API_APPROVED, Definition, Names, Scope};
+use super::definition::{API_APPROVED, Definition, Names, Scope, Version};
 use crate::error::{BadValue, FieldError};
 use crate::names;
 use crate::path::Path;
@@ -180,10 +180,9 @@ fn immutable(definition: &Definition, replaced: &Definition, errors: &mut Vec<Fi
 /// Every version that objects may be stored in is still there. The server adds the first storage version itself.
 fn stored_versions(definition: &Definition, replaced: Option<&Definition>, errors: &mut Vec<FieldError>) {
     let at = "status.storedVersions";
-    let mut storage =
-        definition.versions.iter().filter(|version| version.storage).map(|version| &version.name);
+    let first = definition.versions.iter().find(|version| version.storage).map(|version| &version.name);
     let mut stored = replaced.map_or_else(Vec::new, |replaced| replaced.stored_versions.clone());
-    if let Some(first) = storage.next().filter(|first| !stored.contains(first)) {
+    if let Some(first) = first.filter(|first| !stored.contains(first)) {
         stored.push(first.clone());
     }
     if stored.is_empty() {
@@ -191,7 +190,14 @@ fn stored_versions(definition: &Definition, replaced: Option<&Definition>, error
         errors.push(FieldError::invalid(at, null, "must have at least one stored version"));
         return;
     }
-    for version in storage.filter(|version| !stored.contains(version)) {
+    // A stored version answers for one version of its name.
+    let mut unanswered = stored.clone();
+    let missing = definition.versions.iter().filter(|version| {
+        let answer = unanswered.iter().position(|stored| *stored == version.name);
+        let answer = answer.map(|at| unanswered.swap_remove(at));
+        version.storage && answer.is_none()
+    });
+    for Version { name: version, .. } in missing {
         let shown = BadValue::Json(serde_json::json!(stored));
         errors.push(FieldError::invalid(at, shown, format!("must have the storage version {version}")));
     }
