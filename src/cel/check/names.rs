@@ -126,8 +126,8 @@ impl<'e> Environment<'e> {
     }
 
     fn type_named(&self, name: &str) -> Option<Type> {
-        let since = TYPES.iter().find(|(known, ..)| *known == name).map(|(_, since, _)| *since);
-        if since.is_some_and(|since| since > self.version) { None } else { type_named(name) }
+        let is_newer = TYPES.iter().any(|(known, since, _)| *known == name && *since > self.version);
+        if is_newer { None } else { type_named(name) }
     }
 
     /// Tries a name in the container, in each namespace around it, and as it stands; an absolute name only so.

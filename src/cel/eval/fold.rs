@@ -300,7 +300,7 @@ fn insert<'a>(entries: &mut Entries<'a>, key: Value<'a>, value: Value<'a>) -> Re
     if !matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::String(_)) {
         return Err(EvalError::NoSuchOverload);
     }
-    if entries.position(&key, |known, key| known.is_same_key(key)).is_some() {
+    if entries.position(&key, |known, key| known.is_found_by(key)).is_some() {
         return Err(already_there(&key));
     }
     entries.push(key, value)

@@ -3,7 +3,7 @@
 
 use crate::document::Key;
 use crate::library::cost;
-use crate::plan::{Equal, EqualConstant, KeyIn, Member, Op, Step};
+use crate::plan::{Condition, Equal, EqualConstant, KeyIn, Member, Op, Step};
 use crate::value::{Constant, EvalError, Value};
 
 use super::machine::{Machine, Outcome};
@@ -21,32 +21,22 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
                         return outcome;
                     }
                 }
-                Op::And(_)
-                | Op::Or(_)
-                | Op::Not(_)
-                | Op::Equal(_)
-                | Op::EqualConstant(_)
-                | Op::Member(_)
-                | Op::KeyIn(_) => {
-                    return self.decide(step);
-                }
+                Op::Condition(condition) => return self.decide(condition),
                 _ => {}
             }
         }
         truth_of(self.step(step))
     }
 
-    /// One of the steps that are nothing but true or false.
-    pub(super) fn decide(&mut self, step: &'a Step) -> Truth {
-        match &step.op {
-            Op::And(terms) => self.logic(terms, false),
-            Op::Or(terms) => self.logic(terms, true),
-            Op::Not(operand) => self.not(operand),
-            Op::Equal(equal) => self.equal(equal),
-            Op::EqualConstant(equal) => self.equal_constant(equal),
-            Op::Member(member) => self.membership(member),
-            Op::KeyIn(key_in) => self.key_in(key_in),
-            _ => Err(EvalError::NoSuchOverload),
+    pub(super) fn decide(&mut self, condition: &'a Condition) -> Truth {
+        match condition {
+            Condition::And(terms) => self.logic(terms, false),
+            Condition::Or(terms) => self.logic(terms, true),
+            Condition::Not(operand) => self.not(operand),
+            Condition::Equal(equal) => self.equal(equal),
+            Condition::EqualConstant(equal) => self.equal_constant(equal),
+            Condition::Member(member) => self.membership(member),
+            Condition::KeyIn(key_in) => self.key_in(key_in),
         }
     }
 

@@ -51,13 +51,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
             Op::Constant(constant) => return Ok(constant.value()),
             // Notes its links itself.
             Op::Attribute(attribute) => return self.attribute(attribute),
-            Op::And(_)
-            | Op::Or(_)
-            | Op::Not(_)
-            | Op::Equal(_)
-            | Op::EqualConstant(_)
-            | Op::Member(_)
-            | Op::KeyIn(_) => self.decide(step).map(Value::Bool),
+            Op::Condition(condition) => self.decide(condition).map(Value::Bool),
             Op::OptionalOr(or) => self.optional_or(or),
             Op::Matches(matches) => self.matches(matches),
             Op::Call(call) => self.call(call),
@@ -212,5 +206,5 @@ fn refuse_key(key: &Value<'_>, is_repeated: bool) -> Result<(), EvalError> {
 
 /// Within a literal keys are told apart by type as well.
 fn is_same_literal_key(a: &Value<'_>, b: &Value<'_>) -> bool {
-    std::mem::discriminant(a) == std::mem::discriminant(b) && a.is_same_key(b)
+    std::mem::discriminant(a) == std::mem::discriminant(b) && a.is_found_by(b)
 }

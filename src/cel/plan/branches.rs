@@ -5,7 +5,9 @@
 
 use std::collections::HashMap;
 
-use super::{Added, Attribute, Collect, CollectMap, Fold, FoldKind, Op, Program, QualifierKey, Root, Step};
+use super::{
+    Added, Attribute, Collect, CollectMap, Condition, Fold, FoldKind, Op, Program, QualifierKey, Root, Step,
+};
 use crate::source::Span;
 use crate::syntax::ExprId;
 
@@ -132,13 +134,7 @@ impl Walk<'_> {
         let around = self.written(step.at, around);
         match &step.op {
             Op::Constant(_) | Op::Attribute(_) => {}
-            Op::And(terms) => self.terms(terms, BranchKind::And, around),
-            Op::Or(terms) => self.terms(terms, BranchKind::Or, around),
-            Op::Not(operand) => self.step(operand, around),
-            Op::Equal(equal) => self.steps(&equal.operands, around),
-            Op::EqualConstant(equal) => self.step(&equal.operand, around),
-            Op::Member(member) => self.step(&member.operand, around),
-            Op::KeyIn(key_in) => self.steps(&key_in.call.args, around),
+            Op::Condition(condition) => self.condition(condition, around),
             Op::OptionalOr(or) => {
                 let [left, right] = &or.operands;
                 self.step(left, around);
@@ -158,6 +154,18 @@ impl Walk<'_> {
                 message.fields.iter().for_each(|field| self.step(&field.value, around));
             }
             Op::Fold(fold) => self.fold(fold, around),
+        }
+    }
+
+    fn condition(&mut self, condition: &Condition, around: Option<Span>) {
+        match condition {
+            Condition::And(terms) => self.terms(terms, BranchKind::And, around),
+            Condition::Or(terms) => self.terms(terms, BranchKind::Or, around),
+            Condition::Not(operand) => self.step(operand, around),
+            Condition::Equal(equal) => self.steps(&equal.operands, around),
+            Condition::EqualConstant(equal) => self.step(&equal.operand, around),
+            Condition::Member(member) => self.step(&member.operand, around),
+            Condition::KeyIn(key_in) => self.steps(&key_in.call.args, around),
         }
     }
 

@@ -15,8 +15,8 @@ use crate::value::{Constant, EvalError, Value};
 
 use super::planner::Planner;
 use super::{
-    Attribute, Call, Equal, EqualConstant, KeyIn, Matches, Member, Meter, Op, OptionalOr, ProgramError, Root,
-    Step, Target,
+    Attribute, Call, Condition, Equal, EqualConstant, KeyIn, Matches, Member, Meter, Op, OptionalOr,
+    ProgramError, Root, Step, Target,
 };
 
 /// Functions that cel-go calls at plan time when their one argument is a constant.
@@ -67,12 +67,16 @@ impl Planner<'_> {
         steps: Vec<Step>,
     ) -> Result<Op, ProgramError> {
         match (function, <[Step; 2]>::try_from(steps)) {
-            ("_&&_", Ok(terms)) => {
-                Ok(Op::And(flatten(terms, |op| if let Op::And(terms) = op { Ok(terms) } else { Err(op) })))
-            }
-            ("_||_", Ok(terms)) => {
-                Ok(Op::Or(flatten(terms, |op| if let Op::Or(terms) = op { Ok(terms) } else { Err(op) })))
-            }
+            ("_&&_", Ok(terms)) => Ok(Condition::And(flatten(terms, |op| match op {
+                Op::Condition(Condition::And(terms)) => Ok(terms),
+                op => Err(op),
+            }))
+            .into()),
+            ("_||_", Ok(terms)) => Ok(Condition::Or(flatten(terms, |op| match op {
+                Op::Condition(Condition::Or(terms)) => Ok(terms),
+                op => Err(op),
+            }))
+            .into()),
             ("_==_", Ok(operands)) => Ok(equality(operands, false)),
             ("_!=_", Ok(operands)) => Ok(equality(operands, true)),
             ("or", Ok(operands)) if self.may_be(id, "optional_or_optional") => {
@@ -96,7 +100,7 @@ impl Planner<'_> {
         if let ("!_", [_]) = (name, steps.as_slice())
             && let Some(operand) = steps.pop()
         {
-            return Ok(Op::Not(Box::new(operand)));
+            return Ok(Condition::Not(Box::new(operand)).into());
         }
         let target = self.target(id, name, operands)?;
         if self.options.folds
@@ -135,7 +139,7 @@ impl Planner<'_> {
         let call = Call { target, args: steps.into(), stops_at_error, meter, has_constant_pattern };
         if let (IN, Some(Constant::String(key))) = (name, call.args.first().and_then(Step::constant)) {
             let (name, hash) = (key.clone(), Key::new(key).hash());
-            return Ok(Op::KeyIn(Box::new(KeyIn { name, hash, call })));
+            return Ok(Condition::KeyIn(Box::new(KeyIn { name, hash, call })).into());
         }
         Ok(Op::Call(Box::new(call)))
     }
@@ -195,11 +199,11 @@ fn equality(operands: [Step; 2], is_negated: bool) -> Op {
     match (left.op, right.op) {
         (op, Op::Constant(constant)) if !matches!(op, Op::Constant(_)) && is_simple(&constant) => {
             let operand = Step { op, at: left.at };
-            Op::EqualConstant(Box::new(EqualConstant { operand, constant, is_negated }))
+            Condition::EqualConstant(Box::new(EqualConstant { operand, constant, is_negated })).into()
         }
         (left_op, right_op) => {
             let operands = [Step { op: left_op, at: left.at }, Step { op: right_op, at: right.at }];
-            Op::Equal(Box::new(Equal { operands, is_negated }))
+            Condition::Equal(Box::new(Equal { operands, is_negated })).into()
         }
     }
 }
@@ -275,7 +279,12 @@ impl ConstantSet {
     fn membership(self, steps: Vec<Step>) -> Op {
         match steps.into_iter().next() {
             Some(operand) if !(self.strings.is_empty() && self.others.is_empty()) => {
-                Op::Member(Box::new(Member { operand, strings: self.strings, others: self.others.into() }))
+                Condition::Member(Box::new(Member {
+                    operand,
+                    strings: self.strings,
+                    others: self.others.into(),
+                }))
+                .into()
             }
             _ => Op::Constant(Constant::Bool(false)),
         }

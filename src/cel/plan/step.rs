@@ -28,6 +28,19 @@ pub(crate) struct Step {
 pub(crate) enum Op {
     Constant(Constant),
     Attribute(Box<Attribute>),
+    Condition(Condition),
+    OptionalOr(Box<OptionalOr>),
+    Matches(Box<Matches>),
+    Call(Box<Call>),
+    List(Box<ListPlan>),
+    Map(Box<[EntryPlan]>),
+    Message(Box<MessagePlan>),
+    Fold(Box<Fold>),
+}
+
+/// What is true or false and nothing else.
+#[derive(Debug)]
+pub(crate) enum Condition {
     /// Two terms or more.
     And(Box<[Step]>),
     Or(Box<[Step]>),
@@ -36,13 +49,12 @@ pub(crate) enum Op {
     EqualConstant(Box<EqualConstant>),
     Member(Box<Member>),
     KeyIn(Box<KeyIn>),
-    OptionalOr(Box<OptionalOr>),
-    Matches(Box<Matches>),
-    Call(Box<Call>),
-    List(Box<ListPlan>),
-    Map(Box<[EntryPlan]>),
-    Message(Box<MessagePlan>),
-    Fold(Box<Fold>),
+}
+
+impl From<Condition> for Op {
+    fn from(condition: Condition) -> Self {
+        Self::Condition(condition)
+    }
 }
 
 /// An operand and what is selected from it.

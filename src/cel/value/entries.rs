@@ -220,7 +220,7 @@ mod tests {
             entries.push(Value::Int(i), Value::Null).unwrap();
         }
         entries.remove(7);
-        assert_eq!(entries.position(&Value::Int(7), |a, b| a.is_same_key(b)), None);
-        assert_eq!(entries.position(&Value::Int(8), |a, b| a.is_same_key(b)), Some(7));
+        assert_eq!(entries.position(&Value::Int(7), |a, b| a.is_found_by(b)), None);
+        assert_eq!(entries.position(&Value::Int(8), |a, b| a.is_found_by(b)), Some(7));
     }
 }

@@ -39,7 +39,7 @@ impl Value<'_> {
     /// Whether another value finds what has this key in a map: it is equal, no digit is lost between number types, and
     /// an integer does not ask for a double.
     #[must_use]
-    pub(crate) fn is_same_key(&self, other: &Value<'_>) -> bool {
+    pub(crate) fn is_found_by(&self, other: &Value<'_>) -> bool {
         match (self, other) {
             (Value::Double(_), Value::Int(_) | Value::Uint(_)) => false,
             (Value::Opaque(Opaque::Ip(a)), Value::Opaque(Opaque::Ip(b))) => a == b,
@@ -58,13 +58,13 @@ impl Value<'_> {
     /// for a uint. `find` gives what has a key that its argument agrees to.
     pub(super) fn seek<T>(&self, find: impl Fn(&dyn Fn(&Value<'_>) -> bool) -> Option<T>) -> Option<T> {
         let found = find(&|known| {
-            std::mem::discriminant(known) == std::mem::discriminant(self) && known.is_same_key(self)
+            std::mem::discriminant(known) == std::mem::discriminant(self) && known.is_found_by(self)
         });
         match self {
             Value::Double(_) => found
-                .or_else(|| find(&|known| matches!(known, Value::Int(_)) && known.is_same_key(self)))
-                .or_else(|| find(&|known| matches!(known, Value::Uint(_)) && known.is_same_key(self))),
-            Value::Int(_) | Value::Uint(_) => found.or_else(|| find(&|known| known.is_same_key(self))),
+                .or_else(|| find(&|known| matches!(known, Value::Int(_)) && known.is_found_by(self)))
+                .or_else(|| find(&|known| matches!(known, Value::Uint(_)) && known.is_found_by(self))),
+            Value::Int(_) | Value::Uint(_) => found.or_else(|| find(&|known| known.is_found_by(self))),
             _ => found,
         }
     }

@@ -81,10 +81,17 @@ type Shared = Arc<Mutex<Weak<Regex>>>;
 
 /// Patterns by their text. One with large classes takes tens of megabytes, and definitions repeat theirs: in fields, in
 /// versions, and from one definition to the next.
-static SHARED: Mutex<BTreeMap<Box<str>, Shared>> = Mutex::new(BTreeMap::new());
+struct Patterns {
+    by_text: BTreeMap<Box<str>, Shared>,
+    /// At so many, those that nobody has any more are forgotten. Twice what was left then, so that the search for them
+    /// takes no more time than what was added.
+    full: usize,
+}
 
-/// From so many patterns on, those that nobody has any more are forgotten.
-const MANY: usize = 1024;
+static PATTERNS: Mutex<Patterns> = Mutex::new(Patterns { by_text: BTreeMap::new(), full: FEW });
+
+/// Patterns of which all are kept.
+const FEW: usize = 1024;
 
 impl GoRegex {
     /// Compiles a pattern, or shares what another has compiled.
@@ -112,17 +119,19 @@ impl GoRegex {
 }
 
 fn shared(pattern: &str) -> Shared {
-    let mut all = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(shared) = all.get(pattern) {
+    let mut patterns = PATTERNS.lock().unwrap_or_else(PoisonError::into_inner);
+    let Patterns { by_text, full } = &mut *patterns;
+    if let Some(shared) = by_text.get(pattern) {
         return Arc::clone(shared);
     }
-    if all.len() >= MANY {
+    if by_text.len() >= *full {
         // One that is being compiled is locked, and held by whoever compiles it.
-        all.retain(|_, shared| {
+        by_text.retain(|_, shared| {
             Arc::strong_count(shared) > 1 || shared.lock().is_ok_and(|regex| regex.strong_count() > 0)
         });
+        *full = by_text.len().saturating_mul(2).max(FEW);
     }
-    Arc::clone(all.entry(pattern.into()).or_default())
+    Arc::clone(by_text.entry(pattern.into()).or_default())
 }
 
 fn build(pattern: &str, captures: WhichCaptures) -> Result<Regex, EvalError> {
