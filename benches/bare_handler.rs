@@ -4,8 +4,11 @@
 //! ```text
 //! bare_handler ADDRESS CERTIFICATE KEY
 //! ```
+//!
+//! With port 0 it takes a free one; which, it says on standard error, as `admit serve --log-format json` does.
 
 use std::error::Error;
+use std::io::Write as _;
 use std::sync::Arc;
 
 use admit::admission::tls::{Identity, server_config};
@@ -31,6 +34,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let acceptor = TlsAcceptor::from(Arc::new(server_config(&identity, None)?));
     let service = TowerToHyperService::new(Router::new().route("/validate", post(allow)));
     let listener = TcpListener::bind(address).await?;
+    let told = json!({"fields": {"address": listener.local_addr()?.to_string()}});
+    writeln!(std::io::stderr(), "{told}")?;
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;

@@ -1,6 +1,8 @@
-//! `admit bench` against a running webhook: it counts what it asked, and says what failed.
+//! `admit bench` against a running webhook: it counts what it asked, and says what failed. And the scripts that make the
+//! figures of the webhook: that they run, and say something; what they measure here counts for nothing.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
@@ -109,4 +111,55 @@ fn what_fails_is_named() {
     let output = bench(&["http://127.0.0.1:1/validate"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("webhooks are called over https"));
+}
+
+#[test]
+fn the_figures_of_the_webhook_can_be_made() {
+    let binaries = Path::new(env!("CARGO_BIN_EXE_admit")).parent().unwrap();
+    assert!(
+        binaries.join("examples/bare_handler").is_file(),
+        "not built: `cargo build -p admit --example bare_handler` does, and `cargo test -p admit` for all its targets"
+    );
+    let output = Command::new(root().join("scripts/bench-serve"))
+        .env("BINARIES", binaries)
+        .envs([("SECONDS_EACH", "1"), ("ROUNDS", "1")])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let Value::Object(figures) = json(&output) else { panic!("{said}") };
+    assert_eq!(figures.len(), 9, "{figures:?}");
+    for (name, figure) in &figures {
+        let number = figure.as_f64().unwrap_or_else(|| panic!("{name}: {figure}"));
+        // How many fail depends on what else the machine does.
+        assert!(number > 0.0 || name == "failedAtHalfRate", "{name}: {number}");
+    }
+}
+
+/// One short row by `scripts/soak`, with this program as that of the tests.
+fn soak(results: &Path, row: &str) -> Output {
+    Command::new(root().join("scripts/soak"))
+        .arg(results)
+        .arg(row)
+        .env("TESTS", std::env::current_exe().unwrap())
+        .envs([("PERCENT", "1"), ("REMARK", "a trial")])
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn rows_of_the_acceptance_table_can_be_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let results = folder.path().join("soak.json");
+    let output = soak(&results, "row_28_versions");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let results: Value = serde_json::from_str(&fs::read_to_string(&results).unwrap()).unwrap();
+    assert_eq!((&results["passed"], &results["remark"]), (&true.into(), &"a trial".into()), "{results}");
+    let rows: Vec<_> = results["rows"].as_array().unwrap().iter().map(|row| &row["row"]).collect();
+    assert_eq!(rows, [28], "{results}");
+
+    let nothing = folder.path().join("nothing.json");
+    let output = soak(&nothing, "row_99");
+    assert_eq!(output.status.code(), Some(2), "what measures nothing has not passed");
+    assert!(!nothing.exists() && String::from_utf8_lossy(&output.stderr).contains("row_99"));
 }

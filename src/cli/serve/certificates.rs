@@ -43,6 +43,16 @@ impl Callers {
         };
         Ok(WebhookTls { identity, clients, tls12: self.tls12 })
     }
+
+    /// What is to be mended about the client authority, if that is what `error` is about.
+    pub(super) fn unusable(&self, error: &TlsConfigError) -> Option<Fault> {
+        match (error, &self.authority) {
+            (TlsConfigError::Clients(_), Some(path)) => {
+                Some(Fault::usage(format!("--client-ca: `{}` {error}", path.display())))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Files {
@@ -57,14 +67,14 @@ impl Files {
 
     /// Names the file that is to be mended.
     fn unusable(&self, error: &TlsConfigError) -> Fault {
+        if let Some(fault) = self.callers.unusable(error) {
+            return fault;
+        }
         let (certificate, key) = (self.certificate.display(), self.key.display());
-        Fault::usage(match (error, &self.callers.authority) {
-            (TlsConfigError::NoKey, _) => format!("--tls-key: `{key}` {error}"),
-            (TlsConfigError::NoCertificate | TlsConfigError::Expired(_), _) => {
+        Fault::usage(match error {
+            TlsConfigError::NoKey => format!("--tls-key: `{key}` {error}"),
+            TlsConfigError::NoCertificate | TlsConfigError::Expired(_) => {
                 format!("--tls-cert: `{certificate}` {error}")
-            }
-            (TlsConfigError::Clients(_), Some(authority)) => {
-                format!("--client-ca: `{}` {error}", authority.display())
             }
             _ => format!("--tls-cert and --tls-key: `{certificate}` and `{key}` {error}"),
         })
@@ -116,7 +126,8 @@ pub(super) fn tell_age(tls: &WebhookTls, metrics: &Metrics) {
     }
 }
 
-fn same(one: &WebhookTls, other: &WebhookTls) -> bool {
+/// Whether a port shows and asks the same with both.
+pub(super) fn same(one: &WebhookTls, other: &WebhookTls) -> bool {
     one.identity.certificate_pem == other.identity.certificate_pem
         && one.identity.key_pem == other.identity.key_pem
         && one.clients == other.clients

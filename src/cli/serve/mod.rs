@@ -207,9 +207,8 @@ impl Process {
             }
             Certificates::SelfSigned(source) => {
                 let (managed, tls, config) = source.load(Managed::default()).await?;
-                certificates::tell_age(&tls, &metrics);
                 let (sender, receiver) = watch::channel(Arc::new(config));
-                let keeping = self_signed::keep(*source, managed, sender, metrics, shutdown);
+                let keeping = self_signed::keep(*source, managed, tls, sender, metrics, shutdown);
                 self.parts.part("certificates", keeping);
                 Ok(receiver)
             }

@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
@@ -20,12 +19,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::super::process::Fault;
-use super::certificates::{Callers, tell_age};
+use super::certificates::{Callers, same, tell_age};
+use super::changes::Changes;
 use crate::admission::tls::{Lives, Managed, Renewal, WebhookTls, write_private};
 use crate::telemetry::Metrics;
 
-/// Time between looks: far below what is left of a certificate's life when its renewal begins.
-const LOOK: Duration = Duration::from_secs(20);
 /// Renewals and lost races in one look; more would be a fault of ours.
 const ROUNDS: usize = 8;
 
@@ -56,7 +54,7 @@ impl SelfSigned {
     /// The certificates of now, made where they are missing.
     ///
     /// # Errors
-    /// When the cluster refuses, or no certificate can be made.
+    /// When the cluster refuses, no certificate can be made, or the client authority cannot be used.
     pub(super) async fn load(&self, known: Managed) -> Result<(Managed, WebhookTls, ServerConfig), Fault> {
         let managed = self.renewed(known).await?;
         if let Some(path) = &self.bundle_file {
@@ -64,7 +62,9 @@ impl SelfSigned {
         }
         let identity = managed.identity().ok_or_else(|| Fault::internal("no certificate was made"))?;
         let tls = self.callers.tls(identity)?;
-        let config = tls.config().map_err(Fault::internal)?;
+        let config = tls
+            .config()
+            .map_err(|error| self.callers.unusable(&error).unwrap_or_else(|| Fault::internal(error)))?;
         Ok((managed, tls, config))
     }
 
@@ -187,23 +187,29 @@ impl SelfSigned {
     }
 }
 
-/// Looks again now and then, until `shutdown`. Trouble is told and passes: what is served stays.
+/// Looks again when the client authority changes, and now and then, which is far more often than certificates fall due,
+/// until `shutdown`. Trouble is told and passes: what is served stays. `current` is what `sender` was made with.
 pub(super) async fn keep(
     source: SelfSigned,
     mut managed: Managed,
+    mut current: WebhookTls,
     sender: watch::Sender<Arc<ServerConfig>>,
     metrics: Arc<Metrics>,
     shutdown: CancellationToken,
 ) -> Result<(), Fault> {
-    while shutdown.run_until_cancelled(tokio::time::sleep(LOOK)).await.is_some() {
+    let mut changes = Changes::of(source.callers.authority.as_deref());
+    loop {
+        tell_age(&current, &metrics);
+        if shutdown.run_until_cancelled(changes.next()).await.is_none() {
+            return Ok(());
+        }
         match source.load(managed.clone()).await {
             Ok((renewed, tls, config)) => {
-                tell_age(&tls, &metrics);
-                if renewed != managed {
+                if !same(&tls, &current) {
                     sender.send_replace(Arc::new(config));
                     metrics.reload("certificate", true);
-                    managed = renewed;
                 }
+                (managed, current) = (renewed, tls);
             }
             Err(fault) => {
                 metrics.reload("certificate", false);
@@ -211,5 +217,4 @@ pub(super) async fn keep(
             }
         }
     }
-    Ok(())
 }
