@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Exit;
 use super::gathering::GatheringArgs;
@@ -99,12 +99,15 @@ impl UpArgs {
         server.set_ready("controllers", false);
         let policies = Arc::new(policies);
         let mut parts = Supervisor::new(shutdown.clone());
-        start_api_server(&mut parts, &server, api, &authority, &shutdown)?;
-        start_admission(&mut parts, &server, policies.clone(), webhook, &authority, &shutdown)?;
+        // The controllers stop first: their last writes go through the API server and the webhook.
+        let serving = CancellationToken::new();
+        let controlling = serving.clone().drop_guard();
+        start_api_server(&mut parts, &server, api, &authority, &serving)?;
+        start_admission(&mut parts, &server, policies.clone(), webhook, &authority, &serving)?;
         let started = async {
             self.register(&server, &definitions, &policies, &authority, addresses).await?;
             server.set_ready("admission", true);
-            self.start_controllers(&mut parts, &server, &shutdown);
+            self.start_controllers(&mut parts, &server, &shutdown, controlling);
             server.set_ready("controllers", true);
             self.announce(addresses.api, &authority)
         };
@@ -150,16 +153,21 @@ impl UpArgs {
         })
     }
 
+    /// Starts the controllers; `controlling` goes when they have ended, however that may be.
     fn start_controllers(
         &self,
         parts: &mut Supervisor<Fault>,
         server: &Server,
         shutdown: &CancellationToken,
+        controlling: DropGuard,
     ) {
         let client = client(server, Identity::new(CONTROLLERS, [MASTERS.to_owned()]));
         let settings = self.gathering.settings(&self.state_dir.join("archives"));
         let run = datagather::run(client, settings, shutdown.clone());
-        parts.part("controllers", async { run.await.map_err(Fault::usage) });
+        parts.part("controllers", async {
+            let _controlling = controlling;
+            run.await.map_err(Fault::usage)
+        });
     }
 
     /// Writes the kubeconfig and says on standard output what to try.
@@ -210,7 +218,7 @@ fn start_api_server(
     server: &Server,
     listener: TcpListener,
     authority: &Authority,
-    shutdown: &CancellationToken,
+    stop: &CancellationToken,
 ) -> Result<(), Fault> {
     let mut names: Vec<String> =
         ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "localhost", "127.0.0.1", "::1"]
@@ -219,13 +227,13 @@ fn start_api_server(
     names.push(local(&listener)?.ip().to_string());
     let leaf = authority.issue_server(&names, OffsetDateTime::now_utc()).map_err(Fault::internal)?;
     let tls = server_config(&leaf, Some(authority.certificate_pem())).map_err(Fault::internal)?;
-    let (serving, stop) = (server.clone(), shutdown.clone());
+    let (serving, stopped) = (server.clone(), stop.clone());
     parts.part("api server", async move {
-        serving.serve(listener, tls, stop.cancelled_owned()).await.map_err(Fault::internal)
+        serving.serve(listener, tls, stopped.cancelled_owned()).await.map_err(Fault::internal)
     });
-    let (keeping, stop) = (server.clone(), shutdown.clone());
+    let (keeping, stopped) = (server.clone(), stop.clone());
     parts.part("housekeeping", async move {
-        stop.run_until_cancelled(keeping.housekeeping()).await;
+        stopped.run_until_cancelled(keeping.housekeeping()).await;
         Ok(())
     });
     Ok(())
@@ -237,7 +245,7 @@ fn start_admission(
     policies: Arc<PolicySet>,
     listener: TcpListener,
     authority: &Authority,
-    shutdown: &CancellationToken,
+    stop: &CancellationToken,
 ) -> Result<(), Fault> {
     let names = [local(&listener)?.ip().to_string(), "localhost".to_owned()];
     let leaf = authority.issue_server(&names, OffsetDateTime::now_utc()).map_err(Fault::internal)?;
@@ -258,9 +266,9 @@ fn start_admission(
     };
     let port = Port { listener, tls: Some(watch::channel(tls).1), router: admission.router(), metrics };
     // The API server in this process asks until it has stopped itself.
-    let serving = admission::serve(port, Shutdown { asked: shutdown.clone(), linger: Duration::ZERO });
+    let serving = admission::serve(port, Shutdown { asked: stop.clone(), linger: Duration::ZERO });
     parts.part("admission", async { serving.await.map_err(Fault::internal) });
-    let following = cluster.follow_namespaces(shutdown.clone());
+    let following = cluster.follow_namespaces(stop.clone());
     parts.part("namespaces", async {
         following.await;
         Ok(())

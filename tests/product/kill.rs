@@ -8,9 +8,8 @@ use std::time::{Instant, SystemTime};
 
 use admit::controllers::datagather::crd::{DataGather, DataGatherSpec, State};
 use kube::api::{ListParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::runtime::wait::await_condition;
-use kube::{Api, Client, Config, ResourceExt};
+use kube::{Api, ResourceExt};
 
 use crate::running::Workplace;
 use crate::support::cluster::PATIENCE;
@@ -23,7 +22,7 @@ const SEED: u64 = 0x0ad1_9172_54a5_5eed;
 async fn a_kill_at_any_moment_leaves_one_archive_at_most_and_nothing_running() {
     let place = Workplace::new();
     let mut running = place.start();
-    let mut api = client(&place.kubeconfig()).await;
+    let mut api: Api<DataGather> = Api::all(place.client().await);
 
     // How long a gathering takes here, so that the kills fall before, into and after it.
     let started = Instant::now();
@@ -44,7 +43,7 @@ async fn a_kill_at_any_moment_leaves_one_archive_at_most_and_nothing_running() {
         running.kill();
 
         running = place.start();
-        api = client(&place.kubeconfig()).await;
+        api = Api::all(place.client().await);
         let state = ended(&api, &name).await;
         let now = archives(place.path());
         let new: Vec<_> = now.difference(&seen).cloned().collect();
@@ -60,12 +59,6 @@ async fn a_kill_at_any_moment_leaves_one_archive_at_most_and_nothing_running() {
     assert!(leftovers(place.path()).is_empty(), "{:?}", leftovers(place.path()));
     eprintln!("{KILLS} kills: {} completed, {} failed, gathering takes {whole:?}", outcomes.0, outcomes.1);
     assert!(running.terminate().success());
-}
-
-async fn client(kubeconfig: &Path) -> Api<DataGather> {
-    let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    Api::all(Client::try_from(config).unwrap())
 }
 
 async fn create(api: &Api<DataGather>, name: &str) {

@@ -4,20 +4,12 @@
 use std::time::Duration;
 
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::runtime::wait::await_condition;
-use kube::{Client, Config};
 use serde_json::{Value, json};
 
 use crate::repository::root;
 use crate::running::Workplace;
-
-async fn client(place: &Workplace) -> Client {
-    let file = Kubeconfig::read_from(place.kubeconfig()).unwrap();
-    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
-    Client::try_from(config).unwrap()
-}
 
 fn sample(name: &str) -> DynamicObject {
     let text = std::fs::read_to_string(root().join("deploy/samples").join(name)).unwrap();
@@ -38,7 +30,7 @@ async fn the_tours_requests_get_the_tours_answers() {
     let running = place.start();
     let kind = GroupVersionKind::gvk("insights.openshift.io", "v1alpha1", "DataGather");
     let api: Api<DynamicObject> =
-        Api::all_with(client(&place).await, &ApiResource::from_gvk_with_plural(&kind, "datagathers"));
+        Api::all_with(place.client().await, &ApiResource::from_gvk_with_plural(&kind, "datagathers"));
 
     api.create(&PostParams::default(), &sample("datagather.yaml")).await.unwrap();
     let completed = await_condition(api.clone(), "first", |object: Option<&DynamicObject>| {

@@ -8,6 +8,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
 use crate::repository::root;
 
 /// How long a start may take on a busy machine before the test gives up. A bound, not an expectation.
@@ -72,6 +75,13 @@ impl Workplace {
         let running = Running { child };
         assert_eq!(hints.len(), 3, "`admit up` did not start:\n{}", self.log());
         running
+    }
+
+    /// An administrator's client of the newest start.
+    pub(crate) async fn client(&self) -> Client {
+        let file = Kubeconfig::read_from(self.kubeconfig()).unwrap();
+        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+        Client::try_from(config).unwrap()
     }
 
     /// What the newest start logged.

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! What is promised: a DataGather is run at most once and has at most one archive, whatever is killed when; one that
-//! is `Running` always comes to an end. The reasons are with [`plan`] and with [`crate::gather::store`].
+//! is `Running` always comes to an end, at the latest with the next process. The reasons are with [`plan`] and with [`crate::gather::store`].
 //! Left to others: what is gathered and how it travels (`gather`), which states may follow which (the policies).
 
 pub mod apply;
@@ -25,6 +25,7 @@ pub mod runs;
 mod service;
 pub mod settings;
 pub mod status;
+mod stop;
 
 use std::sync::Arc;
 
@@ -73,7 +74,7 @@ impl Context {
 pub enum Error {
     #[error(transparent)]
     Write(#[from] WriteError),
-    #[error("cannot read or create a Job: {0}")]
+    #[error("cannot read the object, or read or create its Job: {0}")]
     Api(#[from] kube::Error),
     #[error("cannot build a Job: {0}")]
     Manifest(#[from] serde_json::Error),

@@ -87,16 +87,15 @@ pub fn plan(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
         }
         (Some(State::Pending), Activity::Idle) => start(fetched, rules),
         // Set up by an earlier look whose write is on its way.
-        (Some(State::Pending), Activity::Gathering(_) | Activity::Reporting(_)) => {
-            Plan::of(Prepared::Nothing)
-        }
+        (Some(State::Pending), _) => Plan::of(Prepared::Nothing),
         (Some(State::Running), Activity::Gathering(progress)) => follow_run(fetched, progress),
         (Some(State::Running), Activity::Idle | Activity::Reporting(_)) => {
             fail(fetched, "the gathering was interrupted: the process that ran it is gone")
         }
+        (Some(State::Running), Activity::Interrupted(progress)) => interrupted(fetched, progress),
         (Some(State::Completed), _) => analyse(fetched, rules),
         (Some(State::Failed), Activity::Idle) => Plan::of(Prepared::Nothing),
-        (Some(State::Failed), Activity::Gathering(_) | Activity::Reporting(_)) => Plan::of(Prepared::Forget),
+        (Some(State::Failed), _) => Plan::of(Prepared::Forget),
     }
 }
 
@@ -173,6 +172,14 @@ fn follow_run(fetched: &Fetched, progress: &Progress) -> Plan<Prepared> {
     finished(status, State::Completed, ended).told(outcome::success_notice(progress))
 }
 
+/// What had come of the run is kept: an upload that the service has taken is not denied.
+fn interrupted(fetched: &Fetched, progress: &Progress) -> Plan<Prepared> {
+    let Fetched { object, now, .. } = fetched;
+    let old = object.status.clone().unwrap_or_default();
+    let status = outcome::of_progress(&old, progress, object.meta().generation, *now);
+    failed(fetched, status, "the gathering was interrupted: the process that ran it was stopped")
+}
+
 fn follow_job(fetched: &Fetched, job: &JobView, namespace: &str) -> Plan<Prepared> {
     let mut status = fetched.object.status.clone().unwrap_or_default();
     let reference = job::related(namespace, &fetched.object.name_any());
@@ -205,12 +212,12 @@ fn analyse(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
     let wanted = status.insights_request_id.clone().filter(|_| open);
     match (wanted, activity) {
         (None, Activity::Idle) => Plan::of(Prepared::Nothing),
-        (None, Activity::Gathering(_) | Activity::Reporting(_)) => Plan::of(Prepared::Forget),
+        (None, _) => Plan::of(Prepared::Forget),
         (Some(_), Activity::Reporting(None)) => Plan::of(Prepared::Nothing),
         (Some(request_id), Activity::Reporting(Some(report))) => {
             Plan::write(outcome::of_report(status, report, &request_id, object.meta().generation, *now))
         }
-        (Some(request_id), Activity::Idle | Activity::Gathering(_)) => {
+        (Some(request_id), Activity::Idle | Activity::Gathering(_) | Activity::Interrupted(_)) => {
             Plan::of(Prepared::Report { request_id })
         }
     }

@@ -14,6 +14,8 @@ pub enum Activity {
     Idle,
     /// Gathering, or done with it and waiting for the final status to be seen.
     Gathering(Progress),
+    /// Gathered until the controller stopped; so far it had come.
+    Interrupted(Progress),
     /// Downloading the report; the outcome once there is one.
     Reporting(Option<ReportOutcome>),
 }

@@ -67,6 +67,20 @@ impl Runs {
         });
     }
 
+    /// Declares gatherings that have not ended interrupted: nothing runs them any more. The uid and name of each gathering,
+    /// also of those that have ended, whose last status may not be written yet.
+    pub fn interrupt(&self) -> Vec<(String, String)> {
+        let mut gatherings = Vec::new();
+        for (uid, entry) in self.lock().iter_mut() {
+            let Activity::Gathering(progress) = &entry.activity else { continue };
+            gatherings.push((uid.clone(), entry.name.clone()));
+            if progress.ended.is_none() {
+                entry.activity = Activity::Interrupted(progress.clone());
+            }
+        }
+        gatherings
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -131,7 +145,7 @@ impl Sink {
     pub fn progress(&self, tell: impl FnOnce(&mut Progress)) {
         self.update(|activity| match activity {
             Activity::Gathering(progress) => tell(progress),
-            Activity::Idle | Activity::Reporting(_) => {}
+            Activity::Idle | Activity::Interrupted(_) | Activity::Reporting(_) => {}
         });
     }
 

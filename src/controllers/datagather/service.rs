@@ -17,7 +17,7 @@ use super::crd::{DataGather, State};
 use super::plan::Rules;
 use super::run::{Uploads, Workshop};
 use super::runs::{Runs, Wakeups};
-use super::{Context, RunnerKind, Settings, TokenSettings, UploadSettings, on_error, reconcile};
+use super::{Context, RunnerKind, Settings, TokenSettings, UploadSettings, on_error, reconcile, stop};
 use crate::controllers::kit::events::Events;
 use crate::controllers::kit::lease::{Term, lead};
 use crate::controllers::kit::retry::Backoff;
@@ -131,7 +131,7 @@ fn uploads(client: &Client, settings: Option<&UploadSettings>) -> Result<Option<
     Ok(Some(Uploads { transport: https(ca.as_deref())?, endpoints, token, pacing: *pacing }))
 }
 
-/// One term: from an empty registry of runs to the last part's end.
+/// One term: from an empty registry of runs to the last part's end, and the last word on each run.
 async fn work(workshop: Workshop, scope: Scope, shutdown: CancellationToken) -> Result<(), RunError> {
     let client = workshop.client.clone();
     let (pool, driver) = pool();
@@ -159,8 +159,10 @@ async fn work(workshop: Workshop, scope: Scope, shutdown: CancellationToken) -> 
     let stop = shutdown.child_token();
     let mut parts = Supervisor::new(stop.clone());
     parts.part("datagather runs", drive(driver, stop.clone()));
-    parts.part("datagather controller", watch_objects(context, scope, wakeups, stop));
-    parts.join().await?;
+    parts.part("datagather controller", watch_objects(Arc::clone(&context), scope, wakeups, stop));
+    let ended = parts.join().await;
+    stop::conclude(&context).await;
+    ended?;
     info!("datagather controller stopped");
     Ok(())
 }

@@ -6,5 +6,6 @@ mod embedded;
 mod jobs;
 mod plan;
 mod runs;
+mod stop;
 mod store;
 mod upload;

@@ -51,6 +51,7 @@ enum Doing {
     #[default]
     Idle,
     Gathering(BTreeMap<String, Value>),
+    Interrupted(BTreeMap<String, Value>),
     Report(BTreeMap<String, String>),
 }
 
@@ -110,6 +111,7 @@ fn given(case: &Case) -> (Fetched, Rules) {
     let activity = match &case.activity {
         Doing::Idle => Activity::Idle,
         Doing::Gathering(steps) => Activity::Gathering(progress(steps)),
+        Doing::Interrupted(steps) => Activity::Interrupted(progress(steps)),
         Doing::Report(report) => Activity::Reporting(Some(match report.get("id") {
             Some(id) => ReportOutcome::Found(Report { request_id: id.clone(), checks: vec![], uri: None }),
             None => ReportOutcome::Missing(report["missing"].clone()),

@@ -20,35 +20,35 @@ use crate::support::cluster::{DATAGATHERS, FakeCluster, PATIENCE};
 use crate::support::logs;
 
 const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
-const PODS: &str = "/api/v1/pods";
+pub(super) const PODS: &str = "/api/v1/pods";
 const SECRETS: &str = "/api/v1/namespaces/openshift-insights/secrets";
 
 /// A cluster, a folder of archives and, at times, a controller on both.
-struct Bench {
-    cluster: FakeCluster,
+pub(super) struct Bench {
+    pub(super) cluster: FakeCluster,
     dir: tempfile::TempDir,
 }
 
 impl Bench {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { cluster: FakeCluster::new(&[SECRETS]), dir: tempfile::tempdir().unwrap() }
     }
 
-    fn settings(&self) -> Settings {
+    pub(super) fn settings(&self) -> Settings {
         Settings::new(self.dir.path().join("archives"))
     }
 
-    fn start(&self) -> Running {
+    pub(super) fn start(&self) -> Running {
         self.start_with(self.settings())
     }
 
-    fn start_with(&self, settings: Settings) -> Running {
+    pub(super) fn start_with(&self, settings: Settings) -> Running {
         let shutdown = CancellationToken::new();
         let task = tokio::spawn(run(self.cluster.client(), settings, shutdown.clone()));
         Running { shutdown, task }
     }
 
-    fn ask(&self, name: &str, spec: &Value) {
+    pub(super) fn ask(&self, name: &str, spec: &Value) {
         self.cluster.put(
             DATAGATHERS,
             json!({
@@ -58,7 +58,7 @@ impl Bench {
         );
     }
 
-    async fn until_state(&self, name: &str, state: &str) -> Value {
+    pub(super) async fn until_state(&self, name: &str, state: &str) -> Value {
         let object = self.cluster.until(DATAGATHERS, name, |object| {
             let found = object["status"]["dataGatherState"].as_str().unwrap_or_default();
             assert!(
@@ -70,13 +70,13 @@ impl Bench {
         object.await["status"].clone()
     }
 
-    fn archives(&self) -> Vec<String> {
+    pub(super) fn archives(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.dir.path().join("archives")) else { return Vec::new() };
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
         names.filter(|name| name != ".claims").collect()
     }
 
-    async fn events(&self, wanted: usize) -> Vec<String> {
+    pub(super) async fn events(&self, wanted: usize) -> Vec<String> {
         // Events are written after the status that they tell of.
         let found = tokio::time::timeout(PATIENCE, async {
             loop {
@@ -93,14 +93,14 @@ impl Bench {
     }
 }
 
-struct Running {
+pub(super) struct Running {
     shutdown: CancellationToken,
     task: JoinHandle<Result<(), RunError>>,
 }
 
 impl Running {
     /// Ends it as SIGTERM would.
-    async fn stop(self) {
+    pub(super) async fn stop(self) {
         self.shutdown.cancel();
         tokio::time::timeout(PATIENCE, self.task).await.unwrap().unwrap().unwrap();
     }
@@ -112,7 +112,7 @@ impl Running {
     }
 }
 
-fn condition(status: &Value, type_: &str) -> String {
+pub(super) fn condition(status: &Value, type_: &str) -> String {
     let conditions = status["conditions"].as_array().unwrap();
     let found = conditions.iter().find(|condition| condition["type"] == type_).unwrap();
     format!("{}/{}", found["status"].as_str().unwrap(), found["reason"].as_str().unwrap())
@@ -401,7 +401,7 @@ async fn bad_settings_show_at_start() {
     }
 }
 
-fn uploading(bench: &Bench, service: &FakeIngress) -> Settings {
+pub(super) fn uploading(bench: &Bench, service: &FakeIngress) -> Settings {
     let path = |name: &str| bench.dir.path().join(name);
     fs::write(path("token"), "canary-4711").unwrap();
     fs::write(path("ca.pem"), &service.ca_pem).unwrap();

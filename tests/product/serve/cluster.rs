@@ -1,14 +1,11 @@
 //! `admit serve` beside a cluster, for which the embedded API server stands: policies, params and namespaces that are
 //! watched, and certificates that are made, shared and handed to callers.
 
-use std::path::Path;
-
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use kube::Client as KubeClient;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{ApiResource, GroupVersionKind};
-use kube::{Client as KubeClient, Config};
 use rustls::version::TLS13;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -17,12 +14,6 @@ use super::server::{Place, Serving, review};
 use crate::running::Workplace;
 use crate::support::cluster::FakeCluster;
 use crate::support::https::{Client, tls};
-
-async fn kube(kubeconfig: &Path) -> KubeClient {
-    let file = Kubeconfig::read_from(kubeconfig).unwrap();
-    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
-    KubeClient::try_from(config).unwrap()
-}
 
 async fn create<K>(api: &Api<K>, object: Value)
 where
@@ -84,7 +75,7 @@ async fn ask(serving: &Serving, bundle: &str, value: &str) -> Value {
 async fn policies_params_and_certificates_of_a_cluster() {
     let cluster = Workplace::new();
     let _running = cluster.start();
-    let client = kube(&cluster.kubeconfig()).await;
+    let client = cluster.client().await;
     create(
         &Api::<Namespace>::all(client.clone()),
         json!({"metadata": {"name": "n", "labels": {"strict": "true"}}}),
