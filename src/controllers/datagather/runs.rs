@@ -4,7 +4,7 @@
 //! by the run's task. The task does nothing until the permit is released, which happens once the API server has
 //! accepted the write that announces the run; a permit dropped instead leaves no trace of the run.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{mpsc, oneshot};
@@ -17,7 +17,7 @@ pub type Wakeups = mpsc::UnboundedReceiver<String>;
 
 #[derive(Clone, Debug)]
 pub struct Runs {
-    entries: Arc<Mutex<HashMap<String, Entry>>>,
+    entries: Arc<Mutex<BTreeMap<String, Entry>>>,
     wake: mpsc::UnboundedSender<String>,
 }
 
@@ -81,7 +81,7 @@ impl Runs {
         gatherings
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
