@@ -1,4 +1,5 @@
-//! An API server of a test: the embedded one in its process, or etcd and kube-apiserver in theirs.
+//! An API server of a test: the embedded one on threads of its own, or etcd and kube-apiserver as processes. Both begin
+//! empty: no definitions, no policies, nobody who works in them.
 
 use std::fs;
 use std::net::TcpListener;
@@ -6,51 +7,67 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use admit::admission::tls::{Authority, Identity};
+use admit::admission::tls::{Authority, Identity, server_config};
+use admit_apiserver::Server;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::json;
+use serde_json::{Value, json};
 use time::OffsetDateTime;
-
-use crate::running::{Running, Workplace};
+use tokio::runtime::Runtime;
 
 /// A bound for a busy machine, not an expectation.
 const START: Duration = Duration::from_secs(120);
+/// Names that clients here call it by.
+const NAMES: [&str; 2] = ["127.0.0.1", "localhost"];
 
 /// A running API server; ended with the value.
-pub(super) enum ApiServer {
-    Embedded { place: Workplace, _running: Running },
-    Real(Real),
+pub(super) struct ApiServer {
+    url: String,
+    authority: Authority,
+    /// Before the folder, which its files are in.
+    _behind: Behind,
+    folder: tempfile::TempDir,
 }
 
-pub(super) struct Real {
-    folder: tempfile::TempDir,
-    processes: Vec<Child>,
+enum Behind {
+    /// What runs on it ends with it.
+    Embedded {
+        _runtime: Runtime,
+    },
+    Real {
+        _processes: Vec<Process>,
+    },
 }
+
+/// Killed with the value.
+struct Process(Child);
 
 impl ApiServer {
-    /// `admit up`, whose own webhook guards nothing: its folder of policies is empty.
     pub(super) fn embedded() -> Self {
-        let place = Workplace::new();
-        fs::create_dir(place.path().join("none")).unwrap();
-        let running = place.start_with(&["--policies", "none"]);
-        Self::Embedded { place, _running: running }
+        let (folder, authority) = prepared();
+        let runtime = Runtime::new().unwrap();
+        let leaf = leaf(&authority);
+        let tls = server_config(&leaf, Some(authority.certificate_pem())).unwrap();
+        let url = runtime.block_on(async {
+            let server = Server::builder().build().await.unwrap();
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let url = format!("https://{}", listener.local_addr().unwrap());
+            let keeping = server.clone();
+            tokio::spawn(async move { keeping.housekeeping().await });
+            tokio::spawn(async move { server.serve(listener, tls, std::future::pending()).await });
+            url
+        });
+        Self::reached(url, authority, Behind::Embedded { _runtime: runtime }, folder)
     }
 
     /// The programs of `assets`, on free ports.
     pub(super) fn real(assets: &Path) -> Self {
-        let mut real = Real { folder: tempfile::tempdir().unwrap(), processes: Vec::new() };
+        let (folder, authority) = prepared();
         let (etcd, peer, api) = (free_port(), free_port(), free_port());
-        let at = |name: &str| real.folder.path().join(name).display().to_string();
-        let now = OffsetDateTime::now_utc();
-        let authority = Authority::open(real.folder.path(), now).unwrap();
-        let admin = authority.issue_client("admin", "system:masters", now).unwrap();
-        let names = ["127.0.0.1".to_owned(), "localhost".to_owned()];
-        let leaf = authority.issue_server(&names, now).unwrap();
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let leaf = leaf(&authority);
         fs::write(at("api.crt"), &leaf.certificate_pem).unwrap();
         fs::write(at("api.key"), &leaf.key_pem).unwrap();
-        let url = format!("https://127.0.0.1:{api}");
-        fs::write(at("kubeconfig"), kubeconfig(&url, authority.certificate_pem(), &admin)).unwrap();
 
         let client = format!("http://127.0.0.1:{etcd}");
         let etcd_args = [
@@ -75,6 +92,7 @@ impl ApiServer {
             // Nothing here makes service accounts.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
         ];
+        let mut processes = Vec::new();
         for (program, args) in [("etcd", etcd_args.as_slice()), ("kube-apiserver", api_args.as_slice())] {
             let log = fs::File::create(at(&format!("{program}.log"))).unwrap();
             let child = Command::new(assets.join(program))
@@ -83,61 +101,82 @@ impl ApiServer {
                 .stdout(log.try_clone().unwrap())
                 .stderr(log)
                 .spawn();
-            real.processes.push(child.unwrap_or_else(|error| panic!("{program}: {error}")));
+            // The API server first to go: without its store it complains for long.
+            processes.insert(0, Process(child.unwrap_or_else(|error| panic!("{program}: {error}"))));
         }
-        let server = Self::Real(real);
-        server.wait();
-        server
+        let behind = Behind::Real { _processes: processes };
+        Self::reached(format!("https://127.0.0.1:{api}"), authority, behind, folder)
     }
 
-    pub(super) fn kubeconfig(&self) -> PathBuf {
-        match self {
-            Self::Embedded { place, .. } => place.kubeconfig(),
-            Self::Real(real) => real.folder.path().join("kubeconfig"),
-        }
-    }
-
-    /// Until it says that it is ready.
-    fn wait(&self) {
+    /// Once it says that it is ready.
+    fn reached(url: String, authority: Authority, behind: Behind, folder: tempfile::TempDir) -> Self {
+        let server = Self { url, authority, _behind: behind, folder };
+        let admin = server.authority.issue_client("admin", "system:masters", OffsetDateTime::now_utc());
+        fs::write(server.kubeconfig(), server.kubeconfig_of(&certified(&admin.unwrap()))).unwrap();
         let began = Instant::now();
         loop {
             let mut command = Command::new("kubectl");
-            command.arg("--kubeconfig").arg(self.kubeconfig()).args(["get", "--raw", "/readyz"]);
+            command.arg("--kubeconfig").arg(server.kubeconfig()).args(["get", "--raw", "/readyz"]);
             if command.output().unwrap().status.success() {
-                return;
+                return server;
             }
-            assert!(began.elapsed() < START, "kube-apiserver did not start");
+            assert!(began.elapsed() < START, "the API server did not start:\n{}", server.log_tail());
         }
+    }
+
+    /// The administrator's.
+    pub(super) fn kubeconfig(&self) -> PathBuf {
+        self.folder.path().join("kubeconfig")
+    }
+
+    /// A kubeconfig of whoever `user` (as in `users[].user`) is. JSON is YAML.
+    pub(super) fn kubeconfig_of(&self, user: &Value) -> String {
+        let authority = STANDARD.encode(self.authority.certificate_pem());
+        json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{
+                "name": "c", "cluster": {"server": self.url, "certificate-authority-data": authority},
+            }],
+            "users": [{"name": "u", "user": user}],
+        })
+        .to_string()
+    }
+
+    /// The last that kube-apiserver has said, if it is one.
+    pub(super) fn log_tail(&self) -> String {
+        let log = fs::read_to_string(self.folder.path().join("kube-apiserver.log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().rev().take(30).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
     }
 }
 
-impl Drop for Real {
+impl Drop for Process {
     fn drop(&mut self) {
-        // The API server first: without its store it complains for long.
-        for process in self.processes.iter_mut().rev() {
-            let _ = process.kill();
-            let _ = process.wait();
-        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
+}
+
+/// A folder with an authority in it.
+fn prepared() -> (tempfile::TempDir, Authority) {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::open(folder.path(), OffsetDateTime::now_utc()).unwrap();
+    (folder, authority)
+}
+
+fn leaf(authority: &Authority) -> Identity {
+    authority.issue_server(&NAMES.map(str::to_owned), OffsetDateTime::now_utc()).unwrap()
+}
+
+fn certified(identity: &Identity) -> Value {
+    json!({
+        "client-certificate-data": STANDARD.encode(&identity.certificate_pem),
+        "client-key-data": STANDARD.encode(&identity.key_pem),
+    })
 }
 
 /// Free at this moment.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-/// JSON is YAML.
-fn kubeconfig(url: &str, authority: &str, admin: &Identity) -> String {
-    json!({
-        "apiVersion": "v1", "kind": "Config", "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{
-            "name": "c", "cluster": {"server": url, "certificate-authority-data": STANDARD.encode(authority)},
-        }],
-        "users": [{"name": "u", "user": {
-            "client-certificate-data": STANDARD.encode(&admin.certificate_pem),
-            "client-key-data": STANDARD.encode(&admin.key_pem),
-        }}],
-    })
-    .to_string()
 }
