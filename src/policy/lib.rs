@@ -17,7 +17,6 @@ pub mod documents;
 pub mod error;
 pub mod explanation;
 pub mod go_text;
-pub mod go_time;
 pub mod host;
 mod index;
 pub mod json;
@@ -39,6 +38,8 @@ mod strict;
 pub mod suite;
 pub mod vap;
 pub mod webhook;
+
+pub use admit_cel::value::{Layout, Timestamp};
 
 pub use self::decision::Decision;
 pub use self::decode::DecodeError;

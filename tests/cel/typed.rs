@@ -43,7 +43,9 @@ fn declared() -> Arc<DeclType> {
         ("number", "number", scalar(Type::Double)),
         ("text", "text", scalar(Type::String)),
         ("when", "when", scalar(Type::Timestamp)),
+        ("day", "day", decl(DeclKind::Date)),
         ("whens", "whens", list(scalar(Type::Timestamp), ListType::Atomic)),
+        ("days", "days", list(decl(DeclKind::Date), ListType::Atomic)),
         ("span", "span", scalar(Type::Duration)),
         ("data", "data", scalar(Type::Bytes)),
         ("either", "either", scalar(Type::Dyn)),
@@ -104,7 +106,7 @@ fn fields_are_found_by_escaped_names_and_nulls_are_absent() {
 fn scalars_have_their_declared_type() {
     let this = json!({
         "number": 1, "when": "2020-01-01T00:00:00.5+01:00", "span": "1h30m", "data": "aGk_", "either": 5,
-        "whens": ["2020-01-01", "2021-01-01T00:00:00Z"],
+        "whens": ["2020-01-01T00:00:00", "2021-01-01T00:00:00Z"], "day": "2020-02-29", "days": ["2021-02-01"],
     });
     assert_true(
         &this,
@@ -119,12 +121,39 @@ fn scalars_have_their_declared_type() {
             "self.whens[0].getFullYear() == 2020",
             "self.whens.all(w, w < timestamp('2022-01-01T00:00:00Z'))",
             "timestamp('2021-01-01T00:00:00Z') in self.whens",
+            "self.day.getDayOfYear() == 59 && self.day == timestamp('2020-02-29T00:00:00Z')",
+            "timestamp('2021-02-01T00:00:00Z') in self.days",
         ],
     );
     let wrong = eval("self.number > 0.0", &json!({"number": "1"}), &json!({}));
     assert_eq!(wrong, Err("invalid data, expected float, got string".to_owned()));
     let null = eval("self.set.size() == 1 && self.set[0] == 'x'", &json!({"set": [null]}), &json!({}));
     assert_eq!(null, Err("invalid data, got null for schema with nullable=false".to_owned()));
+}
+
+#[test]
+fn times_that_are_none_are_told_in_words_of_go() {
+    for (field, text, told) in [
+        (
+            "when",
+            "2020-01-01",
+            "date-time formatted string 2020-01-01: parsing time \"2020-01-01\" as \"2006-01-02T15:04:05\": cannot parse \"\" as \"T\"",
+        ),
+        (
+            "day",
+            "2020-02-30",
+            "date formatted string 2020-02-30: parsing time \"2020-02-30\": day out of range",
+        ),
+        (
+            "day",
+            "",
+            "date formatted string : parsing time \"\" as \"2006-01-02\": cannot parse \"\" as \"2006\"",
+        ),
+    ] {
+        let found = eval(&format!("self.{field} > timestamp(0)"), &json!({field: text}), &json!({}));
+        assert_eq!(found, Err(format!("Invalid {told}")), "{text}");
+    }
+    assert_true(&json!({"when": ""}), &json!({}), &["self.when == timestamp(0)"]);
 }
 
 #[test]

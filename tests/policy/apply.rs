@@ -5,17 +5,9 @@ use std::sync::Arc;
 use admit_policy::apply::{Applied, Change, FieldValidation, Options, PairError, Paired, Rehearsal, pair};
 use serde_json::{Value, json};
 
-use crate::support::set;
+use crate::support::{set, widgets};
 
-const CRD: &str = "
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
-  versions:
+const VERSIONS: &str = "  versions:
   - name: v1
     served: true
     storage: true
@@ -43,7 +35,7 @@ fn widget(version: &str, rest: &Value) -> Arc<Value> {
 }
 
 fn apply(new: Arc<Value>, old: Option<Arc<Value>>, field_validation: FieldValidation) -> Applied {
-    let set = set(CRD);
+    let set = set(&widgets(VERSIONS));
     let old: Vec<_> = old.into_iter().collect();
     let Paired { pairs, left } = pair(&[new], &old, set.documents(), "default").expect("they pair");
     assert!(left.is_empty());
@@ -109,7 +101,7 @@ fn unknown_fields_refuse_warn_or_pass() {
 
 #[test]
 fn objects_pair_by_kind_namespace_and_name() {
-    let set = set(CRD);
+    let set = set(&widgets(VERSIONS));
     let object = |kind: &str, metadata: Value| {
         Arc::new(json!({"apiVersion": "v1", "kind": kind, "metadata": metadata}))
     };

@@ -6,7 +6,7 @@ use admit_policy::matching::builtin;
 use admit_policy::request::GroupVersionKind;
 use serde_json::{Value, json};
 
-use crate::support::yaml;
+use crate::support::{widgets, yaml};
 
 #[test]
 fn autoscalers_convert_both_ways() {
@@ -48,20 +48,13 @@ fn events_convert_both_ways() {
 }
 
 fn definition(conversion: &str) -> CompiledCrd {
-    let text = "
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
-  conversion: CONVERSION
+    let spec = format!(
+        "  conversion: {conversion}
   versions:
-  - &v {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
-  - {<<: *v, name: v2, storage: false}
-";
-    CompiledCrd::compile(&yaml(&text.replace("CONVERSION", conversion))[0]).expect("the definition is right")
+  - &v {{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: {{type: object}}}}}}
+  - {{<<: *v, name: v2, storage: false}}"
+    );
+    CompiledCrd::compile(&yaml(&widgets(&spec))[0]).expect("the definition is right")
 }
 
 #[test]

@@ -7,7 +7,7 @@ use admit_policy::decision::Verdict;
 use admit_policy::{Deadline, Oversight};
 use serde_json::json;
 
-use crate::support::{request, set, yaml};
+use crate::support::{request, set, widgets, yaml};
 
 const POLICIES: &str = "
 apiVersion: admissionregistration.k8s.io/v1
@@ -70,16 +70,7 @@ fn what_was_not_decided_is_let_through_where_failures_are_ignored() {
 
 #[test]
 fn rules_of_custom_resources_stop_too() {
-    let definition = &yaml(
-        "
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
-  versions:
+    let versions = "  versions:
   - name: v1
     served: true
     storage: true
@@ -88,9 +79,8 @@ spec:
         type: object
         properties:
           numbers: {type: array, items: {type: integer, x-kubernetes-validations: [{rule: self > 0}]}}
-",
-    )[0];
-    let crd = CompiledCrd::compile(definition).expect("the definition is right");
+";
+    let crd = CompiledCrd::compile(&yaml(&widgets(versions))[0]).expect("the definition is right");
     let numbers = vec![1; 1000];
     let object = json!({
         "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "numbers": numbers,

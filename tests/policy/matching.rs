@@ -3,25 +3,13 @@
 use admit_policy::documents::Documents;
 use serde_json::{Value, json};
 
-use crate::support::{request, set};
+use crate::support::{denying, request, set, widgets};
 
 /// Whether a policy with these constraints, in YAML's flow style, matches a request changed so.
 fn matches(constraints: &str, changes: &Value) -> bool {
-    let set = set(&format!(
-        "
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {{name: p}}
-spec:
-  matchConstraints: {constraints}
-  validations: [{{expression: 'false'}}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {{name: b}}
-spec: {{policyName: p, validationActions: [Deny]}}
-"
-    ));
+    let set = set(&denying(&format!(
+        "  matchConstraints: {constraints}\n  validations: [{{expression: 'false'}}]"
+    )));
     let mut host = Documents::default();
     host.ensure_namespace("team");
     let decision = set.decide(&request("x", changes), &host);
@@ -120,16 +108,8 @@ fn a_selector_that_cannot_be_asked_is_a_failure_of_the_policy() {
     assert!(!matches(&constraints, &secrets));
 }
 
-/// Two versions of widgets, the second with a status of its own.
-const WIDGETS: &str = "
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
-  versions:
+/// Two versions of Widgets, the second with a status of its own.
+const VERSIONS: &str = "  versions:
   - &v {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
   - {<<: *v, name: v2, storage: false, subresources: {status: {}}}
 ";
@@ -165,24 +145,13 @@ fn a_rule_speaks_of_what_is_the_same_in_another_version() {
         ("apps", "[v1]", "[events]", "Equivalent", event(""), false),
     ];
     for (group, versions, resources, match_policy, changes, expected) in cases {
-        let set = set(&format!(
-            "{WIDGETS}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {{name: p}}
-spec:
-  matchConstraints:
+        let policy = denying(&format!(
+            "  matchConstraints:
     matchPolicy: {match_policy}
     resourceRules: [{{apiGroups: [{group}], apiVersions: {versions}, operations: ['*'], resources: {resources}}}]
-  validations: [{{expression: 'false'}}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {{name: b}}
-spec: {{policyName: p, validationActions: [Deny]}}
-"
+  validations: [{{expression: 'false'}}]"
         ));
+        let set = set(&format!("{}---{policy}", widgets(VERSIONS)));
         let denied = !set.decide(&request("x", &changes), set.documents()).allowed();
         assert_eq!(denied, expected, "{group} {versions} {resources} {match_policy} on {changes}");
     }

@@ -5,7 +5,7 @@ use admit_policy::recording::{Keep, Origin, Recorded, Recording};
 use indexmap::IndexMap;
 use serde_json::json;
 
-use crate::support::{request, set, yaml};
+use crate::support::{request, set, widgets, yaml};
 
 const POLICY: &str = "
 apiVersion: admissionregistration.k8s.io/v1
@@ -98,15 +98,7 @@ fn a_policy_tells_all_that_its_expressions_did() {
     assert!(recorded.keys().all(|id| all.contains(id)) && all.len() == recorded.len(), "{all:?}");
 }
 
-const DEFINITION: &str = "
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: gates.example.com}
-spec:
-  group: example.com
-  names: {kind: Gate, plural: gates, singular: gate, listKind: GateList}
-  scope: Namespaced
-  versions:
+const VERSIONS: &str = "  versions:
   - name: v1
     served: true
     storage: true
@@ -131,11 +123,11 @@ spec:
 
 #[test]
 fn the_rules_of_a_definition_are_told_by_their_place_in_the_schema() {
-    let crd = CompiledCrd::compile(&yaml(DEFINITION)[0]).expect("the definition is right");
+    let crd = CompiledCrd::compile(&yaml(&widgets(VERSIONS))[0]).expect("the definition is right");
     let version = &crd.versions()[0];
     let recording = Recording::new(Keep::TRACES);
     let object = json!({
-        "apiVersion": "example.com/v1", "kind": "Gate", "metadata": {"name": "g", "namespace": "n"},
+        "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "n"},
         "spec": {"ports": [80, 443]}
     });
     let options = ValidateOptions { oversight: Some(&recording).into(), ..ValidateOptions::default() };

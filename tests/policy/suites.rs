@@ -1,26 +1,15 @@
 //! What a declared case means.
 
-use admit_policy::suite::{self, Outcome, Suite};
+use admit_policy::suite::{self, CaseResult, Outcome, Suite};
 
-use crate::support::{set, yaml};
+use crate::support::{denying, set, yaml};
 
-const POLICY: &str = "
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: p}
-spec:
-  matchConstraints:
+const SPEC: &str = "  matchConstraints:
     resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
-  validations: [{expression: object.data.v != 'bad', message: v is bad}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: b}
-spec: {policyName: p, validationActions: [Deny]}
-";
+  validations: [{expression: object.data.v != 'bad', message: v is bad}]";
 
-/// The outcome of one case, and what differs.
-fn run(case: &str) -> (Outcome, Vec<&'static str>) {
+/// What comes of one case, YAML in flow style, under the policy of a spec.
+fn result_of(case: &str, spec: &str) -> CaseResult {
     let text = format!(
         "
 apiVersion: admit/v1
@@ -31,7 +20,12 @@ cases:
 - {{name: it, {case}}}"
     );
     let suite = Suite::decode(&yaml(&text)[0]).expect("the suite is right");
-    let result = suite::run(&suite.cases[0], &set(POLICY));
+    suite::run(&suite.cases[0], &set(&denying(spec)))
+}
+
+/// The outcome of one case, and what differs.
+fn run(case: &str) -> (Outcome, Vec<&'static str>) {
+    let result = result_of(case, SPEC);
     (result.outcome, result.mismatches.iter().map(|mismatch| mismatch.what).collect())
 }
 
@@ -99,35 +93,14 @@ fn mistakes_in_suites_are_named() {
 }
 
 /// A policy that tells by its message what it saw.
-const TELLING: &str = "
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: p}
-spec:
-  matchConstraints:
+const TELLING: &str = "  matchConstraints:
     resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: ['*'], resources: [configmaps]}]
-  validations: [{expression: 'false', messageExpression: EXPRESSION}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: b}
-spec: {policyName: p, validationActions: [Deny]}
-";
+  validations: [{expression: 'false', messageExpression: EXPRESSION}]";
 
 /// What `case` makes of a policy whose message is `expression`.
 fn seen(case: &str, expression: &str) -> String {
-    let policy = TELLING.replace("EXPRESSION", &format!("\"string({expression})\""));
-    let text = format!(
-        "
-apiVersion: admit/v1
-kind: Suite
-defaults:
-  object: {{apiVersion: v1, kind: ConfigMap, metadata: {{name: x, namespace: team}}, data: {{v: good}}}}
-cases:
-- {{name: it, expect: deny, {case}}}"
-    );
-    let suite = Suite::decode(&yaml(&text)[0]).expect("the suite is right");
-    suite::run(&suite.cases[0], &set(&policy)).message
+    let spec = TELLING.replace("EXPRESSION", &format!("\"string({expression})\""));
+    result_of(&format!("expect: deny, {case}"), &spec).message
 }
 
 #[test]
@@ -168,7 +141,7 @@ fn the_authorizer_answers_as_written() {
         (format!("user: eve, {answers}"), of_path.clone(), Outcome::Allow),
         ("user: eve".to_owned(), of_path, Outcome::Deny),
     ] {
-        let policy = TELLING.replace(
+        let spec = TELLING.replace(
             "expression: 'false', messageExpression: EXPRESSION",
             &format!("expression: \"{expression}\""),
         );
@@ -177,7 +150,7 @@ fn the_authorizer_answers_as_written() {
             "apiVersion: admit/v1\nkind: Suite\ncases: [{{name: it, expect: allow, {object}, {case}}}]"
         );
         let suite = Suite::decode(&yaml(&text)[0]).expect("the suite is right");
-        let result = suite::run(&suite.cases[0], &set(&policy));
+        let result = suite::run(&suite.cases[0], &set(&denying(&spec)));
         assert_eq!(result.outcome, expected, "{case}: {expression}: {}", result.message);
     }
 }

@@ -17,6 +17,39 @@ pub(crate) fn set(text: &str) -> PolicySet {
     PolicySet::load(&documents).expect("the documents compile")
 }
 
+/// The definition of the namespaced Widgets of `example.com`; `spec` is the rest of its spec, indented by two.
+pub(crate) fn widgets(spec: &str) -> String {
+    format!(
+        "
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: widgets.example.com}}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {{plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}}
+{spec}"
+    )
+}
+
+/// The policy `p`, whose spec is `spec`, indented by two, and the binding `b` that makes it deny.
+pub(crate) fn denying(spec: &str) -> String {
+    format!(
+        "
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {{name: p}}
+spec:
+{spec}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {{name: b}}
+spec: {{policyName: p, validationActions: [Deny]}}
+"
+    )
+}
+
 /// A request to create the ConfigMap `name` in the namespace `team`, by `alice`, with `changes` merged over it.
 pub(crate) fn request(name: &str, changes: &Value) -> Request {
     let mut request = json!({

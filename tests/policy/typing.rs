@@ -2,17 +2,9 @@
 
 use admit_policy::vap::TypeWarning;
 
-use crate::support::set;
+use crate::support::{denying, set, widgets};
 
-const DEFINITION: &str = "
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: widgets.example.com}
-spec:
-  group: example.com
-  scope: Namespaced
-  names: {plural: widgets, singular: widget, kind: Widget, listKind: WidgetList}
-  versions:
+const VERSIONS: &str = "  versions:
   - &v1
     name: v1
     served: true
@@ -31,14 +23,8 @@ spec:
 ";
 
 fn warnings(versions: &str, spec: &str) -> Vec<TypeWarning> {
-    let set = set(&format!(
-        "{DEFINITION}
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {{name: p}}
-spec:
-  matchConstraints:
+    let policy = denying(&format!(
+        "  matchConstraints:
     resourceRules:
     - apiGroups: [example.com]
       apiVersions: {versions}
@@ -46,6 +32,7 @@ spec:
       resources: [widgets, widgets/scale]
 {spec}"
     ));
+    let set = set(&format!("{}---{policy}", widgets(VERSIONS)));
     let (policy, _) = set.policies().next().expect("there is one policy");
     policy.check_types(set.documents())
 }

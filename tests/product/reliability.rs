@@ -41,7 +41,7 @@ fn table(results: &Value) -> String {
     for record in results["rows"].as_array().unwrap() {
         by_row.entry(record["row"].as_u64().unwrap()).or_default().push(record);
     }
-    for asked in ROWS {
+    for asked in &*ROWS {
         let records = by_row.remove(&u64::from(asked.row)).unwrap_or_default();
         let all: Vec<String> = records.iter().map(|record| measured(record)).collect();
         let verdict = match () {

@@ -167,7 +167,8 @@ impl Context<'_> {
                 Wire::Fixed64(bits) => f64::from_bits(bits).into(),
                 other => return Err(self.wrong(&other)),
             },
-            TypeRef::Time | TypeRef::MicroTime => time(self.bytes(wire)?)?,
+            TypeRef::Time => time(self.bytes(wire)?, "%Y-%m-%dT%H:%M:%SZ")?,
+            TypeRef::MicroTime => time(self.bytes(wire)?, "%Y-%m-%dT%H:%M:%S.%6fZ")?,
             TypeRef::Quantity => Members::of(self.bytes(wire)?)?.text(1)?.into(),
             TypeRef::IntOrString => {
                 let members = Members::of(self.bytes(wire)?)?;
@@ -341,14 +342,15 @@ impl<'b> Reader<'b> {
     }
 }
 
-/// Seconds and nanoseconds since 1970; an empty message is no time at all.
-fn time(bytes: &[u8]) -> Result<Value, ProtobufError> {
+/// Seconds and nanoseconds since 1970 in a form of RFC 3339; an empty message is no time at all.
+fn time(bytes: &[u8], form: &str) -> Result<Value, ProtobufError> {
     let members = Members::of(bytes)?;
     if bytes.is_empty() {
         return Ok(Value::Null);
     }
     let nanos = i32::try_from(members.number(2)).unwrap_or_default();
-    Ok(Timestamp::new(members.number(1), nanos).map_or(Value::Null, |time| time.to_string().into()))
+    Ok(Timestamp::new(members.number(1), nanos)
+        .map_or(Value::Null, |time| time.strftime(form).to_string().into()))
 }
 
 fn text(bytes: &[u8]) -> Result<String, ProtobufError> {

@@ -131,6 +131,24 @@ impl Rowless {
     pub(super) fn api_version(&self) -> String {
         format!("{}/{}", self.group, self.version)
     }
+
+    /// Writes now; clients own all but the status.
+    fn write<T>(
+        &self,
+        subresource: Subresource,
+        options: &WriteOptions,
+        write: impl FnOnce(&Writer<'_>) -> T,
+    ) -> T {
+        write(&Writer {
+            versions: self,
+            api_version: &self.api_version(),
+            kind: self.kind,
+            subresource: subresource.name(),
+            ignored: &[[Element::Field("status".to_owned())]].into_iter().collect(),
+            manager: &options.manager,
+            now: &object::now(),
+        })
+    }
 }
 
 impl Versions for Rowless {
@@ -152,19 +170,9 @@ impl Versions for Rowless {
 
 /// Sets the managers of a TokenRequest, which no row serves.
 pub(super) fn track_request(request: &mut Value, options: &WriteOptions) {
-    let versions = Rowless { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
-    let ignored: FieldSet = [[Element::Field("status".to_owned())]].into_iter().collect();
-    let api_version = versions.api_version();
-    let writer = Writer {
-        versions: &versions,
-        api_version: &api_version,
-        kind: versions.kind,
-        subresource: Subresource::Token.name(),
-        ignored: &ignored,
-        manager: &options.manager,
-        now: &object::now(),
-    };
-    writer.updated(&versions.empty(&api_version), request);
+    let kind = Rowless { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
+    let empty = kind.empty(&kind.api_version());
+    kind.write(Subresource::Token, options, |writer| writer.updated(&empty, request));
 }
 
 /// What a Scale, which no row serves, becomes by the configuration.
@@ -173,19 +181,8 @@ pub(super) fn applied_scale(
     config: &Value,
     options: &WriteOptions,
 ) -> Result<Value, ApplyError> {
-    let versions = Rowless { group: "autoscaling", version: "v1", kind: "Scale" };
-    let ignored: FieldSet = [[Element::Field("status".to_owned())]].into_iter().collect();
-    let api_version = versions.api_version();
-    let writer = Writer {
-        versions: &versions,
-        api_version: &api_version,
-        kind: versions.kind,
-        subresource: Subresource::Scale.name(),
-        ignored: &ignored,
-        manager: &options.manager,
-        now: &object::now(),
-    };
-    writer.applied(scale, config, options.force)
+    let kind = Rowless { group: "autoscaling", version: "v1", kind: "Scale" };
+    kind.write(Subresource::Scale, options, |writer| writer.applied(scale, config, options.force))
 }
 
 /// Members of the object that this path puts back whatever the client sent.

@@ -9,7 +9,7 @@ mod duration;
 mod jsonpath;
 mod workloads;
 
-use admit_policy::{go_text, go_time};
+use admit_policy::go_text;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -186,12 +186,11 @@ fn custom_cell(column: &PrinterColumn, path: Option<&JsonPath>, object: &Value, 
 /// How long ago it is. No time at all, and the first one that Go knows, are unknown.
 fn date_cell(text: &str, now: Timestamp) -> String {
     const ZERO: i64 = -62_135_596_800;
-    let time = go_time::check(text).ok().and_then(|()| text.parse::<Timestamp>().ok());
-    match time.map(Timestamp::as_second) {
+    match text.parse::<admit_policy::Timestamp>().map(|time| time.seconds) {
         _ if text.is_empty() => "<unknown>".to_owned(),
-        Some(ZERO) => "<unknown>".to_owned(),
-        Some(time) => duration::human(now.as_second() - time),
-        None => "<invalid>".to_owned(),
+        Ok(ZERO) => "<unknown>".to_owned(),
+        Ok(time) => duration::human(now.as_second() - time),
+        Err(_) => "<invalid>".to_owned(),
     }
 }
 

@@ -200,7 +200,7 @@ fn select<'a>(map: MapNode<'a>, decl: Decl<'a>, field: &'a Field) -> Option<(Opt
             Some((map.find(key).filter(|node| !matches!(node, Node::Null)), Some(&declared.decl)))
         }
         DeclKind::Map { value, .. } => Some((map.find(key), Some(value))),
-        DeclKind::Scalar(_) | DeclKind::List { .. } => None,
+        DeclKind::Scalar(_) | DeclKind::Date | DeclKind::List { .. } => None,
     }
 }
 

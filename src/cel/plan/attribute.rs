@@ -61,7 +61,7 @@ impl Planner<'_> {
                 DeclKind::Object { fields, .. } => {
                     field_position(fields, name).map(|at| (Arc::clone(decl), at))
                 }
-                DeclKind::Scalar(_) | DeclKind::List { .. } | DeclKind::Map { .. } => None,
+                DeclKind::Scalar(_) | DeclKind::Date | DeclKind::List { .. } | DeclKind::Map { .. } => None,
             },
             _ => None,
         };

@@ -36,6 +36,8 @@ pub struct DeclField {
 pub enum DeclKind {
     /// A scalar, `dyn` (an unknown or int-or-string value), or a string that CEL sees as a timestamp, duration or bytes.
     Scalar(Type),
+    /// A string that is a day (`format: date`), which CEL sees as the timestamp of its beginning.
+    Date,
     /// An array.
     List {
         /// The type of every item.
@@ -86,7 +88,7 @@ impl DeclType {
             DeclKind::Object { name, .. } => name,
             DeclKind::List { .. } => "list",
             DeclKind::Map { .. } => "map",
-            DeclKind::Scalar(_) => "scalar",
+            DeclKind::Scalar(_) | DeclKind::Date => "scalar",
         }
     }
 
@@ -103,7 +105,7 @@ impl DeclType {
     pub fn max_elements_or_unbounded(&self) -> u64 {
         self.max_elements.unwrap_or(match &self.kind {
             DeclKind::List { .. } | DeclKind::Map { .. } => i64::MAX.unsigned_abs(),
-            DeclKind::Scalar(_) | DeclKind::Object { .. } => 0,
+            DeclKind::Scalar(_) | DeclKind::Date | DeclKind::Object { .. } => 0,
         })
     }
 
@@ -112,6 +114,7 @@ impl DeclType {
     pub fn cel_type(self: &Arc<Self>) -> Type {
         match &self.kind {
             DeclKind::Scalar(ty) => ty.clone(),
+            DeclKind::Date => Type::Timestamp,
             DeclKind::List { items, .. } => Type::List(Arc::new(items.cel_type())),
             DeclKind::Map { key, value } => Type::Map(Arc::new(key.cel_type()), Arc::new(value.cel_type())),
             DeclKind::Object { .. } => Type::Object(Arc::clone(self)),

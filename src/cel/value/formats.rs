@@ -5,7 +5,8 @@ use bumpalo::Bump;
 
 use super::{Duration, EvalError, Timestamp};
 use crate::library::go::base64::{self, Alphabet, Padding};
-use crate::library::go::{duration, timestamp};
+use crate::library::go::duration;
+use crate::library::go::layout::{self, Layout};
 
 /// Base64 with the URL alphabet and padding, as Go's `base64.URLEncoding`.
 pub(super) fn bytes<'a>(arena: &'a Bump, text: &str) -> Result<&'a [u8], EvalError> {
@@ -23,17 +24,22 @@ pub(super) fn span(text: &str) -> Result<Duration, EvalError> {
     })
 }
 
-/// A `date-time` (RFC 3339, the offset optional; empty is the epoch) or a `date`.
+/// A `date-time`: RFC 3339, the offset optional; empty is the epoch.
 pub(super) fn instant(text: &str) -> Result<Timestamp, EvalError> {
     if text.is_empty() {
         return Ok(Timestamp { seconds: 0, nanos: 0, offset: 0 });
     }
-    date_time(text).ok_or_else(|| {
-        let layout = "2006-01-02T15:04:05";
-        let text = format!(
-            "Invalid date-time formatted string {text}: parsing time {text:?} as {layout:?}: cannot parse"
-        );
-        EvalError::Other(text.into())
+    layout::parse(Layout::Rfc3339, text).or_else(|_| formatted(Layout::Local, "date-time", text))
+}
+
+/// A `date`.
+pub(super) fn day(text: &str) -> Result<Timestamp, EvalError> {
+    formatted(Layout::Date, "date", text)
+}
+
+fn formatted(layout: Layout, format: &str, text: &str) -> Result<Timestamp, EvalError> {
+    layout::parse(layout, text).map_err(|error| {
+        EvalError::Other(format!("Invalid {format} formatted string {text}: {error}").into())
     })
 }
 
@@ -77,13 +83,4 @@ fn worded_duration(text: &str) -> Option<i64> {
         }
     }
     found.then_some(total)
-}
-
-fn date_time(text: &str) -> Option<Timestamp> {
-    const DATE: usize = "2006-01-02".len();
-    timestamp::parse(text).or_else(|| {
-        // Without an offset the time is UTC; without a time the day begins.
-        let missing = if text.len() == DATE { "T00:00:00Z" } else { "Z" };
-        timestamp::parse(&format!("{text}{missing}"))
-    })
 }

@@ -77,7 +77,10 @@ impl<'a> List<'a> {
     pub(crate) fn may_fail(&self) -> bool {
         let Self::Document { decl: Some(decl), .. } = self else { return false };
         let DeclKind::List { items, .. } = &decl.kind else { return false };
-        matches!(items.kind, DeclKind::Scalar(Type::Bytes | Type::Duration | Type::Timestamp))
+        matches!(
+            items.kind,
+            DeclKind::Scalar(Type::Bytes | Type::Duration | Type::Timestamp) | DeclKind::Date
+        )
     }
 
     /// The same list, with items that can fail to be of their declared type looked at once and for all.

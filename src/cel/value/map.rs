@@ -134,7 +134,9 @@ fn document_value<'a>(
             None => Ok(None),
         },
         Some(DeclKind::Map { value, .. }) => view(arena, node.get(name), Some(value)),
-        Some(DeclKind::Scalar(_) | DeclKind::List { .. }) | None => view(arena, node.get(name), None),
+        Some(DeclKind::Scalar(_) | DeclKind::Date | DeclKind::List { .. }) | None => {
+            view(arena, node.get(name), None)
+        }
     }
 }
 
@@ -149,7 +151,7 @@ pub(super) fn declared_name<'a>(
             Some((&field.cel_name, Some(&field.decl)))
         }
         Some(DeclKind::Map { value, .. }) => Some((name, Some(value))),
-        Some(DeclKind::Scalar(_) | DeclKind::List { .. }) | None => Some((name, None)),
+        Some(DeclKind::Scalar(_) | DeclKind::Date | DeclKind::List { .. }) | None => Some((name, None)),
     }
 }
 

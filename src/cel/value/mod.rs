@@ -42,6 +42,7 @@ pub use text::TimestampError;
 pub(crate) use walk::Walk;
 
 pub use crate::document::{ListNode, MapNode, Node};
+pub use crate::library::go::layout::Layout;
 use crate::types::Type;
 
 /// Nanoseconds, signed, as Go's `time.Duration`.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{List, Map, Opaque, Timestamp, Value};
+use crate::library::go::layout::{self, Layout};
 use crate::library::go::{print, timestamp};
 
 impl fmt::Display for Timestamp {
@@ -12,23 +13,33 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// A text that is no RFC 3339 instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TimestampError;
+/// Why a text is no time, in Go's words: `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimestampError(String);
 
 impl fmt::Display for TimestampError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("not an RFC 3339 instant")
+        f.write_str(&self.0)
     }
 }
 
 impl std::error::Error for TimestampError {}
 
+impl Timestamp {
+    /// Reads a time as Go's `time.Parse` does.
+    ///
+    /// # Errors
+    /// What Go says of a text that it does not read.
+    pub fn parse(layout: Layout, text: &str) -> Result<Self, TimestampError> {
+        layout::parse(layout, text).map_err(|error| TimestampError(error.to_string()))
+    }
+}
+
 impl FromStr for Timestamp {
     type Err = TimestampError;
 
     fn from_str(text: &str) -> Result<Self, TimestampError> {
-        timestamp::parse(text).ok_or(TimestampError)
+        Self::parse(Layout::Rfc3339, text)
     }
 }
 

@@ -61,6 +61,8 @@ fn typed<'a>(arena: Option<&'a Bump>, node: Node<'a>, decl: &'a DeclType) -> Res
     }
     match (&decl.kind, node) {
         (DeclKind::Scalar(ty), _) => scalar(arena, node, ty),
+        (DeclKind::Date, Node::String(text)) => formats::day(text).map(Value::Timestamp),
+        (DeclKind::Date, _) => Err(unexpected("string", node)),
         (DeclKind::List { .. }, Node::List(items)) => {
             Ok(Value::List(List::Document { items, decl: Some(decl) }))
         }

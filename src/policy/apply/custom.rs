@@ -5,10 +5,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{Applied, Change, FieldValidation, Pair, Rehearsal, invalid, merge};
-use crate::crd::{CompiledCrd, CrdVersion, Write};
+use crate::crd::{CompiledCrd, Write};
 use crate::decision::{Status, StatusDetails};
 use crate::recording::Recording;
-use crate::schema::metadata::Malformed;
 
 /// Where kubectl keeps what it applied last; no manifest has it.
 const LAST_APPLIED_KEY: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -26,7 +25,7 @@ pub(super) fn apply(
     let change = if pair.old.is_some() { Change::Update } else { Change::Create };
     let kind = &pair.identity.kind;
     let Some(version) = crd.version(&kind.version) else { return Applied::new(change) };
-    let old = pair.old.as_deref().map(|old| stored(version, old));
+    let old = pair.old.as_deref().map(|old| version.stored(old));
     let new = carried_over(&pair.new, old.as_ref());
     let oversight = recording.into();
     let status = rehearsal.options.status;
@@ -52,16 +51,6 @@ pub(super) fn apply(
         applied.refusal = Some(invalid(&pair.identity, &written.errors));
     }
     applied
-}
-
-/// An object as the server reads it back from its store.
-pub(super) fn stored(version: &CrdVersion, object: &Value) -> Value {
-    let mut object = object.clone();
-    version.default(&mut object);
-    version.prune(&mut object);
-    // The stored object was admitted once; what is malformed in it was dropped then.
-    let _ = version.coerce_metadata(&mut object, Malformed::Drop);
-    object
 }
 
 /// The new object with what others write, taken from the old one: the server's metadata, kubectl's own annotation, and

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Applied, Change, Pair, Rehearsal, custom};
+use super::{Applied, Change, Pair, Rehearsal};
 use crate::recording::Recording;
 use crate::request::{Operation, Request};
 
@@ -16,7 +16,7 @@ pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, recording: Option<&R
         known.old.map(Arc::new)
     };
     let (object, known) = match version {
-        Some(version) => (Arc::new(custom::stored(version, stored)), true),
+        Some(version) => (Arc::new(version.stored(stored)), true),
         None => prepared().map_or_else(|| (Arc::clone(stored), false), |object| (object, true)),
     };
     let request = Request {

@@ -124,6 +124,17 @@ impl CrdVersion {
         metadata::coerce(object, &self.schema, true, malformed)
     }
 
+    /// An object as the server reads it back from its store. What was stored under another schema may be malformed under
+    /// this one, and is dropped.
+    #[must_use]
+    pub fn stored(&self, object: &Value) -> Value {
+        let mut object = object.clone();
+        self.default(&mut object);
+        self.prune(&mut object);
+        let _ = self.coerce_metadata(&mut object, Malformed::Drop);
+        object
+    }
+
     /// Validates an object that was defaulted and pruned; with `old`, an update of it. The object's own metadata is
     /// the caller's to check: the checks of a name differ by kind.
     #[must_use]

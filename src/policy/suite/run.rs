@@ -6,12 +6,11 @@ use serde_json::Value;
 
 use super::expect::Answer;
 use super::{Case, Mismatch, Outcome};
-use crate::crd::{CrdVersion, Write};
+use crate::crd::Write;
 use crate::decision::{Decision, Enforcement, PolicyOutcome, Reason, RuleOutcome, Verdict};
 use crate::documents::Documents;
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request};
-use crate::schema::metadata::Malformed;
 use crate::set::PolicySet;
 use crate::vap::Missed;
 
@@ -84,7 +83,7 @@ fn answer(
     if let Some(crd) = crd
         && let Some(version) = crd.version(&request.kind.version)
     {
-        let old = request.old_object.as_deref().map(|old| stored(version, old));
+        let old = request.old_object.as_deref().map(|old| version.stored(old));
         let status = request.subresource == "status";
         let write = Write { crd: &crd, version, old: old.as_ref(), status, oversight: recording.into() };
         match write_resource(&write, &mut request) {
@@ -150,16 +149,6 @@ fn write_resource(write: &Write<'_>, request: &mut Request) -> Result<bool, Box<
         fields: written.errors.iter().map(|error| error.field.clone()).collect(),
         ..Answer::default()
     }))
-}
-
-/// An object as the server reads it back from its store.
-pub(super) fn stored(version: &CrdVersion, object: &Value) -> Value {
-    let mut object = object.clone();
-    version.default(&mut object);
-    version.prune(&mut object);
-    // What was stored under another schema may be malformed under this one, and is dropped.
-    let _ = version.coerce_metadata(&mut object, Malformed::Drop);
-    object
 }
 
 fn of_decision<'d>(decision: &'d Decision, checked: bool) -> Answer {

@@ -5,6 +5,7 @@ pub(crate) mod base64;
 pub(crate) mod duration;
 pub(crate) mod float;
 pub(crate) mod integer;
+pub(crate) mod layout;
 pub(crate) mod netip;
 pub(crate) mod print;
 pub(crate) mod quote;

@@ -3,6 +3,7 @@
 use std::string::String as Text;
 
 use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL};
+use crate::library::go::layout::{self, Layout};
 use crate::library::go::{duration, float, integer, timestamp};
 use crate::library::{Context, Overload, cost, mismatch, runtime_type};
 use crate::value::{Duration as Span, EvalError, Timestamp as Instant, Value};
@@ -180,9 +181,9 @@ pub(super) const ROWS: &[Overload] = &[
         "string_to_timestamp",
         "timestamp(string) -> timestamp",
         |_, args| match args {
-            [String(text)] => {
-                in_range(timestamp::parse(text).ok_or_else(|| unreadable("google.protobuf.Timestamp"))?)
-            }
+            [String(text)] => in_range(
+                layout::parse(Layout::Rfc3339, text).map_err(|_| unreadable("google.protobuf.Timestamp"))?,
+            ),
             _ => mismatch(),
         },
         "Reads a text of RFC 3339.",

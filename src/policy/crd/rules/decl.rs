@@ -155,7 +155,7 @@ fn string(schema: &Schema) -> DeclType {
             scalar(schema, Type::Bytes, max, 2)
         }
         Some("duration") => scalar(schema, Type::Duration, 32, 3),
-        Some("date") => scalar(schema, Type::Timestamp, 12, 12),
+        Some("date") => sized(schema, DeclKind::Date, 12, 12),
         Some("date-time") => scalar(schema, Type::Timestamp, 32, 21),
         _ => {
             let longest_member = || {

@@ -1,20 +1,10 @@
 //! Dates, instants, durations.
 
+use crate::{Layout, Timestamp};
+
 /// `2006-01-02`, a day that exists.
 pub(super) fn is_date(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let shaped = bytes.len() == 10
-        && bytes
-            .iter()
-            .enumerate()
-            .all(|(i, b)| if i == 4 || i == 7 { *b == b'-' } else { b.is_ascii_digit() });
-    let number =
-        |range: std::ops::Range<usize>| text.get(range).and_then(|digits| digits.parse::<i16>().ok());
-    let (Some(year), Some(month), Some(day)) = (number(0..4), number(5..7), number(8..10)) else {
-        return false;
-    };
-    let (Ok(month), Ok(day)) = (i8::try_from(month), i8::try_from(day)) else { return false };
-    shaped && jiff::civil::Date::new(year, month, day).is_ok()
+    Timestamp::parse(Layout::Date, text).is_ok()
 }
 
 /// A date, `T`, and a time with a zone. Hours, minutes and seconds are bounded as text is; what follows a second `T`

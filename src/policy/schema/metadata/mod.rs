@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 pub use validate::{validate, validate_object_meta};
 
 use super::Schema;
+use crate::Timestamp;
 use crate::error::FieldError;
 use crate::go_text::json_kind;
-use crate::go_time;
 use crate::path::Path;
 
 /// What a field of ObjectMeta holds.
@@ -244,7 +244,9 @@ fn check_field(value: &Value, shape: Shape, field: &str, structure: &Structure) 
         | (Shape::Text, Value::String(_))
         | (Shape::Bool, Value::Bool(_))
         | (Shape::Raw, _) => Ok(()),
-        (Shape::Time, Value::String(text)) => go_time::check(text),
+        (Shape::Time, Value::String(text)) => {
+            text.parse().map(|_: Timestamp| ()).map_err(|error| error.to_string())
+        }
         (Shape::Integer, Value::Number(number)) if number.is_i64() => Ok(()),
         (Shape::TextMap, Value::Object(map)) => {
             map.values().find(is_no_text).map_or(Ok(()), |v| wrong(v, "string"))

@@ -11,7 +11,6 @@ use super::variant::{Variant, VariantError};
 use super::{CrdCase, Outcome};
 use crate::crd::{CompiledCrd, Scope, Write, Written};
 use crate::recording::Recording;
-use crate::suite::run::stored as read;
 use crate::suite::{CaseResult, Mismatch};
 
 /// Metadata that servers set, which no suite can know.
@@ -112,16 +111,16 @@ impl Run<'_> {
             crd.version(name).ok_or_else(|| Stop::from(VariantError::NoVersion(name.to_owned())))?;
         let body = body(&self.case.initial, crd);
         let write = Write { crd, version, old: None, status: false, oversight: self.recording.into() };
-        let mut stored = read(version, &accepted("initial object", write.decide(&body), crd)?);
+        let mut stored = version.stored(&accepted("initial object", write.decide(&body), crd)?);
         if self.case.initial.get("status").is_some() {
             let write = Write { old: Some(&stored), status: true, ..write };
-            stored = read(version, &accepted("initial status", write.decide(&body), crd)?);
+            stored = version.stored(&accepted("initial status", write.decide(&body), crd)?);
         }
         if patched.is_none() {
             return Ok(stored);
         }
         let version = self.variant.version()?;
-        let old = read(version, &stored);
+        let old = version.stored(&stored);
         let write = Write {
             crd: restored,
             version,
@@ -130,7 +129,7 @@ impl Run<'_> {
             oversight: self.recording.into(),
         };
         accepted("initial object under the restored definition", write.decide(&stored), restored)
-            .map(|stored| read(version, &stored))
+            .map(|stored| version.stored(&stored))
     }
 
     /// The object of an accepted request, unless this is where the case expects a refusal.
@@ -139,7 +138,7 @@ impl Run<'_> {
         let message = written.refusal(crd);
         let (Some(expected), Some(message)) = (expected, &message) else {
             let (expected, actual) = match (expected, message) {
-                (None, None) => return Ok(read(self.variant.version()?, &written.object)),
+                (None, None) => return Ok(self.variant.version()?.stored(&written.object)),
                 (Some(expected), _) => (expected.to_owned(), Outcome::Allow),
                 (None, Some(_)) => (String::new(), Outcome::Deny),
             };

@@ -3,7 +3,8 @@
 pub(super) mod names;
 
 use crate::cost::{CallEstimate, Operand, REGEX_LENGTH, STRING_TRAVERSAL, scale};
-use crate::library::go::{timestamp, url};
+use crate::library::go::layout::{self, Layout};
+use crate::library::go::url;
 use crate::library::{Context, Overload, Version, cost, mismatch, regex};
 use crate::value::{EvalError, List, Opaque, Value};
 
@@ -196,7 +197,7 @@ fn is_base64(text: &str) -> bool {
 }
 
 fn is_date(text: &str) -> bool {
-    timestamp::parse(&format!("{text}T00:00:00Z")).is_some()
+    layout::parse(Layout::Date, text).is_ok()
 }
 
 /// A date, a time of day and an offset; the seconds may have a fraction after any character.
