@@ -56,7 +56,7 @@ impl InForce {
         let enforcing = policies
             .policies()
             .filter(|(_, bindings)| enforces(bindings))
-            .map(|(policy, _)| policy.name.clone());
+            .map(|(policy, _)| policy.name.to_string());
         let enforcing = enforcing.collect();
         let warnings = warnings(&policies);
         let names_suffice = policies.policies().all(|(policy, bindings)| names_suffice(policy, bindings));
@@ -82,7 +82,7 @@ impl InForce {
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
-        self.policies.policies().any(|(policy, _)| policy.name == name)
+        self.policies.policies().any(|(policy, _)| *policy.name == *name)
     }
 }
 

@@ -32,10 +32,10 @@ pub(super) fn denial(request: &Request, decision: &Decision, denial: &Denial) {
 }
 
 /// Policy, binding and path of the first rule that denied; none where a definition did.
-fn rule_of(decision: &Decision) -> Option<(&str, &str, &str)> {
+fn rule_of(decision: &Decision) -> Option<(&str, &str, String)> {
     decision.outcomes.iter().find_map(|outcome| {
         let rule = outcome.rules.iter().find(|rule| rule.enforced.contains(&Enforcement::Deny))?;
-        Some((outcome.policy.as_str(), outcome.binding.as_deref().unwrap_or_default(), rule.path.as_str()))
+        Some((&*outcome.policy, outcome.binding.as_deref().unwrap_or_default(), rule.path.to_string()))
     })
 }
 

@@ -46,14 +46,14 @@ fn loaded(in_force: &InForce) -> Value {
         .policies()
         .map(|(policy, bindings)| {
             json!({
-                "name": policy.name,
+                "name": &*policy.name,
                 "failurePolicy": match policy.failure_policy {
                     FailurePolicy::Fail => "Fail",
                     FailurePolicy::Ignore => "Ignore",
                 },
                 "enforcing": in_force.enforces(&policy.name),
                 "bindings": bindings.iter().map(|binding| json!({
-                    "name": binding.name,
+                    "name": &*binding.name,
                     "actions": binding.actions.iter().map(|action| action.as_str()).collect::<Vec<_>>(),
                 })).collect::<Vec<_>>(),
             })

@@ -3,6 +3,9 @@
 //! A [`Decision`] carries what the caller needs to answer as kube-apiserver does (status, warnings, audit
 //! annotations) and, per policy, what a test or a report needs. How it travels is left to the callers.
 
+use std::fmt;
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 
 use crate::error::StatusCause;
@@ -62,9 +65,9 @@ pub struct StatusDetails {
 /// What one policy, through one binding and with one param, made of a request.
 #[derive(Clone, Debug)]
 pub struct PolicyOutcome {
-    pub policy: String,
+    pub policy: Arc<str>,
     /// Absent where the policy failed before its bindings were looked at.
-    pub binding: Option<String>,
+    pub binding: Option<Arc<str>>,
     /// `namespace/name` of the param in use.
     pub param: Option<String>,
     /// What kept the rules from being asked, if anything did.
@@ -85,11 +88,21 @@ pub enum Skipped {
 /// What one rule said.
 #[derive(Clone, Debug)]
 pub struct RuleOutcome {
-    /// Path in the policy, such as `spec.validations[0]`.
-    pub path: String,
+    pub path: RulePath,
     pub verdict: Verdict,
     /// What the binding does with a failure; empty where nothing comes of it.
     pub enforced: Vec<Enforcement>,
+}
+
+/// Where a rule stands, shown as a path: `spec.validations[0]`. By their indices all of a policy's.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum RulePath {
+    /// Of a policy whose matching could not be decided.
+    MatchConstraints,
+    /// Of a binding that cannot be applied.
+    ParamRef,
+    Validation(usize),
+    AuditAnnotation(usize),
 }
 
 /// The verdict of one rule.
@@ -113,6 +126,17 @@ pub enum Enforcement {
     Deny,
     Warn,
     Audit,
+}
+
+impl fmt::Display for RulePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MatchConstraints => f.write_str("spec.matchConstraints"),
+            Self::ParamRef => f.write_str("spec.paramRef"),
+            Self::Validation(index) => write!(f, "spec.validations[{index}]"),
+            Self::AuditAnnotation(index) => write!(f, "spec.auditAnnotations[{index}]"),
+        }
+    }
 }
 
 impl Decision {

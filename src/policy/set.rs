@@ -80,7 +80,7 @@ impl PolicySet {
         let policies: Vec<BoundPolicy> = policies
             .into_iter()
             .map(|policy| BoundPolicy {
-                bindings: by_policy.remove(&policy.name).unwrap_or_default(),
+                bindings: by_policy.remove(&*policy.name).unwrap_or_default(),
                 policy,
             })
             .collect();
@@ -134,8 +134,10 @@ impl PolicySet {
             return Decision::default();
         }
         let workspace = vap::Workspace::default();
-        let mut collector = vap::Collector::new(request, host, &workspace).overseen(oversight);
-        for position in self.index.candidates(request, host) {
+        let candidates = self.index.candidates(request, host);
+        let collector = vap::Collector::new(request, host, &workspace).overseen(oversight);
+        let mut collector = collector.expect(candidates.len());
+        for position in candidates {
             if let Some(bound) = self.policies.get(position).filter(|bound| accept(&bound.policy.name)) {
                 vap::decide(&bound.policy, &bound.bindings, &mut collector);
             }
@@ -148,7 +150,7 @@ impl PolicySet {
         let asked = self.policies().filter(|(policy, _)| accept(&policy.name));
         if matching::is_exempt(&request.kind) {
             let exempt = |(policy, _): (&Policy, _)| Missed {
-                policy: policy.name.clone(),
+                policy: policy.name.to_string(),
                 binding: None,
                 field: String::new(),
                 reason: "configuration of admission is subject to no policy".to_owned(),

@@ -59,10 +59,10 @@ fn every_policy_is_tested_both_ways() {
             assert!(outcomes.contains(&Outcome::Allow), "{} accepts nothing", file.display());
             let rejects = outcomes.iter().any(|outcome| matches!(outcome, Outcome::Deny | Outcome::Warn));
             assert!(rejects, "{} rejects nothing", file.display());
-            tested.extend(set.policies().map(|(policy, _)| policy.name.clone()));
+            tested.extend(set.policies().map(|(policy, _)| policy.name.to_string()));
         }
     }
-    let untested: Vec<String> = all().policies().map(|(policy, _)| policy.name.clone()).collect();
+    let untested: Vec<String> = all().policies().map(|(policy, _)| policy.name.to_string()).collect();
     let untested: Vec<String> = untested.into_iter().filter(|name| !tested.contains(name)).collect();
     assert!(untested.is_empty(), "no suite tests {untested:?}");
 }

@@ -273,7 +273,7 @@ fn skipped_json(outcome: &PolicyOutcome, skipped: &Skipped) -> Value {
         Skipped::Failed { message } => (None, Some(message)),
     };
     json!({
-        "policy": outcome.policy, "binding": outcome.binding, "params": outcome.param,
+        "policy": &*outcome.policy, "binding": outcome.binding.as_deref(), "params": outcome.param,
         "path": path, "message": message,
     })
 }
@@ -291,8 +291,8 @@ fn rule_json(outcome: &PolicyOutcome, rule: &RuleOutcome) -> Value {
     };
     let enforced: Vec<&str> = rule.enforced.iter().map(|action| action.as_str()).collect();
     json!({
-        "policy": outcome.policy, "binding": outcome.binding, "params": outcome.param,
-        "path": rule.path, "verdict": verdict, "message": message, "enforced": enforced,
+        "policy": &*outcome.policy, "binding": outcome.binding.as_deref(), "params": outcome.param,
+        "path": rule.path.to_string(), "verdict": verdict, "message": message, "enforced": enforced,
     })
 }
 

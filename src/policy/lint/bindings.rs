@@ -22,7 +22,7 @@ pub(super) fn lint(compiled: &Compiled<'_>, documents: &[Document]) -> Vec<Findi
         }));
     }
     for (document, binding) in &compiled.bindings {
-        let named = compiled.policies.iter().find(|(_, policy)| policy.name == binding.policy_name);
+        let named = compiled.policies.iter().find(|(_, policy)| *policy.name == *binding.policy_name);
         match named {
             Some((_, policy)) => findings.extend(against(document, binding, policy)),
             None if documents.iter().any(|document| is_policy(document, &binding.policy_name)) => {}

@@ -12,6 +12,7 @@ mod miss;
 mod rules;
 mod selector;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -45,10 +46,12 @@ pub enum MatchPolicy {
 }
 
 /// The form in which a matching policy sees the request.
+///
+/// Nearly always the request's own, which is then not copied: a set may have many policies for one request.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Matched {
-    pub resource: GroupVersionResource,
-    pub kind: GroupVersionKind,
+pub struct Matched<'r> {
+    pub resource: Cow<'r, GroupVersionResource>,
+    pub kind: Cow<'r, GroupVersionKind>,
 }
 
 /// Matching could not be decided.
@@ -60,9 +63,20 @@ pub enum MatchError {
     Host(HostError),
 }
 
+impl<'r> Matched<'r> {
+    /// The form in which the request came.
+    pub(crate) fn as_it_is(request: &'r Request) -> Self {
+        Self { resource: Cow::Borrowed(&request.resource), kind: Cow::Borrowed(&request.kind) }
+    }
+}
+
 impl MatchResources {
     /// Decides whether `request` matches. `Ok(None)` is a clear no.
-    pub fn matches(&self, request: &Request, host: &dyn Host) -> Result<Option<Matched>, MatchError> {
+    pub fn matches<'r>(
+        &self,
+        request: &'r Request,
+        host: &dyn Host,
+    ) -> Result<Option<Matched<'r>>, MatchError> {
         let namespace = self.namespace_matches(request, host);
         if matches!(namespace, Ok(false)) || !self.object_matches(request) {
             return Ok(None);
@@ -71,7 +85,7 @@ impl MatchResources {
             return Ok(None);
         }
         let matched = if self.rules.is_empty() {
-            Some(Matched { resource: request.resource.clone(), kind: request.kind.clone() })
+            Some(Matched::as_it_is(request))
         } else {
             self.any_rule(&self.rules, request, host)
         };
@@ -111,9 +125,9 @@ impl MatchResources {
         self.object_selector.is_empty() || selected(&request.object) || selected(&request.old_object)
     }
 
-    fn any_rule(&self, rules: &[Rule], request: &Request, host: &dyn Host) -> Option<Matched> {
+    fn any_rule<'r>(&self, rules: &[Rule], request: &'r Request, host: &dyn Host) -> Option<Matched<'r>> {
         if rules.iter().any(|rule| rule.matches(request, &request.resource) && rule.names(&request.name)) {
-            return Some(Matched { resource: request.resource.clone(), kind: request.kind.clone() });
+            return Some(Matched::as_it_is(request));
         }
         if rules.is_empty() || self.match_policy == MatchPolicy::Exact {
             return None;
@@ -124,7 +138,10 @@ impl MatchResources {
                 .iter()
                 .filter(|(resource, _)| *resource != request.resource)
                 .find(|(resource, _)| rule.matches(request, resource) && rule.names(&request.name));
-            equivalent.map(|(resource, kind)| Matched { resource: resource.clone(), kind: kind.clone() })
+            equivalent.map(|(resource, kind)| Matched {
+                resource: Cow::Owned(resource.clone()),
+                kind: Cow::Owned(kind.clone()),
+            })
         })
     }
 }

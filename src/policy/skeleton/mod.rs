@@ -111,7 +111,7 @@ fn of_policy(policy: &Policy, set: &PolicySet) -> Fields {
     let name = format!("{}: {} of a {kind}", policy.name, operation.as_str());
     let old = (operation != Operation::Create).then_some(&object);
     let mut case = draft(&name, &object, old);
-    case.insert("policies".to_owned(), json!([policy.name]));
+    case.insert("policies".to_owned(), json!([&*policy.name]));
     case.insert("operation".to_owned(), json!(operation.as_str()));
     case.insert("resource".to_owned(), json!(plural));
     if !matches!(subresource, "" | "*") {

@@ -153,8 +153,7 @@ fn write_resource(write: &Write<'_>, request: &mut Request) -> Result<bool, Box<
 
 fn of_decision<'d>(decision: &'d Decision, checked: bool) -> Answer {
     let rules = || {
-        let of =
-            |outcome: &'d PolicyOutcome| outcome.rules.iter().map(|rule| (outcome.policy.as_str(), rule));
+        let of = |outcome: &'d PolicyOutcome| outcome.rules.iter().map(|rule| (&*outcome.policy, rule));
         decision.outcomes.iter().flat_map(of)
     };
     let enforced = |action: Enforcement| rules().filter(move |(_, rule)| rule.enforced.contains(&action));
@@ -187,7 +186,7 @@ fn of_decision<'d>(decision: &'d Decision, checked: bool) -> Answer {
     };
     for (policy, rule) in told {
         answer.policy.get_or_insert_with(|| policy.to_owned());
-        answer.fields.push(rule.path.clone());
+        answer.fields.push(rule.path.to_string());
         match &rule.verdict {
             Verdict::Failed { message, reason } => {
                 answer.messages.push(message.clone());

@@ -1,5 +1,7 @@
 //! ValidatingAdmissionPolicyBinding: where a policy applies, with which params, and what a failure does.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::decision::Enforcement;
@@ -11,7 +13,7 @@ use crate::{meta, names};
 /// A compiled binding.
 #[derive(Clone, Debug)]
 pub struct Binding {
-    pub name: String,
+    pub name: Arc<str>,
     pub policy_name: String,
     pub param_ref: Option<ParamRef>,
     /// `None` matches whatever the policy matches.
@@ -78,7 +80,7 @@ impl Binding {
             .map(|fields| MatchResources::decode(&fields, errors))
             .transpose()?;
         let actions = actions(&spec, errors)?;
-        Ok(Self { name, policy_name, param_ref, match_resources, actions })
+        Ok(Self { name: name.into(), policy_name, param_ref, match_resources, actions })
     }
 }
 

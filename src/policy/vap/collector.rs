@@ -2,8 +2,10 @@
 //! request, made when the first of them needs it.
 
 use std::cell::OnceCell;
+use std::sync::Arc;
 
 use admit_cel::Node;
+use bumpalo::Bump;
 use serde_json::{Value, json};
 
 use super::authorizer::Answers;
@@ -14,7 +16,7 @@ use super::namespace;
 use super::objects::Objects;
 use super::policy::Policy;
 use super::request_value::request_value;
-use crate::decision::{Decision, Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, Verdict};
+use crate::decision::{Decision, Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, RulePath, Verdict};
 use crate::go_text;
 use crate::host::{Host, HostError};
 use crate::matching::Matched;
@@ -40,6 +42,8 @@ pub(crate) struct Collector<'a> {
     pub(super) request: &'a Request,
     pub(super) host: &'a dyn Host,
     pub(super) oversight: Oversight<'a>,
+    /// Where expressions of one binding after the other put what they make.
+    pub(super) arena: Bump,
     decision: Decision,
     /// The request as expressions see it, in its own form: most policies match it as it is.
     request_value: &'a OnceCell<Value>,
@@ -56,6 +60,7 @@ impl<'a> Collector<'a> {
             request,
             host,
             oversight: Oversight::default(),
+            arena: Bump::new(),
             decision: Decision::default(),
             request_value: &workspace.request_value,
             namespace: &workspace.namespace,
@@ -68,6 +73,12 @@ impl<'a> Collector<'a> {
         Self { oversight, ..self }
     }
 
+    /// Makes room for what so many policies make of the request.
+    pub(crate) fn expect(mut self, policies: usize) -> Self {
+        self.decision.outcomes.reserve(policies);
+        self
+    }
+
     pub(crate) fn finish(self) -> Decision {
         self.decision
     }
@@ -78,10 +89,9 @@ impl<'a> Collector<'a> {
 
     pub(super) fn request_node(&self) -> Node<'a> {
         let request = self.request;
-        Node::from_json(self.request_value.get_or_init(|| {
-            let own = Matched { resource: request.resource.clone(), kind: request.kind.clone() };
-            request_value(request, &own)
-        }))
+        Node::from_json(
+            self.request_value.get_or_init(|| request_value(request, &Matched::as_it_is(request))),
+        )
     }
 
     pub(super) fn namespace(&self) -> Result<Node<'a>, &'a HostError> {
@@ -108,12 +118,12 @@ impl<'a> Collector<'a> {
             self.deny(policy, binding, &message, Reason::Invalid);
         }
         self.decision.outcomes.push(PolicyOutcome {
-            policy: policy.name.clone(),
-            binding: binding.map(|binding| binding.name.clone()),
+            policy: Arc::clone(&policy.name),
+            binding: binding.map(|binding| Arc::clone(&binding.name)),
             param: None,
             skipped: None,
             rules: vec![RuleOutcome {
-                path: if binding.is_some() { "spec.paramRef" } else { "spec.matchConstraints" }.to_owned(),
+                path: if binding.is_some() { RulePath::ParamRef } else { RulePath::MatchConstraints },
                 verdict: Verdict::Errored { message, denies },
                 enforced: if denies { vec![Enforcement::Deny] } else { Vec::new() },
             }],
@@ -131,10 +141,9 @@ impl<'a> Collector<'a> {
         let mut rules = Vec::with_capacity(policy.rule_count());
         for (index, verdict) in evaluation.verdicts.into_iter().enumerate() {
             let enforced = self.enforce(bound, index, &verdict);
-            rules.push(RuleOutcome { path: format!("spec.validations[{index}]"), verdict, enforced });
+            rules.push(RuleOutcome { path: RulePath::Validation(index), verdict, enforced });
         }
         for (index, annotation) in evaluation.annotations.into_iter().enumerate() {
-            let path = format!("spec.auditAnnotations[{index}]");
             let (verdict, enforced) = match annotation {
                 Annotation::Excluded => (Verdict::Admitted, Vec::new()),
                 Annotation::Publish { key, value } => {
@@ -149,11 +158,11 @@ impl<'a> Collector<'a> {
                     (Verdict::Errored { message, denies }, enforced)
                 }
             };
-            rules.push(RuleOutcome { path, verdict, enforced });
+            rules.push(RuleOutcome { path: RulePath::AuditAnnotation(index), verdict, enforced });
         }
         self.decision.outcomes.push(PolicyOutcome {
-            policy: policy.name.clone(),
-            binding: Some(binding.name.clone()),
+            policy: Arc::clone(&policy.name),
+            binding: Some(Arc::clone(&binding.name)),
             param: param.map(param_name),
             skipped: evaluation.skipped,
             rules,

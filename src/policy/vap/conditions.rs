@@ -53,7 +53,7 @@ impl MatchConditions {
     ///
     /// # Errors
     /// The text of what failed, where the failure policy does not ignore that.
-    pub fn hold(&self, request: &Request, matched: &Matched, host: &dyn Host) -> Result<bool, String> {
+    pub fn hold(&self, request: &Request, matched: &Matched<'_>, host: &dyn Host) -> Result<bool, String> {
         if self.0.conditions.is_empty() {
             return Ok(true);
         }
@@ -92,7 +92,7 @@ impl Reader {
         let conditions = Fields::of(document, path).and_then(|fields| self.conditions(&fields));
         match conditions {
             Ok(conditions) if self.errors.is_empty() => Ok(Policy {
-                name: String::new(),
+                name: "".into(),
                 failure_policy,
                 param_kind: None,
                 constraints: MatchResources::default(),

@@ -1,14 +1,16 @@
 //! One policy with its bindings on one request: matching, params, evaluation, and what each binding makes of it.
 
+use std::mem;
+
 use admit_cel::Node;
-use bumpalo::Bump;
+use serde_json::Value;
 
 use super::authorizer::HostAuthorizer;
 use super::binding::Binding;
 use super::collector::Collector;
 use super::evaluate::evaluate;
 use super::objects::{Converted, node};
-use super::params;
+use super::params::{self, Params};
 use super::policy::Policy;
 use super::request_value::request_value;
 use super::session::Inputs;
@@ -21,7 +23,7 @@ pub(super) struct Bound<'a> {
     pub(super) policy: &'a Policy,
     pub(super) binding: &'a Binding,
     pub(super) scope: Option<Scope>,
-    pub(super) matched: &'a Matched,
+    pub(super) matched: &'a Matched<'a>,
 }
 
 /// Decides `policy` with `bindings`, adding to `collector`.
@@ -62,60 +64,35 @@ pub(crate) fn decide(policy: &Policy, bindings: &[Binding], collector: &mut Coll
     }
 }
 
+/// What a binding evaluates its policy with.
+struct Prepared<'a> {
+    params: Params,
+    namespace: Node<'a>,
+    /// Objects that had to be converted live as long as this binding only.
+    converted: Option<Converted>,
+}
+
 fn decide_binding(
     bound: &Bound<'_>,
     collector: &mut Collector<'_>,
     annotations: &mut Vec<(String, Vec<String>)>,
 ) {
-    let Bound { policy, binding, scope, matched } = *bound;
-    let (request, host) = (collector.request, collector.host);
-    let matches = match &binding.match_resources {
-        None => Ok(true),
-        Some(resources) => resources.matches(request, host).map(|matched| matched.is_some()),
-    };
-    match matches {
-        Ok(true) => {}
-        Ok(false) => return,
+    let Bound { policy, binding, matched, .. } = *bound;
+    let Prepared { params, namespace, converted } = match prepare(bound, collector) {
+        Ok(Some(prepared)) => prepared,
+        Ok(None) => return,
         Err(error) => {
-            collector.misconfigured(policy, Some(binding), &error.to_string());
-            return;
-        }
-    }
-    let params = match params::collect(policy, binding, scope, request, host) {
-        Ok(params) => params,
-        Err(error) => {
-            collector.misconfigured(policy, Some(binding), &error.to_string());
-            return;
-        }
-    };
-    if params.is_empty() {
-        return;
-    }
-    // Not knowing the namespace is a failure of the policies that look at it, and of no other.
-    let namespace = if policy.uses_namespace() { collector.namespace() } else { Ok(Node::Null) };
-    let namespace = match namespace {
-        Ok(namespace) => namespace,
-        Err(error) => {
-            collector.misconfigured(policy, Some(binding), &error.to_string());
-            return;
-        }
-    };
-    // Objects that have to be converted live as long as this binding only.
-    let arena = Bump::new();
-    let converted = match Converted::of(request, matched, host) {
-        Ok(converted) => converted,
-        Err(error) => {
-            let error = format!("failed to convert object version: {error}");
             collector.misconfigured(policy, Some(binding), &error);
             return;
         }
     };
+    let (request, host) = (collector.request, collector.host);
     let objects = match &converted {
         Some(converted) => converted.nodes(),
         None => collector.objects(),
     };
     // A scale is of one kind whatever version of the resource it belongs to, so the resource counts too.
-    let as_it_is = matched.kind == request.kind && matched.resource == request.resource;
+    let as_it_is = *matched.kind == request.kind && *matched.resource == request.resource;
     let changed = (!as_it_is).then(|| request_value(request, matched));
     let request_node = match &changed {
         Some(changed) => Node::from_json(changed),
@@ -123,18 +100,46 @@ fn decide_binding(
         None => Node::Null,
     };
     let authorizer = HostAuthorizer::new(host, request, collector.answers);
-    for param in params {
+    let mut arena = mem::take(&mut collector.arena);
+    let mut decide = |param: Option<&Value>| {
         let inputs = Inputs {
             arena: &arena,
             object: objects.object,
             old_object: objects.old_object,
             request: request_node,
-            params: node(param.as_deref()),
+            params: node(param),
             namespace,
             authorizer: Some(&authorizer),
             oversight: collector.oversight,
         };
         let evaluation = evaluate(policy, inputs);
-        collector.apply(bound, param.as_deref(), evaluation, annotations);
+        collector.apply(bound, param, evaluation, annotations);
+    };
+    match params {
+        Params::Without => decide(None),
+        Params::Each(params) => params.iter().for_each(|param| decide(Some(param))),
     }
+    arena.reset();
+    collector.arena = arena;
+}
+
+/// None where the binding does not speak about the request, or has no params; the text of what cannot be applied.
+fn prepare<'a>(bound: &Bound<'_>, collector: &Collector<'a>) -> Result<Option<Prepared<'a>>, String> {
+    let Bound { policy, binding, scope, matched } = *bound;
+    let (request, host) = (collector.request, collector.host);
+    if let Some(resources) = &binding.match_resources
+        && resources.matches(request, host).map_err(|error| error.to_string())?.is_none()
+    {
+        return Ok(None);
+    }
+    let params = params::collect(policy, binding, scope, request, host).map_err(|error| error.to_string())?;
+    if params.is_empty() {
+        return Ok(None);
+    }
+    // Not knowing the namespace is a failure of the policies that look at it, and of no other.
+    let namespace = if policy.uses_namespace() { collector.namespace() } else { Ok(Node::Null) };
+    let namespace = namespace.map_err(ToString::to_string)?;
+    let converted = Converted::of(request, matched, host)
+        .map_err(|error| format!("failed to convert object version: {error}"))?;
+    Ok(Some(Prepared { params, namespace, converted }))
 }

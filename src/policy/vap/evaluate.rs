@@ -81,47 +81,41 @@ fn on_condition_error(policy: &Policy, message: String) -> Result<Option<Skipped
 
 fn validations<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<Vec<Verdict>, OutOfBudget> {
     let mut session = Session::new(policy, inputs, BUDGET);
-    let answers = policy
-        .validations
-        .iter()
-        .map(|validation| session.eval(&validation.expression))
-        .collect::<Result<Vec<_>, _>>()?;
-    let messages = messages(policy, inputs, session.remaining());
-    let verdicts = policy.validations.iter().zip(answers).enumerate().map(|(index, (validation, answer))| {
-        let answer = match answer {
-            Ok(answer) => answer,
-            Err(message) => return errored(policy, message),
-        };
-        let messages = match &messages {
-            Ok(messages) => messages,
-            Err(error) => return errored(policy, format!("failed messageExpression: {error}")),
-        };
-        if answer == Answer::Bool(true) {
-            Verdict::Admitted
-        } else {
-            let computed = messages.get(index).and_then(Option::as_deref);
-            Verdict::Failed { message: message(validation, computed), reason: validation.reason }
-        }
-    });
-    Ok(verdicts.collect())
+    let verdict = |validation: &'a Validation| {
+        Ok(match session.eval(&validation.expression)? {
+            Ok(Answer::Bool(true)) => Verdict::Admitted,
+            Ok(_) => Verdict::Failed { message: message(validation), reason: validation.reason },
+            Err(message) => errored(policy, message),
+        })
+    };
+    let mut verdicts = policy.validations.iter().map(verdict).collect::<Result<Vec<_>, _>>()?;
+    if let Err(error) = compute_messages(policy, inputs, session.remaining(), &mut verdicts) {
+        let undone = verdicts.iter_mut().filter(|verdict| !matches!(verdict, Verdict::Errored { .. }));
+        undone.for_each(|verdict| *verdict = errored(policy, format!("failed messageExpression: {error}")));
+    }
+    Ok(verdicts)
 }
 
-/// The computed messages of all validations, also of those that hold: their cost counts all the same. A message
-/// expression that fails, or gives no usable text, gives none.
-fn messages<'a>(
+/// Puts computed messages in the place of those that are written. Those of validations that hold are computed as well:
+/// their cost counts all the same. A message expression that fails, or gives no usable text, changes nothing.
+fn compute_messages<'a>(
     policy: &'a Policy,
     inputs: Inputs<'a>,
     budget: u64,
-) -> Result<Vec<Option<String>>, OutOfBudget> {
+    verdicts: &mut [Verdict],
+) -> Result<(), OutOfBudget> {
     let mut session = Session::new(policy, Inputs { authorizer: None, ..inputs }, budget);
-    let message = |validation: &'a Validation| {
-        let Some(expression) = &validation.message_expression else { return Ok(None) };
-        Ok(session.eval(expression)?.ok().and_then(|answer| match answer {
-            Answer::Text(text) => usable(&text),
-            Answer::Null | Answer::Bool(_) | Answer::Other(_) => None,
-        }))
-    };
-    policy.validations.iter().map(message).collect()
+    for (validation, verdict) in policy.validations.iter().zip(verdicts) {
+        let Some(expression) = &validation.message_expression else { continue };
+        let computed = match session.eval(expression)? {
+            Ok(Answer::Text(text)) => usable(&text),
+            Ok(Answer::Null | Answer::Bool(_) | Answer::Other(_)) | Err(_) => None,
+        };
+        if let (Verdict::Failed { message, .. }, Some(text)) = (verdict, computed) {
+            *message = text;
+        }
+    }
+    Ok(())
 }
 
 fn usable(text: &str) -> Option<String> {
@@ -130,11 +124,12 @@ fn usable(text: &str) -> Option<String> {
     usable.then(|| text.to_owned())
 }
 
-fn message(validation: &Validation, computed: Option<&str>) -> String {
-    match computed {
-        Some(text) => text.to_owned(),
-        None if !validation.message.is_empty() => validation.message.clone(),
-        None => format!("failed expression: {}", validation.expression.text.trim()),
+/// The message as it is written.
+fn message(validation: &Validation) -> String {
+    if validation.message.is_empty() {
+        format!("failed expression: {}", validation.expression.text.trim())
+    } else {
+        validation.message.clone()
     }
 }
 

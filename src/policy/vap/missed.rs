@@ -27,7 +27,7 @@ pub(crate) fn missed(
     host: &dyn Host,
 ) -> Vec<Missed> {
     let of_policy =
-        |Miss { field, reason }| Missed { policy: policy.name.clone(), binding: None, field, reason };
+        |Miss { field, reason }| Missed { policy: policy.name.to_string(), binding: None, field, reason };
     let own = policy.constraints.misses(request, host, "spec.matchConstraints");
     if !own.is_empty() {
         return own.into_iter().map(of_policy).collect();
@@ -38,8 +38,8 @@ pub(crate) fn missed(
     }
     let of_binding = |binding: &Binding| {
         let named = |Miss { field, reason }| Missed {
-            policy: policy.name.clone(),
-            binding: Some(binding.name.clone()),
+            policy: policy.name.to_string(),
+            binding: Some(binding.name.to_string()),
             field,
             reason,
         };

@@ -26,10 +26,10 @@ impl Converted {
     /// `None` when the objects are in the right version as they are.
     pub(super) fn of(
         request: &Request,
-        matched: &Matched,
+        matched: &Matched<'_>,
         host: &dyn Host,
     ) -> Result<Option<Self>, HostError> {
-        if matched.kind == request.kind {
+        if *matched.kind == request.kind {
             return Ok(None);
         }
         let convert = |object: &Option<Arc<Value>>| {

@@ -10,8 +10,23 @@ use super::policy::Policy;
 use crate::host::{Host, HostError, Scope};
 use crate::request::Request;
 
-/// The params to evaluate with, one after the other; `None` stands for an evaluation without one.
-pub(super) type Params = Vec<Option<Arc<Value>>>;
+/// What to evaluate with.
+pub(super) enum Params {
+    /// Once, without params.
+    Without,
+    /// Once with each; never where there is none.
+    Each(Vec<Arc<Value>>),
+}
+
+impl Params {
+    /// Whether the policy is not evaluated at all.
+    pub(super) fn is_empty(&self) -> bool {
+        match self {
+            Self::Without => false,
+            Self::Each(params) => params.is_empty(),
+        }
+    }
+}
 
 /// Params that cannot be collected.
 #[derive(Debug, Error)]
@@ -26,7 +41,7 @@ pub(super) enum ParamError {
     Host(#[from] HostError),
 }
 
-/// Collects the params that `binding` names. An empty answer means that the binding is skipped.
+/// Collects the params that `binding` names. With none of them the binding is skipped.
 pub(super) fn collect(
     policy: &Policy,
     binding: &Binding,
@@ -35,7 +50,7 @@ pub(super) fn collect(
     host: &dyn Host,
 ) -> Result<Params, ParamError> {
     let (Some(kind), Some(param_ref)) = (&policy.param_kind, &binding.param_ref) else {
-        return Ok(vec![None]);
+        return Ok(Params::Without);
     };
     let namespace = match scope {
         Some(Scope::Cluster) if !param_ref.namespace.is_empty() => {
@@ -45,12 +60,11 @@ pub(super) fn collect(
         Some(Scope::Namespaced) | None => namespace_of(param_ref, request)?,
     };
     let params = host.params(kind, namespace)?;
-    let chosen: Params =
-        params.into_iter().filter(|param| selects(&param_ref.selector, param)).map(Some).collect();
+    let chosen: Vec<_> = params.into_iter().filter(|param| selects(&param_ref.selector, param)).collect();
     if chosen.is_empty() && param_ref.not_found == NotFoundAction::Deny {
         return Err(ParamError::NotFound);
     }
-    Ok(chosen)
+    Ok(Params::Each(chosen))
 }
 
 fn namespace_of<'a>(param_ref: &'a ParamRef, request: &'a Request) -> Result<&'a str, ParamError> {

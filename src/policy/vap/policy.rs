@@ -1,5 +1,7 @@
 //! ValidatingAdmissionPolicy: a document to its compiled form, with kube-apiserver's complaints about each field.
 
+use std::sync::Arc;
+
 use admit_cel::Type;
 use admit_cel::names::is_identifier;
 use serde_json::{Value, json};
@@ -23,7 +25,7 @@ const MAX_VALUE_EXPRESSION: usize = 5 * 1024;
 /// A compiled policy.
 #[derive(Debug)]
 pub struct Policy {
-    pub name: String,
+    pub name: Arc<str>,
     pub failure_policy: FailurePolicy,
     pub param_kind: Option<GroupVersionKind>,
     pub constraints: MatchResources,
@@ -107,7 +109,7 @@ impl Policy {
     }
 
     pub(super) fn id_of(&self, expression: &Expression) -> ExpressionId {
-        ExpressionId { origin: Origin::Policy { name: self.name.clone() }, path: expression.path.clone() }
+        ExpressionId { origin: Origin::Policy { name: self.name.to_string() }, path: expression.path.clone() }
     }
 
     /// How many rules the policy has: validations and audit annotations.
@@ -196,7 +198,7 @@ impl Reader {
         let audit_annotations =
             self.audit_annotations(&spec.path_of("auditAnnotations"), &name, &annotations)?;
         Ok(Policy {
-            name,
+            name: name.into(),
             failure_policy,
             param_kind,
             constraints,

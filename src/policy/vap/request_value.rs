@@ -7,7 +7,7 @@ use crate::request::{GroupVersionKind, GroupVersionResource, Request, UserInfo};
 
 /// The request in the form in which the policy matched it. Empty optional fields are absent, as in Kubernetes' own
 /// encoding; the objects are variables of their own.
-pub(super) fn request_value(request: &Request, matched: &Matched) -> Value {
+pub(super) fn request_value(request: &Request, matched: &Matched<'_>) -> Value {
     let mut fields = Map::with_capacity(14);
     let mut put = |key: &str, value: Value| fields.insert(key.to_owned(), value);
     put("uid", json!(""));

@@ -64,7 +64,11 @@ impl Hook {
     }
 
     /// Whether the webhook is asked about `request`, and in which version. One without rules is never asked.
-    pub(super) fn matches(&self, request: &Request, host: &dyn Host) -> Result<Option<Matched>, MatchError> {
+    pub(super) fn matches<'r>(
+        &self,
+        request: &'r Request,
+        host: &dyn Host,
+    ) -> Result<Option<Matched<'r>>, MatchError> {
         let matching = &self.webhook.matching;
         if matching.rules.is_empty() { Ok(None) } else { matching.matches(request, host) }
     }
@@ -73,7 +77,7 @@ impl Hook {
     pub(super) fn conditions_hold(
         &self,
         request: &Request,
-        matched: &Matched,
+        matched: &Matched<'_>,
         host: &dyn Host,
     ) -> Result<bool, String> {
         self.webhook.conditions.hold(request, matched, host)

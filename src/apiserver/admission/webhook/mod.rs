@@ -62,12 +62,12 @@ pub(super) async fn admit(
 }
 
 /// How `hook` sees the request, when it is to be asked about it.
-fn concerns(
+fn concerns<'r>(
     hook: &Hook,
-    request: &Request,
+    request: &'r Request,
     host: &StoreHost<'_>,
     review: &Review<'_>,
-) -> Result<Option<Matched>, Refusal> {
+) -> Result<Option<Matched<'r>>, Refusal> {
     let Some(matched) = hook.matches(request, host).map_err(|error| unmatched(&error))? else {
         return Ok(None);
     };
@@ -116,7 +116,7 @@ enum Outcome {
 async fn ask(
     resolver: Option<&dyn Resolver>,
     review: &Review<'_>,
-    (hook, matched): (&Hook, &Matched),
+    (hook, matched): (&Hook, &Matched<'_>),
     role: Role,
 ) -> Outcome {
     if review.dry_run && hook.has_side_effects() {
@@ -147,7 +147,7 @@ async fn ask(
 }
 
 /// The AdmissionReview in the version that the webhook's rule names.
-fn question(review: &Review<'_>, matched: &Matched, uid: &str) -> Value {
+fn question(review: &Review<'_>, matched: &Matched<'_>, uid: &str) -> Value {
     let mut request = review.to_value(uid);
     let Matched { resource, kind } = matched;
     request["kind"] = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});

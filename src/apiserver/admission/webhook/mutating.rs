@@ -50,7 +50,8 @@ impl Asking<'_> {
             let current = object.as_ref().map(|object| self.review.with_object(object));
             let review = current.as_ref().unwrap_or(self.review);
             let host = StoreHost(self.registry);
-            let Some(matched) = concerns(hook, &request(review)?, &host, review)? else { return Ok(false) };
+            let request = request(review)?;
+            let Some(matched) = concerns(hook, &request, &host, review)? else { return Ok(false) };
             let outcome = ask(self.resolver, review, (hook, &matched), Role::Mutating).await;
             if let Some(refusal) = settle(hook, &outcome, review) {
                 return Err(refusal);
