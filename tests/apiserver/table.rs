@@ -5,7 +5,7 @@ use std::sync::Arc;
 use admit_apiserver::resources::{PrinterColumn, ResourceInfo, builtin_rows};
 use admit_apiserver::table::{Include, Options, render};
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::corpus;
 
@@ -48,6 +48,62 @@ fn printer_columns_show_what_was_recorded() {
         }
     }
     assert!(compared > 0, "the matrix holds no Tables");
+}
+
+/// The cells that kube-apiserver v1.36.2 answers for the same objects.
+#[test]
+fn built_in_kinds_show_what_kube_apiserver_shows() {
+    let selector = json!({
+        "matchLabels": {"z": "1", "a": "2"},
+        "matchExpressions": [
+            {"key": "k", "operator": "In", "values": ["b", "a"]}, {"key": "e", "operator": "Exists"}],
+    });
+    let (hard, used) =
+        (json!({"limits.cpu": "2", "requests.cpu": "1", "pods": "4"}), json!({"limits.cpu": "500m"}));
+    let shown = "&LabelSelector{MatchLabels:map[string]string{a: 2,z: 1,},MatchExpressions:[]LabelSelectorRequirement{\
+                 LabelSelectorRequirement{Key:k,Operator:In,Values:[b a],},\
+                 LabelSelectorRequirement{Key:e,Operator:Exists,Values:[],},},}";
+    let cases = [
+        (
+            "validatingadmissionpolicybindings",
+            json!({"spec": {"policyName": "p", "paramRef": {"selector": selector}}}),
+            json!(["n", "p", shown, "0s"]),
+        ),
+        (
+            "validatingadmissionpolicybindings",
+            json!({"spec": {"policyName": "p", "paramRef": {"selector": {}}}}),
+            json!([
+                "n",
+                "p",
+                "&LabelSelector{MatchLabels:map[string]string{},MatchExpressions:[]LabelSelectorRequirement{},}",
+                "0s"
+            ]),
+        ),
+        (
+            "networkpolicies",
+            json!({"spec": {"podSelector": selector}}),
+            json!(["n", "a=2,e,k in (a,b),z=1", "0s"]),
+        ),
+        (
+            "resourcequotas",
+            json!({"status": {"hard": hard, "used": used}}),
+            json!(["n", "pods: 0/4, requests.cpu: 0/1", "limits.cpu: 500m/2", "0s"]),
+        ),
+        ("limitranges", json!({}), json!(["n", "2026-11-21T12:00:00Z"])),
+    ];
+    let now = "2026-11-21T12:00:00Z";
+    for (plural, mut object, cells) in cases {
+        let rows = builtin_rows();
+        let info = rows.iter().find(|row| row.plural == plural).expect("a built-in kind");
+        object["metadata"] = json!({"name": "n", "creationTimestamp": now});
+        let options = Options {
+            include: Include::None,
+            version: "v1",
+            headers: true,
+            now: now.parse().expect("a time"),
+        };
+        assert_eq!(render(info, &object, &options)["rows"][0]["cells"], cells, "{plural}");
+    }
 }
 
 /// A row of the kind that a recorded definition defines, as far as Tables need it.

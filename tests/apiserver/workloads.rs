@@ -100,6 +100,23 @@ async fn workloads_are_scaled_through_their_scale() {
     }
 }
 
+/// Those of a Deployment alone go on to what it makes, and so are a change of its own.
+#[tokio::test]
+async fn annotations_count_as_a_change_of_deployments() {
+    let server = Server::builder().build().await.unwrap();
+    for (kind, plural, _) in KINDS {
+        let path = format!("/apis/apps/v1/namespaces/default/{plural}");
+        assert_eq!(post(&server, &path, &controller(kind, "a")).await.status, 201, "{kind}");
+        for field in ["labels", "annotations"] {
+            let patch = json!({"metadata": {field: {"note": "1"}}});
+            merge(&server, &format!("{path}/a"), &patch).await;
+        }
+        let object = get(&server, &format!("{path}/a")).await.body;
+        let generation = if kind == "Deployment" { 2 } else { 1 };
+        assert_eq!(object["metadata"]["generation"], generation, "{kind}");
+    }
+}
+
 #[tokio::test]
 async fn a_scale_is_applied_by_those_who_own_it() {
     let server = Server::builder().build().await.unwrap();

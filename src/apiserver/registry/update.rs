@@ -265,7 +265,11 @@ pub(super) fn count_generation(call: &Call, new: &mut Value, old: &Value) {
         }
         object
     };
-    if counted(new) != counted(old) {
+    // Those of a Deployment are handed on to its ReplicaSets.
+    let annotations_count = call.info.builtin && call.info.plural == "deployments";
+    let annotated = |object: &Value| object.pointer("/metadata/annotations").cloned();
+    let changed = counted(new) != counted(old) || (annotations_count && annotated(new) != annotated(old));
+    if changed {
         let generation = object::generation(old) + 1;
         object::set_meta(new, "generation", Some(generation.into()));
     }

@@ -1,7 +1,7 @@
 //! Columns and cells of the built-in kinds. `columns.txt` holds the columns; the cells are computed here, those of pods,
 //! jobs and nodes in `workloads`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
@@ -122,9 +122,8 @@ fn cells_of(kind: &str) -> Option<Cells> {
         },
         "CustomResourceDefinition.apiextensions.k8s.io"
         | "ClusterRole.rbac.authorization.k8s.io"
-        | "Role.rbac.authorization.k8s.io" => {
-            |object, _| vec![name(object), text(object, "/metadata/creationTimestamp").into()]
-        }
+        | "Role.rbac.authorization.k8s.io"
+        | "LimitRange" => |object, _| vec![name(object), text(object, "/metadata/creationTimestamp").into()],
         "ClusterRoleBinding.rbac.authorization.k8s.io" | "RoleBinding.rbac.authorization.k8s.io" => {
             role_binding
         }
@@ -147,6 +146,11 @@ fn cells_of(kind: &str) -> Option<Cells> {
         }
         "StorageClass.storage.k8s.io" => storage_class,
         "PodDisruptionBudget.policy" => disruption_budget,
+        "NetworkPolicy.networking.k8s.io" => |object, now| {
+            let pods = selector_text(object.pointer("/spec/podSelector"));
+            vec![name(object), pods.into(), age(object, now).into()]
+        },
+        "ResourceQuota" => resource_quota,
         "CertificateSigningRequest.certificates.k8s.io" => signing_request,
         "Event" | "Event.events.k8s.io" => event,
         "Service" => workloads::service,
@@ -182,6 +186,21 @@ fn disruption_budget(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![name(object), minimum.into(), maximum.into(), allowed, age(object, now).into()]
 }
 
+/// What is used of what there is, resources of requests apart from those of limits.
+fn resource_quota(object: &Value, now: Timestamp) -> Vec<Value> {
+    let hard = object.pointer("/status/hard").and_then(Value::as_object);
+    let hard: BTreeMap<_, _> = hard.into_iter().flatten().collect();
+    let shown = |limits: bool| {
+        let wanted = hard.iter().filter(|(name, _)| name.starts_with("limits.") == limits);
+        let amounts = wanted.map(|(name, hard)| {
+            let used = object.get("status").and_then(|status| status.get("used")?.get(name.as_str()));
+            format!("{name}: {}/{}", used.map_or_else(|| "0".to_owned(), plain), plain(hard))
+        });
+        amounts.collect::<Vec<_>>().join(", ")
+    };
+    vec![name(object), shown(false).into(), shown(true).into(), age(object, now).into()]
+}
+
 fn role_binding(object: &Value, now: Timestamp) -> Vec<Value> {
     let subjects = |kind: &str| {
         let named: Vec<String> = items(object, "/subjects")
@@ -209,7 +228,7 @@ fn policy_binding(object: &Value, now: Timestamp) -> Vec<Value> {
     let reference = object.pointer("/spec/paramRef").map_or_else(
         || "<unset>".to_owned(),
         |reference| match (text(reference, "/name"), text(reference, "/namespace")) {
-            ("", _) => selector_text(reference.get("selector")),
+            ("", _) => reference.get("selector").map_or_else(|| "<unset>".to_owned(), go_selector),
             (name, "") => format!("*/{name}"),
             (name, namespace) => format!("{namespace}/{name}"),
         },
@@ -325,6 +344,26 @@ fn count(object: &Value, path: &str) -> usize {
         Some(Value::Array(items)) => items.len(),
         _ => 0,
     }
+}
+
+/// A label selector as Go's generated `String()` writes the structure, which is what bindings show of theirs.
+fn go_selector(selector: &Value) -> String {
+    let labels = selector.get("matchLabels").and_then(Value::as_object);
+    let labels: BTreeMap<_, _> = labels.into_iter().flatten().collect();
+    let labels: String = labels.iter().map(|(key, value)| format!("{key}: {},", plain(value))).collect();
+    let expression = |expression: &Value| {
+        let values: Vec<String> = items(expression, "/values").iter().map(plain).collect();
+        format!(
+            "LabelSelectorRequirement{{Key:{},Operator:{},Values:[{}],}},",
+            text(expression, "/key"),
+            text(expression, "/operator"),
+            values.join(" ")
+        )
+    };
+    let expressions: String = items(selector, "/matchExpressions").iter().map(expression).collect();
+    format!(
+        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
+    )
 }
 
 /// `a=b,c in (d,e)`; `<none>` where nothing is selected by.

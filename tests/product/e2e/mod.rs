@@ -6,6 +6,7 @@
 mod apiserver;
 mod cluster;
 mod webhook;
+mod words;
 
 use std::path::Path;
 
@@ -14,7 +15,8 @@ use crate::tour::has_kubectl;
 
 type Scenario = fn(&ApiServer);
 
-const SCENARIOS: &[(&str, Scenario)] = &[("webhook", webhook::denies_rotates_and_comes_back)];
+const SCENARIOS: &[(&str, Scenario)] =
+    &[("webhook", webhook::denies_rotates_and_comes_back), ("words", words::are_those_of_stored_policies)];
 
 #[test]
 fn the_embedded_api_server() {
