@@ -12,11 +12,10 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::{Receiver, Sender, bounded};
 use tokio::sync::oneshot;
 
 /// Room for reading, matching and evaluating documents at the depth limit, in unoptimised builds too. Pages that are
@@ -32,7 +31,7 @@ type Job = Box<dyn FnOnce() + Send>;
 /// Hands work to the threads; they end when the last handle is gone.
 #[derive(Clone)]
 pub struct Workers {
-    queue: SyncSender<Job>,
+    queue: Sender<Job>,
 }
 
 /// Why there is no result.
@@ -60,10 +59,9 @@ impl Workers {
     }
 
     pub(super) fn of(threads: usize) -> io::Result<Self> {
-        let (queue, jobs) = sync_channel(threads * QUEUE_PER_THREAD);
-        let jobs = Arc::new(Mutex::new(jobs));
+        let (queue, jobs) = bounded(threads * QUEUE_PER_THREAD);
         for number in 0..threads {
-            let jobs = Arc::clone(&jobs);
+            let jobs = jobs.clone();
             thread::Builder::new()
                 .name(format!("decide-{number}"))
                 .stack_size(STACK)
@@ -92,23 +90,15 @@ impl Workers {
             };
             let _ = sender.send(done);
         });
-        match self.queue.try_send(job) {
-            Ok(()) => {}
-            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => return Err(NotDone::Overloaded),
+        if self.queue.try_send(job).is_err() {
+            return Err(NotDone::Overloaded);
         }
         result.await.unwrap_or_else(|_| Err(NotDone::Panicked("the work was dropped".to_owned())))
     }
 }
 
-fn work(jobs: &Mutex<Receiver<Job>>) {
-    loop {
-        // Held while waiting, not while working: the next thread waits for the lock instead of for the queue.
-        let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        match job {
-            Ok(job) => job(),
-            Err(_) => return,
-        }
-    }
+fn work(jobs: &Receiver<Job>) {
+    jobs.iter().for_each(|job| job());
 }
 
 /// What a panic said, as far as it is text.
@@ -119,7 +109,7 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Barrier;
+    use std::sync::{Arc, Barrier};
 
     use super::*;
 

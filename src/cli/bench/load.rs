@@ -1,8 +1,9 @@
 //! The load: connections that each post one review after the other, until the count or the time is reached.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, header};
@@ -11,9 +12,10 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::pace::Pace;
 use super::report::{Failure, Tally};
 use super::review::Review;
 use super::target::Target;
@@ -48,7 +50,10 @@ struct Verdict {
 /// What all connections share.
 struct Run {
     load: Arc<Load>,
-    begin: Instant,
+    /// None where each request follows an answer.
+    pace: Option<Pace>,
+    /// How many there are, where that is known before.
+    count: Option<u64>,
     end: Option<Instant>,
     /// The number of the next request.
     next: AtomicU64,
@@ -64,15 +69,18 @@ struct Connection {
 
 impl Load {
     /// Runs until the count or the time is reached, or `stop` says so; the time it took.
-    pub(super) async fn run(self: Arc<Self>, stop: CancellationToken) -> (Tally, Duration) {
+    ///
+    /// # Errors
+    /// When the system gives no thread for the clock of `rate`.
+    pub(super) async fn run(self: Arc<Self>, stop: CancellationToken) -> io::Result<(Tally, Duration)> {
+        // At a rate, a time is a count as well.
+        let within = self.rate.zip(self.duration).map(|(rate, time)| u64::from(rate) * time.as_secs());
+        let count = self.requests.or(within);
+        let pace = self.rate.map(|rate| Pace::start(rate, count.unwrap_or(u64::MAX), stop.clone()));
         let begin = Instant::now();
-        let run = Arc::new(Run {
-            end: self.duration.map(|duration| begin + duration),
-            begin,
-            next: AtomicU64::new(0),
-            stop,
-            load: Arc::clone(&self),
-        });
+        let end = self.duration.filter(|_| count.is_none()).map(|duration| begin + duration);
+        let next = AtomicU64::new(0);
+        let run = Arc::new(Run { load: Arc::clone(&self), pace: pace.transpose()?, count, end, next, stop });
         let mut workers = JoinSet::new();
         for _ in 0..self.concurrency {
             workers.spawn(Arc::clone(&run).work());
@@ -84,7 +92,7 @@ impl Load {
                 Err(error) => tracing::error!(%error, "a connection's task ended"),
             }
         }
-        (tally, begin.elapsed())
+        Ok((tally, begin.elapsed()))
     }
 }
 
@@ -110,20 +118,15 @@ impl Run {
     /// The number of the next request and when it was due, once that time has come; nothing when the run is over.
     async fn due(&self) -> Option<(u64, Option<Instant>)> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let over = |now: Instant| {
-            self.stop.is_cancelled()
-                || self.load.requests.is_some_and(|requests| number >= requests)
-                || self.end.is_some_and(|end| now >= end)
-        };
-        let Some(rate) = self.load.rate else { return (!over(Instant::now())).then_some((number, None)) };
-        let due = self.begin + Duration::from_secs_f64(number as f64 / f64::from(rate));
-        if over(due) {
+        let over = self.stop.is_cancelled()
+            || self.count.is_some_and(|count| number >= count)
+            || self.end.is_some_and(|end| Instant::now() >= end);
+        if over {
             return None;
         }
-        tokio::select! {
-            () = self.stop.cancelled() => None,
-            () = sleep_until(due) => Some((number, Some(due))),
-        }
+        let Some(pace) = &self.pace else { return Some((number, None)) };
+        let due = self.stop.run_until_cancelled(pace.wait(number)).await?;
+        Some((number, Some(due)))
     }
 
     /// Posts one review; whether it was allowed.

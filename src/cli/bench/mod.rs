@@ -9,6 +9,7 @@
 //! and time spent waiting for a free connection counts as latency.
 
 mod load;
+mod pace;
 mod report;
 mod review;
 mod target;
@@ -108,7 +109,8 @@ impl BenchArgs {
             rate: self.rate,
             timeout: Duration::from_secs(self.timeout),
         };
-        let (tally, took) = Arc::new(load).run(shutdown).await;
+        let run = Arc::new(load).run(shutdown).await;
+        let (tally, took) = run.map_err(|error| Fault::internal(format!("no thread for --rate: {error}")))?;
         let report = Report::new(&self.url, self.concurrency, self.rate, &tally, took);
         render::print(&match self.output {
             Output::Text => report.text(),

@@ -130,7 +130,7 @@ fn scrapers_find_the_metrics() {
 fn series() -> BTreeMap<String, BTreeSet<String>> {
     let metrics = Metrics::default();
     metrics.request("validate", "denied", Duration::from_millis(2));
-    metrics.rule("p", "deny", "failed");
+    metrics.rule(&"p".into(), "deny", "failed");
     metrics.cost(1);
     metrics.let_through("auditing_route");
     metrics.reload("policies", false);
