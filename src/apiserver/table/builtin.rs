@@ -127,18 +127,7 @@ fn cells_of(kind: &str) -> Option<Cells> {
         "ClusterRoleBinding.rbac.authorization.k8s.io" | "RoleBinding.rbac.authorization.k8s.io" => {
             role_binding
         }
-        "ValidatingAdmissionPolicy.admissionregistration.k8s.io" => |object, now| {
-            let kind = object.pointer("/spec/paramKind").map_or_else(
-                || "<unset>".to_owned(),
-                |kind| format!("{}/{}", text(kind, "/apiVersion"), text(kind, "/kind")),
-            );
-            vec![
-                name(object),
-                count(object, "/spec/validations").into(),
-                kind.into(),
-                age(object, now).into(),
-            ]
-        },
+        "ValidatingAdmissionPolicy.admissionregistration.k8s.io" => policy,
         "ValidatingAdmissionPolicyBinding.admissionregistration.k8s.io" => policy_binding,
         "ValidatingWebhookConfiguration.admissionregistration.k8s.io"
         | "MutatingWebhookConfiguration.admissionregistration.k8s.io" => {
@@ -222,6 +211,14 @@ fn role_binding(object: &Value, now: Timestamp) -> Vec<Value> {
         subjects("Group").into(),
         subjects("ServiceAccount").into(),
     ]
+}
+
+fn policy(object: &Value, now: Timestamp) -> Vec<Value> {
+    let kind = object.pointer("/spec/paramKind").map_or_else(
+        || "<unset>".to_owned(),
+        |kind| format!("{}/{}", text(kind, "/apiVersion"), text(kind, "/kind")),
+    );
+    vec![name(object), count(object, "/spec/validations").into(), kind.into(), age(object, now).into()]
 }
 
 fn policy_binding(object: &Value, now: Timestamp) -> Vec<Value> {
