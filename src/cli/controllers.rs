@@ -1,6 +1,7 @@
 //! `admit controllers`: the controllers against a cluster, one replica at a time under a Lease.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -40,6 +41,23 @@ pub(super) struct ControllersArgs {
 
     #[command(flatten)]
     jobs: JobArgs,
+
+    #[command(flatten)]
+    rounds: RoundArgs,
+}
+
+/// What was typed about what comes round.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Data gathering")]
+struct RoundArgs {
+    /// Minutes between gatherings that nobody has to ask for, which the InsightsDataGather `cluster` may narrow or switch off
+    /// [default: there are none]
+    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(10..=527_040))]
+    gather_every: Option<u64>,
+
+    /// Hours after which DataGathers and their Jobs are deleted [default: they stay]
+    #[arg(long, value_name = "HOURS", value_parser = clap::value_parser!(u64).range(1..=8_784))]
+    prune_after: Option<u64>,
 }
 
 /// What was typed about where gatherings run.
@@ -99,6 +117,8 @@ impl ControllersArgs {
         let client = client(self.kubeconfig).await?;
         let mut settings = self.gathering.settings("archives".as_ref());
         settings.runner = self.jobs.runner(&self.gathering)?;
+        settings.gather_every = self.rounds.gather_every.map(Duration::from_mins);
+        settings.prune_after = self.rounds.prune_after.map(Duration::from_hours);
         settings.lease = Some(Election::new(&self.lease_namespace, LEASE, &identity()));
         datagather::run(client, settings, shutdown).await.map_err(Fault::usage)
     }

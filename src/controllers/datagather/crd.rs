@@ -26,6 +26,14 @@ pub struct DataGatherSpec {
     pub gatherers: Vec<GathererConfig>,
 }
 
+impl DataGather {
+    /// Whether it was run, or could not be.
+    pub fn has_ended(&self) -> bool {
+        let state = self.status.as_ref().and_then(|status| status.data_gather_state);
+        matches!(state, Some(State::Completed | State::Failed))
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub enum DataPolicy {
     /// No opinion, which today means clear text.

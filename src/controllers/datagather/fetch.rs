@@ -31,12 +31,11 @@ pub async fn fetch(context: &Context, object: &DataGather) -> Result<Fetched, Er
             job::view(jobs.get_opt(&object.name_any()).await?.as_ref(), &uid)
         }
     };
-    let now = Timestamp::now();
     Ok(Fetched {
         activity: context.runs.activity(&uid),
         object: object.clone(),
         job,
-        now: whole_seconds(now),
+        now: whole_seconds(context.settings().clock.now()),
     })
 }
 

@@ -3,12 +3,17 @@
 //! The Job has the DataGather's name and is owned by it, so that a second one cannot be made, one made before a lost
 //! status write is found again, and deletion of the DataGather takes it along.
 
+use std::time::Duration;
+
 use k8s_openapi::api::batch::v1::Job;
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::crd::{DataGather, RelatedObject};
 use super::settings::JobSettings;
+
+/// Label of gathering Jobs and their Pods.
+pub(super) const LABEL: &str = "insights-gathering";
 
 /// How the Job of a DataGather fares.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,12 +84,13 @@ pub fn manifest(object: &DataGather, settings: &JobSettings) -> Result<Job, serd
     serde_json::from_value(json!({
         "metadata": {
             "name": object.name_any(),
-            "labels": {"insights-gathering": ""},
+            "labels": {LABEL: ""},
             "ownerReferences": [object.controller_owner_ref(&())],
         },
         "spec": {
             "backoffLimit": 0,
-            "template": {"metadata": {"labels": {"insights-gathering": ""}}, "spec": pod},
+            "activeDeadlineSeconds": DEADLINE.as_secs(),
+            "template": {"metadata": {"labels": {LABEL: ""}}, "spec": pod},
         },
     }))
 }
@@ -107,5 +113,8 @@ fn container(object: &DataGather, image: &str, args: &[String]) -> Value {
     })
 }
 
+/// By then a Job has ended: one whose Pod never starts would leave its DataGather Pending for ever. Uploads are tried for
+/// three and a half hours.
+const DEADLINE: Duration = Duration::from_hours(8);
 const ARCHIVES: &str = "archives-path";
 const ARCHIVE_PATH: &str = "/var/lib/insights-operator";

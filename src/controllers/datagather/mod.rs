@@ -15,11 +15,14 @@
 
 pub mod apply;
 pub mod crd;
+mod defaults;
 pub mod fetch;
 pub mod job;
 mod outcome;
+mod periodic;
 pub mod plan;
 pub mod progress;
+mod prune;
 pub mod run;
 pub mod runs;
 mod service;

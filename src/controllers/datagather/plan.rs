@@ -16,15 +16,12 @@ use kube::{Resource, ResourceExt};
 use super::crd::{DataGather, DataGatherStatus, DataPolicy, GathererState, State};
 use super::fetch::Fetched;
 use super::job::{self, JobView};
-use super::outcome;
 use super::progress::{Activity, Progress};
+use super::{outcome, periodic};
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 use crate::controllers::kit::events::Notice;
 use crate::gather::gatherer::Gatherer;
 use crate::gather::select::{Choice, Selection, select};
-
-/// Names of objects that a periodic gathering makes for itself; the on-demand path leaves them alone.
-pub const PERIODIC_PREFIX: &str = "periodic-gathering-";
 
 pub const RECORDED: &str = "DataRecorded";
 pub const UPLOADED: &str = "DataUploaded";
@@ -37,6 +34,8 @@ pub struct Rules {
     pub table: &'static [Gatherer],
     /// Gather by Jobs of this namespace instead of tasks of this process.
     pub jobs: Option<String>,
+    /// Run what periodic gathering asks for as well.
+    pub periodic: bool,
     /// Download the report of a completed run.
     pub reports: bool,
     /// Obfuscate whatever `dataPolicy` says.
@@ -76,7 +75,8 @@ pub struct GatherRequest {
 /// Decides what to do.
 pub fn plan(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
     let Fetched { object, activity, job, now: _ } = fetched;
-    if object.name_any().starts_with(PERIODIC_PREFIX) || object.meta().deletion_timestamp.is_some() {
+    let left_alone = object.name_any().starts_with(periodic::PREFIX) && !rules.periodic;
+    if left_alone || object.meta().deletion_timestamp.is_some() {
         return Plan::of(Prepared::Nothing);
     }
     let state = object.status.as_ref().and_then(|status| status.data_gather_state);

@@ -91,11 +91,12 @@ pub async fn gather(workshop: Arc<Workshop>, uid: String, request: GatherRequest
         let reason = format!("the run panicked: {}", panic_text(panic.as_ref()));
         sink.progress(|progress| progress.recorded = Some(Err(reason)));
     }
-    sink.progress(|progress| progress.ended = Some(Timestamp::now()));
+    let ended = workshop.settings.clock.now();
+    sink.progress(|progress| progress.ended = Some(ended));
 }
 
 async fn steps(workshop: &Arc<Workshop>, uid: &str, request: &GatherRequest, sink: &Sink) {
-    let gathered = Timestamp::now();
+    let gathered = workshop.settings.clock.now();
     let (rows, recorded) = record(workshop, uid, request, gathered).await;
     let published = recorded.map(|(published, recorded)| {
         sink.progress(|progress| {

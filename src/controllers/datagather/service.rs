@@ -13,14 +13,17 @@ use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
-use super::crd::{DataGather, State};
+use super::crd::DataGather;
 use super::plan::Rules;
 use super::run::{Uploads, Workshop};
 use super::runs::{Runs, Wakeups};
-use super::{Context, RunnerKind, Settings, TokenSettings, UploadSettings, on_error, reconcile, stop};
+use super::{
+    Context, RunnerKind, Settings, TokenSettings, UploadSettings, on_error, periodic, prune, reconcile, stop,
+};
 use crate::controllers::kit::events::Events;
 use crate::controllers::kit::lease::{Term, lead};
 use crate::controllers::kit::retry::Backoff;
+use crate::controllers::kit::rounds::rounds;
 use crate::controllers::kit::tasks::{Driver, Supervisor, TaskError, pool};
 use crate::controllers::kit::watch;
 use crate::gather::GATHERERS;
@@ -84,6 +87,7 @@ pub async fn run_one(
     let workshop = Workshop::new(client.clone(), settings, store, uploads);
     let stop = shutdown.child_token();
     let ended = async {
+        let has_ended = |object: Option<&DataGather>| object.is_some_and(DataGather::has_ended);
         let over = await_condition(Api::<DataGather>::all(client), name, has_ended).await;
         stop.cancel();
         over.map(drop).map_err(|error| RunError::Watch(Box::new(error)))
@@ -95,11 +99,6 @@ pub async fn run_one(
         }
     });
     worked.and(ended)
-}
-
-fn has_ended(object: Option<&DataGather>) -> bool {
-    let state = object.and_then(|object| object.status.as_ref()?.data_gather_state);
-    matches!(state, Some(State::Completed | State::Failed))
 }
 
 /// Whose gatherings a process runs.
@@ -143,6 +142,7 @@ async fn work(workshop: Workshop, scope: Scope, shutdown: CancellationToken) -> 
             RunnerKind::InProcess => None,
             RunnerKind::Job(_) => Some(settings.namespace.clone()),
         },
+        periodic: settings.gather_every.is_some() || matches!(scope, Scope::One(_)),
         reports: workshop.uploads.is_some() && matches!(scope, Scope::All),
         always_obfuscate: settings.obfuscation.always,
     };
@@ -159,12 +159,32 @@ async fn work(workshop: Workshop, scope: Scope, shutdown: CancellationToken) -> 
     let stop = shutdown.child_token();
     let mut parts = Supervisor::new(stop.clone());
     parts.part("datagather runs", drive(driver, stop.clone()));
+    if let Scope::All = scope {
+        start_rounds(&mut parts, &context, &stop);
+    }
     parts.part("datagather controller", watch_objects(Arc::clone(&context), scope, wakeups, stop));
     let ended = parts.join().await;
     stop::conclude(&context).await;
     ended?;
     info!("datagather controller stopped");
     Ok(())
+}
+
+/// What comes round, as far as it is wanted.
+fn start_rounds(parts: &mut Supervisor<Never>, context: &Arc<Context>, stop: &CancellationToken) {
+    let settings = context.settings();
+    if let Some(every) = settings.gather_every {
+        let context = Arc::clone(context);
+        let round = move || periodic::round(Arc::clone(&context), every);
+        parts.part("periodic gathering", rounds("periodic gathering", stop.clone(), round));
+    }
+    if let Some(after) = settings.prune_after {
+        let context = Arc::clone(context);
+        parts.part(
+            "pruning",
+            rounds("pruning", stop.clone(), move || prune::round(Arc::clone(&context), after)),
+        );
+    }
 }
 
 type Never = std::convert::Infallible;

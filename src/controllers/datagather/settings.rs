@@ -2,7 +2,9 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use crate::controllers::kit::clock::Clock;
 use crate::controllers::kit::lease::Election;
 use crate::gather::collect::default_bound;
 use crate::gather::obfuscate::Network;
@@ -28,6 +30,11 @@ pub struct Settings {
     /// Namespace of our own objects: the Secret of obfuscated addresses, Jobs.
     pub namespace: String,
     pub runner: RunnerKind,
+    /// Time between gatherings of our own; without it there are none, and those of others are left alone.
+    pub gather_every: Option<Duration>,
+    /// Age at which DataGathers and their Jobs are deleted; without it they stay.
+    pub prune_after: Option<Duration>,
+    pub clock: Clock,
     /// Run only while holding this Lease; without it the process believes that it is alone.
     pub lease: Option<Election>,
 }
@@ -45,6 +52,9 @@ impl Settings {
             config_namespace: "kube-system".to_owned(),
             namespace: "openshift-insights".to_owned(),
             runner: RunnerKind::InProcess,
+            gather_every: None,
+            prune_after: None,
+            clock: Clock::default(),
             lease: None,
         }
     }

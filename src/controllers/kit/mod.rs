@@ -3,10 +3,12 @@
 //!
 //! Decides nothing about any kind of object. Left to a controller: its pipeline fetch → plan → apply → status.
 
+pub mod clock;
 pub mod conditions;
 pub mod events;
 pub mod lease;
 pub mod retry;
+pub mod rounds;
 pub mod status;
 pub mod tasks;
 pub mod watch;

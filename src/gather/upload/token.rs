@@ -104,7 +104,9 @@ impl TokenSource {
         }
     }
 
-    pub(super) async fn read(&self) -> Result<Token, TokenError> {
+    /// # Errors
+    /// [`TokenError`] when there is no token to be had from there.
+    pub async fn read(&self) -> Result<Token, TokenError> {
         match self {
             Self::File(path) => {
                 let read = tokio::fs::read_to_string(path).await;

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use admit::controllers::datagather::crd::{DataGather, DataGatherSpec, State};
 use admit::controllers::datagather::{Settings, run};
+use admit::controllers::kit::clock::Clock;
 use admit_apiserver::Server;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, ObjectList, Patch, PatchParams, PostParams};
 use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -67,4 +68,42 @@ async fn the_server_takes_every_status_and_refuses_to_turn_one_back() {
 
     shutdown.cancel();
     tokio::time::timeout(Duration::from_secs(30), controller).await.unwrap().unwrap().unwrap();
+}
+
+/// The server names what comes round, and lets go of it by the uid that was meant.
+#[tokio::test]
+async fn the_server_takes_a_periodic_gathering_and_gives_it_up_a_day_later() {
+    let client = cluster().await;
+    let dir = tempfile::tempdir().unwrap();
+    let api: Api<DataGather> = Api::all(client.clone());
+    let until = async |look: fn(&ObjectList<DataGather>) -> bool| {
+        let looking = async {
+            loop {
+                let found = api.list(&ListParams::default()).await.unwrap();
+                if look(&found) {
+                    return found;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, looking).await.unwrap()
+    };
+    let hour = Duration::from_hours(1);
+    let settings = Settings { gather_every: Some(hour), ..Settings::new(dir.path()) };
+    let (shutdown, tomorrow) = (CancellationToken::new(), CancellationToken::new());
+    let controller = tokio::spawn(run(client.clone(), settings, shutdown.clone()));
+    let found = until(|found| found.iter().any(DataGather::has_ended)).await;
+    assert!(found.items[0].name_any().starts_with("periodic-gathering-"), "{:?}", found.items);
+    shutdown.cancel();
+    controller.await.unwrap().unwrap();
+
+    let settings = Settings {
+        prune_after: Some(24 * hour),
+        clock: Clock::new(move || jiff::Timestamp::now() + 25 * hour),
+        ..Settings::new(dir.path())
+    };
+    let controller = tokio::spawn(run(client, settings, tomorrow.clone()));
+    until(|found| found.items.is_empty()).await;
+    tomorrow.cancel();
+    controller.await.unwrap().unwrap();
 }

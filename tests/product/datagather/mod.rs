@@ -4,6 +4,7 @@ mod archive;
 mod collect;
 mod embedded;
 mod jobs;
+mod periodic;
 mod plan;
 mod runs;
 mod stop;

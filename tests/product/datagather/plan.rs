@@ -37,6 +37,8 @@ struct Case {
     #[serde(default)]
     jobs: Option<String>,
     #[serde(default)]
+    periodic: bool,
+    #[serde(default)]
     always_obfuscate: bool,
     expect: Expect,
 }
@@ -105,6 +107,7 @@ fn given(case: &Case) -> (Fetched, Rules) {
     let rules = Rules {
         table: GATHERERS,
         jobs: case.jobs.clone(),
+        periodic: case.periodic,
         reports: true,
         always_obfuscate: case.always_obfuscate,
     };

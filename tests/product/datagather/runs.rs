@@ -26,7 +26,7 @@ const SECRETS: &str = "/api/v1/namespaces/openshift-insights/secrets";
 /// A cluster, a folder of archives and, at times, a controller on both.
 pub(super) struct Bench {
     pub(super) cluster: FakeCluster,
-    dir: tempfile::TempDir,
+    pub(super) dir: tempfile::TempDir,
 }
 
 impl Bench {

@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use admit::controllers::kit::clock::Clock;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use futures::stream;
@@ -32,6 +33,10 @@ pub(crate) struct FakeCluster {
     revision: Arc<watch::Sender<u64>>,
     /// Counts cuts; a watch ends when it changes.
     cuts: Arc<watch::Sender<u64>>,
+    /// Counts requests.
+    asked: Arc<watch::Sender<u64>>,
+    /// When objects are created.
+    clock: Clock,
     held: Arc<watch::Sender<BTreeSet<String>>>,
 }
 
@@ -55,10 +60,17 @@ impl FakeCluster {
             state: Arc::new(Mutex::new(State { collections: served, ..State::default() })),
             revision: Arc::new(watch::Sender::new(1)),
             cuts: Arc::default(),
+            asked: Arc::default(),
+            clock: Clock::new(|| CREATED.parse().unwrap()),
             held: Arc::default(),
         };
         cluster.put(NAMESPACES, json!({"metadata": {"name": "kube-system"}}));
         cluster
+    }
+
+    /// The same cluster, by another clock than one that stands still.
+    pub(crate) fn with_clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -98,13 +110,15 @@ impl FakeCluster {
         .to_string()
     }
 
-    /// Stores an object as a client's create would.
+    /// Stores an object as a client's create would, but keeps a time of creation.
     pub(crate) fn put(&self, collection: &str, mut object: Value) -> Value {
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
         let mut state = self.lock();
         state.uids += 1;
         object["metadata"]["uid"] = json!(format!("uid-{}", state.uids));
-        object["metadata"]["creationTimestamp"] = json!("2026-11-21T10:00:00Z");
+        if object["metadata"]["creationTimestamp"].is_null() {
+            object["metadata"]["creationTimestamp"] = json!(self.clock.now().strftime("%FT%TZ").to_string());
+        }
         self.store(&mut state, collection, &name, "ADDED", object)
     }
 
@@ -126,18 +140,20 @@ impl FakeCluster {
 
     /// Waits until the object satisfies `wanted`.
     pub(crate) async fn until(&self, collection: &str, name: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let mut revision = self.revision.subscribe();
-        let found = tokio::time::timeout(PATIENCE, async {
-            loop {
-                revision.borrow_and_update();
-                let object = self.get(collection, name);
-                if wanted(&object) {
-                    return object;
-                }
-                revision.changed().await.unwrap();
-            }
-        });
-        found.await.unwrap_or_else(|_| panic!("gave up waiting: {:#}", self.get(collection, name)))
+        let found = self.until_found(|| Some(self.get(collection, name)).filter(&wanted)).await;
+        found.unwrap_or_else(|| panic!("gave up waiting: {:#}", self.get(collection, name)))
+    }
+
+    /// Waits until `look` finds something in what is stored; none if it never does.
+    pub(crate) async fn until_found<T>(&self, look: impl Fn() -> Option<T>) -> Option<T> {
+        until_some(self.revision.subscribe(), look).await
+    }
+
+    /// Waits until so many such requests were seen.
+    pub(crate) async fn until_asked(&self, method: &Method, path: &str, count: usize) {
+        let enough = || (self.count(method, path) >= count).then_some(());
+        let seen = until_some(self.asked.subscribe(), enough).await;
+        seen.unwrap_or_else(|| panic!("{method} {path}: {} of {count}", self.count(method, path)));
     }
 
     /// Ends all watches, as a proxy or a restarting server would.
@@ -199,6 +215,7 @@ impl FakeCluster {
         let path = head.uri.path().trim_end_matches('/').to_owned();
         let query = head.uri.query().unwrap_or_default().to_owned();
         self.lock().requests.push((head.method.clone(), path.clone()));
+        self.asked.send_modify(|asked| *asked += 1);
         let mut held = self.held.subscribe();
         held.wait_for(|held| !held.contains(&path)).await.unwrap();
         let refusal = {
@@ -221,26 +238,33 @@ impl FakeCluster {
         let served = self.lock().collections.contains(&path);
         match (head.method, served) {
             (Method::GET, true) if query.contains("watch=true") => self.watch(&path, &query),
-            (Method::GET, true) => self.list(&path),
-            (Method::POST, true) => self.create(&path, &serde_json::from_slice(&body).unwrap()),
+            (Method::GET, true) => self.list(&path, &query),
+            (Method::POST, true) => self.create(&path, serde_json::from_slice(&body).unwrap()),
             (method, _) => self.one(&method, &path, &body),
         }
     }
 
-    fn list(&self, collection: &str) -> Answer {
-        let items = self.all(collection);
+    /// A selector may name one label, with any value.
+    fn list(&self, collection: &str, query: &str) -> Answer {
+        let label = query.split('&').find_map(|pair| pair.strip_prefix("labelSelector="));
+        let selected =
+            |object: &Value| label.is_none_or(|label| object["metadata"]["labels"][label].is_string());
+        let items: Vec<_> = self.all(collection).into_iter().filter(selected).collect();
         let revision = self.revision.borrow().to_string();
         ok(
             &json!({"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": revision}, "items": items}),
         )
     }
 
-    fn create(&self, collection: &str, object: &Value) -> Answer {
+    fn create(&self, collection: &str, mut object: Value) -> Answer {
+        if let Some(prefix) = object["metadata"]["generateName"].as_str() {
+            object["metadata"]["name"] = json!(format!("{prefix}{}", self.lock().uids));
+        }
         let name = object["metadata"]["name"].as_str().unwrap();
         if self.get(collection, name) != Value::Null {
             return failure(409, "AlreadyExists");
         }
-        created(&self.put(collection, object.clone()))
+        created(&self.put(collection, object))
     }
 
     fn one(&self, method: &Method, path: &str, body: &[u8]) -> Answer {
@@ -303,6 +327,21 @@ impl FakeCluster {
     }
 }
 
+/// Looks whenever `changes` tells of one; none when patience ends.
+async fn until_some<T>(mut changes: watch::Receiver<u64>, look: impl Fn() -> Option<T>) -> Option<T> {
+    let found = tokio::time::timeout(PATIENCE, async {
+        loop {
+            changes.borrow_and_update();
+            if let Some(found) = look() {
+                return found;
+            }
+            changes.changed().await.unwrap();
+        }
+    });
+    found.await.ok()
+}
+
+const CREATED: &str = "2026-11-21T10:00:00Z";
 const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 const NAMESPACES: &str = "/api/v1/namespaces";
 

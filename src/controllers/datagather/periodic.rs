@@ -1,0 +1,104 @@
+//! Gatherings that nobody asks for: a DataGather of our own whenever the newest of them is old enough. From there on it is
+//! run like any other.
+//!
+//! What is due is read off the objects, so that neither a restart nor a change of leader gathers early, late or twice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::api::{ListParams, ObjectMeta, PostParams};
+use kube::core::DeserializeGuard;
+use kube::{Api, ResourceExt};
+use tracing::{debug, info};
+
+use super::Context;
+use super::crd::{DataGather, DataGatherSpec};
+use super::defaults::{self, ConfigError};
+use crate::gather::upload::TokenError;
+
+/// Names of periodic gatherings begin so. Without the option they are left alone: another operator's.
+pub(super) const PREFIX: &str = "periodic-gathering-";
+/// Time between looks at what may change at any moment: a gathering under way, the configuration, the token.
+const LOOK: Duration = Duration::from_mins(10);
+
+/// Why no gathering was asked for.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PeriodicError {
+    #[error("cannot list, read or create a DataGather: {0}")]
+    Api(#[from] kube::Error),
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
+}
+
+/// Asks for a gathering if one is due; answers when to look again.
+///
+/// # Errors
+/// [`PeriodicError`], also where an upload is wanted and there is no token for it.
+pub(super) async fn round(context: Arc<Context>, every: Duration) -> Result<Duration, PeriodicError> {
+    let gatherings: Api<DataGather> = Api::all(context.client.clone());
+    if let Some((name, created)) = newest(&gatherings).await? {
+        let left = left(created, every, context.settings().clock.now());
+        if !left.is_zero() {
+            return Ok(left);
+        }
+        if under_way(&context, &name).await? {
+            debug!(name, "still under way, so no other is begun");
+            return Ok(LOOK);
+        }
+    }
+    let Some(spec) = defaults::read(&context.client).await? else {
+        debug!("periodic gathering is switched off by the configuration");
+        return Ok(LOOK);
+    };
+    if let Some(uploads) = &context.workshop.uploads {
+        uploads.token.read().await?;
+    }
+    let made = gatherings.create(&PostParams::default(), &wanted(spec)).await?;
+    info!(name = made.name_any(), "periodic gathering asked for");
+    Ok(every)
+}
+
+async fn newest(gatherings: &Api<DataGather>) -> Result<Option<(String, Timestamp)>, kube::Error> {
+    let listed = gatherings.list_metadata(&ListParams::default()).await?;
+    let periodic = listed.items.into_iter().filter_map(|object| {
+        let created = object.metadata.creation_timestamp?.0;
+        Some((object.metadata.name?, created)).filter(|(name, _)| name.starts_with(PREFIX))
+    });
+    Ok(periodic.max_by_key(|(_, created)| *created))
+}
+
+/// What is left of `every` since `created`. A clock that was set back asks for no more than the whole.
+fn left(created: Timestamp, every: Duration, now: Timestamp) -> Duration {
+    let age = Duration::try_from(now.duration_since(created)).unwrap_or_default();
+    every.saturating_sub(age)
+}
+
+async fn under_way(context: &Context, name: &str) -> Result<bool, kube::Error> {
+    let gatherings: Api<DeserializeGuard<DataGather>> = Api::all(context.client.clone());
+    let found = gatherings.get_opt(name).await?;
+    // One that does not decode is never run.
+    Ok(found.and_then(|object| object.0.ok()).is_some_and(|object| !object.has_ended()))
+}
+
+fn wanted(spec: DataGatherSpec) -> DataGather {
+    let metadata = ObjectMeta { generate_name: Some(PREFIX.to_owned()), ..ObjectMeta::default() };
+    DataGather { metadata, spec, status: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_an_interval() {
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let every = Duration::from_secs(100);
+        for (created, now, expected) in [(0, 0, 100), (0, 30, 70), (0, 100, 0), (0, 1_000, 0), (50, 20, 100)]
+        {
+            assert_eq!(left(at(created), every, at(now)), Duration::from_secs(expected), "{created} {now}");
+        }
+    }
+}

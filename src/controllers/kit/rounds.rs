@@ -1,0 +1,34 @@
+//! Work that comes round: looked at now and then, by what the cluster says at that moment. Nothing is remembered between
+//! rounds, so that a restart, or another replica, goes on where the last one was.
+
+use std::convert::Infallible;
+use std::fmt::Display;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+/// Time until a round that failed is tried again.
+const RETRY: Duration = Duration::from_mins(1);
+
+/// Calls `round` until `stop`; each says how long to wait for the next.
+///
+/// # Errors
+/// None: a round that fails is told and tried again.
+pub async fn rounds<E: Display, F: Future<Output = Result<Duration, E>>>(
+    what: &'static str,
+    stop: CancellationToken,
+    mut round: impl FnMut() -> F,
+) -> Result<(), Infallible> {
+    let looking = async {
+        loop {
+            let wait = round().await.unwrap_or_else(|error| {
+                warn!(what, %error, "failed, trying again later");
+                RETRY
+            });
+            tokio::time::sleep(wait).await;
+        }
+    };
+    stop.run_until_cancelled_owned(looking).await;
+    Ok(())
+}
