@@ -40,14 +40,6 @@ impl<'a> Cluster<'a> {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// What kubectl complains of; it must fail.
-    pub(super) fn fails(&self, args: &[&str]) -> String {
-        let output = self.kubectl(args);
-        let printed = String::from_utf8_lossy(&output.stdout);
-        assert!(!output.status.success(), "kubectl {args:?} succeeded: {printed}");
-        said(&output)
-    }
-
     /// `object` as a file that kubectl can be given.
     pub(super) fn file(&self, name: &str, object: &Value) -> String {
         let path = self.place.path(name);

@@ -13,10 +13,9 @@ use std::path::Path;
 use self::apiserver::ApiServer;
 use crate::tour::has_kubectl;
 
-type Scenario = fn(&ApiServer);
-
-const SCENARIOS: &[(&str, Scenario)] =
-    &[("webhook", webhook::denies_rotates_and_comes_back), ("words", words::are_those_of_stored_policies)];
+/// Played one after the other: all of them work in the same cluster.
+const SCENARIOS: &[fn(&ApiServer)] =
+    &[webhook::denies_rotates_and_comes_back, words::are_those_of_stored_policies];
 
 #[test]
 fn the_embedded_api_server() {
@@ -36,10 +35,8 @@ fn a_real_api_server() {
     }
 }
 
-/// One after the other: all of them work in the same cluster.
 fn play(api: &ApiServer) {
-    for (name, scenario) in SCENARIOS {
-        eprintln!("scenario {name}");
+    for scenario in SCENARIOS {
         scenario(api);
     }
 }
