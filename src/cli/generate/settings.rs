@@ -49,6 +49,15 @@ const ROWS: &[Row] = &[
               (`admit certs`), `self-managed` by the webhook, or `cert-manager`. certs/README.md compares them.",
     },
     Row {
+        name: "watchCluster",
+        default: "true",
+        choices: &["true", "false"],
+        check: Check::Choice,
+        doc: "Whether the webhook watches the namespaces of its cluster and the params that no file holds. With `false` \
+              it needs no rights, and policies that ask for either refuse what they match; `self-managed` \
+              certificates need `true`.",
+    },
+    Row {
         name: "failurePolicy",
         default: "Fail",
         choices: &["Fail", "Ignore"],
@@ -73,6 +82,8 @@ pub(super) enum SettingError {
     Unknown { name: String },
     #[error("the namespace cannot be `{0}`: it is of lower-case letters, digits and -")]
     Namespace(String),
+    #[error("`certificates=self-managed` needs `watchCluster=true`: the webhook keeps them in the cluster")]
+    Unwatched,
     #[error("`{name}` cannot be `{value}`: it is {expected}")]
     Value { name: String, value: String, expected: String },
 }
@@ -102,6 +113,10 @@ impl Settings {
                 .ok_or_else(|| SettingError::Unknown { name: name.to_owned() })?;
             row.check(value)?;
             values.insert(row.name, value.to_owned());
+        }
+        let is = |name: &str, value: &str| values.get(name).is_some_and(|chosen| chosen == value);
+        if is("certificates", "self-managed") && is("watchCluster", "false") {
+            return Err(SettingError::Unwatched);
         }
         Ok(Self(values))
     }
@@ -176,6 +191,8 @@ mod tests {
         );
         assert!(refused("image=a b").contains("cannot be `a b`"));
         assert!(refused("size=1").starts_with("there is no setting `size`; there are `image`, "));
+        let unwatched = ["certificates=self-managed", "watchCluster=false"].map(str::to_owned);
+        assert_eq!(Settings::new("ns", &unwatched).unwrap_err(), SettingError::Unwatched);
         assert_eq!(refused("image"), "`image` is not of the form NAME=VALUE");
     }
 }

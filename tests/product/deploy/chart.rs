@@ -14,13 +14,19 @@ type Values = BTreeMap<String, String>;
 
 #[test]
 fn the_chart_says_what_the_base_says() {
-    for certificates in CERTIFICATES {
+    let watching = CERTIFICATES.iter().map(|certificates| (*certificates, "true"));
+    for (certificates, watch) in watching.chain([("secret", "false")]) {
         for monitoring in ["false", "true"] {
-            let settings = [format!("certificates={certificates}"), format!("monitoring={monitoring}")];
+            let settings = [
+                format!("certificates={certificates}"),
+                format!("watchCluster={watch}"),
+                format!("monitoring={monitoring}"),
+            ];
             let folder = base(&settings.each_ref().map(String::as_str));
             let deploy = folder.path().join("deploy");
             let mut values = defaults(&deploy.join("chart"));
-            values.insert("certificates".to_owned(), (*certificates).to_owned());
+            values.insert("certificates".to_owned(), certificates.to_owned());
+            values.insert("watchCluster".to_owned(), watch.to_owned());
             values.insert("monitoring".to_owned(), monitoring.to_owned());
             let mut chart = rendered(&deploy.join("chart"), &values);
 

@@ -54,6 +54,31 @@ fn containers_are_started_with_flags_that_there_are() {
     }
 }
 
+/// Rights to read the cluster, a token to do it with, and the flag that says so come together or not at all.
+#[test]
+fn the_webhook_watches_its_cluster_as_it_is_set() {
+    for (watch, expected) in [("true", true), ("false", false)] {
+        let folder = base(&[&format!("watchCluster={watch}")]);
+        let read = |file: &str| fs::read_to_string(folder.path().join("deploy").join(file)).unwrap();
+        let deployment = documents(&read("admission.yaml")).remove(&key("Deployment", "admit")).unwrap();
+        let pod = &deployment["spec"]["template"]["spec"];
+        let args = texts(&pod["containers"][0]["args"]);
+        assert_eq!(args.contains(&"--in-cluster"), expected);
+        assert_eq!(pod["automountServiceAccountToken"] == true, expected);
+        let rights = documents(&read("rbac.yaml"));
+        assert_eq!(rights.contains_key(&key("ClusterRoleBinding", "admit")), expected);
+        let Some(role) = rights.get(&key("ClusterRole", "admit")) else { continue };
+        // A shipped policy compares pipelines with one another.
+        let rules = role["rules"].as_array().unwrap();
+        assert!(rules.iter().any(|rule| texts(&rule["resources"]) == ["cyndipipelines"]), "{rules:?}");
+        assert!(!rules.iter().any(|rule| texts(&rule["resources"]).contains(&"secrets")), "{rules:?}");
+    }
+}
+
+fn key(kind: &str, name: &str) -> (String, String) {
+    (kind.to_owned(), name.to_owned())
+}
+
 #[test]
 fn containers_have_no_rights_to_spare() {
     for (name, deployment) in deployments("secret") {

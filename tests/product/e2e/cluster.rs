@@ -55,6 +55,15 @@ impl<'a> Cluster<'a> {
         self.works(&[&established[..], &["--timeout=60s"]].concat());
     }
 
+    /// A kubeconfig by which to be this service account of ours, with the rights in this file of manifests.
+    pub(super) fn as_account(&self, name: &str, rights: &str) -> String {
+        self.works(&["apply", "-f", rights]);
+        let token = self.works(&["create", "token", name, "--namespace=admit-system"]);
+        let path = self.place.path(&format!("{name}.kubeconfig"));
+        fs::write(&path, self.api.kubeconfig_of(&json!({"token": token.trim()}))).unwrap();
+        path.display().to_string()
+    }
+
     /// The shipped webhook configuration, with the address of this machine in place of the Service.
     pub(super) fn register(&self, serving: &Serving) {
         let bundle = STANDARD.encode(self.place.authority.certificate_pem());

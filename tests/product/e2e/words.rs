@@ -21,7 +21,8 @@ pub(super) fn are_those_of_stored_policies(api: &ApiServer) {
     let expected = play(&cluster);
     cluster.works(&[&["delete"], all.as_slice()].concat());
 
-    let (policies, kubeconfig) = (shipped("policies"), cluster.api.kubeconfig().display().to_string());
+    let (policies, kubeconfig) =
+        (shipped("policies"), cluster.as_account("admit", &shipped("deploy/rbac.yaml")));
     let args = ["--policies", &policies, "--kubeconfig", &kubeconfig, "--shutdown-delay", "0"];
     let serving = cluster.place.start(&args);
     cluster.until(|| cluster.dry_run("periodic").status.success(), |allowed| *allowed);
