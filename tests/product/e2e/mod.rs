@@ -5,6 +5,7 @@
 
 mod apiserver;
 mod cluster;
+mod controllers;
 mod webhook;
 mod words;
 
@@ -14,8 +15,11 @@ use self::apiserver::ApiServer;
 use crate::tour::has_kubectl;
 
 /// Played one after the other: all of them work in the same cluster.
-const SCENARIOS: &[fn(&ApiServer)] =
-    &[webhook::denies_rotates_and_comes_back, words::are_those_of_stored_policies];
+const SCENARIOS: &[fn(&ApiServer)] = &[
+    controllers::follow_one_another,
+    webhook::denies_rotates_and_comes_back,
+    words::are_those_of_stored_policies,
+];
 
 #[test]
 fn the_embedded_api_server() {

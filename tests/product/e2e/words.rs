@@ -38,8 +38,14 @@ pub(super) fn are_those_of_stored_policies(api: &ApiServer) {
     assert!(refused >= 8 && expected.iter().any(|text| text.starts_with("Warning: ")), "{expected:#?}");
 }
 
+/// Waits for the policies that are stored first and last: an API server learns of them in this order.
 fn in_force(cluster: &Cluster<'_>) {
-    cluster.until(|| said(&cluster.dry_run("periodic")), |said| said.contains("names with the prefix"));
+    let creations = creations();
+    for (number, message) in [(0, "names with the prefix"), (2, "host is not a valid")] {
+        let file = cluster.file("early.json", &creations[number]);
+        let create = ["create", "--dry-run=server", "-f", &file];
+        cluster.until(|| said(&cluster.kubectl(&create)), |said| said.contains(message));
+    }
 }
 
 /// What each step prints. Nothing is left behind.
