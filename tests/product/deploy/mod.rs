@@ -24,7 +24,7 @@ fn generate(args: &[&str]) -> Output {
 }
 
 /// A base in a folder of its own, with `settings`. Its policies are copies: making a base writes a list beside them.
-fn base(settings: &[&str]) -> tempfile::TempDir {
+pub(crate) fn base(settings: &[&str]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     copy(&root().join("policies"), &folder.path().join("policies"));
     let text = |path: &str| folder.path().join(path).display().to_string();

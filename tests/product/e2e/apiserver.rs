@@ -177,6 +177,6 @@ fn certified(identity: &Identity) -> Value {
 }
 
 /// Free at this moment.
-fn free_port() -> u16 {
+pub(super) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

@@ -67,15 +67,15 @@ impl<'a> Cluster<'a> {
     /// The shipped webhook configuration, with the address of this machine in place of the Service.
     pub(super) fn register(&self, serving: &Serving) {
         let bundle = STANDARD.encode(self.place.authority.certificate_pem());
-        self.register_with(serving, Some(&bundle));
+        self.register_with(&serving.webhook.port().to_string(), Some(&bundle));
     }
 
-    /// The same, with another caBundle.
-    pub(super) fn register_with(&self, serving: &Serving, bundle: Option<&str>) {
+    /// The same at a port of this machine, with another caBundle or none.
+    pub(super) fn register_with(&self, port: &str, bundle: Option<&str>) {
         let mut configuration = yaml(&root().join("deploy/webhook.yaml"));
         for webhook in configuration["webhooks"].as_array_mut().unwrap() {
             let route = webhook["clientConfig"]["service"]["path"].as_str().unwrap().to_owned();
-            let url = format!("https://localhost:{}{route}", serving.webhook.port());
+            let url = format!("https://localhost:{port}{route}");
             webhook["clientConfig"] = json!({"url": url});
             if let Some(bundle) = bundle {
                 webhook["clientConfig"]["caBundle"] = bundle.into();

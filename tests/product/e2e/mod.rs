@@ -6,6 +6,7 @@
 mod apiserver;
 mod cluster;
 mod controllers;
+mod managed;
 mod webhook;
 mod words;
 
@@ -17,6 +18,7 @@ use crate::tour::has_kubectl;
 /// Played one after the other: all of them work in the same cluster.
 const SCENARIOS: &[fn(&ApiServer)] = &[
     controllers::follow_one_another,
+    managed::certificates_reach_the_api_server,
     webhook::denies_rotates_and_comes_back,
     words::are_those_of_stored_policies,
 ];

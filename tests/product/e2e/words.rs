@@ -19,7 +19,9 @@ pub(super) fn are_those_of_stored_policies(api: &ApiServer) {
     assert!(stored.status.success() && said(&stored).is_empty(), "{}", said(&stored));
     in_force(&cluster);
     let expected = play(&cluster);
-    cluster.works(&[&["delete"], all.as_slice()].concat());
+    let registered = "validatingadmissionpolicybindings,validatingadmissionpolicies";
+    cluster.works(&["delete", registered, "--all", "--wait=false"]);
+    cluster.works(&["delete", "configmaps", "--all", "--namespace=admit-system"]);
 
     let (policies, kubeconfig) =
         (shipped("policies"), cluster.as_account("admit", &shipped("deploy/rbac.yaml")));
