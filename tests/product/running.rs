@@ -79,15 +79,20 @@ impl Workplace {
 
     /// An administrator's client of the newest start.
     pub(crate) async fn client(&self) -> Client {
-        let file = Kubeconfig::read_from(self.kubeconfig()).unwrap();
-        let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
-        Client::try_from(config).unwrap()
+        client(&self.kubeconfig()).await
     }
 
     /// What the newest start logged.
     pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.path().join("admit.log")).unwrap_or_default()
     }
+}
+
+/// Whom a kubeconfig names, where it says.
+pub(crate) async fn client(kubeconfig: &Path) -> Client {
+    let file = Kubeconfig::read_from(kubeconfig).unwrap();
+    let config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+    Client::try_from(config).unwrap()
 }
 
 /// A started process; killed when the value goes, if it still runs.

@@ -1,11 +1,15 @@
 //! `admit serve` that makes its certificates itself, with the rights of the manifests: they are in the Secret, and the API
 //! server is given the authority, before the first request comes.
 
+use std::path::Path;
+
 use serde_json::Value;
 
 use super::apiserver::{ApiServer, free_port};
 use super::cluster::{Cluster, said, shipped};
 use crate::deploy::base;
+use crate::running::client;
+use crate::serve::cluster::follows;
 
 /// Two replicas one after the other, with one authority; then, the Secret gone, with another.
 pub(super) fn certificates_reach_the_api_server(api: &ApiServer) {
@@ -35,6 +39,26 @@ pub(super) fn certificates_reach_the_api_server(api: &ApiServer) {
     denies(&cluster);
     assert_ne!(bundle(&cluster), first);
     assert!(serving.terminate().success());
+    cluster.works(&["delete", "secret", "admit-self-signed", "--namespace=admit-system"]);
+    cluster.unregister();
+    cluster.works(&["delete", "-f", &rights]);
+}
+
+/// Policies and params that are stored in the cluster, changed under it.
+pub(super) fn stored_policies_are_followed(api: &ApiServer) {
+    let cluster = Cluster::new(api);
+    cluster.define();
+    let manifests = base(&["certificates=self-managed"]);
+    let rights = manifests.path().join("deploy/rbac.yaml").display().to_string();
+    let kubeconfig = cluster.as_account("admit", &rights);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime
+        .block_on(async { follows(client(&api.kubeconfig()).await, Path::new(&kubeconfig), "admit").await });
+    let cluster_wide = "validatingadmissionpolicybinding/short,validatingadmissionpolicy/short,namespace/n";
+    for object in cluster_wide.split(',') {
+        cluster.works(&["delete", object, "--wait=false"]);
+    }
+    cluster.works(&["delete", "configmap", "limit", "--namespace=default"]);
     cluster.works(&["delete", "secret", "admit-self-signed", "--namespace=admit-system"]);
     cluster.unregister();
     cluster.works(&["delete", "-f", &rights]);

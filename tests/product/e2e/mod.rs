@@ -15,12 +15,15 @@ use std::path::Path;
 use self::apiserver::ApiServer;
 use crate::tour::has_kubectl;
 
-/// Played one after the other: all of them work in the same cluster.
+/// Played one after the other: all of them work in the same cluster. Those with stored policies that take their params from
+/// ConfigMaps come last, the words first: once no such policy is left, kube-apiserver stops to follow ConfigMaps for good, and
+/// sees no params that are made afterwards.
 const SCENARIOS: &[fn(&ApiServer)] = &[
     controllers::follow_one_another,
     managed::certificates_reach_the_api_server,
     webhook::denies_rotates_and_comes_back,
     words::are_those_of_stored_policies,
+    managed::stored_policies_are_followed,
 ];
 
 #[test]

@@ -1,6 +1,8 @@
 //! `admit serve` beside a cluster, for which the embedded API server stands: policies, params and namespaces that are
 //! watched, and certificates that are made, shared and handed to callers.
 
+use std::path::Path;
+
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::Client as KubeClient;
@@ -59,9 +61,9 @@ fn binding() -> Value {
 const WITHIN_LIMIT: &str = "!has(object.data.v) || size(object.data.v) <= int(params.data.max)";
 
 /// The bundle in the webhook configuration, once there is one.
-async fn bundle(client: &KubeClient) -> String {
+async fn bundle(client: &KubeClient, webhook: &str) -> String {
     let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
-    let configuration = configurations.get("hook").await.unwrap();
+    let configuration = configurations.get(webhook).await.unwrap();
     let webhook = configuration.webhooks.unwrap().remove(0);
     String::from_utf8(webhook.client_config.ca_bundle.unwrap().0).unwrap()
 }
@@ -75,7 +77,12 @@ async fn ask(serving: &Serving, bundle: &str, value: &str) -> Value {
 async fn policies_params_and_certificates_of_a_cluster() {
     let cluster = Workplace::new();
     let _running = cluster.start();
-    let client = cluster.client().await;
+    follows(cluster.client().await, &cluster.kubeconfig(), "hook").await;
+}
+
+/// `admit serve` with this kubeconfig enforces what `client`, an administrator, stores and changes; the webhook configuration of
+/// that name is given its authority.
+pub(crate) async fn follows(client: KubeClient, kubeconfig: &Path, webhook: &str) {
     create(
         &Api::<Namespace>::all(client.clone()),
         json!({"metadata": {"name": "n", "labels": {"strict": "true"}}}),
@@ -88,17 +95,17 @@ async fn policies_params_and_certificates_of_a_cluster() {
     let bindings =
         registration(&client, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings");
     create(&bindings, binding()).await;
-    let hook = json!({"metadata": {"name": "hook"}, "webhooks": [{
+    let hook = json!({"metadata": {"name": webhook}, "webhooks": [{
         "name": "hook.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
         "failurePolicy": "Ignore", "clientConfig": {"url": "https://localhost:1/"},
     }]});
     create(&Api::<ValidatingWebhookConfiguration>::all(client.clone()), hook).await;
 
     let place = Place::new();
-    let kubeconfig = cluster.kubeconfig().display().to_string();
-    let args = ["--kubeconfig", &kubeconfig, "--cluster-policies", "--webhook-name", "hook"];
+    let kubeconfig = kubeconfig.display().to_string();
+    let args = ["--kubeconfig", &kubeconfig, "--cluster-policies", "--webhook-name", webhook];
     let serving = place.start_self_signed(&args);
-    let trusted = bundle(&client).await;
+    let trusted = bundle(&client, webhook).await;
     assert_eq!(serving.observed("/readyz").await.0, 200);
     assert_eq!(ask(&serving, &trusted, "abc").await["allowed"], true);
     let denied = ask(&serving, &trusted, "abcd").await;
