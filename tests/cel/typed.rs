@@ -127,6 +127,13 @@ fn scalars_have_their_declared_type() {
     );
     let wrong = eval("self.number > 0.0", &json!({"number": "1"}), &json!({}));
     assert_eq!(wrong, Err("invalid data, expected float, got string".to_owned()));
+    let member = |rule: &str, this: Json| eval(rule, &this, &json!({}));
+    let not_a_text = || Err("invalid data, expected string, got int64".to_owned());
+    assert_eq!(member("'x' in self.atomic", json!({"atomic": [1, "y"]})), not_a_text());
+    assert_eq!(member("'y' in self.atomic", json!({"atomic": [1, "y"]})), Ok(json!(true)));
+    let not_a_number = || Err("invalid data, expected int, got string".to_owned());
+    assert_eq!(member("'a' in self.map", json!({"map": {"a": "1"}})), not_a_number());
+    assert_eq!(member("'b' in self.map", json!({"map": {"a": "1"}})), Ok(json!(false)));
     let null = eval("self.set.size() == 1 && self.set[0] == 'x'", &json!({"set": [null]}), &json!({}));
     assert_eq!(null, Err("invalid data, got null for schema with nullable=false".to_owned()));
 }

@@ -145,6 +145,15 @@ fn an_optional_old_value_is_none_on_creation() {
 }
 
 #[test]
+fn an_optional_old_value_of_another_type_cannot_be_asked_for() {
+    let schema = json!({"type": "integer", "x-kubernetes-validations": [
+        {"rule": "oldSelf.hasValue() && oldSelf.value() <= self", "optionalOldSelf": true}]});
+    let expected = "spec: Invalid value: \"integer\": unsupported conversion to ref.Val: (*errors.errorString)invalid \
+                    data, expected int, got string evaluating rule: oldSelf.hasValue() && oldSelf.value() <= self";
+    assert_eq!(errors(&schema, &json!(5), Some(&json!("4"))), [expected]);
+}
+
+#[test]
 fn what_did_not_change_is_let_pass_with_a_warning() {
     let schema = json!({"type": "object", "properties": {
         "n": {"type": "integer", "maximum": 5, "x-kubernetes-validations": [{"rule": "self % 2 == 0"}]},

@@ -19,7 +19,7 @@ pub use model::{
     EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
 };
 
-static TEXTS: [&str; 18] = [
+static TEXTS: [&str; 19] = [
     include_str!("tables/meta.txt"),
     include_str!("tables/core.txt"),
     include_str!("tables/core-pods.txt"),
@@ -38,6 +38,7 @@ static TEXTS: [&str; 18] = [
     include_str!("tables/authorization.txt"),
     include_str!("tables/authentication.txt"),
     include_str!("tables/autoscaling.txt"),
+    include_str!("tables/unserved.txt"),
 ];
 
 static TABLES: LazyLock<(Tables, Vec<String>)> = LazyLock::new(|| parse::parse(&TEXTS));

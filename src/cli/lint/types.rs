@@ -26,10 +26,9 @@ pub(super) struct BuiltinTypes {
 impl Types for BuiltinTypes {
     fn kinds(&self, resource: &GroupVersionResource) -> Vec<GroupVersionKind> {
         let GroupVersionResource { group, version, resource } = resource;
-        let row = TABLE.find(group, version, resource);
-        row.map(|row| GroupVersionKind::new(group.as_str(), version.as_str(), row.kind.as_str()))
-            .into_iter()
-            .collect()
+        let served = TABLE.find(group, version, resource).map(|row| row.kind.as_str());
+        let kind = served.or_else(|| tables().unserved(group, version, resource));
+        kind.map(|kind| GroupVersionKind::new(group.as_str(), version.as_str(), kind)).into_iter().collect()
     }
 
     fn type_of(&self, kind: &GroupVersionKind) -> Option<Type> {

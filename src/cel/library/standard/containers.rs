@@ -30,9 +30,10 @@ fn size<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError>
     i64::try_from(cost::size(value)).map(Value::Int).map_err(|_| EvalError::IntegerOverflow)
 }
 
-fn in_list<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+fn in_list<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let [item, Value::List(list)] = args else { return mismatch() };
     Ok(Value::Bool(match (item, list) {
+        (_, List::Document { decl: Some(_), .. }) => in_declared(context, item, list)?,
         (Value::String(text), List::Document { items, decl: None }) => {
             items.iter().any(|other| matches!(other, Node::String(other) if other == *text))
         }
@@ -40,11 +41,30 @@ fn in_list<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalErr
     }))
 }
 
-fn in_map<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
+/// An item that cannot be compared counts only where no other is the one.
+fn in_declared<'a>(context: &Context<'a>, item: &Value<'a>, list: &List<'a>) -> Result<bool, EvalError> {
+    let mut failed = None;
+    for at in 0..list.len() {
+        let found = match list.try_get(context.arena, at) {
+            Ok(Some(other)) => other.try_equals(context.arena, item),
+            Ok(None) => break,
+            Err(error) => Err(error),
+        };
+        match found {
+            Ok(true) => return Ok(true),
+            Ok(false) => {}
+            Err(error) => failed = failed.or(Some(error)),
+        }
+    }
+    failed.map_or(Ok(false), Err)
+}
+
+fn in_map<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let [key, Value::Map(map)] = args else { return mismatch() };
     // A document's keys are text, which nothing has to be hashed for.
     let key = if map.is_empty() || map.is_document() { key } else { key.as_key()? };
-    Ok(Value::Bool(map.get(key).is_some()))
+    // The value is looked at, too: one that is not of its declared type is an error.
+    Ok(Value::Bool(map.try_get(context.arena, key)?.is_some()))
 }
 
 fn estimate_in_list(args: &[Operand<'_>]) -> CallEstimate {

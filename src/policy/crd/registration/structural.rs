@@ -275,8 +275,14 @@ impl IntOrStringForm {
 }
 
 fn is_int_or_string(alternatives: &[Schema]) -> bool {
-    let of_type = |schema_type| Schema { schema_type: Some(schema_type), ..Schema::default() };
-    alternatives == [of_type(SchemaType::Integer), of_type(SchemaType::String)]
+    let says_only = |schema: &Schema, schema_type: SchemaType| {
+        let mut rest = schema.clone();
+        // What lets nothing more in says nothing here, as in the API server.
+        rest.additional_properties.take_if(|more| *more == AdditionalProperties::Allowed(false));
+        rest == Schema { schema_type: Some(schema_type), ..Schema::default() }
+    };
+    let [first, second] = alternatives else { return false };
+    says_only(first, SchemaType::Integer) && says_only(second, SchemaType::String)
 }
 
 /// Whether metadata at the root says nothing beyond checks of `name` and `generateName`.

@@ -23,7 +23,10 @@ impl<'a> NodeVariables<'a> {
         let old_optional = match &old {
             None => Ok(Value::Optional(None)),
             Some(Ok(old)) => Ok(Value::Optional(Some(arena.alloc(*old)))),
-            Some(Err(error)) => Err(error.clone()),
+            // cel-go wraps what it finds to be no value.
+            Some(Err(error)) => Err(EvalError::Other(
+                format!("unsupported conversion to ref.Val: (*errors.errorString){error}").into(),
+            )),
         };
         Self { new: value(new), old, old_optional }
     }
