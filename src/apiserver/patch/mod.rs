@@ -1,5 +1,6 @@
 //! Patch formats that need the schema of the patched kind. JSON patch and JSON merge patch need none and stay with the
 //! registry.
 
+pub mod applied;
 pub mod strategic;
 pub(crate) mod touched;

@@ -228,7 +228,7 @@ fn order_of<'p>(patch: &'p Map<String, Value>, name: &str) -> Option<&'p Vec<Val
     patch.get(&format!("{SET_ORDER}{name}")).and_then(Value::as_array)
 }
 
-fn message_of(field: Option<&Field>) -> Option<TypeId> {
+pub(super) fn message_of(field: Option<&Field>) -> Option<TypeId> {
     match field?.kind.pointee() {
         TypeRef::Map(_) => None,
         kind => kind.message(),
@@ -237,7 +237,12 @@ fn message_of(field: Option<&Field>) -> Option<TypeId> {
 
 /// Puts the items that `order` names into that order. Items that only the server has keep their places relative to
 /// the item that stood before them.
-fn in_order(items: Vec<Value>, patch: &[Value], order: Option<&Vec<Value>>, merge_key: &str) -> Vec<Value> {
+pub(super) fn in_order(
+    items: Vec<Value>,
+    patch: &[Value],
+    order: Option<&Vec<Value>>,
+    merge_key: &str,
+) -> Vec<Value> {
     let Some(order) = order else { return items };
     let identity = |item: &Value| if merge_key.is_empty() { item.clone() } else { item[merge_key].clone() };
     let rank = |item: &Value| order.iter().position(|wanted| identity(wanted) == identity(item));

@@ -10,9 +10,11 @@ use serde_json::Value;
 
 use super::update::{carry_over, count_generation, split_halves};
 use super::{Call, Warnings, kinds};
+use crate::builtin::tables;
 use crate::codec::recheck;
 use crate::identity::Identity;
 use crate::object;
+use crate::patch::applied::applied;
 use crate::resources::{ResourceInfo, ResourceTable, Scope, Subresource, builtin_rows};
 use crate::status::{Cause, Refusal};
 
@@ -23,11 +25,15 @@ static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(buil
 pub struct BuiltinKinds;
 
 impl Builtins for BuiltinKinds {
+    fn applied(&self, manifest: &Value, live: &Value, last: &Value) -> Option<Value> {
+        let (group, version, kind) = type_of(manifest);
+        let kind = tables().kind(group, version, kind)?;
+        Some(applied(tables(), kind, manifest, live, last))
+    }
+
     fn prepare(&self, new: &Value, old: Option<&Value>, status: bool) -> Option<Prepared> {
-        let text = |field: &str| new.get(field).and_then(Value::as_str).unwrap_or_default();
-        let (group, version) = text("apiVersion").rsplit_once('/').unwrap_or(("", text("apiVersion")));
-        let info =
-            TABLE.find_kind(group, version, text("kind")).filter(|info| !info.storage_key.is_empty())?;
+        let (group, version, kind) = type_of(new);
+        let info = TABLE.find_kind(group, version, kind).filter(|info| !info.storage_key.is_empty())?;
         let call = Call {
             info: Arc::clone(info),
             custom: None,
@@ -58,6 +64,12 @@ impl Builtins for BuiltinKinds {
             }
         })
     }
+}
+
+fn type_of(object: &Value) -> (&str, &str, &str) {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (group, version) = text("apiVersion").rsplit_once('/').unwrap_or(("", text("apiVersion")));
+    (group, version, text("kind"))
 }
 
 fn written(call: &Call, mut new: Value, old: Option<Value>, strict: Vec<String>) -> Prepared {

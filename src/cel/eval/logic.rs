@@ -121,11 +121,11 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     fn key_in(&mut self, key_in: &'a KeyIn) -> Truth {
         let KeyIn { name, hash, call } = key_in;
         if let Some(Op::Attribute(attribute)) = call.args.last().map(|step| &step.op)
-            && let Some(map) = self.walked_map(attribute)
+            && let Some(is_there) = self.walked_key(attribute, Key::with_hash(name, *hash))
         {
-            let map = map?;
+            let is_there = is_there?;
             self.charge(1)?;
-            return Ok(map.look(Key::with_hash(name, *hash)).is_some());
+            return Ok(is_there);
         }
         truth_of(self.call(call))
     }

@@ -77,19 +77,28 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         Some(self.charge_each(crate::library::cost::length(units)).map(|()| value))
     }
 
-    /// The map that an attribute is, if it is one of a document whose keys are names; none where the short way does not
-    /// lead there.
+    /// Whether the map that an attribute is has a key, if it is one of a document whose keys are names; none where the
+    /// short way does not lead there, or finds what may not be of its declared type.
     #[inline]
-    pub(super) fn walked_map(&mut self, attribute: &'a Attribute) -> Option<Result<MapNode<'a>, EvalError>> {
+    pub(super) fn walked_key(
+        &mut self,
+        attribute: &'a Attribute,
+        key: Key<'_>,
+    ) -> Option<Result<bool, EvalError>> {
         if attribute.is_test {
             return None;
         }
         let (map, decl) = self.walk_to(&attribute.root, &attribute.qualifiers)?;
-        if decl.is_some_and(|decl| !matches!(decl.kind, DeclKind::Map { .. })) {
-            return None;
-        }
+        let is_there = match decl.map(|decl| &decl.kind) {
+            None => map.look(key).is_some(),
+            Some(DeclKind::Map { value, .. }) => match map.find(key) {
+                Some(node) if !is_of_type(node, Some(value)) => return None,
+                found => found.is_some(),
+            },
+            Some(_) => return None,
+        };
         let units = attribute.qualifiers.len().saturating_add(1);
-        Some(self.charge_each(crate::library::cost::length(units)).map(|()| map))
+        Some(self.charge_each(crate::library::cost::length(units)).map(|()| is_there))
     }
 
     /// A presence test; none where the short way does not lead there.

@@ -13,6 +13,10 @@ use crate::recording::Recording;
 
 /// What a server makes of objects of built-in kinds before it asks policies.
 pub trait Builtins: Sync + Debug {
+    /// What `kubectl apply` makes of `live` by a manifest, where it applied `last` before; none where nothing is known of
+    /// the kind.
+    fn applied(&self, manifest: &Value, live: &Value, last: &Value) -> Option<Value>;
+
     /// A write of `new` over `old`, or of its status alone; none where nothing is known of the kind.
     fn prepare(&self, new: &Value, old: Option<&Value>, status: bool) -> Option<Prepared>;
 }
@@ -34,7 +38,7 @@ pub struct Prepared {
 
 pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, recording: Option<&Recording>) -> Applied {
     let change = if pair.old.is_some() { Change::Update } else { Change::Create };
-    let new = carried_over(&pair.new, pair.old.as_deref());
+    let new = carried_over(&pair.new, pair.old.as_deref(), rehearsal.builtins);
     if pair.old.as_deref() == Some(&new) {
         return Applied::new(Change::Unchanged);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Applied, Change, FieldValidation, Pair, Rehearsal, invalid, merge};
+use super::{Applied, Builtins, Change, FieldValidation, Pair, Rehearsal, invalid, merge};
 use crate::crd::{CompiledCrd, Write};
 use crate::decision::{Status, StatusDetails};
 use crate::recording::Recording;
@@ -26,7 +26,7 @@ pub(super) fn apply(
     let kind = &pair.identity.kind;
     let Some(version) = crd.version(&kind.version) else { return Applied::new(change) };
     let old = pair.old.as_deref().map(|old| version.stored(old));
-    let new = carried_over(&pair.new, old.as_ref());
+    let new = carried_over(&pair.new, old.as_ref(), None);
     let oversight = recording.into();
     let status = rehearsal.options.status;
     let written = Write { crd, version, old: old.as_ref(), status, oversight }.decide(&new);
@@ -56,7 +56,7 @@ pub(super) fn apply(
 /// The new object with what others write, taken from the old one: the server's metadata, kubectl's own annotation, and
 /// a status that the manifest does not have. Of an object from a server, all else that manifests say nothing of stays,
 /// too.
-pub(super) fn carried_over(new: &Value, old: Option<&Value>) -> Value {
+pub(super) fn carried_over(new: &Value, old: Option<&Value>, builtins: Option<&dyn Builtins>) -> Value {
     const SERVERS: [&str; 8] = [
         "uid",
         "resourceVersion",
@@ -68,7 +68,7 @@ pub(super) fn carried_over(new: &Value, old: Option<&Value>) -> Value {
         "selfLink",
     ];
     let Some(old) = old else { return new.clone() };
-    let mut new = if merge::is_live(old) { merge::applied(new, old) } else { new.clone() };
+    let mut new = if merge::is_live(old) { merge::applied(new, old, builtins) } else { new.clone() };
     if let (Some(fields), Some(status)) = (new.as_object_mut(), old.get("status")) {
         fields.entry("status").or_insert_with(|| status.clone());
     }

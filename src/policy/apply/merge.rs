@@ -1,9 +1,11 @@
 //! What `kubectl apply` makes of a live object: what the manifest says, what an earlier manifest said and this one does not
 //! taken away, and all else as it is.
 //!
-//! Lists are replaced as a whole, which for built-in kinds is coarser than kubectl's merge by keys.
+//! Of kinds that a [`Builtins`] knows lists are merged by their keys, of all others they are replaced as a whole.
 
 use serde_json::{Map, Value};
+
+use super::Builtins;
 
 /// Where kubectl keeps what it applied last.
 const LAST_APPLIED: &str = "/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration";
@@ -15,7 +17,7 @@ pub(super) fn is_live(object: &Value) -> bool {
 }
 
 /// `live` with `manifest` applied to it.
-pub(super) fn applied(manifest: &Value, live: &Value) -> Value {
+pub(super) fn applied(manifest: &Value, live: &Value, builtins: Option<&dyn Builtins>) -> Value {
     let text = live.pointer(LAST_APPLIED).and_then(Value::as_str);
     let last = text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or(Value::Null);
     let mut manifest = manifest.clone();
@@ -25,7 +27,8 @@ pub(super) fn applied(manifest: &Value, live: &Value) -> Value {
     {
         metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new()));
     }
-    merged(&manifest, live, &last)
+    let known = builtins.and_then(|kinds| kinds.applied(&manifest, live, &last));
+    known.unwrap_or_else(|| merged(&manifest, live, &last))
 }
 
 fn merged(new: &Value, live: &Value, last: &Value) -> Value {
@@ -67,7 +70,7 @@ mod tests {
         });
         let manifest =
             json!({"metadata": {"labels": {"a": "2"}}, "spec": {"x": 1, "list": [3], "scaled": null}});
-        let made = applied(&manifest, &live);
+        let made = applied(&manifest, &live, None);
         assert_eq!(made["metadata"]["labels"], json!({"a": "2", "theirs": "1"}));
         assert_eq!(made["metadata"]["uid"], "u");
         assert_eq!(made["metadata"]["annotations"], live["metadata"]["annotations"]);
@@ -77,8 +80,8 @@ mod tests {
     #[test]
     fn without_an_earlier_manifest_nothing_is_taken_away() {
         let live = json!({"metadata": {"uid": "u"}, "spec": {"a": 1, "b": {"c": 1}}});
-        let made = applied(&json!({"spec": {"b": {"d": 2}}}), &live);
+        let made = applied(&json!({"spec": {"b": {"d": 2}}}), &live, None);
         assert_eq!(made["spec"], json!({"a": 1, "b": {"c": 1, "d": 2}}));
-        assert_eq!(applied(&json!({"metadata": {}}), &live), live);
+        assert_eq!(applied(&json!({"metadata": {}}), &live, None), live);
     }
 }

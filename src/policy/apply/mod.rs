@@ -189,7 +189,7 @@ impl<'s> Rehearsal<'s> {
 
     /// Definitions, policies and bindings: whether a server would store them.
     fn registration(&self, pair: &Pair, recording: Option<&Recording>) -> Applied {
-        let new = custom::carried_over(&pair.new, pair.old.as_deref());
+        let new = custom::carried_over(&pair.new, pair.old.as_deref(), self.builtins);
         if pair.old.as_deref() == Some(&new) {
             return Applied::new(Change::Unchanged);
         }
