@@ -21,6 +21,7 @@ mod load;
 mod process;
 mod register;
 mod render;
+mod schema;
 mod serve;
 mod test;
 mod token_key;
@@ -72,6 +73,8 @@ enum Command {
     Certs(certs::CertsArgs),
     /// Print the script that completes commands in a shell
     Completion(completion::CompletionArgs),
+    /// Print the JSON Schema of suites, or of what a command writes with `-o json`
+    Schema(schema::SchemaArgs),
     /// Print the version
     Version(version::VersionArgs),
 }
@@ -132,6 +135,7 @@ impl Cli {
             Command::Generate(args) => args.run(),
             Command::Certs(args) => args.run(),
             Command::Completion(args) => args.run(),
+            Command::Schema(args) => args.run(),
             Command::Version(args) => args.run(),
         }
     }

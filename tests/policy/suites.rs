@@ -154,3 +154,36 @@ fn the_authorizer_answers_as_written() {
         assert_eq!(result.outcome, expected, "{case}: {expression}: {}", result.message);
     }
 }
+
+#[test]
+fn objects_of_subresources_imply_where_they_go() {
+    for (case, expected) in [
+        ("object: {apiVersion: policy/v1, kind: Eviction}", "CREATE /v1/pods/eviction"),
+        ("object: {apiVersion: v1, kind: Binding}", "CREATE /v1/pods/binding"),
+        ("object: {apiVersion: v1, kind: PodExecOptions, stdin: true}", "CONNECT /v1/pods/exec"),
+        (
+            "object: {apiVersion: authentication.k8s.io/v1, kind: TokenRequest}",
+            "CREATE /v1/serviceaccounts/token",
+        ),
+        (
+            "object: {apiVersion: autoscaling/v1, kind: Scale}, resource: deployments.apps, subresource: scale, \
+             operation: UPDATE, oldObject: {apiVersion: autoscaling/v1, kind: Scale}",
+            "UPDATE apps/v1/deployments/scale",
+        ),
+        (
+            "object: {apiVersion: v1, kind: X}, resource: gadgets.v1beta1.example.com, subresource: parts",
+            "CREATE example.com/v1beta1/gadgets/parts",
+        ),
+    ] {
+        let text = format!("apiVersion: admit/v1\nkind: Suite\ncases:\n- {{name: it, expect: deny, {case}}}");
+        let suite = Suite::decode(&yaml(&text)[0]).expect("the suite is right");
+        let all = "request.operation + ' ' + request.resource.group + '/' + request.resource.version + '/' + \
+                   request.resource.resource + '/' + request.subResource";
+        let anything =
+            "resourceRules: [{apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: ['*/*']}]";
+        let spec = format!(
+            "  matchConstraints: {{{anything}}}\n  validations: [{{expression: 'false', messageExpression: \"{all}\"}}]"
+        );
+        assert_eq!(suite::run(&suite.cases[0], &set(&denying(&spec))).message, expected, "{case}");
+    }
+}

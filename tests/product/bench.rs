@@ -7,8 +7,10 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::output_schemas::schema;
 use crate::repository::root;
 use crate::serve::server::{Place, Serving};
+use crate::support::json_schema::complaints;
 
 /// Names that start with `periodic` are for the operator.
 const DENIED: &str = r#"
@@ -54,6 +56,13 @@ fn json(output: &Output) -> Value {
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
+/// A report, which follows its schema.
+fn report(output: &Output) -> Value {
+    let report = json(output);
+    assert_eq!(complaints(&schema("bench"), &report), Vec::<String>::new());
+    report
+}
+
 #[test]
 fn every_request_is_counted_and_answered() {
     let place = Place::new();
@@ -61,20 +70,20 @@ fn every_request_is_counted_and_answered() {
     let (url, authority) = (url(&serving, "/validate"), authority(&place));
     let output = bench(&[&url, "--ca", &authority, "-n", "500", "-c", "7", "-o", "json"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let report = json(&output);
-    assert_eq!((&report["requests"], &report["allowed"]), (&500.into(), &500.into()), "{report}");
-    assert_eq!(report["connections"], 7, "{report}");
-    let latency = |name: &str| report["latencyMs"][name].as_f64().unwrap();
+    let figures = report(&output);
+    assert_eq!((&figures["requests"], &figures["allowed"]), (&500.into(), &500.into()), "{figures}");
+    assert_eq!(figures["connections"], 7, "{figures}");
+    let latency = |name: &str| figures["latencyMs"][name].as_f64().unwrap();
     let names = ["min", "p50", "p90", "p99", "p99.9", "max"];
     let sorted = names.map(latency);
-    assert!(sorted.is_sorted() && sorted[0] > 0.0, "{report}");
+    assert!(sorted.is_sorted() && sorted[0] > 0.0, "{figures}");
 
     // A review that is denied is an answer too.
     let review = place.path("review.yaml");
     fs::write(&review, DENIED).unwrap();
     let file = review.display().to_string();
-    let report = json(&bench(&[&url, "--ca", &authority, "-n", "20", "-f", &file, "-o", "json"]));
-    assert_eq!((&report["denied"], &report["failed"]), (&20.into(), &0.into()), "{report}");
+    let figures = report(&bench(&[&url, "--ca", &authority, "-n", "20", "-f", &file, "-o", "json"]));
+    assert_eq!((&figures["denied"], &figures["failed"]), (&20.into(), &0.into()), "{figures}");
 }
 
 #[test]
@@ -84,9 +93,9 @@ fn a_rate_is_kept_and_time_ends_a_run() {
     let (url, authority) = (url(&serving, "/validate"), authority(&place));
     let output =
         bench(&[&url, "--ca", &authority, "--duration", "1", "--rate", "50", "-c", "2", "-o", "json"]);
-    let report = json(&output);
+    let figures = report(&output);
     // The requests that are due within the second, whatever the machine is busy with.
-    assert_eq!(report["requests"], 50, "{report}");
+    assert_eq!(figures["requests"], 50, "{figures}");
 }
 
 #[test]
@@ -105,8 +114,8 @@ fn what_fails_is_named() {
         Command::new(env!("CARGO_BIN_EXE_admit")).args(["certs", "--out"]).arg(stranger.path()).output();
     assert!(made.unwrap().status.success());
     let other = stranger.path().join("ca.crt").display().to_string();
-    let report = json(&bench(&[&url(&serving, "/validate"), "--ca", &other, "-n", "4", "-o", "json"]));
-    assert_eq!(report["failures"], serde_json::json!({"connect": 4}), "{report}");
+    let figures = report(&bench(&[&url(&serving, "/validate"), "--ca", &other, "-n", "4", "-o", "json"]));
+    assert_eq!(figures["failures"], serde_json::json!({"connect": 4}), "{figures}");
 
     let output = bench(&["http://127.0.0.1:1/validate"]);
     assert_eq!(output.status.code(), Some(2));

@@ -11,6 +11,7 @@ mod kill;
 mod kit;
 mod licences;
 mod offline;
+mod output_schemas;
 mod reliability;
 mod replay;
 mod repository;

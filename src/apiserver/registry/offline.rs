@@ -4,10 +4,12 @@
 use std::sync::{Arc, LazyLock};
 
 use admit_policy::apply::{Builtins, Prepared};
+use admit_policy::crd;
 use admit_policy::decision::{Status, StatusDetails};
 use admit_policy::error::StatusCause;
 use serde_json::Value;
 
+use super::scale::ScalePaths;
 use super::update::{carry_over, count_generation, split_halves};
 use super::{Call, Warnings, kinds};
 use crate::builtin::tables;
@@ -29,6 +31,18 @@ impl Builtins for BuiltinKinds {
         let (group, version, kind) = type_of(manifest);
         let kind = tables().kind(group, version, kind)?;
         Some(applied(tables(), kind, manifest, live, last))
+    }
+
+    fn scale(&self, object: &Value, paths: Option<&crd::ScalePaths>) -> Option<Value> {
+        let paths = match paths {
+            Some(paths) => ScalePaths::from(paths),
+            None => {
+                let (group, version, kind) = type_of(object);
+                let info = TABLE.find_kind(group, version, kind);
+                info.filter(|info| info.serves(Subresource::Scale)).map(|_| ScalePaths::builtin())?
+            }
+        };
+        Some(paths.scale_of(object))
     }
 
     fn prepare(&self, new: &Value, old: Option<&Value>, status: bool) -> Option<Prepared> {

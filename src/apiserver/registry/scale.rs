@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use admit_policy::crd;
 use serde_json::{Value, json};
 
 use super::Call;
@@ -38,7 +39,18 @@ impl Call {
     }
 }
 
+impl From<&crd::ScalePaths> for ScalePaths {
+    fn from(paths: &crd::ScalePaths) -> Self {
+        let crd::ScalePaths { spec_replicas, status_replicas, label_selector } = paths.clone();
+        Self { spec_replicas, status_replicas, label_selector }
+    }
+}
+
 impl ScalePaths {
+    pub(super) fn builtin() -> Self {
+        BUILTIN.clone()
+    }
+
     /// The Scale of an object.
     #[must_use]
     pub fn scale_of(&self, object: &Value) -> Value {

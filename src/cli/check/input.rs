@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use admit_apiserver::registry::BuiltinKinds;
 use admit_policy::access::AccessAnswers;
-use admit_policy::apply::{self, FieldValidation, Identity, Options, Pair, Rehearsal};
+use admit_policy::apply::{self, FieldValidation, Identity, Options, Pair, Rehearsal, Subresource};
 use admit_policy::manifest::Document;
 use admit_policy::request::{Operation, UserInfo};
 use admit_policy::suite::Suite;
@@ -49,9 +49,9 @@ pub(in crate::cli) struct InputArgs {
     #[arg(long, value_enum, ignore_case = true)]
     operation: Option<Asked>,
 
-    /// Ask for a change of the status, which leaves all else as it is there before
+    /// Ask for a subresource of the objects, as kubectl would
     #[arg(long, value_enum)]
-    subresource: Option<Subresource>,
+    subresource: Option<Of>,
 
     /// Who applies
     #[arg(long = "as", visible_alias = "user", value_name = "USER", default_value = "admin")]
@@ -88,8 +88,33 @@ enum Asked {
 
 /// Which part of an object a request is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum Subresource {
+enum Of {
+    /// A change of the status, which leaves all else as it is there before
     Status,
+    /// Another number of replicas than there is before
+    Scale,
+    /// The eviction of pods
+    Eviction,
+    /// A command in the first container of pods
+    Exec,
+    /// The streams of the first container of pods
+    Attach,
+    /// A way to the ports of pods
+    #[value(name = "portforward")]
+    PortForward,
+}
+
+impl From<Of> for Subresource {
+    fn from(of: Of) -> Self {
+        match of {
+            Of::Status => Self::Status,
+            Of::Scale => Self::Scale,
+            Of::Eviction => Self::Eviction,
+            Of::Exec => Self::Exec,
+            Of::Attach => Self::Attach,
+            Of::PortForward => Self::PortForward,
+        }
+    }
 }
 
 /// The values of kubectl's `--validate`.
@@ -180,15 +205,23 @@ impl InputArgs {
 
     /// What is to be updated has to be there.
     fn replaceable(&self, pairs: &[Pair], new: &[Document]) -> Result<(), Fault> {
-        let flag = match (self.subresource, self.operation) {
+        let subresource = self.subresource.map(Subresource::from);
+        let flag = match (subresource, self.operation) {
             (Some(Subresource::Status), Some(Asked::Create | Asked::Delete)) => {
                 return Err(Fault::usage(
                     "--subresource status goes with UPDATE: a status is never created alone",
                 ));
             }
-            (Some(Subresource::Status), _) => "--subresource status",
-            (None, Some(Asked::Update)) => "--operation UPDATE",
-            (None, _) => return Ok(()),
+            (Some(Subresource::Status), _) => "--subresource status".to_owned(),
+            (Some(subresource), Some(_)) => {
+                let subresource = subresource.as_str();
+                return Err(Fault::usage(format!("--subresource {subresource} has an operation of its own")));
+            }
+            (Some(subresource), None) if subresource.updates() => {
+                format!("--subresource {}", subresource.as_str())
+            }
+            (None, Some(Asked::Update)) => "--operation UPDATE".to_owned(),
+            (_, _) => return Ok(()),
         };
         let problem = |pair: &Pair| {
             let remedy = "--old or --old-git tells of it";
@@ -235,7 +268,7 @@ impl InputArgs {
                 Asked::Update => Operation::Update,
                 Asked::Delete => Operation::Delete,
             }),
-            status: self.subresource == Some(Subresource::Status),
+            subresource: self.subresource.map(Subresource::from),
             access: self.access()?,
             namespace_labels: self.namespace_labels.clone(),
         })

@@ -36,6 +36,7 @@ use super::process::{self, Fault};
 use super::render::coverage as drawing;
 use super::render::suites::{self, Report};
 use super::render::{self, Palette};
+use super::schema;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -137,11 +138,10 @@ enum Schema {
 impl TestArgs {
     pub(super) fn run(self) -> Exit {
         if let Some(schema) = self.print_schema {
-            render::print(match schema {
-                Schema::Suite => include_str!("schemas/suite.schema.json"),
-                Schema::Result => include_str!("schemas/result.schema.json"),
+            return schema::print(match schema {
+                Schema::Suite => schema::Subject::Suite,
+                Schema::Result => schema::Subject::Test,
             });
-            return Exit::Expected;
         }
         let outcome = if self.watch { self.again_and_again() } else { self.once().map(|(exit, _)| exit) };
         outcome.unwrap_or_else(|fault| process::fail(&fault))

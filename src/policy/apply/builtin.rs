@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::custom::{carried_over, not_strict};
 use super::{Applied, Change, FieldValidation, Pair, Rehearsal};
+use crate::crd::ScalePaths;
 use crate::decision::Status;
 use crate::recording::Recording;
 
@@ -16,6 +17,10 @@ pub trait Builtins: Sync + Debug {
     /// What `kubectl apply` makes of `live` by a manifest, where it applied `last` before; none where nothing is known of
     /// the kind.
     fn applied(&self, manifest: &Value, live: &Value, last: &Value) -> Option<Value>;
+
+    /// The Scale of an object: of a custom resource by the paths of its definition; none where objects of the kind are
+    /// not scaled.
+    fn scale(&self, object: &Value, paths: Option<&ScalePaths>) -> Option<Value>;
 
     /// A write of `new` over `old`, or of its status alone; none where nothing is known of the kind.
     fn prepare(&self, new: &Value, old: Option<&Value>, status: bool) -> Option<Prepared>;
@@ -42,7 +47,7 @@ pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, recording: Option<&R
     if pair.old.as_deref() == Some(&new) {
         return Applied::new(Change::Unchanged);
     }
-    let status = rehearsal.options.status;
+    let status = rehearsal.is_of_status();
     let prepared = rehearsal.builtins.and_then(|kinds| kinds.prepare(&new, pair.old.as_deref(), status));
     let Some(prepared) = prepared else { return as_written(rehearsal, pair, new, recording) };
     let Prepared { object, old, strict, refusal, warnings } = prepared;
@@ -64,7 +69,7 @@ pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, recording: Option<&R
 
 fn as_written(rehearsal: &Rehearsal<'_>, pair: &Pair, new: Value, recording: Option<&Recording>) -> Applied {
     let new = match pair.old.as_deref() {
-        Some(old) if rehearsal.options.status => with_status_of(&new, old),
+        Some(old) if rehearsal.is_of_status() => with_status_of(&new, old),
         _ => new,
     };
     if pair.old.as_deref() == Some(&new) {

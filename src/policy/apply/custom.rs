@@ -28,7 +28,7 @@ pub(super) fn apply(
     let old = pair.old.as_deref().map(|old| version.stored(old));
     let new = carried_over(&pair.new, old.as_ref(), None);
     let oversight = recording.into();
-    let status = rehearsal.options.status;
+    let status = rehearsal.is_of_status();
     let written = Write { crd, version, old: old.as_ref(), status, oversight }.decide(&new);
     if written.errors.is_empty() && old.as_ref() == Some(&written.object) {
         return Applied::new(Change::Unchanged);

@@ -14,6 +14,7 @@ mod custom;
 mod deletion;
 mod merge;
 mod pair;
+mod subresource;
 
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ use crate::vap::{Binding, Missed, Policy};
 
 pub use self::builtin::{Builtins, Prepared};
 pub use self::pair::{Identity, Pair, PairError, Paired, pair};
+pub use self::subresource::Subresource;
 
 /// How unknown fields are met: `fieldValidation` of a request.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -51,8 +53,8 @@ pub struct Options {
     pub field_validation: FieldValidation,
     /// What is asked for, whether there are old objects or not; otherwise these tell.
     pub operation: Option<Operation>,
-    /// Requests go to `/status`.
-    pub status: bool,
+    /// Where requests go; none for the objects themselves.
+    pub subresource: Option<Subresource>,
     /// What the authorizer answers; without it the roles among the documents do.
     pub access: Option<Arc<AccessAnswers>>,
     /// Labels of namespaces that are known by their name alone.
@@ -75,6 +77,8 @@ pub enum Change {
     Create,
     Update,
     Delete,
+    /// A connection to a pod, which changes nothing.
+    Connect,
     /// Nothing is sent to the server.
     Unchanged,
 }
@@ -104,6 +108,7 @@ impl Change {
             Self::Create => "create",
             Self::Update => "update",
             Self::Delete => "delete",
+            Self::Connect => "connect",
             Self::Unchanged => "unchanged",
         }
     }
@@ -172,6 +177,9 @@ impl<'s> Rehearsal<'s> {
             }
             Some(Operation::Update | Operation::Connect) | None => pair,
         };
+        if let Some(subresource) = self.options.subresource.filter(|of| *of != Subresource::Status) {
+            return subresource::apply(self, pair, subresource, recording);
+        }
         let kind = &pair.identity.kind;
         let (group, name) = (kind.group.as_str(), kind.kind.as_str());
         match (group, name) {
@@ -223,11 +231,15 @@ impl<'s> Rehearsal<'s> {
         applied.outcomes = outcomes;
     }
 
+    fn is_of_status(&self) -> bool {
+        self.options.subresource == Some(Subresource::Status)
+    }
+
     fn request(&self, pair: &Pair, new: Value, old: Option<Arc<Value>>) -> Request {
         let Identity { kind, namespace, name } = &pair.identity;
         let resource = self.host.resource_of(kind);
         let is_namespace = kind.group.is_empty() && kind.kind == "Namespace";
-        let subresource = if self.options.status { "status" } else { "" };
+        let subresource = self.options.subresource.map(Subresource::as_str).unwrap_or_default();
         Request {
             uid: "00000000-0000-0000-0000-000000000000".to_owned(),
             request_kind: kind.clone(),

@@ -78,6 +78,12 @@ impl CrdVersion {
         &self.name
     }
 
+    /// Where the scale subresource reads and writes; none where there is none.
+    #[must_use]
+    pub fn scale(&self) -> Option<&ScalePaths> {
+        self.scale.as_ref()
+    }
+
     #[must_use]
     pub fn schema(&self) -> &Schema {
         &self.schema

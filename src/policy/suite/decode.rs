@@ -7,11 +7,11 @@ use regex_automata::meta::Regex;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{API_VERSION, Case, Expectation, Outcome, Suite, Text, patch};
+use super::{API_VERSION, Case, Expectation, Outcome, Suite, Text, patch, target};
 use crate::access::{ANSWER_FIELDS, AccessAnswers};
 use crate::decision::Reason;
 use crate::decode::{DecodeError, Fields};
-use crate::request::{Operation, UserInfo};
+use crate::request::{GroupVersionKind, Operation, UserInfo};
 
 /// The fields of a suite.
 pub const SUITE_FIELDS: &[&str] = &["apiVersion", "kind", "documents", "defaults", "cases"];
@@ -113,7 +113,7 @@ impl Layered<'_> {
         Ok(Case {
             name,
             policies: self.of("policies").strings("policies")?,
-            operation: self.operation(object.is_some(), old_object.is_some())?,
+            operation: self.operation(object.as_deref(), old_object.as_deref())?,
             resource: self.of("resource").optional_string("resource")?,
             subresource: self.of("subresource").string("subresource")?,
             namespace: self.of("namespace").optional_string("namespace")?,
@@ -166,16 +166,19 @@ impl Layered<'_> {
     }
 
     /// What the objects imply, unless it is said.
-    fn operation(&self, object: bool, old_object: bool) -> Result<Operation, SuiteError> {
+    fn operation(&self, object: Option<&Value>, old_object: Option<&Value>) -> Result<Operation, SuiteError> {
         let fields = self.of("operation");
         match fields.optional_string("operation")? {
             Some(name) => name.parse().map_err(|_| {
                 let problem = format!("`{name}` is not one of CREATE, UPDATE, DELETE, CONNECT");
                 wrong(fields.path_of("operation"), problem)
             }),
-            None if !old_object => Ok(Operation::Create),
-            None if object => Ok(Operation::Update),
-            None => Ok(Operation::Delete),
+            None => Ok(match (object, old_object) {
+                (Some(object), None) => target::operation(&kind_of(object)).unwrap_or(Operation::Create),
+                (None, None) => Operation::Create,
+                (Some(_), Some(_)) => Operation::Update,
+                (None, Some(_)) => Operation::Delete,
+            }),
         }
     }
 
@@ -212,6 +215,11 @@ impl Layered<'_> {
         }
         Ok(existing)
     }
+}
+
+fn kind_of(object: &Value) -> GroupVersionKind {
+    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    GroupVersionKind::from_api_version(text("apiVersion"), text("kind"))
 }
 
 fn expectation(case: &Fields<'_>) -> Result<Expectation, SuiteError> {

@@ -13,6 +13,7 @@ mod decode;
 mod expect;
 mod patch;
 mod run;
+mod target;
 
 use std::sync::Arc;
 
@@ -43,7 +44,7 @@ pub struct Case {
     /// The policies in force; empty for all that are loaded.
     pub policies: Vec<String>,
     pub operation: Operation,
-    /// Plural name; found from the CRDs or guessed from the kind where absent.
+    /// Plural name, `deployments` or `deployments.apps`; found from the CRDs or guessed from the kind where absent.
     pub resource: Option<String>,
     pub subresource: String,
     pub namespace: Option<String>,

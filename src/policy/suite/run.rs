@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::expect::Answer;
-use super::{Case, Mismatch, Outcome};
+use super::{Case, Mismatch, Outcome, target};
 use crate::crd::Write;
 use crate::decision::{Decision, Enforcement, PolicyOutcome, Reason, RuleOutcome, Verdict};
 use crate::documents::Documents;
@@ -102,10 +102,7 @@ fn request(case: &Case, host: &Documents) -> Request {
     let subject = case.object.as_deref().or(case.old_object.as_deref()).unwrap_or(&Value::Null);
     let text = |pointer: &str| subject.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let kind = GroupVersionKind::from_api_version(text("/apiVersion"), text("/kind"));
-    let mut resource = host.resource_of(&kind);
-    if let Some(plural) = &case.resource {
-        resource.resource.clone_from(plural);
-    }
+    let (resource, subresource) = target::resource(&kind, case.resource.as_deref(), &case.subresource, host);
     let namespace = case.namespace.clone().unwrap_or_else(|| match kind.kind.as_str() {
         "Namespace" if kind.group.is_empty() => text("/metadata/name").to_owned(),
         _ => text("/metadata/namespace").to_owned(),
@@ -114,10 +111,10 @@ fn request(case: &Case, host: &Documents) -> Request {
         uid: "00000000-0000-0000-0000-000000000000".to_owned(),
         request_kind: kind.clone(),
         request_resource: resource.clone(),
-        request_subresource: case.subresource.clone(),
+        request_subresource: subresource.clone(),
         kind,
         resource,
-        subresource: case.subresource.clone(),
+        subresource,
         name: text("/metadata/name").to_owned(),
         namespace,
         operation: case.operation,

@@ -2,5 +2,6 @@
 
 pub(crate) mod cluster;
 pub(crate) mod https;
+pub(crate) mod json_schema;
 pub(crate) mod logs;
 pub(crate) mod reliability;

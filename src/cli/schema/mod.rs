@@ -1,0 +1,100 @@
+//! `admit schema`: the JSON Schemas of what is read and printed. Those of all commands but `test` are parts of one
+//! document, since they share parts.
+
+use std::collections::BTreeSet;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+
+use super::process::{self, Fault};
+use super::{Exit, render};
+
+/// Arguments of `admit schema`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  admit schema suite > suite.schema.json
+  admit schema check")]
+pub(super) struct SchemaArgs {
+    /// Of what
+    #[arg(value_enum, value_name = "OF")]
+    of: Subject,
+}
+
+/// What has a schema.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum Subject {
+    /// The files that `admit test` reads
+    Suite,
+    /// What `admit test -o json` prints
+    Test,
+    /// What `admit check -o json` prints
+    Check,
+    /// What `admit lint -o json` prints
+    Lint,
+    /// What `admit explain -o json` prints
+    Explain,
+    /// What `admit eval -o json` prints
+    Eval,
+    /// What `admit bench -o json` prints
+    Bench,
+}
+
+impl SchemaArgs {
+    pub(super) fn run(self) -> Exit {
+        print(self.of)
+    }
+}
+
+pub(super) fn print(of: Subject) -> Exit {
+    let name = match of {
+        Subject::Suite => return whole(include_str!("suite.json")),
+        Subject::Test => return whole(include_str!("test.json")),
+        Subject::Check => "check",
+        Subject::Lint => "lint",
+        Subject::Explain => "explain",
+        Subject::Eval => "eval",
+        Subject::Bench => "bench",
+    };
+    match serde_json::from_str(include_str!("output.json")) {
+        Ok(all) => whole(&render::json(&part(&all, name))),
+        Err(error) => process::fail(&Fault::internal(error)),
+    }
+}
+
+fn whole(schema: &str) -> Exit {
+    render::print(schema);
+    Exit::Expected
+}
+
+/// One definition as a document of its own, with the definitions that it refers to.
+fn part(all: &Value, name: &str) -> Value {
+    let definitions = &all["$defs"];
+    let (mut needed, mut open) = (BTreeSet::new(), vec![definitions[name].clone()]);
+    while let Some(schema) = open.pop() {
+        for name in references(&schema) {
+            if needed.insert(name.clone()) {
+                open.push(definitions[&name].clone());
+            }
+        }
+    }
+    let mut schema = Map::from_iter([("$schema".to_owned(), all["$schema"].clone())]);
+    schema.extend(definitions[name].as_object().cloned().unwrap_or_default());
+    let shared: Map<String, Value> =
+        needed.into_iter().map(|name| (name.clone(), definitions[&name].clone())).collect();
+    schema.insert("$defs".to_owned(), json!(shared));
+    Value::Object(schema)
+}
+
+/// The names of the definitions that a schema refers to.
+fn references(schema: &Value) -> Vec<String> {
+    match schema {
+        Value::Object(members) => {
+            let own = members.get("$ref").and_then(Value::as_str);
+            let own = own.and_then(|reference| reference.strip_prefix("#/$defs/")).map(ToOwned::to_owned);
+            own.into_iter().chain(members.values().flat_map(references)).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(references).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
+    }
+}
