@@ -1,7 +1,6 @@
-//! The manifests for a cluster: they are what the program makes, an API server takes them, the chart says what the
-//! base says, and the containers are started with flags that there are.
+//! The manifests for a cluster: they are what the program makes, the chart says what the base says, and the containers are
+//! started with flags that there are. That API servers take them is a scenario of `e2e`.
 
-mod apply;
 mod chart;
 mod container;
 mod wiring;
@@ -9,17 +8,17 @@ mod wiring;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use serde_json::Value;
 
 use crate::repository::root;
 
 /// What `certificates` can be set to.
-const CERTIFICATES: &[&str] = &["secret", "self-managed", "cert-manager"];
+pub(crate) const CERTIFICATES: &[&str] = &["secret", "self-managed", "cert-manager"];
 
 /// `admit generate …` in the repository's folder.
-fn generate(args: &[&str]) -> Output {
+pub(crate) fn generate(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_admit")).arg("generate").args(args).current_dir(root()).output().unwrap()
 }
 
@@ -63,15 +62,6 @@ fn documents(yaml: &str) -> BTreeMap<(String, String), Value> {
         assert!(all.insert(key.clone(), value).is_none(), "{key:?} is there twice");
     }
     all
-}
-
-fn has_kubectl() -> bool {
-    Command::new("kubectl")
-        .args(["version", "--client"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok()
 }
 
 #[test]

@@ -6,6 +6,7 @@
 mod apiserver;
 mod cluster;
 mod controllers;
+mod install;
 mod managed;
 mod webhook;
 mod words;
@@ -19,6 +20,7 @@ use crate::tour::has_kubectl;
 /// ConfigMaps come last, the words first: once no such policy is left, kube-apiserver stops to follow ConfigMaps for good, and
 /// sees no params that are made afterwards.
 const SCENARIOS: &[fn(&ApiServer)] = &[
+    install::manifests_are_taken,
     controllers::follow_one_another,
     managed::certificates_reach_the_api_server,
     webhook::denies_rotates_and_comes_back,
