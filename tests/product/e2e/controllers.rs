@@ -10,7 +10,7 @@ use super::apiserver::ApiServer;
 use super::cluster::{Cluster, data_gather, shipped};
 
 /// A replica; killed when the value goes, if it still runs.
-struct Replica {
+pub(super) struct Replica {
     child: Child,
     archives: String,
 }
@@ -83,7 +83,7 @@ fn leader(replicas: &[Option<Replica>; 2]) -> usize {
 }
 
 impl Replica {
-    fn start(cluster: &Cluster<'_>, kubeconfig: &str, name: &str, args: &[&str]) -> Self {
+    pub(super) fn start(cluster: &Cluster<'_>, kubeconfig: &str, name: &str, args: &[&str]) -> Self {
         let archives = cluster.place.path(name).display().to_string();
         let log = fs::File::create(cluster.place.path(&format!("{name}.log"))).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_admit"))
@@ -104,7 +104,7 @@ impl Replica {
     }
 
     /// SIGTERM: it gives the Lease up.
-    fn terminated(mut self) {
+    pub(super) fn terminated(mut self) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
         assert!(self.child.wait().unwrap().success());

@@ -8,6 +8,7 @@ mod cluster;
 mod controllers;
 mod install;
 mod managed;
+mod users;
 mod webhook;
 mod words;
 
@@ -22,6 +23,8 @@ use crate::tour::has_kubectl;
 const SCENARIOS: &[fn(&ApiServer)] = &[
     install::manifests_are_taken,
     controllers::follow_one_another,
+    users::the_tour_is_the_same,
+    users::the_plugin_takes_live_objects,
     managed::certificates_reach_the_api_server,
     webhook::denies_rotates_and_comes_back,
     words::are_those_of_stored_policies,
