@@ -7,6 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 use crate::admission::{Admission, Resolver};
 use crate::authentication::{Issuer, TokenKey};
@@ -36,6 +37,9 @@ struct Inner {
     openapi: OpenApi,
     tokens: HashMap<String, Identity>,
     issuer: Issuer,
+    started: Timestamp,
+    /// A permit for each connection that may be open.
+    connections: Arc<Semaphore>,
     /// Parts of the process that report their own readiness, by name.
     parts: RwLock<Vec<(String, bool)>>,
 }
@@ -111,12 +115,15 @@ impl ServerBuilder {
             openapi: OpenApi::default(),
             tokens: self.tokens,
             issuer,
+            started: Timestamp::now(),
+            connections: Arc::new(Semaphore::new(face::serve::MAX_CONNECTIONS)),
             parts: RwLock::default(),
         };
         let server = Server { inner: Arc::new(inner) };
         server.create_namespaces().await?;
         server.inner.registry.create_default_roles().await?;
         server.inner.registry.settle_definitions().await;
+        server.inner.registry.register_versions().await;
         // History begins here: nobody can have seen anything before.
         let store = &server.inner.registry.store;
         store.compact(store.revision());
@@ -147,7 +154,8 @@ impl Server {
         tls: rustls::ServerConfig,
         shutdown: impl Future<Output = ()> + Send,
     ) -> std::io::Result<()> {
-        face::serve::serve(self.router(), listener, tls, shutdown).await
+        let room = Arc::clone(&self.inner.connections);
+        face::serve::serve_within(self.router(), listener, tls, shutdown, room).await
     }
 
     /// The garbage collector and the end of namespaces: to be run beside the server for as long as it serves. Never
@@ -195,13 +203,26 @@ impl Server {
             .then(|| Authenticated { identity: issued.identity(), audiences: issued.audiences })
     }
 
-    /// Parts of a health probe, and whether each is well.
-    pub(crate) fn health(&self, with_parts: bool) -> Vec<(String, bool)> {
-        let mut all = vec![("ping".to_owned(), true), ("log".to_owned(), true), ("etcd".to_owned(), true)];
-        if with_parts {
-            all.extend(self.inner.parts.read().unwrap_or_else(PoisonError::into_inner).iter().cloned());
-        }
-        all
+    /// What parts of the process said of their readiness.
+    pub(crate) fn parts(&self) -> Vec<(String, bool)> {
+        self.inner.parts.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// When the server was made.
+    pub(crate) fn started(&self) -> Timestamp {
+        self.inner.started
+    }
+
+    /// The `/metrics` document.
+    pub(crate) fn metrics(&self) -> String {
+        let open = face::serve::MAX_CONNECTIONS.saturating_sub(self.inner.connections.available_permits());
+        format!(
+            "# TYPE apiserver_connections_open gauge\napiserver_connections_open {open}\n\
+             # TYPE apiserver_connections_allowed gauge\napiserver_connections_allowed {}\n\
+             # TYPE apiserver_storage_revision counter\napiserver_storage_revision {}\n",
+            face::serve::MAX_CONNECTIONS,
+            self.inner.registry.store.revision(),
+        )
     }
 
     /// The `/version` document.

@@ -14,6 +14,7 @@ mod crd_matrix;
 mod definitions;
 mod harness;
 mod housekeeping;
+mod kinds;
 mod managed_fields;
 mod mask;
 mod openapi;

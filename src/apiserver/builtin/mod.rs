@@ -19,7 +19,7 @@ pub use model::{
     EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
 };
 
-static TEXTS: [&str; 19] = [
+static TEXTS: [&str; 27] = [
     include_str!("tables/meta.txt"),
     include_str!("tables/core.txt"),
     include_str!("tables/core-pods.txt"),
@@ -38,7 +38,15 @@ static TEXTS: [&str; 19] = [
     include_str!("tables/authorization.txt"),
     include_str!("tables/authentication.txt"),
     include_str!("tables/autoscaling.txt"),
-    include_str!("tables/unserved.txt"),
+    include_str!("tables/autoscaling2.txt"),
+    include_str!("tables/apiregistration.txt"),
+    include_str!("tables/core-controllers.txt"),
+    include_str!("tables/core-persistent.txt"),
+    include_str!("tables/discovery.txt"),
+    include_str!("tables/flowcontrol.txt"),
+    include_str!("tables/node.txt"),
+    include_str!("tables/resource.txt"),
+    include_str!("tables/scheduling.txt"),
 ];
 
 static TABLES: LazyLock<(Tables, Vec<String>)> = LazyLock::new(|| parse::parse(&TEXTS));

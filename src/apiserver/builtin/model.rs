@@ -36,8 +36,6 @@ pub struct TypeDef {
     pub name: &'static str,
     /// Whether it is a kind, with `apiVersion` and `kind` beside its fields.
     pub object: bool,
-    /// The resource of a kind that the embedded server does not serve.
-    pub unserved: Option<&'static str>,
     /// Whether server-side apply owns values of this type as a whole.
     pub atomic: bool,
     pub description: &'static str,
@@ -139,16 +137,6 @@ impl Tables {
     #[must_use]
     pub fn kind(&self, group: &str, version: &str, kind: &str) -> Option<TypeId> {
         self.kinds.get(&(group, version, kind)).copied()
-    }
-
-    /// The kind of a resource that other servers serve, and the embedded one does not.
-    #[must_use]
-    pub fn unserved(&self, group: &str, version: &str, resource: &str) -> Option<&'static str> {
-        let is = |definition: &&TypeDef| {
-            let Package { group: of_group, version: of_version, .. } = definition.package;
-            definition.unserved == Some(resource) && (of_group, of_version) == (group, version)
-        };
-        self.types.iter().find(is).map(|definition| definition.name)
     }
 
     /// The type with an OpenAPI name such as `io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta`.

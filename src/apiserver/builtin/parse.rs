@@ -4,15 +4,14 @@
 //! package ALIAS GROUP VERSION OPENAPI-PREFIX      GROUP is `-` for the core group
 //! # a remark
 //!
-//! TYPE [object] [unserved=RESOURCE] [atomic] [: description]
+//! TYPE [object] [atomic] [: description]
 //!   NUMBER NAME[!+~] TYPE [patch=STRATEGY[:KEY]] [list=KIND[:KEY,…]] [map=atomic] [default=JSON] [fill=JSON] [: description]
 //! TYPE = VALUE VALUE …                            a string type with a closed set of values
 //! ```
 //!
-//! `!` marks a required field, `+` one that is optional but always written, `~` a message that is left out when empty;
-//! the name `.` embeds a type. `unserved` names the resource of a kind
-//! that only other servers serve. `atomic` types and maps are owned as a whole by server-side apply. Types are written as in Go: `*int32`, `[]Container`, `map[string]string`,
-//! `meta.ObjectMeta`.
+//! `!` marks a required field, `+` one that is optional but always written, `~` a message that is left out when empty, and
+//! `!~` what is required but left out when empty; the name `.` embeds a type. `atomic` types and maps are owned as a whole
+//! by server-side apply. Types are written as in Go: `*int32`, `[]Container`, `map[string]string`, `meta.ObjectMeta`.
 
 use std::collections::HashMap;
 
@@ -80,9 +79,7 @@ fn declare(texts: &[&'static str], tables: &mut Tables) -> Names {
             let marks: Vec<&str> = words.collect();
             let (object, atomic) = (marks.contains(&"object"), marks.contains(&"atomic"));
             let id = TypeId(tables.types.len());
-            let unserved = marks.iter().find_map(|mark| mark.strip_prefix("unserved="));
-            let fields = Vec::new();
-            let definition = TypeDef { package, name, object, unserved, atomic, description, fields };
+            let definition = TypeDef { package, name, object, atomic, description, fields: Vec::new() };
             tables.by_openapi.insert(definition.openapi_name(), id);
             if object {
                 tables.kinds.insert((package.group, package.version, name), id);
@@ -112,7 +109,7 @@ fn field(line: &'static str, alias: &'static str, names: &Names) -> Option<Field
         name: if name == "." { "" } else { name },
         kind,
         required: marked.contains('!'),
-        always_written: marked.contains(['!', '+']),
+        always_written: marked.contains(['!', '+']) && !marked.contains('~'),
         omit_zero: marked.contains('~'),
         list: None,
         atomic_map: false,

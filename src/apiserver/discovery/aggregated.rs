@@ -92,7 +92,7 @@ fn resource(row: &ResourceInfo) -> Value {
             .subresources
             .iter()
             .map(|subresource| {
-                let kind = match subresource.own_kind() {
+                let kind = match subresource.own_kind(row) {
                     Some((group, version, kind)) => json!({"group": group, "version": version, "kind": kind}),
                     None => own_kind(row),
                 };

@@ -1,10 +1,11 @@
 //! The plain documents: one list of groups, and one list of resources per group and version.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::order::{Group, groups};
+use super::order::{Group, groups, priority};
 use crate::digest;
 use crate::resources::{ResourceInfo, Scope};
 
@@ -25,11 +26,14 @@ pub(super) fn api_versions(rows: &[Arc<ResourceInfo>], host: &str) -> Value {
 
 /// `/apis`.
 pub(super) fn group_list(rows: &[Arc<ResourceInfo>]) -> Value {
-    let groups: Vec<Value> = groups(rows)
-        .iter()
-        .filter(|group| !group.name.is_empty())
-        .map(|group| Value::Object(group_entry(group)))
-        .collect();
+    let mut groups = groups(rows);
+    groups.retain(|group| !group.name.is_empty());
+    // This document counts priorities as APIServices have them, and then goes by their names, which begin with a version.
+    groups.sort_by_cached_key(|group| {
+        let names = group.versions.iter().map(|(version, _)| format!("{version}.{}", group.name));
+        (Reverse(priority(group.name)), names.min())
+    });
+    let groups: Vec<Value> = groups.iter().map(|group| Value::Object(group_entry(group))).collect();
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
@@ -93,7 +97,7 @@ fn resource_entries(row: &ResourceInfo) -> Vec<Value> {
     if !row.categories.is_empty() {
         main.insert("categories".into(), row.categories.clone().into());
     }
-    if row.verbs.iter().any(|verb| verb == "list") {
+    if !row.storage_key.is_empty() {
         main.insert("storageVersionHash".into(), storage_hash(row).into());
     }
     let mut entries = vec![Value::Object(main)];
@@ -102,7 +106,7 @@ fn resource_entries(row: &ResourceInfo) -> Vec<Value> {
         entry.insert("name".into(), format!("{}/{}", row.plural, subresource.name()).into());
         entry.insert("singularName".into(), "".into());
         entry.insert("namespaced".into(), namespaced.into());
-        let kind = match subresource.own_kind() {
+        let kind = match subresource.own_kind(row) {
             Some((group, version, kind)) => {
                 if !version.is_empty() {
                     entry.insert("group".into(), group.into());
@@ -119,12 +123,15 @@ fn resource_entries(row: &ResourceInfo) -> Vec<Value> {
     entries
 }
 
-/// Events of `events.k8s.io` are stored as core events: two views of one resource share a hash. The hash of definitions
-/// still stands for the version that they were first written in.
+/// Events of `events.k8s.io` are stored as core events: two views of one resource share a hash. The hash of
+/// definitions, and of policies that change objects, still stands for the version that they were first written in.
 fn storage_hash(row: &ResourceInfo) -> String {
     let (group, version) = match (row.group.as_str(), row.kind.as_str()) {
         ("events.k8s.io", _) => ("", row.storage_version.as_str()),
-        (group, "CustomResourceDefinition") => (group, "v1beta1"),
+        (
+            group,
+            "CustomResourceDefinition" | "MutatingAdmissionPolicy" | "MutatingAdmissionPolicyBinding",
+        ) => (group, "v1beta1"),
         (group, _) => (group, row.storage_version.as_str()),
     };
     digest::short_base64(&format!("{group}/{version}/{}", row.kind))

@@ -17,8 +17,8 @@ use serde_json::Value;
 use crate::digest;
 use crate::resources::ResourceInfo;
 
-pub(crate) use order::compare_versions;
 pub use order::{Group, groups};
+pub(crate) use order::{compare_versions, priority};
 
 /// Answers `GET` of a discovery path.
 #[must_use]

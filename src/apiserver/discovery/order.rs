@@ -15,36 +15,56 @@ pub struct Group<'a> {
     pub versions: Vec<(&'a str, Vec<&'a ResourceInfo>)>,
 }
 
-/// Built-in groups in the API server's own priority; groups of custom resources follow by name.
-const PRIORITY: [&str; 19] = [
-    "",
-    "apps",
-    "events.k8s.io",
-    "authentication.k8s.io",
-    "authorization.k8s.io",
-    "autoscaling",
-    "batch",
-    "certificates.k8s.io",
-    "networking.k8s.io",
-    "policy",
-    "rbac.authorization.k8s.io",
-    "storage.k8s.io",
-    "admissionregistration.k8s.io",
-    "apiextensions.k8s.io",
-    "scheduling.k8s.io",
-    "coordination.k8s.io",
-    "node.k8s.io",
-    "discovery.k8s.io",
-    "flowcontrol.apiserver.k8s.io",
+/// How much a group counts, for those that do not count as little as others do. The order of equals is that of discovery.
+const PRIORITIES: [(&str, i64); 23] = [
+    ("", 18_000),
+    ("apiregistration.k8s.io", 18_000),
+    ("apps", 17_800),
+    ("events.k8s.io", 17_750),
+    ("authentication.k8s.io", 17_700),
+    ("authorization.k8s.io", 17_600),
+    ("autoscaling", 17_500),
+    ("batch", 17_400),
+    ("certificates.k8s.io", 17_300),
+    ("networking.k8s.io", 17_200),
+    ("policy", 17_100),
+    ("rbac.authorization.k8s.io", 17_000),
+    ("storage.k8s.io", 16_800),
+    ("admissionregistration.k8s.io", 16_700),
+    ("apiextensions.k8s.io", 16_700),
+    ("scheduling.k8s.io", 16_600),
+    ("coordination.k8s.io", 16_500),
+    ("node.k8s.io", 16_300),
+    ("discovery.k8s.io", 16_200),
+    ("resource.k8s.io", 16_200),
+    ("flowcontrol.apiserver.k8s.io", 16_100),
+    ("config.openshift.io", 1_100),
+    ("operator.openshift.io", 1_080),
 ];
+const LEAST: i64 = 1_000;
+
+/// The `groupPriorityMinimum` of a group: those of definitions count least, but for two that are known by name.
+#[must_use]
+pub(crate) fn priority(group: &str) -> i64 {
+    PRIORITIES.iter().find(|(name, _)| *name == group).map_or(LEAST, |(_, priority)| *priority)
+}
+
+/// Built-in groups in the API server's own priority; groups of custom resources follow by name.
+fn rank(group: &str, builtin: bool) -> usize {
+    PRIORITIES.iter().position(|(name, _)| builtin && *name == group).unwrap_or(PRIORITIES.len())
+}
 
 /// All groups of the table in the order of discovery.
 #[must_use]
 pub fn groups(rows: &[Arc<ResourceInfo>]) -> Vec<Group<'_>> {
     let mut by_group: BTreeMap<(usize, &str), BTreeMap<&str, Vec<&ResourceInfo>>> = BTreeMap::new();
     for row in rows {
-        let rank = PRIORITY.iter().position(|group| *group == row.group).unwrap_or(PRIORITY.len());
-        by_group.entry((rank, &row.group)).or_default().entry(&row.version).or_default().push(row);
+        by_group
+            .entry((rank(&row.group, row.builtin), &row.group))
+            .or_default()
+            .entry(&row.version)
+            .or_default()
+            .push(row);
     }
     by_group
         .into_iter()

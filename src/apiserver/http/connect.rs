@@ -1,5 +1,5 @@
-//! Subresources that are no objects: tokens of service accounts, and what only the node of a pod can give: its log, and
-//! streams to its containers. There are no nodes behind this server: a log is what somebody set, and streams end here, with
+//! Subresources that are no objects: tokens of service accounts, bindings and evictions of pods, and what only the node of
+//! a pod can give: its log, and streams to its containers. There are no nodes behind this server: a log is what somebody set, and streams end here, with
 //! the words of an API server that cannot find the node.
 
 use axum::body::Body;
@@ -11,10 +11,49 @@ use super::accept::Accepted;
 use super::{Failure, Incoming, body, respond};
 use crate::codec;
 use crate::object;
-use crate::registry::{Call, Query};
+use crate::registry::{Call, Query, WriteOptions};
 use crate::resources::Subresource;
 use crate::server::Server;
 use crate::status::Refusal;
+
+const BINDING: (&str, &str, &str) = ("", "v1", "Binding");
+const EVICTION: (&str, &str, &str) = ("policy", "v1", "Eviction");
+
+/// A Binding that is sent to its own resource: the pod has its name.
+pub(super) async fn bind(
+    server: &Server,
+    call: &Call,
+    incoming: Incoming,
+    accepted: &Accepted,
+) -> Result<Response, Failure> {
+    let served = server.registry().served();
+    let pods = served.table.find("", "v1", "pods").ok_or_else(Refusal::unknown_path)?;
+    let about = call.about(pods, &call.namespace).on(Some(Subresource::Binding));
+    let asked = Posted::read(&about, BINDING, incoming, accepted).await?;
+    let name = object::name(&asked.object).to_owned();
+    let done = server.registry().bind(&about, &name, &asked.object, &asked.options).await?;
+    Ok(respond::document(201, &done, accepted))
+}
+
+/// An object of a kind of its own that was sent to have something done.
+struct Posted {
+    object: Value,
+    options: WriteOptions,
+}
+
+impl Posted {
+    async fn read(
+        call: &Call,
+        kind: (&'static str, &'static str, &'static str),
+        incoming: Incoming,
+        accepted: &Accepted,
+    ) -> Result<Self, Failure> {
+        accepted.check()?;
+        let options = incoming.write_options("CreateOptions")?;
+        let body = body::object(&call.info, &incoming.headers, incoming.body).await?;
+        Ok(Self { object: codec::receive_kind(kind, &body)?.object, options })
+    }
+}
 
 pub(super) struct Asked<'a> {
     pub(super) server: &'a Server,
@@ -33,6 +72,18 @@ impl Asked<'_> {
         match (subresource, &incoming.method) {
             (Subresource::Token, &Method::POST) => self.token(incoming, accepted).await,
             (Subresource::Log, &Method::GET) => Ok(self.log()?),
+            (Subresource::Binding, &Method::POST) => {
+                let Posted { object, options } = Posted::read(self.call, BINDING, incoming, accepted).await?;
+                let done = self.server.registry().bind(self.call, self.name, &object, &options).await?;
+                Ok(respond::document(201, &done, accepted))
+            }
+            (Subresource::Eviction, &Method::POST) => {
+                let Posted { object, options } =
+                    Posted::read(self.call, EVICTION, incoming, accepted).await?;
+                let done = self.server.registry().evict(self.call, self.name, &object, &options).await?;
+                Ok(respond::document(201, &done, accepted))
+            }
+            (Subresource::Proxy, _) => Err(self.proxy()?.into()),
             (
                 Subresource::Exec | Subresource::Attach | Subresource::PortForward,
                 &Method::GET | &Method::POST,
@@ -42,13 +93,17 @@ impl Asked<'_> {
     }
 
     async fn token(self, incoming: Incoming, accepted: &Accepted) -> Result<Response, Failure> {
-        accepted.check()?;
-        let options = incoming.write_options("CreateOptions")?;
-        let body = body::object(&self.call.info, &incoming.headers, incoming.body).await?;
-        let asked = codec::receive_kind(("authentication.k8s.io", "v1", "TokenRequest"), &body)?.object;
+        let kind = ("authentication.k8s.io", "v1", "TokenRequest");
+        let Posted { object, options } = Posted::read(self.call, kind, incoming, accepted).await?;
         let (registry, issuer) = (self.server.registry(), self.server.issuer());
-        let request = registry.issue_token(self.call, self.name, asked, &options, issuer)?;
+        let request = registry.issue_token(self.call, self.name, object, &options, issuer)?;
         Ok(respond::document(201, &request, accepted))
+    }
+
+    /// Why nothing is passed on to a pod, service or node.
+    fn proxy(&self) -> Result<Refusal, Refusal> {
+        self.server.registry().get(self.call, self.name)?;
+        Ok(Refusal::unavailable("this server cannot reach what is behind the object"))
     }
 
     fn log(&self) -> Result<Response, Refusal> {

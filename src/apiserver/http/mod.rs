@@ -3,7 +3,10 @@
 mod accept;
 mod access;
 mod body;
+mod components;
 mod connect;
+mod connection;
+mod health;
 mod impersonation;
 mod nonresource;
 mod path;

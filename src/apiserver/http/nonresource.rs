@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::json;
 
 use super::accept::Accepted;
-use super::{Failure, Incoming, respond};
+use super::{Failure, Incoming, health, respond};
 use crate::discovery;
 use crate::registry::Query;
 use crate::server::Server;
@@ -52,10 +52,34 @@ pub(super) fn answer(server: &Server, incoming: &Incoming, accepted: &Accepted) 
             accepted_key_set(incoming)?;
             Ok(respond::issuer(&server.issuer().key_set(), KEY_SET))
         }
-        other => health(server, other, &Query::parse(&incoming.query)).ok_or(Failure::NoSuchPage),
+        "/metrics" => Ok(respond::text(200, server.metrics())),
+        "/metrics/slis" => Ok(respond::text(200, health::indicators(server))),
+        "/statusz" => Ok(respond::text(200, status_page(server))),
+        // Flags are the process' own, and it shows them with `--help`.
+        "/flagz" => Ok(respond::text(200, format!("admit flagz\n{FOR_PEOPLE}\n\n"))),
+        other => health::answer(server, other, &Query::parse(&incoming.query)).ok_or(Failure::NoSuchPage),
     }
 }
 
+/// Pages beside those of health and of groups.
+const PAGES: [&str; 14] = [
+    "/.well-known/openid-configuration",
+    "/api",
+    "/api/v1",
+    "/apis",
+    "/apis/",
+    "/flagz",
+    "/metrics",
+    "/metrics/slis",
+    "/openapi/v2",
+    "/openapi/v3",
+    "/openapi/v3/",
+    "/openid/v1/jwks",
+    "/statusz",
+    "/version",
+];
+const FOR_PEOPLE: &str = "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility \
+    guarantees and is for debugging purposes only.";
 const KEY_SET: &str = "application/jwk-set+json";
 
 fn accepted_key_set(incoming: &Incoming) -> Result<(), Refusal> {
@@ -86,10 +110,8 @@ fn discovered(found: Option<http::Response<bytes::Bytes>>, accepted: &Accepted) 
 
 fn index(server: &Server) -> Response {
     let served = server.registry().served();
-    let mut paths: Vec<String> =
-        ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"]
-            .map(str::to_owned)
-            .to_vec();
+    let mut paths: Vec<String> = PAGES.map(str::to_owned).to_vec();
+    paths.extend(health::paths(server));
     for row in served.table.rows().iter().filter(|row| !row.group.is_empty()) {
         paths.push(format!("/apis/{}", row.group));
         paths.push(format!("/apis/{}/{}", row.group, row.version));
@@ -99,37 +121,15 @@ fn index(server: &Server) -> Response {
     respond::readable(&json!({"paths": paths}))
 }
 
-/// `/readyz`, `/readyz?verbose`, `/readyz/PART`; the same below `/livez` and `/healthz`.
-fn health(server: &Server, path: &str, query: &Query) -> Option<Response> {
-    let (probe, part) = match path.trim_start_matches('/').split_once('/') {
-        Some((probe, part)) => (probe, Some(part)),
-        None => (path.trim_start_matches('/'), None),
-    };
-    if !matches!(probe, "healthz" | "livez" | "readyz") {
-        return None;
-    }
-    let parts = server.health(probe == "readyz");
-    if let Some(part) = part {
-        let (_, ok) = parts.iter().find(|(name, _)| name == part)?;
-        return Some(if *ok {
-            respond::text(200, "ok")
-        } else {
-            respond::text(500, "internal server error: not ready\n")
-        });
-    }
-    let excluded = query.get("exclude").unwrap_or_default();
-    let failed = parts.iter().any(|(name, ok)| !ok && name != excluded);
-    if query.get("verbose").is_none() && !failed {
-        return Some(respond::text(200, "ok"));
-    }
-    let mut text = String::new();
-    for (name, ok) in &parts {
-        text.push_str(&match (ok, name == excluded) {
-            (_, true) => format!("[+]{name} excluded: ok\n"),
-            (true, false) => format!("[+]{name} ok\n"),
-            (false, false) => format!("[-]{name} failed: reason withheld\n"),
-        });
-    }
-    text.push_str(&format!("{probe} check {}\n", if failed { "failed" } else { "passed" }));
-    Some(respond::text(if failed { 500 } else { 200 }, text))
+/// What the server tells of itself to people, in no format that is promised.
+fn status_page(server: &Server) -> String {
+    let version = Server::version();
+    let text = |field: &str| version[field].as_str().unwrap_or_default().to_owned();
+    format!(
+        "admit statusz\n{FOR_PEOPLE}\n\nStarted: {}\nBinary version: {}\nEmulation version: {}.{}\n",
+        server.started(),
+        text("gitVersion"),
+        text("emulationMajor"),
+        text("emulationMinor")
+    )
 }

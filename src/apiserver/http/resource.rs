@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::accept::{Accepted, Form};
 use super::path::Place;
-use super::{Failure, Incoming, body, connect, respond, reviews, stream};
+use super::{Failure, Incoming, body, components, connect, respond, reviews, stream};
 use crate::codec;
 use crate::registry::options::{FieldValidation, WriteOptions};
 use crate::registry::{Answer, Call, DeleteOptions, ListOptions, PatchFormat, Query, Warnings, names};
@@ -112,7 +112,7 @@ impl Asked<'_> {
     async fn answer(self) -> Result<Response, Failure> {
         let info = &self.call.info;
         if info.storage_key.is_empty() {
-            return reviews::answer(self.server, &self.call, self.incoming, self.accepted).await;
+            return self.answer_unstored().await;
         }
         if let Some(name) = &self.name
             && let [problem, ..] = names::path_segment_problems(name).as_slice()
@@ -121,7 +121,8 @@ impl Asked<'_> {
             return Err(Refusal::bad_request(why).into());
         }
         if let (Some(subresource), Some(name)) = (self.call.subresource, &self.name)
-            && !matches!(subresource, Subresource::Status | Subresource::Scale | Subresource::Finalize)
+            && !subresource.is_stored()
+            && subresource != Subresource::Finalize
         {
             let asked = connect::Asked { server: self.server, call: &self.call, name, query: &self.query };
             return asked.answer(subresource, self.incoming, self.accepted).await;
@@ -140,6 +141,20 @@ impl Asked<'_> {
                 Err(Refusal::bad_request("name must be provided").into())
             }
             _ => Err(self.not_allowed(across)),
+        }
+    }
+
+    /// What is only asked, found out, or done.
+    async fn answer_unstored(self) -> Result<Response, Failure> {
+        let Self { server, call, name, query, accepted, incoming, .. } = self;
+        match (call.info.kind.as_str(), &incoming.method) {
+            ("ComponentStatus", &Method::GET) => {
+                components::answer(&call, name.as_deref(), &query, accepted).await
+            }
+            (_, &Method::POST) if name.is_some() => Err(Refusal::method_not_allowed().into()),
+            ("Binding", &Method::POST) => connect::bind(server, &call, incoming, accepted).await,
+            (_, &Method::POST) => reviews::answer(server, &call, incoming, accepted).await,
+            _ => Err(Refusal::method_not_allowed().into()),
         }
     }
 
@@ -175,7 +190,7 @@ impl Asked<'_> {
                 let object = registry.get(&self.call, name)?;
                 self.accepted.check_shape(&self.call.info, false)?;
                 include_is_known(self.accepted, &self.query)?;
-                Ok(self.show(200, &object))
+                Ok(self.show(&object))
             }
             _ if self.legacy_watch || ListOptions::wants_watch(&self.query) => self.watch(),
             _ => {
@@ -184,7 +199,7 @@ impl Asked<'_> {
                 self.accepted.check_shape(&self.call.info, true)?;
                 include_is_known(self.accepted, &self.query)?;
                 let list = registry.list(&self.call, &options)?.into_value(&self.call.info);
-                Ok(self.show(200, &list))
+                Ok(self.show(&list))
             }
         }
     }
@@ -268,10 +283,15 @@ impl Asked<'_> {
         self.incoming.write_options(kind)
     }
 
-    fn show(&self, code: u16, object: &Value) -> Response {
-        let form = presented(&self.call.info, &self.query, self.accepted, object);
-        respond::document(code, form.as_ref().unwrap_or(object), self.accepted)
+    fn show(&self, object: &Value) -> Response {
+        shown_as(&self.call.info, &self.query, self.accepted, object)
     }
+}
+
+/// An object or list that was read, in the form that was asked for.
+pub(super) fn shown_as(info: &ResourceInfo, query: &Query, accepted: &Accepted, object: &Value) -> Response {
+    let form = presented(info, query, accepted, object);
+    respond::document(200, form.as_ref().unwrap_or(object), accepted)
 }
 
 /// Reads the body as an object, and objects to what the schema does not know as the client wishes.

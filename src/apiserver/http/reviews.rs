@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use admit_policy::host::AccessAttributes;
 use axum::response::Response;
-use http::Method;
 use serde_json::{Value, json};
 
 use super::accept::Accepted;
@@ -22,9 +21,6 @@ pub(super) async fn answer(
     incoming: Incoming,
     accepted: &Accepted,
 ) -> Result<Response, Failure> {
-    if incoming.method != Method::POST {
-        return Err(Refusal::method_not_allowed().into());
-    }
     accepted.check()?;
     let options = incoming.write_options("CreateOptions")?;
     let body = body::object(&call.info, &incoming.headers, incoming.body).await?;

@@ -132,7 +132,7 @@ impl Registry {
             self.establish(call, &definition).await;
             self.reconsider(call, &definition.object["spec"]["group"]).await;
         }
-        self.serve_definitions();
+        self.serve_stored().await;
     }
 
     fn stored_definitions(&self) -> Vec<Stored> {
@@ -162,7 +162,7 @@ impl Registry {
     pub(super) async fn after_delete(&self, call: &Call, removed: &Value) {
         if call.info.storage_key == STORAGE_KEY {
             self.reconsider(call, &removed["spec"]["group"]).await;
-            self.serve_definitions();
+            self.serve_stored().await;
             return;
         }
         self.collector.poke();
@@ -243,16 +243,35 @@ impl Registry {
             tracing::debug!(%error, definition = name, "the definition changed while it was ended");
         }
         self.reconsider(call, &definition.object["spec"]["group"]).await;
+        self.serve_stored().await;
+    }
+
+    /// Serves what the stored definitions say, from now on, and tells so in APIServices.
+    pub(crate) async fn serve_stored(&self) {
         self.serve_definitions();
+        self.register_versions().await;
     }
 
     /// Serves what the stored definitions say, from now on.
     pub fn serve_definitions(&self) {
+        // The revision comes first: what is written while the definitions are read belongs to a later table.
+        let generation = self.store.revision();
         let definitions = self.stored_definitions();
+        let served = self.served();
         let established =
             definitions.iter().filter(|stored| condition(&stored.object, "Established") == Some("True"));
-        let kinds = established.map(|stored| Arc::new(custom_kind(&stored.object))).collect();
-        self.serve(Served::with_custom(kinds, self.store.revision()));
+        let kinds = established.map(|stored| {
+            let known = served.custom_kind(
+                stored.object["spec"]["group"].as_str().unwrap_or_default(),
+                stored.object["spec"]["names"]["plural"].as_str().unwrap_or_default(),
+            );
+            // Rules are compiled once for each change of their own definition, not for each change of any.
+            known
+                .filter(|known| known.revision == stored.revision)
+                .cloned()
+                .unwrap_or_else(|| Arc::new(custom_kind(stored)))
+        });
+        self.serve(Served::with_custom(kinds.collect(), generation));
     }
 }
 
@@ -265,7 +284,8 @@ fn definitions_row(served: &Served) -> Option<Arc<ResourceInfo>> {
     served.table.find("apiextensions.k8s.io", "v1", "customresourcedefinitions").cloned()
 }
 
-fn custom_kind(definition: &Value) -> CustomKind {
+fn custom_kind(stored: &Stored) -> CustomKind {
+    let definition = &*stored.object;
     let text = |path: &str| definition.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
     let terminating = object::is_terminating(definition);
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
@@ -287,6 +307,7 @@ fn custom_kind(definition: &Value) -> CustomKind {
     });
     CustomKind {
         definition: object::name(definition).to_owned(),
+        revision: stored.revision,
         group,
         plural: text("/spec/names/plural"),
         terminating,

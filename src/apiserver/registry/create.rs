@@ -184,7 +184,7 @@ pub(super) fn belongs_to_path(call: &Call, object: &mut Value) -> Result<(), Ref
 }
 
 /// Fields that the server sets, whatever the client sent.
-fn fill_metadata(object: &mut Value) {
+pub(super) fn fill_metadata(object: &mut Value) {
     if object::name(object).is_empty() {
         let prefix = object::meta_str(object, "generateName").to_owned();
         if !prefix.is_empty() {
@@ -209,8 +209,9 @@ fn generated_name(prefix: &str) -> String {
 
 /// Whether objects of this kind count the changes of their specification.
 pub(super) fn has_generation(info: &ResourceInfo) -> bool {
-    const COUNTED: [&str; 16] = [
+    const COUNTED: [&str; 25] = [
         "pods",
+        "replicationcontrollers",
         "jobs",
         "cronjobs",
         "deployments",
@@ -226,6 +227,14 @@ pub(super) fn has_generation(info: &ResourceInfo) -> bool {
         "mutatingadmissionpolicies",
         "mutatingadmissionpolicybindings",
         "networkpolicies",
+        "ingresses",
+        "ingressclasses",
+        "endpointslices",
+        "flowschemas",
+        "prioritylevelconfigurations",
+        "priorityclasses",
+        "resourceslices",
+        "podtemplates",
     ];
     !info.builtin || COUNTED.contains(&info.plural.as_str())
 }

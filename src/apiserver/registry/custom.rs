@@ -18,6 +18,8 @@ use crate::status::Cause;
 pub struct CustomKind {
     /// The CRD's name: `widgets.example.dev`.
     pub definition: String,
+    /// The revision of the definition that this was made of.
+    pub revision: crate::store::Revision,
     pub group: String,
     pub plural: String,
     /// The CRD is being deleted: nothing new may be created.

@@ -2,12 +2,15 @@
 //! Works on decoded objects; HTTP, encoding and Tables are left to the layer above, durability to the store.
 
 mod acceptance;
+mod api_services;
 mod applying;
+mod autoscalers;
 mod collector;
 mod crds;
 mod create;
 mod custom;
 mod delete;
+mod halves;
 mod kinds;
 mod list;
 mod metadata;
@@ -16,6 +19,7 @@ mod offline;
 pub mod options;
 mod ownership;
 mod patching;
+mod pods;
 mod reads;
 mod scale;
 mod selector;
@@ -68,6 +72,11 @@ impl Call {
             namespace: self.namespace.clone(),
             name: name.to_owned(),
         }
+    }
+
+    /// The same call to another subresource, or to the resource itself.
+    pub(crate) fn on(&self, subresource: Option<Subresource>) -> Self {
+        Self { subresource, ..self.clone() }
     }
 
     /// The same caller, about another resource.
@@ -147,8 +156,12 @@ impl Registry {
         Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Serves a table from now on, unless a newer one is served already.
     fn serve(&self, served: Served) {
-        *self.served.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(served);
+        let mut current = self.served.write().unwrap_or_else(PoisonError::into_inner);
+        if served.table.generation() >= current.table.generation() {
+            *current = Arc::new(served);
+        }
     }
 
     /// The text that `pods/log` answers, when someone set it.

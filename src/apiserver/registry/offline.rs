@@ -9,8 +9,9 @@ use admit_policy::decision::{Status, StatusDetails};
 use admit_policy::error::StatusCause;
 use serde_json::Value;
 
+use super::halves;
 use super::scale::ScalePaths;
-use super::update::{carry_over, count_generation, split_halves};
+use super::update::{carry_over, count_generation};
 use super::{Call, Warnings, kinds};
 use crate::builtin::tables;
 use crate::codec::recheck;
@@ -95,7 +96,7 @@ fn written(call: &Call, mut new: Value, old: Option<Value>, strict: Vec<String>)
     match &old {
         Some(old) => {
             carry_over(&mut new, old);
-            split_halves(call, &mut new, old);
+            halves::keep_others(call, &mut new, old);
             kinds::prepare_update(call, &mut new, old);
             count_generation(call, &mut new, old);
         }

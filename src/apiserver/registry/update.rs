@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::create::{belongs_to_path, has_generation, remade};
 use super::options::WriteOptions;
 use super::ownership::{self, Ownership};
-use super::{Answer, Call, Registry, kinds, metadata, views};
+use super::{Answer, Call, Registry, halves, kinds, metadata, views};
 use crate::admission::Review;
 use crate::object;
 use crate::resources::Subresource;
@@ -129,7 +129,7 @@ impl Registry {
     ) -> Result<Value, Refusal> {
         let mut new = wanted;
         carry_over(&mut new, old);
-        split_halves(call, &mut new, old);
+        halves::keep_others(call, &mut new, old);
         kinds::prepare_update(call, &mut new, old);
         count_generation(call, &mut new, old);
         ownership::keep_times(&mut new, old);
@@ -223,38 +223,9 @@ pub(super) fn carry_over(new: &mut Value, old: &Value) {
     }
 }
 
-/// The main path leaves the status alone, and the status path everything else.
-pub(super) fn split_halves(call: &Call, new: &mut Value, old: &Value) {
-    match call.subresource {
-        Some(Subresource::Status) => {
-            let status = new.get("status").cloned();
-            let mut merged = old.clone();
-            object::set_field(&mut merged, "status", status);
-            object::copy_meta(new, &mut merged, "managedFields");
-            if call.info.builtin {
-                // Built-in kinds let the status path change metadata as well.
-                for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
-                    object::copy_meta(new, &mut merged, field);
-                }
-            }
-            *new = merged;
-        }
-        Some(Subresource::Finalize) => {
-            let finalizers = new.pointer("/spec/finalizers").cloned();
-            let mut merged = old.clone();
-            object::set_field(&mut merged["spec"], "finalizers", finalizers);
-            object::copy_meta(new, &mut merged, "managedFields");
-            *new = merged;
-        }
-        _ if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) => {
-            object::set_field(new, "status", old.get("status").cloned());
-        }
-        _ => {}
-    }
-}
-
 pub(super) fn count_generation(call: &Call, new: &mut Value, old: &Value) {
-    if !has_generation(&call.info) || call.subresource == Some(Subresource::Status) {
+    let uncounted = matches!(call.subresource, Some(Subresource::Status | Subresource::Binding));
+    if !has_generation(&call.info) || uncounted {
         return;
     }
     let counted = |object: &Value| {

@@ -1,4 +1,4 @@
-//! A stored object as a request sees it: in the version of its path, and Events in either of their two shapes.
+//! A stored object as a request sees it: in the version of its path, Events and autoscalers in either of their two shapes.
 //!
 //! Objects are stored in the version that `ResourceInfo::storage_version` names; Events as core/v1.
 
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use admit_policy::go_text;
 use serde_json::{Map, Value};
 
-use super::{Call, kinds};
+use super::{Call, autoscalers, kinds};
 use crate::builtin::decode::decode;
 use crate::builtin::tables;
 use crate::object;
@@ -27,6 +27,11 @@ pub(super) fn outgoing<'v>(call: &Call, stored: &'v Value) -> Cow<'v, Value> {
     if is_regarding(&call.info) {
         view = canonical(&call.info.group, regarding_event(&view));
     }
+    if is_older_autoscaler(&call.info) {
+        view = autoscalers::to_v1(&view);
+        object::set_field(&mut view, "apiVersion", Some(call.info.api_version().into()));
+        view = arranged(&call.info, view);
+    }
     match &call.custom {
         Some(custom) => custom.read_stored(&mut view),
         None => object::set_field(&mut view, "apiVersion", Some(call.info.api_version().into())),
@@ -42,6 +47,9 @@ pub(super) fn incoming(call: &Call, mut object: Value) -> Value {
     }
     if is_regarding(info) {
         object = canonical("", core_event(&object));
+    }
+    if is_older_autoscaler(info) {
+        object = autoscalers::to_v2(&object);
     }
     let api_version = if info.group.is_empty() || is_regarding(info) {
         info.storage_version.clone()
@@ -61,8 +69,10 @@ pub(super) fn arranged(info: &ResourceInfo, object: Value) -> Value {
         return by_name(object);
     }
     let group = if is_regarding(info) && object.get("involvedObject").is_some() { "" } else { &info.group };
-    let typed =
-        tables().kind(group, &info.version, &info.kind).and_then(|id| decode(tables(), id, &object).ok());
+    let version =
+        object.get("apiVersion").and_then(Value::as_str).and_then(|version| version.rsplit('/').next());
+    let version = version.filter(|version| **version == info.storage_version).unwrap_or(&info.version);
+    let typed = tables().kind(group, version, &info.kind).and_then(|id| decode(tables(), id, &object).ok());
     typed.map_or(object, |decoded| decoded.value)
 }
 
@@ -90,12 +100,21 @@ pub(super) fn converted(from: &ResourceInfo, to: &ResourceInfo, object: &Value) 
             canonical(&to.group, core_event(object))
         };
     }
+    match (is_older_autoscaler(from), is_older_autoscaler(to)) {
+        (false, true) => view = autoscalers::to_v1(&view),
+        (true, false) => view = autoscalers::to_v2(&view),
+        _ => {}
+    }
     object::set_field(&mut view, "apiVersion", Some(to.api_version().into()));
     view
 }
 
 pub(super) fn is_regarding(info: &ResourceInfo) -> bool {
     info.builtin && info.group == "events.k8s.io"
+}
+
+fn is_older_autoscaler(info: &ResourceInfo) -> bool {
+    info.builtin && info.group == "autoscaling" && info.version == "v1"
 }
 
 /// (core/v1, events.k8s.io/v1) names of the same field.

@@ -16,79 +16,102 @@ pub enum Scope {
 pub enum Subresource {
     Status,
     Scale,
+    /// `certificatesigningrequests/approval`: the conditions, as approvers set them.
+    Approval,
+    /// `pods/ephemeralcontainers`: containers that are added to a pod that runs.
+    EphemeralContainers,
+    /// `pods/resize`: the resources of containers.
+    Resize,
     /// `pods/log`: text, GET only.
     Log,
     /// `namespaces/finalize`: PUT only.
     Finalize,
     /// `serviceaccounts/token`: POST only.
     Token,
+    /// `pods/binding`: POST only, which gives the pod its node.
+    Binding,
+    /// `pods/eviction`: POST only, which deletes the pod if its budget allows.
+    Eviction,
     /// `pods/exec`, `pods/attach`, `pods/portforward`: streams to a node.
     Exec,
     Attach,
     PortForward,
+    /// `nodes/proxy`, `pods/proxy`, `services/proxy`: requests that are passed on.
+    Proxy,
 }
+
+/// Each subresource and the last segment of its path.
+const NAMES: [(Subresource, &str); 14] = [
+    (Subresource::Status, "status"),
+    (Subresource::Scale, "scale"),
+    (Subresource::Approval, "approval"),
+    (Subresource::EphemeralContainers, "ephemeralcontainers"),
+    (Subresource::Resize, "resize"),
+    (Subresource::Log, "log"),
+    (Subresource::Finalize, "finalize"),
+    (Subresource::Token, "token"),
+    (Subresource::Binding, "binding"),
+    (Subresource::Eviction, "eviction"),
+    (Subresource::Exec, "exec"),
+    (Subresource::Attach, "attach"),
+    (Subresource::PortForward, "portforward"),
+    (Subresource::Proxy, "proxy"),
+];
 
 impl Subresource {
     /// The last segment of the subresource's path.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Scale => "scale",
-            Self::Log => "log",
-            Self::Finalize => "finalize",
-            Self::Token => "token",
-            Self::Exec => "exec",
-            Self::Attach => "attach",
-            Self::PortForward => "portforward",
-        }
+        NAMES.iter().find(|(subresource, _)| *subresource == self).map_or("", |(_, name)| name)
     }
 
     /// The subresource that a path names so.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        let all = [
-            Self::Status,
-            Self::Scale,
-            Self::Log,
-            Self::Finalize,
-            Self::Token,
-            Self::Exec,
-            Self::Attach,
-            Self::PortForward,
-        ];
-        all.into_iter().find(|subresource| subresource.name() == name)
+        NAMES.iter().find(|(_, known)| *known == name).map(|(subresource, _)| *subresource)
     }
 
-    /// Group, version and kind of what is sent to it, where that is not the resource's own kind. Kinds of the resource's
-    /// own version have neither group nor version.
+    /// Group, version and kind of what is sent to it, where that is not the resource's own kind. Kinds of the core group
+    /// have neither group nor version.
     #[must_use]
-    pub fn own_kind(self) -> Option<(&'static str, &'static str, &'static str)> {
+    pub fn own_kind(self, of: &ResourceInfo) -> Option<(&'static str, &'static str, &'static str)> {
         match self {
-            Self::Status | Self::Log | Self::Finalize => None,
             Self::Scale => Some(("autoscaling", "v1", "Scale")),
             Self::Token => Some(("authentication.k8s.io", "v1", "TokenRequest")),
+            Self::Eviction => Some(("policy", "v1", "Eviction")),
+            Self::Binding => Some(("", "", "Binding")),
             Self::Exec => Some(("", "", "PodExecOptions")),
             Self::Attach => Some(("", "", "PodAttachOptions")),
             Self::PortForward => Some(("", "", "PodPortForwardOptions")),
+            Self::Proxy => Some((
+                "",
+                "",
+                match of.kind.as_str() {
+                    "Node" => "NodeProxyOptions",
+                    "Service" => "ServiceProxyOptions",
+                    _ => "PodProxyOptions",
+                },
+            )),
+            _ => None,
         }
     }
 
     /// Whether objects are read and written through it.
     #[must_use]
     pub fn is_stored(self) -> bool {
-        matches!(self, Self::Status | Self::Scale)
+        matches!(self, Self::Status | Self::Scale | Self::Approval | Self::EphemeralContainers | Self::Resize)
     }
 
     /// The verbs that discovery lists for the subresource.
     #[must_use]
     pub fn verbs(self) -> &'static [&'static str] {
         match self {
-            Self::Status | Self::Scale => &["get", "patch", "update"],
             Self::Log => &["get"],
             Self::Finalize => &["update"],
-            Self::Token => &["create"],
+            Self::Token | Self::Binding | Self::Eviction => &["create"],
             Self::Exec | Self::Attach | Self::PortForward => &["create", "get"],
+            Self::Proxy => &["create", "delete", "get", "patch", "update"],
+            _ => &["get", "patch", "update"],
         }
     }
 }

@@ -279,6 +279,18 @@ impl Refusal {
         Self::detailed(429, "TooManyRequests", message.to_owned(), details)
     }
 
+    /// The same refusal with a cause.
+    #[must_use]
+    pub fn caused_by(mut self, cause: Cause) -> Self {
+        self.0.details.get_or_insert_default().causes.push(cause);
+        self
+    }
+
+    #[must_use]
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::bare(503, "ServiceUnavailable", message)
+    }
+
     #[must_use]
     pub fn internal(message: impl Into<String>) -> Self {
         let message = message.into();

@@ -1,13 +1,14 @@
-//! Columns and cells of the built-in kinds. `columns.txt` holds the columns; the cells are computed here, those of pods,
-//! jobs and nodes in `workloads`.
+//! Columns and cells of the built-in kinds. `columns.txt` holds the columns of those whose cells are computed, here and in
+//! the modules beside this one; `values.txt` those of kinds whose cells are mostly values at a path.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{controllers, duration, workloads};
+use super::values::Cell;
+use super::{computed, controllers, duration, workloads};
 
 const NAME: &str = "Name must be unique within a namespace. Is required when creating resources, although some resources may allow a client to request the generation of an appropriate name automatically. Name is primarily intended for creation idempotence and configuration definition. Cannot be updated. More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 const AGE: &str = "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
@@ -26,7 +27,13 @@ impl Column {
     }
 }
 
-type Cells = fn(&Value, Timestamp) -> Vec<Value>;
+type Computed = fn(&Value, Timestamp) -> Vec<Value>;
+
+enum Cells {
+    Computed(Computed),
+    /// One for each column.
+    Values(Vec<Cell>),
+}
 
 pub(super) struct Kind {
     pub(super) columns: Vec<Column>,
@@ -35,7 +42,13 @@ pub(super) struct Kind {
 
 impl Kind {
     pub(super) fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
-        (self.cells)(object, now)
+        match &self.cells {
+            Cells::Computed(cells) => cells(object, now),
+            Cells::Values(cells) => {
+                let columns = self.columns.iter().zip(cells);
+                columns.map(|(column, cell)| cell.value(column.kind, object, now)).collect()
+            }
+        }
     }
 }
 
@@ -60,37 +73,58 @@ pub(super) fn definition(name: &str, kind: &str, format: &str, description: &str
 
 fn read_columns() -> HashMap<&'static str, Kind> {
     let mut kinds = HashMap::new();
-    for section in include_str!("columns.txt").split("\n\n") {
-        let mut lines = section.lines().filter(|line| !line.starts_with('#'));
-        let Some(heading) = lines.next() else { continue };
-        let columns: Vec<&str> = lines.collect();
-        for name in heading.split_whitespace() {
-            let Some(cells) = cells_of(name) else { continue };
-            let columns = columns.iter().filter_map(|line| column(line)).collect();
-            kinds.insert(name, Kind { columns, cells });
-        }
+    for (name, lines) in sections(include_str!("columns.txt")) {
+        let Some(cells) = cells_of(name) else { continue };
+        let columns = lines.iter().filter_map(|line| column(line)).collect();
+        kinds.insert(name, Kind { columns, cells: Cells::Computed(cells) });
+    }
+    for (name, lines) in sections(include_str!("values.txt")) {
+        let (columns, cells) = lines.iter().filter_map(|line| valued_column(line)).unzip();
+        kinds.insert(name, Kind { columns, cells: Cells::Values(cells) });
     }
     kinds
+}
+
+/// Each kind that a text has columns for, with their lines.
+fn sections(text: &'static str) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    text.split("\n\n").flat_map(|section| {
+        let mut lines = section.lines().filter(|line| !line.starts_with('#'));
+        let heading = lines.next().unwrap_or_default();
+        let columns: Vec<&str> = lines.collect();
+        heading.split_whitespace().map(move |name| (name, columns.clone())).collect::<Vec<_>>()
+    })
 }
 
 fn column(line: &'static str) -> Option<Column> {
     let mut parts = line.trim().splitn(5, " | ");
     let (name, kind, format, priority) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-    let description = match parts.next()? {
-        "@name" => NAME.to_owned(),
-        "@age" => AGE.to_owned(),
-        text => text.replace("\\n", "\n"),
-    };
+    let format = if format == "-" { "" } else { format };
     Some(Column {
         name,
         kind,
-        format: if format == "-" { "" } else { format },
+        format,
         priority: priority.parse().ok()?,
-        description,
+        description: described(parts.next()?),
     })
 }
 
-fn cells_of(kind: &str) -> Option<Cells> {
+fn valued_column(line: &'static str) -> Option<(Column, Cell)> {
+    let mut parts = line.trim().splitn(5, " | ");
+    let (name, kind, priority, cell) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+    let format = if cell == "@name" { "name" } else { "" };
+    let description = described(parts.next()?);
+    Some((Column { name, kind, format, priority: priority.parse().ok()?, description }, Cell::read(cell)?))
+}
+
+fn described(text: &str) -> String {
+    match text {
+        "@name" => NAME.to_owned(),
+        "@age" => AGE.to_owned(),
+        text => text.replace("\\n", "\n"),
+    }
+}
+
+fn cells_of(kind: &str) -> Option<Computed> {
     Some(match kind {
         "ConfigMap" => |object, now| {
             let entries = count(object, "/data") + count(object, "/binaryData");
@@ -122,8 +156,9 @@ fn cells_of(kind: &str) -> Option<Cells> {
         },
         "CustomResourceDefinition.apiextensions.k8s.io"
         | "ClusterRole.rbac.authorization.k8s.io"
-        | "Role.rbac.authorization.k8s.io"
-        | "LimitRange" => |object, _| vec![name(object), text(object, "/metadata/creationTimestamp").into()],
+        | "Role.rbac.authorization.k8s.io" => {
+            |object, _| vec![name(object), text(object, "/metadata/creationTimestamp").into()]
+        }
         "ClusterRoleBinding.rbac.authorization.k8s.io" | "RoleBinding.rbac.authorization.k8s.io" => {
             role_binding
         }
@@ -135,11 +170,6 @@ fn cells_of(kind: &str) -> Option<Cells> {
         }
         "StorageClass.storage.k8s.io" => storage_class,
         "PodDisruptionBudget.policy" => disruption_budget,
-        "NetworkPolicy.networking.k8s.io" => |object, now| {
-            let pods = selector_text(object.pointer("/spec/podSelector"));
-            vec![name(object), pods.into(), age(object, now).into()]
-        },
-        "ResourceQuota" => resource_quota,
         "CertificateSigningRequest.certificates.k8s.io" => signing_request,
         "Event" | "Event.events.k8s.io" => event,
         "Service" => workloads::service,
@@ -175,21 +205,6 @@ fn disruption_budget(object: &Value, now: Timestamp) -> Vec<Value> {
     vec![name(object), minimum.into(), maximum.into(), allowed, age(object, now).into()]
 }
 
-/// What is used of what there is, resources of requests apart from those of limits.
-fn resource_quota(object: &Value, now: Timestamp) -> Vec<Value> {
-    let hard = object.pointer("/status/hard").and_then(Value::as_object);
-    let hard: BTreeMap<_, _> = hard.into_iter().flatten().collect();
-    let shown = |limits: bool| {
-        let wanted = hard.iter().filter(|(name, _)| name.starts_with("limits.") == limits);
-        let amounts = wanted.map(|(name, hard)| {
-            let used = object.get("status").and_then(|status| status.get("used")?.get(name.as_str()));
-            format!("{name}: {}/{}", used.map_or_else(|| "0".to_owned(), plain), plain(hard))
-        });
-        amounts.collect::<Vec<_>>().join(", ")
-    };
-    vec![name(object), shown(false).into(), shown(true).into(), age(object, now).into()]
-}
-
 fn role_binding(object: &Value, now: Timestamp) -> Vec<Value> {
     let subjects = |kind: &str| {
         let named: Vec<String> = items(object, "/subjects")
@@ -214,23 +229,13 @@ fn role_binding(object: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 fn policy(object: &Value, now: Timestamp) -> Vec<Value> {
-    let kind = object.pointer("/spec/paramKind").map_or_else(
-        || "<unset>".to_owned(),
-        |kind| format!("{}/{}", text(kind, "/apiVersion"), text(kind, "/kind")),
-    );
-    vec![name(object), count(object, "/spec/validations").into(), kind.into(), age(object, now).into()]
+    let kind = computed::param_kind(object).into();
+    vec![name(object), count(object, "/spec/validations").into(), kind, age(object, now).into()]
 }
 
 fn policy_binding(object: &Value, now: Timestamp) -> Vec<Value> {
-    let reference = object.pointer("/spec/paramRef").map_or_else(
-        || "<unset>".to_owned(),
-        |reference| match (text(reference, "/name"), text(reference, "/namespace")) {
-            ("", _) => reference.get("selector").map_or_else(|| "<unset>".to_owned(), go_selector),
-            (name, "") => format!("*/{name}"),
-            (name, namespace) => format!("{namespace}/{name}"),
-        },
-    );
-    vec![name(object), text(object, "/spec/policyName").into(), reference.into(), age(object, now).into()]
+    let reference = computed::param_ref(object).into();
+    vec![name(object), text(object, "/spec/policyName").into(), reference, age(object, now).into()]
 }
 
 fn signing_request(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -331,36 +336,16 @@ pub(super) fn or(text: &str, fallback: &str) -> String {
 }
 
 /// The value without the quotes of a string.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn count(object: &Value, path: &str) -> usize {
+pub(super) fn count(object: &Value, path: &str) -> usize {
     match object.pointer(path) {
         Some(Value::Object(members)) => members.len(),
         Some(Value::Array(items)) => items.len(),
         _ => 0,
     }
-}
-
-/// A label selector as Go's generated `String()` writes the structure, which is what bindings show of theirs.
-fn go_selector(selector: &Value) -> String {
-    let labels = selector.get("matchLabels").and_then(Value::as_object);
-    let labels: BTreeMap<_, _> = labels.into_iter().flatten().collect();
-    let labels: String = labels.iter().map(|(key, value)| format!("{key}: {},", plain(value))).collect();
-    let expression = |expression: &Value| {
-        let values: Vec<String> = items(expression, "/values").iter().map(plain).collect();
-        format!(
-            "LabelSelectorRequirement{{Key:{},Operator:{},Values:[{}],}},",
-            text(expression, "/key"),
-            text(expression, "/operator"),
-            values.join(" ")
-        )
-    };
-    let expressions: String = items(selector, "/matchExpressions").iter().map(expression).collect();
-    format!(
-        "&LabelSelector{{MatchLabels:map[string]string{{{labels}}},MatchExpressions:[]LabelSelectorRequirement{{{expressions}}},}}"
-    )
 }
 
 /// `a=b,c in (d,e)`; `<none>` where nothing is selected by.
@@ -392,12 +377,11 @@ mod tests {
 
     #[test]
     fn every_kind_with_columns_has_as_many_cells() {
-        let headings = include_str!("columns.txt")
-            .split("\n\n")
-            .filter_map(|section| section.lines().find(|line| !line.starts_with('#') && !line.is_empty()));
-        for name in headings.flat_map(str::split_whitespace) {
+        let texts = [include_str!("columns.txt"), include_str!("values.txt")];
+        for (name, lines) in texts.into_iter().flat_map(sections) {
             let kind = KINDS.get(name).unwrap_or_else(|| panic!("{name} has columns but no cells"));
-            assert_eq!(kind.cells(&json!({}), Timestamp::UNIX_EPOCH).len(), kind.columns.len(), "{name}");
+            let cells = kind.cells(&json!({}), Timestamp::UNIX_EPOCH).len();
+            assert_eq!((cells, kind.columns.len()), (lines.len(), lines.len()), "{name}");
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Cells of the controllers of pods, and of the claims that their pods make.
 
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::builtin::{age, elapsed, items, name, or, selector_text, text};
+use super::values::labels;
 
 pub(super) fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
     let mut cells = vec![
@@ -87,7 +88,7 @@ pub(super) fn claim(object: &Value, now: Timestamp) -> Vec<Value> {
     ]
 }
 
-fn short_mode(mode: &Value) -> Option<&'static str> {
+pub(super) fn short_mode(mode: &Value) -> Option<&'static str> {
     match mode.as_str()? {
         "ReadWriteOnce" => Some("RWO"),
         "ReadOnlyMany" => Some("ROX"),
@@ -112,11 +113,4 @@ fn template(object: &Value, spec: &str) -> [Value; 2] {
 
 fn number(object: &Value, path: &str) -> i64 {
     object.pointer(path).and_then(Value::as_i64).unwrap_or(0)
-}
-
-fn labels(labels: Option<&Value>) -> String {
-    let pairs = labels.and_then(Value::as_object).into_iter().flat_map(Map::iter);
-    let pairs: Vec<String> =
-        pairs.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())).collect();
-    or(&pairs.join(","), "<none>")
 }

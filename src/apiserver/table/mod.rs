@@ -4,9 +4,11 @@
 //! Built-in kinds have columns and cells of their own, custom kinds those of their definition.
 
 mod builtin;
+mod computed;
 mod controllers;
 mod duration;
 mod jsonpath;
+mod values;
 mod workloads;
 
 use admit_policy::go_text;

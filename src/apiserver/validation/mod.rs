@@ -43,7 +43,7 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
         ("rbac.authorization.k8s.io", kind @ ("Role" | "ClusterRole")) => roles::role(kind, object),
         ("rbac.authorization.k8s.io", kind) => roles::binding(kind, object, old),
         ("batch", "CronJob") => controllers::cron_job(object),
-        ("apps", kind) => {
+        ("apps", kind @ ("Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet")) => {
             let changed = old.and_then(|old| controllers::changed(object, old));
             controllers::controller(kind, object).into_iter().chain(changed).collect()
         }

@@ -26,8 +26,7 @@ pub(super) struct BuiltinTypes {
 impl Types for BuiltinTypes {
     fn kinds(&self, resource: &GroupVersionResource) -> Vec<GroupVersionKind> {
         let GroupVersionResource { group, version, resource } = resource;
-        let served = TABLE.find(group, version, resource).map(|row| row.kind.as_str());
-        let kind = served.or_else(|| tables().unserved(group, version, resource));
+        let kind = TABLE.find(group, version, resource).map(|row| row.kind.as_str());
         kind.map(|kind| GroupVersionKind::new(group.as_str(), version.as_str(), kind)).into_iter().collect()
     }
 

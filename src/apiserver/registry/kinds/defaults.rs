@@ -1,7 +1,8 @@
-//! Default values of the built-in kinds, in tables of a path and what stands there when nothing does.
+//! Default values of the built-in kinds that depend on what else an object says.
 
 use serde_json::{Value, json};
 
+use super::absent;
 use crate::object;
 use crate::resources::ResourceInfo;
 
@@ -10,6 +11,7 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
     if !info.builtin {
         return;
     }
+    absent::fill(info, object);
     match (info.group.as_str(), info.kind.as_str()) {
         ("", "Pod") => {
             pod_spec(&mut object["spec"], "Always");
@@ -25,24 +27,19 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
         }
         ("apps", "StatefulSet") => stateful_set(object),
         ("apps", "DaemonSet") => daemon_set(object),
-        ("", "PersistentVolumeClaim") => {
-            set_absent(&mut object["spec"], &[("volumeMode", json!("Filesystem"))]);
-        }
+        ("", "ReplicationController") => replication_controller(object),
+        ("", "PodTemplate") => pod_spec(&mut object["template"]["spec"], "Always"),
+        ("", "LimitRange") => limits(object),
+        ("autoscaling", _) if info.version == "v2" => autoscaler(object),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => binding(object),
         ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(object),
         ("admissionregistration.k8s.io", kind) => admission(kind, object),
-        ("storage.k8s.io", "StorageClass") => {
-            set_absent(
-                object,
-                &[("reclaimPolicy", json!("Delete")), ("volumeBindingMode", json!("Immediate"))],
-            );
-        }
         _ => {}
     }
 }
 
-fn set_absent(value: &mut Value, defaults: &[(&str, Value)]) {
+pub(super) fn set_absent(value: &mut Value, defaults: &[(&str, Value)]) {
     let map = object::map_of(value);
     for (field, default) in defaults {
         if map.get(*field).is_none_or(Value::is_null) {
@@ -191,6 +188,41 @@ fn deployment(deployment: &mut Value) {
     pod_spec(&mut spec["template"]["spec"], "Always");
 }
 
+/// Without a selector it chooses the pods of its template, and without labels it has theirs.
+fn replication_controller(controller: &mut Value) {
+    if let Some(labels) = controller.pointer("/spec/template/metadata/labels").cloned() {
+        set_absent(&mut controller["spec"], &[("selector", labels.clone())]);
+        if object::meta_map(controller, "labels").next().is_none() {
+            object::set_meta(controller, "labels", Some(labels));
+        }
+    }
+    if let Some(spec) = controller.pointer_mut("/spec/template/spec") {
+        pod_spec(spec, "Always");
+    }
+}
+
+/// Containers are limited to the maximum, and ask for what they are limited to, or for the minimum.
+fn limits(range: &mut Value) {
+    for item in each(&mut range["spec"], "limits").filter(|item| item["type"] == "Container") {
+        for (field, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
+            let given: Vec<(String, Value)> =
+                item[from].as_object().into_iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect();
+            for (resource, amount) in given {
+                set_absent(&mut item[field], &[(&resource, amount)]);
+            }
+        }
+    }
+}
+
+fn autoscaler(autoscaler: &mut Value) {
+    let spec = &mut autoscaler["spec"];
+    let target = json!({"type": "Utilization", "averageUtilization": 80});
+    let load = json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
+    if spec.get("metrics").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+        object::set_field(spec, "metrics", Some(load));
+    }
+}
+
 fn network_policy(policy: &mut Value) {
     let spec = &mut policy["spec"];
     // A policy that says nothing about what leaves does not restrict it.
@@ -315,12 +347,14 @@ fn admission(kind: &str, object: &mut Value) {
                 rule_scopes(webhook, "rules");
             }
         }
-        "ValidatingAdmissionPolicy" => {
+        "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => {
             let spec = &mut object["spec"];
             set_absent(spec, &[("failurePolicy", json!("Fail"))]);
             match_resources(spec, "matchConstraints");
         }
-        "ValidatingAdmissionPolicyBinding" => match_resources(&mut object["spec"], "matchResources"),
+        "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => {
+            match_resources(&mut object["spec"], "matchResources")
+        }
         _ => {}
     }
 }

@@ -1,5 +1,8 @@
 //! What single kinds do differently: defaults, what the server fills in at creation, what may not change, deletion.
 
+mod absent;
+mod api_service;
+mod certificate;
 mod defaults;
 mod frozen;
 mod job;
@@ -78,7 +81,9 @@ pub(super) fn prepare_create(info: &ResourceInfo, object: &mut Value, identity: 
         ("", "Pod") => pod::prepare_create(object),
         ("batch", "Job") => job::prepare_create(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => super::crds::prepare_create(object),
-        ("certificates.k8s.io", "CertificateSigningRequest") => requested_by(object, identity),
+        ("certificates.k8s.io", "CertificateSigningRequest") => certificate::prepare_create(object, identity),
+        ("", "PersistentVolume" | "PersistentVolumeClaim") => object["status"] = json!({"phase": "Pending"}),
+        ("apiregistration.k8s.io", "APIService") => api_service::prepare_create(object),
         _ => {}
     }
 }
@@ -91,6 +96,13 @@ pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
             super::crds::prepare_update(object, old);
         }
         _ => {}
+    }
+}
+
+/// Puts back, into an object whose status was written, what only approvers write.
+pub(super) fn keep_approval(info: &ResourceInfo, object: &mut Value, old: &Value) {
+    if id(info) == ("certificates.k8s.io", "CertificateSigningRequest") {
+        certificate::keep_approval(object, old);
     }
 }
 
@@ -236,10 +248,4 @@ pub(super) fn is_held(info: &ResourceInfo, object: &Value) -> bool {
 /// The policy for dependents when a DELETE names none: Jobs keep their pods.
 pub(super) fn orphans_by_default(info: &ResourceInfo) -> bool {
     id(info) == ("batch", "Job")
-}
-
-fn requested_by(object: &mut Value, identity: &Identity) {
-    let spec = &mut object["spec"];
-    spec["username"] = identity.username.as_str().into();
-    spec["groups"] = json!(identity.groups);
 }

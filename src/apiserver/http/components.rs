@@ -1,0 +1,69 @@
+//! The deprecated ComponentStatuses: nothing that is stored, but what is found when the parts of a control plane are looked
+//! for where they would listen.
+
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use axum::response::Response;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::accept::Accepted;
+use super::{Failure, resource};
+use crate::registry::{Call, Query};
+use crate::status::Refusal;
+
+/// Parts of a control plane, and the port of their health pages; the store has none, it is in this process.
+const COMPONENTS: [(&str, Option<u16>); 3] =
+    [("scheduler", Some(10259)), ("controller-manager", Some(10257)), ("etcd-0", None)];
+const PATIENCE: Duration = Duration::from_secs(1);
+
+pub(super) async fn answer(
+    call: &Call,
+    name: Option<&str>,
+    query: &Query,
+    accepted: &Accepted,
+) -> Result<Response, Failure> {
+    call.warnings.add("v1 ComponentStatus is deprecated in v1.19+");
+    let document = match name {
+        Some(name) => match COMPONENTS.into_iter().find(|(known, _)| *known == name) {
+            Some((name, port)) => status(name, port).await,
+            None => return Err(Refusal::not_found(&call.info, name).into()),
+        },
+        None => {
+            let items = futures::future::join_all(COMPONENTS.map(|(name, port)| status(name, port))).await;
+            json!({"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": items})
+        }
+    };
+    Ok(resource::shown_as(&call.info, query, accepted, &document))
+}
+
+async fn status(name: &str, port: Option<u16>) -> Value {
+    let (status, message) = match port {
+        Some(port) => match unreachable(port).await {
+            Some(why) => ("False", format!("Get \"https://127.0.0.1:{port}/healthz\": {why}")),
+            None => ("True", "ok".to_owned()),
+        },
+        None => ("True", "ok".to_owned()),
+    };
+    json!({
+        "kind": "ComponentStatus", "apiVersion": "v1", "metadata": {"name": name, "creationTimestamp": null},
+        "conditions": [{"type": "Healthy", "status": status, "message": message}]
+    })
+}
+
+/// Why nobody is there, in Go's words.
+async fn unreachable(port: u16) -> Option<String> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let why = match timeout(PATIENCE, TcpStream::connect(address)).await {
+        Ok(Ok(_)) => return None,
+        Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => {
+            "connect: connection refused".to_owned()
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "i/o timeout".to_owned(),
+    };
+    Some(format!("dial tcp {address}: {why}"))
+}

@@ -1,0 +1,144 @@
+//! Health: `/livez`, `/readyz` and `/healthz` as a whole, in words (`?verbose`) and by check (`/livez/etcd`), and the same
+//! as figures for `/metrics/slis`.
+//!
+//! The checks have kube-apiserver's names, so that probes which name one find it. A check of `poststarthook/` tells that
+//! a part of the start is over, which here is so for all of them before the server answers at all.
+
+use std::fmt::Write as _;
+
+use axum::response::Response;
+
+use super::respond;
+use crate::registry::Query;
+use crate::server::Server;
+
+/// One check: its name, and whether it passes.
+type Check = (String, bool);
+
+const HOOKS: [&str; 32] = [
+    "poststarthook/start-apiserver-admission-initializer",
+    "poststarthook/generic-apiserver-start-informers",
+    "poststarthook/priority-and-fairness-config-consumer",
+    "poststarthook/priority-and-fairness-filter",
+    "poststarthook/storage-object-count-tracker-hook",
+    "poststarthook/start-apiextensions-informers",
+    "poststarthook/start-apiextensions-controllers",
+    "poststarthook/crd-informer-synced",
+    "poststarthook/start-system-namespaces-controller",
+    "poststarthook/peer-endpoint-reconciler-controller",
+    "poststarthook/start-cluster-authentication-info-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-controller",
+    "poststarthook/start-kube-apiserver-identity-lease-garbage-collector",
+    "poststarthook/storage-readiness",
+    "poststarthook/start-legacy-token-tracking-controller",
+    "poststarthook/start-service-ip-repair-controllers",
+    "poststarthook/rbac/bootstrap-roles",
+    "poststarthook/scheduling/bootstrap-system-priority-classes",
+    "poststarthook/priority-and-fairness-config-producer",
+    "poststarthook/bootstrap-controller",
+    "poststarthook/start-kubernetes-service-cidr-controller",
+    "poststarthook/start-kube-aggregator-informers",
+    "poststarthook/apiservice-status-local-available-controller",
+    "poststarthook/apiservice-status-remote-available-controller",
+    "poststarthook/apiservice-registration-controller",
+    "poststarthook/apiservice-wait-for-first-sync",
+    "poststarthook/apiservice-discovery-controller",
+    "poststarthook/kube-apiserver-autoregistration",
+    "autoregister-completion",
+    "poststarthook/apiservice-openapi-controller",
+    "poststarthook/apiservice-openapiv3-controller",
+    "shutdown",
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Probe {
+    Health,
+    Live,
+    Ready,
+}
+
+impl Probe {
+    const ALL: [Self; 3] = [Self::Health, Self::Live, Self::Ready];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Health => "healthz",
+            Self::Live => "livez",
+            Self::Ready => "readyz",
+        }
+    }
+
+    /// The checks of the probe, those that other parts of the process report among them.
+    fn checks(self, server: &Server) -> Vec<Check> {
+        let first: &[&str] = match self {
+            Self::Health | Self::Live => &["ping", "log", "loopback-serving-certificate", "etcd"],
+            Self::Ready => &["ping", "log", "informer-sync"],
+        };
+        let hooks = HOOKS.iter().filter(|hook| self == Self::Ready || **hook != "shutdown");
+        let mut checks: Vec<Check> =
+            first.iter().chain(hooks).map(|name| ((*name).to_owned(), true)).collect();
+        if self == Self::Ready {
+            checks.extend(server.parts());
+        }
+        checks
+    }
+}
+
+/// `/readyz`, `/readyz?verbose`, `/readyz/CHECK`; the same below `/livez` and `/healthz`. None for other paths.
+pub(super) fn answer(server: &Server, path: &str, query: &Query) -> Option<Response> {
+    let path = path.strip_prefix('/')?;
+    let (name, check) = path.split_once('/').map_or((path, None), |(name, check)| (name, Some(check)));
+    let probe = Probe::ALL.into_iter().find(|probe| probe.name() == name)?;
+    let checks = probe.checks(server);
+    match check {
+        None => Some(whole(probe, &checks, query)),
+        Some(check) => {
+            let (_, passes) = checks.iter().find(|(name, _)| name == check)?;
+            Some(match passes {
+                true => respond::text(200, "ok"),
+                false => respond::text(500, "internal server error: not ready\n"),
+            })
+        }
+    }
+}
+
+fn whole(probe: Probe, checks: &[Check], query: &Query) -> Response {
+    let excluded = query.get("exclude").unwrap_or_default();
+    let failed = checks.iter().any(|(name, passes)| !passes && name != excluded);
+    if query.get("verbose").is_none() && !failed {
+        return respond::text(200, "ok");
+    }
+    let mut text = String::new();
+    for (name, passes) in checks {
+        let _ = match (passes, name == excluded) {
+            (_, true) => writeln!(text, "[+]{name} excluded: ok"),
+            (true, false) => writeln!(text, "[+]{name} ok"),
+            (false, false) => writeln!(text, "[-]{name} failed: reason withheld"),
+        };
+    }
+    let _ = writeln!(text, "{} check {}", probe.name(), if failed { "failed" } else { "passed" });
+    respond::text(if failed { 500 } else { 200 }, text)
+}
+
+/// The paths of all probes and checks.
+pub(super) fn paths(server: &Server) -> Vec<String> {
+    let of = |probe: Probe| {
+        let root = format!("/{}", probe.name());
+        let checks = probe.checks(server).into_iter().map(|(name, _)| format!("/{}/{name}", probe.name()));
+        std::iter::once(root).chain(checks).collect::<Vec<_>>()
+    };
+    Probe::ALL.into_iter().flat_map(of).collect()
+}
+
+/// `/metrics/slis`: 1 for each check that passes.
+pub(super) fn indicators(server: &Server) -> String {
+    let mut text = String::from("# TYPE kubernetes_healthcheck gauge\n");
+    for probe in Probe::ALL {
+        for (name, passes) in probe.checks(server) {
+            let kind = probe.name();
+            let _ =
+                writeln!(text, "kubernetes_healthcheck{{name={name:?},type={kind:?}}} {}", u8::from(passes));
+        }
+    }
+    text
+}

@@ -1,0 +1,100 @@
+//! An APIService for each group and version that is served, made and removed together with what it stands for.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Call, Registry, WriteOptions, kinds, views};
+use crate::discovery::priority;
+use crate::object;
+use crate::resources::ResourceInfo;
+use crate::store::{Expect, Key, Range, StoreError};
+
+/// Says that the server looks after the object: as long as it runs (`onstart`), or as long as a definition stands (`true`).
+const MANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
+
+/// A group and version, and whether it is built in.
+type Version = (String, String, bool);
+
+impl Registry {
+    /// Brings the APIServices that the server looks after in line with what it serves.
+    pub(crate) async fn register_versions(&self) {
+        let served = self.served();
+        let Some(info) = served.table.find("apiregistration.k8s.io", "v1", "apiservices") else { return };
+        let call = self.own_call(info, "");
+        let versions: BTreeSet<Version> = served.table.rows().iter().map(|row| version_of(row)).collect();
+        let missing =
+            versions.iter().filter(|version| self.store.latest(&call.key(&name_of(version))).is_none());
+        // Written at once: a durable store then commits them together.
+        futures::future::join_all(missing.map(|version| self.register(&call, version))).await;
+        let names: BTreeSet<String> = versions.iter().map(name_of).collect();
+        for (key, revision, last) in self.managed(info) {
+            if !names.contains(&key.name) {
+                noted(&key.name, self.store.delete(&key, revision, last).await);
+            }
+        }
+    }
+
+    async fn register(&self, call: &Call, version: &Version) {
+        let mut object = api_service(version);
+        super::create::fill_metadata(&mut object);
+        kinds::prepare_create(&call.info, &mut object, &call.identity);
+        self.track(call, None, &mut object, &WriteOptions::own());
+        let stored_form = views::incoming(call, object);
+        let name = name_of(version);
+        noted(&name, self.store.put(&call.key(&name), Expect::Absent, stored_form).await);
+    }
+
+    /// The APIServices that follow definitions.
+    fn managed(&self, info: &Arc<ResourceInfo>) -> Vec<(Key, u64, Value)> {
+        let mut found = Vec::new();
+        let mut collect = |stored: &crate::store::Stored| {
+            if object::label(&stored.object, MANAGED) == Some("true") {
+                let key = Key {
+                    resource: info.storage_key.as_str().into(),
+                    namespace: String::new(),
+                    name: object::name(&stored.object).to_owned(),
+                };
+                found.push((key, stored.revision, (*stored.object).clone()));
+            }
+            false
+        };
+        if let Err(error) = self.store.list(&info.storage_key, Range::default(), 0, &mut collect) {
+            tracing::error!(%error, "the APIServices cannot be listed");
+        }
+        found
+    }
+}
+
+/// Another writer was there first: what it wrote stands.
+fn noted<T>(name: &str, written: Result<T, StoreError>) {
+    if let Err(error) = written {
+        tracing::debug!(%error, name, "an APIService was not written");
+    }
+}
+
+fn version_of(row: &ResourceInfo) -> Version {
+    (row.group.clone(), row.version.clone(), row.builtin)
+}
+
+fn name_of((group, version, _): &Version) -> String {
+    format!("{version}.{group}")
+}
+
+fn api_service((group, version, builtin): &Version) -> Value {
+    let (managed, own) = match (builtin, version.as_str()) {
+        (true, "v2") => ("onstart", 30),
+        (true, _) => ("onstart", 15),
+        (false, _) => ("true", 100),
+    };
+    let mut spec =
+        json!({"version": version, "groupPriorityMinimum": priority(group), "versionPriority": own});
+    if !group.is_empty() {
+        spec["group"] = group.as_str().into();
+    }
+    json!({
+        "kind": "APIService", "apiVersion": "apiregistration.k8s.io/v1",
+        "metadata": {"name": format!("{version}.{group}"), "labels": {MANAGED: managed}}, "spec": spec
+    })
+}

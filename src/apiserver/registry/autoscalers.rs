@@ -1,0 +1,186 @@
+//! Autoscalers in their two versions. They are stored as `autoscaling/v2`; `v1` has a field for the processor's load alone,
+//! and shows everything else as JSON in annotations, so that nothing is lost on the way there and back.
+
+use serde_json::{Map, Value, json};
+
+use crate::object;
+
+const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
+/// What a `v2` object has at a path, and `v1` in an annotation.
+const ANNOTATED: [(&str, &str, &str); 3] = [
+    ("spec", "behavior", "autoscaling.alpha.kubernetes.io/behavior"),
+    ("status", "currentMetrics", "autoscaling.alpha.kubernetes.io/current-metrics"),
+    ("status", "conditions", "autoscaling.alpha.kubernetes.io/conditions"),
+];
+
+/// The source of a metric, a path in it in `v2`, and the name of the same in `v1`.
+const SOURCES: [(&str, &str, &str); 19] = [
+    ("resource", "/name", "name"),
+    ("resource", "/target/averageUtilization", "targetAverageUtilization"),
+    ("resource", "/target/averageValue", "targetAverageValue"),
+    ("containerResource", "/name", "name"),
+    ("containerResource", "/target/averageUtilization", "targetAverageUtilization"),
+    ("containerResource", "/target/averageValue", "targetAverageValue"),
+    ("containerResource", "/container", "container"),
+    ("pods", "/metric/name", "metricName"),
+    ("pods", "/target/averageValue", "targetAverageValue"),
+    ("pods", "/metric/selector", "selector"),
+    ("object", "/describedObject", "target"),
+    ("object", "/metric/name", "metricName"),
+    ("object", "/target/value", "targetValue"),
+    ("object", "/metric/selector", "selector"),
+    ("object", "/target/averageValue", "averageValue"),
+    ("external", "/metric/name", "metricName"),
+    ("external", "/metric/selector", "metricSelector"),
+    ("external", "/target/value", "targetValue"),
+    ("external", "/target/averageValue", "targetAverageValue"),
+];
+const TARGETS: [(&str, &str); 3] =
+    [("averageUtilization", "Utilization"), ("averageValue", "AverageValue"), ("value", "Value")];
+
+/// A `v2` autoscaler in the shape of `v1`.
+pub(super) fn to_v1(stored: &Value) -> Value {
+    let mut view = stored.clone();
+    let mut annotations = Map::new();
+    let metrics = stored.pointer("/spec/metrics").and_then(Value::as_array);
+    let (load, others): (Vec<&Value>, Vec<&Value>) =
+        metrics.into_iter().flatten().partition(|one| is_load(one));
+    let percentage = load.first().and_then(|one| one.pointer("/resource/target/averageUtilization")).cloned();
+    object::set_field(&mut view["spec"], "targetCPUUtilizationPercentage", percentage);
+    object::set_field(&mut view["spec"], "metrics", None);
+    let others: Vec<Value> = others.into_iter().chain(load.into_iter().skip(1)).map(metric_to_v1).collect();
+    if !others.is_empty() {
+        annotations.insert(METRICS.to_owned(), Value::from(others).to_string().into());
+    }
+    let current = stored.pointer("/status/currentMetrics").and_then(Value::as_array).into_iter().flatten();
+    let current = current.into_iter().find_map(|one| {
+        one.pointer("/resource/current/averageUtilization").filter(|_| one["resource"]["name"] == "cpu")
+    });
+    if view.get("status").is_some() {
+        object::set_field(&mut view["status"], "currentCPUUtilizationPercentage", current.cloned());
+    }
+    for (half, field, annotation) in ANNOTATED {
+        let value = stored.get(half).and_then(|half| half.get(field)).filter(|value| !value.is_null());
+        if let Some(value) = value {
+            annotations.insert(annotation.to_owned(), value.to_string().into());
+            object::set_field(&mut view[half], field, None);
+        }
+    }
+    if !annotations.is_empty() {
+        object::member_mut(object::meta_mut(&mut view), "annotations").append(&mut annotations);
+    }
+    view
+}
+
+/// A `v1` autoscaler in the shape of `v2`.
+pub(super) fn to_v2(sent: &Value) -> Value {
+    let mut view = sent.clone();
+    let mut metrics: Vec<Value> = annotated(&mut view, METRICS)
+        .and_then(|text| serde_json::from_str::<Vec<Value>>(&text).ok())
+        .map(|metrics| metrics.iter().map(metric_to_v2).collect())
+        .unwrap_or_default();
+    let percentage = sent.pointer("/spec/targetCPUUtilizationPercentage").filter(|value| !value.is_null());
+    if let Some(percentage) = percentage {
+        let target = json!({"type": "Utilization", "averageUtilization": percentage});
+        metrics.insert(0, json!({"type": "Resource", "resource": {"name": "cpu", "target": target}}));
+    }
+    object::set_field(&mut view["spec"], "targetCPUUtilizationPercentage", None);
+    object::set_field(&mut view["spec"], "metrics", (!metrics.is_empty()).then(|| metrics.into()));
+    for (half, field, annotation) in ANNOTATED {
+        let value = annotated(&mut view, annotation).and_then(|text| serde_json::from_str(&text).ok());
+        if let Some(value) = value {
+            object::set_field(&mut view[half], field, Some(value));
+        }
+    }
+    if view.get("status").is_some() {
+        object::set_field(&mut view["status"], "currentCPUUtilizationPercentage", None);
+    }
+    view
+}
+
+/// Takes an annotation away.
+fn annotated(object: &mut Value, name: &str) -> Option<String> {
+    let annotations = object.pointer_mut("/metadata/annotations")?.as_object_mut()?;
+    let text = annotations.shift_remove(name)?.as_str()?.to_owned();
+    if annotations.is_empty() {
+        object::set_meta(object, "annotations", None);
+    }
+    Some(text)
+}
+
+/// Whether a metric is the one that `v1` has a field for.
+fn is_load(metric: &Value) -> bool {
+    metric.pointer("/resource/name").is_some_and(|name| name == "cpu")
+        && metric.pointer("/resource/target/averageUtilization").is_some()
+}
+
+fn metric_to_v1(metric: &Value) -> Value {
+    converted(metric, |source, name| {
+        let mut out = Map::new();
+        for (_, path, to) in SOURCES.iter().filter(|(of, ..)| *of == name) {
+            if let Some(value) = source.pointer(path) {
+                out.insert((*to).to_owned(), value.clone());
+            }
+        }
+        Value::Object(out)
+    })
+}
+
+fn metric_to_v2(metric: &Value) -> Value {
+    converted(metric, |source, name| {
+        let mut out = json!({});
+        for (_, path, from) in SOURCES.iter().filter(|(of, ..)| *of == name) {
+            let Some(value) = source.get(*from) else { continue };
+            match path.trim_start_matches('/').split_once('/') {
+                Some((part, field)) => {
+                    out[part][field] = value.clone();
+                    if let Some((_, kind)) = TARGETS.iter().find(|(target, _)| *target == field) {
+                        out[part]["type"] = (*kind).into();
+                    }
+                }
+                None => out[path.trim_start_matches('/')] = value.clone(),
+            }
+        }
+        out
+    })
+}
+
+/// A metric whose source, the member beside its type, is made anew.
+fn converted(metric: &Value, source: impl Fn(&Value, &str) -> Value) -> Value {
+    let Value::Object(members) = metric else { return metric.clone() };
+    let made = members.iter().map(|(name, value)| match value {
+        Value::Object(_) => (name.clone(), source(value, name)),
+        _ => (name.clone(), value.clone()),
+    });
+    Value::Object(made.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_lost_on_the_way_to_v1_and_back() {
+        let stored = json!({
+            "metadata": {"name": "a"},
+            "spec": {
+                "maxReplicas": 3, "behavior": {"scaleUp": {"stabilizationWindowSeconds": 1}},
+                "metrics": [
+                    {"type": "Resource", "resource": {"name": "cpu", "target": {"averageUtilization": 50, "type": "Utilization"}}},
+                    {"type": "Resource", "resource": {"name": "memory", "target": {"averageValue": "1Mi", "type": "AverageValue"}}},
+                    {"type": "External", "external": {"metric": {"name": "q", "selector": {"matchLabels": {"a": "b"}}},
+                        "target": {"value": "7", "type": "Value"}}}
+                ]
+            },
+            "status": {"desiredReplicas": 1, "conditions": [{"type": "AbleToScale", "status": "True"}]}
+        });
+        let view = to_v1(&stored);
+        assert_eq!(view["spec"], json!({"maxReplicas": 3, "targetCPUUtilizationPercentage": 50}));
+        assert_eq!(
+            view["metadata"]["annotations"][METRICS],
+            "[{\"type\":\"Resource\",\"resource\":{\"name\":\"memory\",\"targetAverageValue\":\"1Mi\"}},{\"type\":\"External\",\
+             \"external\":{\"metricName\":\"q\",\"metricSelector\":{\"matchLabels\":{\"a\":\"b\"}},\"targetValue\":\"7\"}}]"
+        );
+        assert_eq!(to_v2(&view), stored);
+    }
+}

@@ -1,0 +1,15 @@
+//! APIServices: what this server serves itself is available from the start.
+
+use serde_json::{Value, json};
+
+use crate::object;
+
+pub(super) fn prepare_create(service: &mut Value) {
+    service["status"] = json!({});
+    if service.pointer("/spec/service").is_none_or(Value::is_null) {
+        service["status"]["conditions"] = json!([{
+            "type": "Available", "status": "True", "lastTransitionTime": object::now(), "reason": "Local",
+            "message": "Local APIServices are always available"
+        }]);
+    }
+}

@@ -1,0 +1,212 @@
+//! `pods/binding` and `pods/eviction`: giving a pod its node, and deleting it as far as its disruption budget allows.
+
+use serde_json::{Value, json};
+
+use super::options::DeleteOptions;
+use super::ownership::Ownership;
+use super::update::Change;
+use super::{Call, ListOptions, Registry, WriteOptions};
+use crate::admission::Review;
+use crate::object;
+use crate::resources::Subresource;
+use crate::status::{Cause, Refusal};
+use admit_policy::matching::LabelSelector;
+
+/// A budget whose pods were evicted counts as taken until its controller has counted again, at most for so many pods.
+const MAX_DISRUPTED: usize = 2000;
+const VIOLATED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
+
+impl Registry {
+    /// Puts the pod `name` on the node that `binding` names.
+    ///
+    /// # Errors
+    /// 400 for a binding of another pod, 404, 409 for a pod that has a node, 422 for a target that is no node.
+    pub(crate) async fn bind(
+        &self,
+        call: &Call,
+        name: &str,
+        binding: &Value,
+        options: &WriteOptions,
+    ) -> Result<Value, Refusal> {
+        named_alike(name, binding, "Binding")?;
+        let node = target(name, binding)?;
+        let review = Review::create(call, name, binding, options.dry_run, options.to_value());
+        self.mutate(&review).await?;
+        self.admit(&review).await?;
+        let make = |pod: &Value| bound(call, pod, node);
+        let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
+        self.change(call, name, &change, options).await?;
+        Ok(created())
+    }
+
+    /// Deletes the pod `name` unless its disruption budget forbids it.
+    ///
+    /// # Errors
+    /// 400 for an eviction of another pod, 404, 429 when too few pods would be left, 500 for a pod of several budgets.
+    pub(crate) async fn evict(
+        &self,
+        call: &Call,
+        name: &str,
+        eviction: &Value,
+        options: &WriteOptions,
+    ) -> Result<Value, Refusal> {
+        named_alike(name, eviction, "Eviction")?;
+        let main = call.on(None);
+        let pod = self.get(&main, name)?;
+        let review = Review::create(call, name, eviction, options.dry_run, options.to_value());
+        self.mutate(&review).await?;
+        self.admit(&review).await?;
+        let given = eviction.get("deleteOptions").filter(|given| given.is_object()).cloned();
+        let mut given = given.unwrap_or_else(|| json!({}));
+        if options.dry_run {
+            given["dryRun"] = json!(["All"]);
+        }
+        let deletion = DeleteOptions::parse(&super::Query::parse(""), Some(given))?;
+        if !is_gone(&pod) {
+            self.take_from_budget(&main, &pod, deletion.dry_run).await?;
+        }
+        self.delete(&main, name, &deletion).await?;
+        Ok(created())
+    }
+
+    async fn take_from_budget(&self, call: &Call, pod: &Value, dry_run: bool) -> Result<(), Refusal> {
+        let served = self.served();
+        let Some(info) = served.table.find("policy", "v1", "poddisruptionbudgets") else { return Ok(()) };
+        let about = call.about(info, &call.namespace).on(Some(Subresource::Status));
+        let budgets = self.list(&about, &ListOptions::default())?.items;
+        let concerned: Vec<_> = budgets.iter().filter(|budget| selects(budget, pod)).collect();
+        let budget = match concerned.as_slice() {
+            [] => return Ok(()),
+            [one] => one,
+            _ => {
+                return Err(Refusal::internal(
+                    "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+                ));
+            }
+        };
+        if is_ready(pod) || !evicts_unready(budget) {
+            let options = WriteOptions { dry_run, ..WriteOptions::own() };
+            let make = |budget: &Value| taken(budget, object::name(pod));
+            let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
+            self.change(&about, object::name(budget), &change, &options).await?;
+        }
+        Ok(())
+    }
+}
+
+fn created() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
+}
+
+fn named_alike(name: &str, sent: &Value, kind: &str) -> Result<(), Refusal> {
+    if ["", name].contains(&object::name(sent)) {
+        return Ok(());
+    }
+    Err(Refusal::bad_request(format!("name in URL does not match name in {kind} object")))
+}
+
+/// The node that a binding names.
+fn target<'v>(pod: &str, binding: &'v Value) -> Result<&'v str, Refusal> {
+    let text = |field: &str| {
+        binding.pointer(&format!("/target/{field}")).and_then(Value::as_str).unwrap_or_default()
+    };
+    let mut causes = Vec::new();
+    if !["", "Node"].contains(&text("kind")) {
+        causes.push(Cause::unsupported("target.kind", &text("kind").into(), &["Node", "<empty>"]));
+    }
+    if text("name").is_empty() {
+        causes.push(Cause::required("target.name", ""));
+    }
+    if causes.is_empty() { Ok(text("name")) } else { Err(Refusal::invalid_kind("", "Binding", pod, causes)) }
+}
+
+fn bound(call: &Call, pod: &Value, node: &str) -> Result<Value, Refusal> {
+    let name = object::name(pod);
+    let refused = |why: String| Refusal::conflict(&call.info, &format!("{name}/binding"), &why);
+    if object::is_terminating(pod) {
+        return Err(refused(format!("pod {name} is being deleted, cannot be assigned to a host")));
+    }
+    if let Some(taken) = pod.pointer("/spec/nodeName").and_then(Value::as_str).filter(|node| !node.is_empty())
+    {
+        return Err(refused(format!("pod {name} is already assigned to node {taken:?}")));
+    }
+    let mut bound = pod.clone();
+    bound["spec"]["nodeName"] = node.into();
+    let conditions = &mut bound["status"]["conditions"];
+    if !conditions.is_array() {
+        *conditions = json!([]);
+    }
+    if let Some(conditions) = conditions.as_array_mut() {
+        conditions.retain(|condition| condition["type"] != "PodScheduled");
+        conditions.push(json!({
+            "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": object::now()
+        }));
+    }
+    Ok(bound)
+}
+
+/// Pods that have ended, have not begun, or are going disturb nobody when they go.
+fn is_gone(pod: &Value) -> bool {
+    let phase = pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
+    matches!(phase, "Succeeded" | "Failed" | "Pending") || object::is_terminating(pod)
+}
+
+fn is_ready(pod: &Value) -> bool {
+    let conditions = pod.pointer("/status/conditions").and_then(Value::as_array).into_iter().flatten();
+    conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+fn selects(budget: &Value, pod: &Value) -> bool {
+    budget
+        .pointer("/spec/selector")
+        .filter(|selector| selector.is_object())
+        .is_some_and(|selector| LabelSelector::read(selector).matches_labels_of(Some(pod)))
+}
+
+fn count(budget: &Value, field: &str) -> i64 {
+    budget.pointer(&format!("/status/{field}")).and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// Whether pods that are not ready may go without being counted: always, or while enough others are healthy.
+fn evicts_unready(budget: &Value) -> bool {
+    match budget.pointer("/spec/unhealthyPodEvictionPolicy").and_then(Value::as_str) {
+        Some("AlwaysAllow") => true,
+        _ => {
+            let desired = count(budget, "desiredHealthy");
+            desired > 0 && count(budget, "currentHealthy") >= desired
+        }
+    }
+}
+
+/// The budget with one disruption less, for this pod.
+fn taken(budget: &Value, pod: &str) -> Result<Value, Refusal> {
+    let name = object::name(budget);
+    let refused = |message: String, seconds: u32| {
+        let cause = Cause { reason: "DisruptionBudget".to_owned(), field: String::new(), message };
+        Err(Refusal::too_many_requests(VIOLATED, seconds).caused_by(cause))
+    };
+    let forbidden = |why| Refusal::resource_forbidden("policy", "poddisruptionbudget", name, why);
+    let known = budget.pointer("/status/disruptedPods").and_then(Value::as_object);
+    if count(budget, "observedGeneration") < object::generation(budget) {
+        let why = format!("The disruption budget {name} is still being processed by the server.");
+        return refused(why, 10);
+    }
+    let allowed = count(budget, "disruptionsAllowed");
+    if allowed < 0 {
+        return Err(forbidden("pdb disruptions allowed is negative"));
+    }
+    if known.is_some_and(|pods| pods.len() > MAX_DISRUPTED) {
+        let why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller";
+        return Err(forbidden(why));
+    }
+    if allowed == 0 {
+        let (needed, healthy) = (count(budget, "desiredHealthy"), count(budget, "currentHealthy"));
+        let why =
+            format!("The disruption budget {name} needs {needed} healthy pods and has {healthy} currently");
+        return refused(why, 0);
+    }
+    let mut next = budget.clone();
+    next["status"]["disruptionsAllowed"] = (allowed - 1).into();
+    next["status"]["disruptedPods"][pod] = object::now().into();
+    Ok(next)
+}

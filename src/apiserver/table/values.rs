@@ -1,0 +1,75 @@
+//! Cells that are values at a path, as `values.txt` has them.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::builtin::{age, count, name, or, plain};
+use super::computed;
+
+/// How a cell is found in an object.
+pub(super) enum Cell {
+    Name,
+    Age,
+    Count(&'static str),
+    Labels(&'static str),
+    /// A value, and what stands where there is none.
+    At(&'static str, &'static str),
+    /// The values at a path of each item of a list.
+    Each(&'static str, &'static str, &'static str),
+    Computed(computed::Cell),
+}
+
+impl Cell {
+    pub(super) fn read(text: &'static str) -> Option<Self> {
+        if let Some(name) = text.strip_prefix('=') {
+            return computed::cell(name).map(Self::Computed);
+        }
+        if let Some(path) = text.strip_prefix("labels") {
+            return Some(Self::Labels(path));
+        }
+        if let Some(path) = text.strip_prefix('#') {
+            return Some(Self::Count(path));
+        }
+        match text {
+            "@name" => return Some(Self::Name),
+            "@age" => return Some(Self::Age),
+            _ if !text.starts_with('/') => return None,
+            _ => {}
+        }
+        let (path, fallback) = text.split_once('?').unwrap_or((text, ""));
+        Some(match path.split_once("[]") {
+            Some((list, inner)) => Self::Each(list, inner, fallback),
+            None => Self::At(path, fallback),
+        })
+    }
+
+    /// The cell of a column of type `kind`.
+    pub(super) fn value(&self, kind: &str, object: &Value, now: Timestamp) -> Value {
+        match self {
+            Self::Name => name(object),
+            Self::Age => age(object, now).into(),
+            Self::Count(path) => count(object, path).into(),
+            Self::Labels(path) => labels(object.pointer(path)).into(),
+            Self::At(path, fallback) => match object.pointer(path).filter(|value| !value.is_null()) {
+                Some(value) if kind == "string" => or(&plain(value), fallback).into(),
+                Some(value) => value.clone(),
+                None if kind == "string" => (*fallback).into(),
+                None => serde_json::from_str(fallback).unwrap_or_else(|_| (*fallback).into()),
+            },
+            Self::Each(list, path, fallback) => or(&each(object, list, path).join(","), fallback).into(),
+            Self::Computed(cell) => cell(object).into(),
+        }
+    }
+}
+
+/// The values at `path` of each item of a list.
+pub(super) fn each(object: &Value, list: &str, path: &str) -> Vec<String> {
+    let items = object.pointer(list).and_then(Value::as_array).into_iter().flatten();
+    items.filter_map(|item| item.pointer(path)).map(plain).collect()
+}
+
+pub(super) fn labels(labels: Option<&Value>) -> String {
+    let pairs = labels.and_then(Value::as_object).into_iter().flat_map(Map::iter);
+    let pairs: Vec<String> = pairs.map(|(key, value)| format!("{key}={}", plain(value))).collect();
+    or(&pairs.join(","), "<none>")
+}

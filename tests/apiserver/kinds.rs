@@ -1,0 +1,168 @@
+//! Every built-in kind is stored, shown and removed by the rules of all; some have two shapes, or paths of their own.
+
+use admit_apiserver::Server;
+use admit_apiserver::resources::{ResourceInfo, Scope, Subresource, builtin_rows};
+use axum::body::Body;
+use http::Request;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::harness::{Answer, answer, delete, get, merge, post};
+
+const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+
+async fn accepting(server: &Server, path: &str, accept: &str) -> Answer {
+    let request = Request::get(path).header("accept", accept).body(Body::empty()).unwrap();
+    answer(server.router().oneshot(request).await.unwrap()).await
+}
+
+fn collection(row: &ResourceInfo) -> String {
+    let root = if row.group.is_empty() { "/api".to_owned() } else { format!("/apis/{}", row.group) };
+    let namespace = if row.scope == Scope::Namespaced { "namespaces/default/" } else { "" };
+    format!("{root}/{}/{namespace}{}", row.version, row.plural)
+}
+
+/// The least that kinds ask for beside a name.
+fn least(row: &ResourceInfo) -> Value {
+    let cases: Value = serde_json::from_str(include_str!("kinds.json")).unwrap();
+    let mut object = cases[row.group_resource()].clone();
+    if object.is_null() {
+        object = json!({});
+    }
+    let name = object.pointer("/metadata/name").cloned().unwrap_or_else(|| json!("one"));
+    object["metadata"]["name"] = name;
+    object["kind"] = json!(row.kind);
+    object["apiVersion"] = json!(row.api_version());
+    object
+}
+
+fn object_uid(object: &Value) -> &str {
+    object["metadata"]["uid"].as_str().unwrap()
+}
+
+#[tokio::test]
+async fn every_stored_kind_is_made_shown_and_removed() {
+    let server = Server::builder().build().await.unwrap();
+    let rows = builtin_rows();
+    let stored = rows.iter().filter(|row| !row.storage_key.is_empty());
+    for row in stored {
+        let (path, object) = (collection(row), least(row));
+        let made = post(&server, &format!("{path}?fieldValidation=Strict"), &object).await;
+        assert_eq!(made.status, 201, "{path}: {made:?}");
+        let one = format!("{path}/{}", object["metadata"]["name"].as_str().unwrap());
+        let table = accepting(&server, &one, TABLE).await.body;
+        let (columns, cells) = (&table["columnDefinitions"], &table["rows"][0]["cells"]);
+        assert_eq!(columns.as_array().unwrap().len(), cells.as_array().unwrap().len(), "{one}: {cells}");
+        let again = get(&server, &one).await.body;
+        assert_eq!(
+            (object_uid(&again), &again["spec"]),
+            (object_uid(&made.body), &made.body["spec"]),
+            "{one}"
+        );
+        if row.serves(Subresource::Status) {
+            assert_eq!(get(&server, &format!("{one}/status")).await.body, again, "{one}");
+        }
+        let labelled = merge(&server, &one, &json!({"metadata": {"labels": {"a": "b"}}})).await;
+        assert_eq!(labelled.status, 200, "{one}: {labelled:?}");
+        assert_eq!(delete(&server, &one, None).await.status, 200, "{one}");
+    }
+}
+
+#[tokio::test]
+async fn every_version_that_is_served_has_an_api_service() {
+    let server = Server::builder().build().await.unwrap();
+    let list = accepting(&server, "/apis/apiregistration.k8s.io/v1/apiservices", TABLE).await.body;
+    let rows = list["rows"].as_array().unwrap();
+    for row in builtin_rows() {
+        let name = format!("{}.{}", row.version, row.group);
+        let found = rows.iter().find(|found| found["cells"][0] == name.as_str());
+        let cells = &found.unwrap_or_else(|| panic!("no {name}"))["cells"];
+        assert_eq!((&cells[1], &cells[2]), (&json!("Local"), &json!("True")), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn an_autoscaler_has_two_shapes() {
+    let server = Server::builder().build().await.unwrap();
+    let path =
+        |version: &str| format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers");
+    let sent = json!({
+        "metadata": {"name": "a"},
+        "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "d"}, "metrics": [
+            {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}},
+            {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Mi"}}}
+        ]}
+    });
+    let made = post(&server, &path("v2"), &sent).await;
+    assert_eq!((made.status, &made.body["spec"]["metrics"]), (201, &sent["spec"]["metrics"]));
+    let older = get(&server, &format!("{}/a", path("v1"))).await.body;
+    assert_eq!(older["apiVersion"], "autoscaling/v1");
+    assert_eq!(older["spec"]["targetCPUUtilizationPercentage"], 60);
+    let change = json!({"spec": {"targetCPUUtilizationPercentage": 70}});
+    assert_eq!(merge(&server, &format!("{}/a", path("v1")), &change).await.status, 200);
+    let metrics = get(&server, &format!("{}/a", path("v2"))).await.body["spec"]["metrics"].clone();
+    assert_eq!(metrics[0]["resource"]["target"]["averageUtilization"], 70);
+    assert_eq!(metrics[1], sent["spec"]["metrics"][1], "what v1 has no field for is kept");
+    let table = accepting(&server, &format!("{}/a", path("v2")), TABLE).await.body;
+    assert_eq!(table["rows"][0]["cells"][1], "Deployment/d");
+    assert_eq!(table["rows"][0]["cells"][2], "cpu: <unknown>/70%, memory: <unknown>/1Mi");
+}
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+async fn running_pod(server: &Server, name: &str) {
+    let pod = json!({
+        "metadata": {"name": name, "labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}
+    });
+    assert_eq!(post(server, PODS, &pod).await.status, 201);
+    let status = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
+    assert_eq!(merge(server, &format!("{PODS}/{name}/status"), &status).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_pod_is_bound_once() {
+    let server = Server::builder().build().await.unwrap();
+    running_pod(&server, "a").await;
+    let binding = json!({"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n"}});
+    let bound = post(&server, &format!("{PODS}/a/binding"), &binding).await;
+    assert_eq!((bound.status, &bound.body["status"]), (201, &json!("Success")));
+    let pod = get(&server, &format!("{PODS}/a")).await.body;
+    assert_eq!((&pod["spec"]["nodeName"], &pod["status"]["phase"]), (&json!("n"), &json!("Running")));
+    let again = post(&server, "/api/v1/namespaces/default/bindings", &binding).await;
+    assert_eq!(again.status, 409);
+    assert!(again.message().ends_with("pod a is already assigned to node \"n\""), "{}", again.message());
+    let other = post(&server, &format!("{PODS}/b/binding"), &binding).await;
+    assert_eq!(other.message(), "name in URL does not match name in Binding object");
+}
+
+#[tokio::test]
+async fn an_eviction_keeps_to_the_budget() {
+    const BUDGETS: &str = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    let server = Server::builder().build().await.unwrap();
+    running_pod(&server, "a").await;
+    let budget = json!({
+        "metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "a"}}}
+    });
+    assert_eq!(post(&server, BUDGETS, &budget).await.status, 201);
+    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}});
+    let path = format!("{PODS}/a/eviction");
+    for (status, cause) in [
+        (json!({}), "The disruption budget b is still being processed by the server."),
+        (
+            json!({"observedGeneration": 1, "desiredHealthy": 1, "currentHealthy": 1}),
+            "The disruption budget b needs 1 healthy pods and has 1 currently",
+        ),
+    ] {
+        merge(&server, &format!("{BUDGETS}/b/status"), &json!({"status": status})).await;
+        let refused = post(&server, &path, &eviction).await;
+        assert_eq!((refused.status, &refused.body["details"]["causes"][0]["message"]), (429, &json!(cause)));
+    }
+    merge(&server, &format!("{BUDGETS}/b/status"), &json!({"status": {"disruptionsAllowed": 1}})).await;
+    assert_eq!(post(&server, &format!("{path}?dryRun=All"), &eviction).await.status, 201);
+    assert_eq!(get(&server, &format!("{PODS}/a")).await.status, 200, "only asked");
+    assert_eq!(post(&server, &path, &eviction).await.status, 201);
+    assert_eq!(get(&server, &format!("{PODS}/a")).await.status, 404);
+    let status = get(&server, &format!("{BUDGETS}/b")).await.body["status"].clone();
+    assert_eq!(status["disruptionsAllowed"], 0);
+    assert!(status["disruptedPods"]["a"].is_string());
+}
