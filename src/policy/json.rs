@@ -4,6 +4,7 @@
 //! A number without fraction and exponent is an integer where 64 bits hold it, `-0` the integer zero; anything else is a
 //! double. What the value means is left to others.
 
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 
 /// Deepest nesting that is read: everything behind the parser may then walk values recursively.
@@ -22,22 +23,49 @@ pub struct Document {
 /// # Errors
 /// Go's wording of the first syntax error: `invalid character '}' looking for beginning of value`.
 pub fn parse(bytes: &[u8]) -> Result<Document, String> {
-    let mut parser = Parser { bytes, at: 0, open: Vec::new(), duplicates: Vec::new() };
+    let mut parser = Parser { bytes, at: 0, open: Vec::new(), members: Vec::new(), duplicates: Vec::new() };
     let value = parser.document()?;
-    Ok(Document { value, duplicates: parser.duplicates })
+    // Objects are put together when they are whole, inner ones before what stands before them.
+    parser.duplicates.sort_by_key(|(at, _)| *at);
+    Ok(Document { value, duplicates: parser.duplicates.into_iter().map(|(_, path)| path).collect() })
 }
 
 struct Parser<'b> {
     bytes: &'b [u8],
     at: usize,
     open: Vec<Container>,
-    duplicates: Vec<String>,
+    /// Members of all open objects that are not yet in their maps, those of the innermost last.
+    members: Vec<Member>,
+    /// With their places in the text.
+    duplicates: Vec<(usize, String)>,
 }
 
 enum Container {
     Array(Vec<Value>),
-    Object { members: Map<String, Value>, key: String },
+    Object(Object),
 }
+
+/// An open object. Its members wait in the parser until it is closed, so that its map is made once and of the right
+/// size; one with very many has them moved to its map in between.
+struct Object {
+    map: Map<String, Value>,
+    waiting: usize,
+    key: Key,
+}
+
+struct Member {
+    key: Key,
+    value: Value,
+}
+
+/// The name of a member, and where in the text it ends.
+struct Key {
+    text: String,
+    at: usize,
+}
+
+/// Members of one object that may wait.
+const MAX_WAITING: usize = 64;
 
 const END: &str = "unexpected end of JSON input";
 const VALUE: &str = "looking for beginning of value";
@@ -88,7 +116,7 @@ impl<'b> Parser<'b> {
             }
             _ => {
                 let key = self.key()?;
-                self.open.push(Container::Object { members: Map::new(), key });
+                self.open.push(Container::Object(Object { map: Map::new(), waiting: 0, key }));
                 Ok(None)
             }
         }
@@ -130,21 +158,24 @@ impl<'b> Parser<'b> {
                     other => Err(unexpected(other, "after array element")),
                 }
             }
-            Container::Object { mut members, key } => {
-                if members.contains_key(&key) {
-                    self.duplicates.push(self.path(&key));
-                }
-                members.insert(key, value);
+            Container::Object(Object { mut map, waiting, key }) => {
+                self.members.push(Member { key, value });
+                let mut waiting = waiting.saturating_add(1);
                 match self.peek().ok_or(END)? {
                     b',' => {
                         self.bump();
+                        if waiting >= MAX_WAITING {
+                            self.settle(&mut map, waiting);
+                            waiting = 0;
+                        }
                         let key = self.key()?;
-                        self.open.push(Container::Object { members, key });
+                        self.open.push(Container::Object(Object { map, waiting, key }));
                         Ok(None)
                     }
                     b'}' => {
                         self.bump();
-                        Ok(Some(Value::Object(members)))
+                        self.settle(&mut map, waiting);
+                        Ok(Some(Value::Object(map)))
                     }
                     other => Err(unexpected(other, "after object key:value pair")),
                 }
@@ -152,32 +183,39 @@ impl<'b> Parser<'b> {
         }
     }
 
-    fn key(&mut self) -> Result<String, String> {
+    /// Moves the last `count` members to the map of their object.
+    fn settle(&mut self, map: &mut Map<String, Value>, count: usize) {
+        if map.is_empty() {
+            *map = Map::with_capacity(count);
+        }
+        let first = self.members.len().saturating_sub(count);
+        for Member { key, value } in self.members.drain(first..) {
+            match map.entry(key.text) {
+                Entry::Vacant(entry) => {
+                    entry.insert(value);
+                }
+                Entry::Occupied(mut entry) => {
+                    self.duplicates.push((key.at, path(&self.open, entry.key())));
+                    entry.insert(value);
+                }
+            }
+        }
+    }
+
+    fn key(&mut self) -> Result<Key, String> {
         match self.peek().ok_or(END)? {
             b'"' => {}
             other => return Err(unexpected(other, KEY)),
         }
-        let key = self.string()?;
+        let text = self.string()?;
+        let at = self.at;
         match self.peek().ok_or(END)? {
             b':' => {
                 self.bump();
-                Ok(key)
+                Ok(Key { text, at })
             }
             other => Err(unexpected(other, "after object key")),
         }
-    }
-
-    /// `metadata.labels.a`, `spec.containers[0].name`.
-    fn path(&self, key: &str) -> String {
-        let mut path = String::new();
-        for container in &self.open {
-            match container {
-                Container::Array(items) => path.push_str(&format!("[{}]", items.len())),
-                Container::Object { key, .. } => join(&mut path, key),
-            }
-        }
-        join(&mut path, key);
-        path
     }
 
     fn literal(&mut self, word: &'static str, value: Value) -> Result<Option<Value>, String> {
@@ -244,14 +282,14 @@ impl<'b> Parser<'b> {
         let run = self.run();
         if self.byte() == Some(b'"') {
             self.bump();
-            return Ok(String::from_utf8_lossy(run).into_owned());
+            return Ok(text(run));
         }
         let mut out = run.to_vec();
         loop {
             match self.byte().ok_or(END)? {
                 b'"' => {
                     self.bump();
-                    return Ok(String::from_utf8_lossy(&out).into_owned());
+                    return Ok(text(&out));
                 }
                 b'\\' => {
                     self.bump();
@@ -340,11 +378,32 @@ impl<'b> Parser<'b> {
     }
 }
 
+/// Of a member in the innermost of `open`: `metadata.labels.a`, `spec.containers[0].name`.
+fn path(open: &[Container], key: &str) -> String {
+    let mut path = String::new();
+    for container in open {
+        match container {
+            Container::Array(items) => path.push_str(&format!("[{}]", items.len())),
+            Container::Object(object) => join(&mut path, &object.key.text),
+        }
+    }
+    join(&mut path, key);
+    path
+}
+
 fn join(path: &mut String, key: &str) {
     if !path.is_empty() {
         path.push('.');
     }
     path.push_str(key);
+}
+
+fn text(bytes: &[u8]) -> String {
+    // Nearly all text is UTF-8, which is sooner found out than mended.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    }
 }
 
 fn parsed_number(text: &str, whole: bool) -> Result<Value, String> {

@@ -10,6 +10,7 @@ mod custom_resources;
 mod deadline;
 mod deciding;
 mod field_errors;
+mod json;
 mod loading;
 mod matching;
 mod recording;
