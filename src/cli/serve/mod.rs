@@ -84,7 +84,7 @@ impl ServeArgs {
             cluster: cluster.clone().filter(|_| self.cluster.cluster_policies),
             stored: Arc::default(),
         };
-        let set = sources.load()?;
+        let set = sources.load(&InForce::default())?;
         policies::want_params(&set, cluster.as_ref()).await;
         let config = process.certificates(self.certificates(client)?).await?;
         let listener = process::listen(self.listen, "--listen")?;

@@ -4,12 +4,14 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use admit_policy::PolicySet;
 use admit_policy::manifest::Document;
 use admit_policy::request::GroupVersionKind;
 use ring::digest::{Context, SHA256};
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::super::load;
@@ -19,6 +21,9 @@ use super::stored::{Stored, name_of};
 use crate::admission::{Broken, InForce};
 use crate::controllers::policies::ClusterCache;
 use crate::telemetry::Metrics;
+
+/// The longest time between two looks at the cluster's policies and their params.
+const LOOK: Duration = Duration::from_secs(15);
 
 /// Where policies come from: one of both, or both.
 #[derive(Clone, Debug)]
@@ -32,11 +37,11 @@ pub(super) struct Sources {
 
 impl Sources {
     /// Everything the sources hold now. Of the folder all or nothing: one mistake in one document, and there is no set. Of
-    /// a document that is in both, the folder's counts.
+    /// a document that is in both, the folder's counts. What says the same as `before` is not compiled again.
     ///
     /// # Errors
     /// What cannot be read, or all that does not compile.
-    pub(super) fn load(&self) -> Result<InForce, Fault> {
+    pub(super) fn load(&self, before: &InForce) -> Result<InForce, Fault> {
         let mut documents = match &self.folder {
             Some(folder) => load::documents(&[folder])?,
             None => Vec::new(),
@@ -50,8 +55,13 @@ impl Sources {
             documents.extend(others.flat_map(|(_, documents)| documents.iter().cloned()));
             broken = stored.broken();
         }
-        let set = PolicySet::load(&documents).map_err(|errors| load::not_compiled(&errors))?;
-        Ok(InForce::new(Arc::new(set), hash(&documents)).without(broken))
+        let hash = hash(&documents);
+        let set = if hash == before.hash {
+            Arc::clone(&before.policies)
+        } else {
+            Arc::new(PolicySet::load(&documents).map_err(|errors| load::not_compiled(&errors))?)
+        };
+        Ok(InForce::new(set, hash).without(broken))
     }
 
     /// Refuses a folder that has lost everything: more often a mount that went wrong than an author's wish, and whoever
@@ -79,7 +89,8 @@ impl Sources {
         };
         let of_cluster = async {
             match &self.cluster {
-                Some(cluster) => cluster.changed().await,
+                // Now and then in any case, for kinds of params that could not be followed before.
+                Some(cluster) => drop(timeout(LOOK, cluster.changed()).await),
                 None => std::future::pending().await,
             }
         };
@@ -117,13 +128,15 @@ pub(super) async fn keep(
     while shutdown.run_until_cancelled(sources.changed(&mut changes)).await.is_some() {
         // Before loading, so that no change falls between: folders that came or went are watched from now on, or no longer.
         changes = sources.watch();
-        let loading = sources.clone();
-        let loaded = tokio::task::spawn_blocking(move || loading.load()).await;
+        let (loading, before) = (sources.clone(), Arc::clone(&in_force.borrow()));
+        let loaded = tokio::task::spawn_blocking(move || loading.load(&before)).await;
         let loaded = loaded.unwrap_or_else(|panic| Err(Fault::internal(format!("loading ended: {panic}"))));
         match loaded.and_then(|set| sources.not_emptied(set, &in_force.borrow())) {
             Ok(set) => {
                 complaint.clear();
-                want_params(&set, params.as_ref()).await;
+                if shutdown.run_until_cancelled(want_params(&set, params.as_ref())).await.is_none() {
+                    return Ok(());
+                }
                 publish(set, &in_force, &metrics);
             }
             Err(fault) if fault.message == complaint => {}

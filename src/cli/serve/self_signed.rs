@@ -5,6 +5,7 @@
 //! renew at once, one is refused and reads what the other wrote.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -58,7 +59,10 @@ impl SelfSigned {
     pub(super) async fn load(&self, known: Managed) -> Result<(Managed, WebhookTls, ServerConfig), Fault> {
         let managed = self.renewed(known).await?;
         if let Some(path) = &self.bundle_file {
-            write_private(path, &managed.bundle).map_err(Fault::usage)?;
+            // A file that is written without need would be a change beside it, where the client authority may be.
+            if fs::read_to_string(path).ok().as_ref() != Some(&managed.bundle) {
+                write_private(path, &managed.bundle).map_err(Fault::usage)?;
+            }
         }
         let identity = managed.identity().ok_or_else(|| Fault::internal("no certificate was made"))?;
         let tls = self.callers.tls(identity)?;

@@ -38,7 +38,7 @@ pub struct ClusterCache {
     policies: Arc<Collection>,
     bindings: Arc<Collection>,
     params: Params,
-    /// Told when policies or bindings change.
+    /// Told when policies or bindings change, or definitions, which may be those of params.
     changed: Arc<Notify>,
 }
 
@@ -75,7 +75,7 @@ impl ClusterCache {
 
     /// Follows the definitions, for the versions of custom resources, until `shutdown`.
     pub async fn follow_definitions(self: Arc<Self>, shutdown: CancellationToken) {
-        self.followed::<CustomResourceDefinition>(&self.definitions, &Arc::default()).run(shutdown).await;
+        self.followed::<CustomResourceDefinition>(&self.definitions, &self.changed).run(shutdown).await;
     }
 
     /// Follows policies and bindings until `shutdown`.
@@ -85,7 +85,7 @@ impl ClusterCache {
         tokio::join!(policies.run(shutdown.clone()), bindings.run(shutdown));
     }
 
-    /// Returns when policies or bindings may have changed.
+    /// Returns when policies or bindings may have changed, or kinds of params have come.
     pub async fn changed(&self) {
         self.changed.notified().await;
     }

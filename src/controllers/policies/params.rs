@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use admit_policy::host::{HostError, Scope};
 use admit_policy::request::GroupVersionKind;
+use futures::future::join_all;
 use kube::api::DynamicObject;
 use kube::{Api, Client, discovery};
 use serde_json::Value;
@@ -62,16 +63,19 @@ impl Params {
     pub(super) async fn want(&self, kinds: impl IntoIterator<Item = GroupVersionKind>) {
         let kinds: Vec<GroupVersionKind> = kinds.into_iter().collect();
         self.write(|followed| followed.retain(|kind, _| kinds.contains(kind)));
-        for kind in kinds {
-            if self.scope(&kind).is_some() {
-                continue;
+        let unknown = kinds.iter().filter(|kind| self.scope(kind).is_none());
+        join_all(unknown.map(async |kind| {
+            let followed = timeout(PATIENCE, self.follow(kind)).await;
+            if let Err(error) =
+                followed.unwrap_or_else(|_| Err("the cluster does not tell them in time".to_owned()))
+            {
+                warn!(kind = kind.kind, error, "params are not known yet: their policies fail");
             }
-            if let Err(error) = self.follow(&kind).await {
-                warn!(kind = kind.kind, error, "a kind of params is not known: its policies fail");
-            }
-        }
+        }))
+        .await;
     }
 
+    /// Returns when the objects of `kind` are listed. From the moment that the kind is found it is followed.
     async fn follow(&self, kind: &GroupVersionKind) -> Result<(), String> {
         let named = kube::core::GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind);
         let found = discovery::pinned_kind(&self.client, &named).await.map_err(|error| error.to_string())?;
@@ -85,15 +89,11 @@ impl Params {
         let api: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let following = Followed { api, resource, into: Arc::clone(&objects), changed: Arc::clone(&changed) };
         self.pool.submit(following.run(stop.clone())).map_err(|closed| closed.to_string())?;
-        let listed = async {
-            while objects.trouble().is_some() {
-                changed.notified().await;
-            }
-        };
-        if timeout(PATIENCE, listed).await.is_err() {
-            warn!(kind = kind.kind, "params are not listed yet");
+        let entry = Kind { scope, objects: Arc::clone(&objects), stop };
+        self.write(|followed| drop(followed.insert(kind.clone(), entry)));
+        while objects.trouble().is_some() {
+            changed.notified().await;
         }
-        self.write(|followed| drop(followed.insert(kind.clone(), Kind { scope, objects, stop })));
         Ok(())
     }
 

@@ -5,16 +5,19 @@ use std::path::Path;
 
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client as KubeClient;
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
+use kube::runtime::conditions::is_crd_established;
+use kube::runtime::wait::await_condition;
 use rustls::version::TLS13;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::server::{Place, Serving, review};
 use crate::running::Workplace;
-use crate::support::cluster::FakeCluster;
+use crate::support::cluster::{FakeCluster, PATIENCE};
 use crate::support::https::{Client, tls};
 
 async fn create<K>(api: &Api<K>, object: Value)
@@ -210,8 +213,55 @@ async fn until(serving: &Serving, trusted: &str, value: &str, wanted: impl Fn(&V
             tokio::task::yield_now().await;
         }
     };
-    let changed = tokio::time::timeout(crate::support::cluster::PATIENCE, asking).await;
+    let changed = tokio::time::timeout(PATIENCE, asking).await;
     assert!(changed.is_ok(), "the answer does not change:\n{}", serving.log());
+}
+
+/// The kind of a policy's params may be defined after the policy: until then it fails, and from then on it decides.
+#[tokio::test(flavor = "multi_thread")]
+async fn params_of_a_kind_that_comes_later() {
+    let cluster = Workplace::new();
+    let _running = cluster.start();
+    let client = cluster.client().await;
+    let mut wanted = policy("size(object.data.v) <= params.spec.max");
+    wanted["spec"]["paramKind"] = json!({"apiVersion": "example.com/v1", "kind": "Limit"});
+    wanted["spec"]["matchConstraints"]["namespaceSelector"] = json!({});
+    create(&registration(&client, "ValidatingAdmissionPolicy", "validatingadmissionpolicies"), wanted).await;
+    let mut bound = binding();
+    bound["spec"]["paramRef"] = json!({"name": "limit", "parameterNotFoundAction": "Deny"});
+    let bindings =
+        registration(&client, "ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings");
+    create(&bindings, bound).await;
+
+    let place = Place::new();
+    let kubeconfig = cluster.kubeconfig().display().to_string();
+    let serving = place.start(&["--kubeconfig", &kubeconfig, "--cluster-policies"]);
+    let trusted = place.authority.certificate_pem();
+    assert_eq!(ask(&serving, trusted, "abc").await["allowed"], false);
+
+    let schema = json!({"type": "object", "properties": {
+        "spec": {"type": "object", "properties": {"max": {"type": "integer"}}}}});
+    let definition = json!({
+        "metadata": {"name": "limits.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Cluster", "names": {"kind": "Limit", "plural": "limits"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
+        },
+    });
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    create(&definitions, definition).await;
+    let established = await_condition(definitions, "limits.example.com", is_crd_established());
+    tokio::time::timeout(PATIENCE, established).await.unwrap().unwrap();
+    let kind = GroupVersionKind::gvk("example.com", "v1", "Limit");
+    let limits: Api<DynamicObject> = Api::all_with(client, &ApiResource::from_gvk(&kind));
+    let limit = json!({
+        "apiVersion": "example.com/v1", "kind": "Limit", "metadata": {"name": "limit"}, "spec": {"max": 3}});
+    create(&limits, limit).await;
+    until(&serving, trusted, "abc", |answer| answer["allowed"] == true).await;
+    assert_eq!(
+        ask(&serving, trusted, "abcd").await["status"]["message"].as_str().unwrap().rsplit(": ").next(),
+        Some("too long")
+    );
 }
 
 /// A certificate made without a cluster serves those who are handed its authority.
