@@ -23,4 +23,5 @@ mod protobuf;
 mod store;
 mod table;
 mod webhook;
+mod webhook_words;
 mod workloads;

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 use admit_apiserver::Server;
 use admit_apiserver::admission::Resolver;
 use axum::Router;
+use axum::body::Body;
 use axum::extract::{Json, State};
+use axum::http::Response;
 use axum::routing::post as route_post;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -21,13 +23,13 @@ use crate::harness::{delete, get, merge, post};
 
 /// What the webhook is to answer, and what it was asked.
 #[derive(Clone, Default)]
-struct Script {
+pub(crate) struct Script {
     asked: Arc<Mutex<Vec<Value>>>,
     response: Arc<Mutex<Value>>,
 }
 
 impl Script {
-    fn answers(&self, response: Value) {
+    pub(crate) fn answers(&self, response: Value) {
         *self.response.lock().unwrap() = response;
     }
 
@@ -46,8 +48,19 @@ async fn review(State(script): State<Script>, Json(review): Json<Value>) -> Json
     Json(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
 }
 
+/// Answers as the script says: `code`, `type` and `body`.
+async fn raw(State(script): State<Script>) -> Response<Body> {
+    let response = script.response.lock().unwrap().clone();
+    let code = u16::try_from(response["code"].as_u64().unwrap()).unwrap();
+    let mut raw = Response::builder().status(code);
+    if let Some(kind) = response["type"].as_str() {
+        raw = raw.header("content-type", kind);
+    }
+    raw.body(Body::from(response["body"].as_str().unwrap().to_owned())).unwrap()
+}
+
 /// Serves `script` over TLS; answers the address and the PEM of its certificate.
-async fn serve(script: Script) -> (SocketAddr, String) {
+pub(crate) async fn serve(script: Script) -> (SocketAddr, String) {
     let names = vec!["127.0.0.1".to_owned(), "hook.demo.svc".to_owned()];
     let certified = rcgen::generate_simple_self_signed(names).unwrap();
     let pem = certified.cert.pem();
@@ -63,7 +76,10 @@ async fn serve(script: Script) -> (SocketAddr, String) {
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = Router::new().route("/validate", route_post(review)).with_state(script);
+    let router = Router::new()
+        .route("/validate", route_post(review))
+        .route("/raw", route_post(raw))
+        .with_state(script);
     tokio::spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
@@ -87,7 +103,7 @@ fn mutating(client: &Value, more: &Value) -> Value {
     configuration
 }
 
-fn configuration(client: &Value, more: &Value) -> Value {
+pub(crate) fn configuration(client: &Value, more: &Value) -> Value {
     let mut hook = json!({
         "name": "validate.hook.example", "clientConfig": client, "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
@@ -102,11 +118,12 @@ fn configuration(client: &Value, more: &Value) -> Value {
     })
 }
 
-const CONFIGURATIONS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+pub(crate) const CONFIGURATIONS: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
-const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-fn map(name: &str) -> Value {
+pub(crate) fn map(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"a": "1"}})
 }
 

@@ -99,21 +99,34 @@ pub(super) fn finished(response: http::Response<Bytes>) -> Response {
     response.map(Body::from)
 }
 
-/// Adds a `Warning` header for each text.
+/// As many characters of warnings are sent whole.
+const WARNINGS: usize = 4096;
+/// Beyond that each is cut to so many.
+const WARNING: usize = 256;
+
+/// Adds a `Warning` header for each text, but for those that no header can hold, because of control characters in them.
 pub(super) fn warn(response: &mut Response, texts: &[String]) {
-    for text in texts {
-        let quoted: String = text
-            .chars()
-            .flat_map(|c| match c {
-                '"' | '\\' => vec!['\\', c],
-                c if c.is_control() => Vec::new(),
-                c => vec![c],
-            })
-            .collect();
+    let total: usize = texts.iter().filter(|text| is_header(text)).map(|text| text.chars().count()).sum();
+    let longest = if total > WARNINGS { WARNING } else { usize::MAX };
+    let mut written = 0;
+    for text in texts.iter().filter(|text| !text.is_empty()) {
+        if written >= WARNINGS && total > WARNINGS {
+            return;
+        }
+        let text: String = text.chars().take(longest).collect();
+        if !is_header(&text) {
+            continue;
+        }
+        written += text.chars().count();
+        let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
             response.headers_mut().append(header::WARNING, value);
         }
     }
+}
+
+fn is_header(text: &str) -> bool {
+    !text.chars().any(char::is_control)
 }
 
 fn status(code: u16) -> StatusCode {

@@ -35,10 +35,17 @@ pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, Call
             ))
         })?
         .value;
+    let uncalled = |why: String| CallFailed(format!("failed to call webhook: {why}"));
     let invalid = |why: String| CallFailed(format!("received invalid webhook response: {why}"));
     let text = |field: &str| review[field].as_str().unwrap_or_default();
+    known(text("apiVersion"), text("kind")).map_err(uncalled)?;
     let Value::Object(response) = &review["response"] else {
         return Err(invalid("webhook response was absent".to_owned()));
+    };
+    let allowed = match response.get("allowed") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(allowed)) => *allowed,
+        Some(other) => return Err(uncalled(mistyped(other, "allowed", "bool"))),
     };
     let found = response.get("uid").and_then(Value::as_str).unwrap_or_default();
     if found != uid {
@@ -70,11 +77,42 @@ pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, Call
     };
     let warnings = response.get("warnings").and_then(Value::as_array);
     Ok(Verdict {
-        allowed: response.get("allowed") == Some(&Value::Bool(true)),
+        allowed,
         warnings: warnings.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
         status: response.get("status").filter(|status| status.is_object()).cloned(),
         patch,
     })
+}
+
+/// Whether the answer is decoded at all: what says nothing of its type is taken for the type that is expected.
+fn known(api_version: &str, kind: &str) -> Result<(), String> {
+    match (api_version, kind) {
+        ("admission.k8s.io/v1beta1", "AdmissionReview" | "") => {
+            Err("converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion".to_owned())
+        }
+        ("admission.k8s.io/v1" | "", "AdmissionReview" | "") => Ok(()),
+        (version, kind) => {
+            let or = |text: &str, default: &str| (if text.is_empty() { default } else { text }).to_owned();
+            Err(format!(
+                "no kind {:?} is registered for version {:?} in scheme \"pkg/runtime/scheme.go:111\"",
+                or(kind, "AdmissionReview"),
+                or(version, "admission.k8s.io/v1")
+            ))
+        }
+    }
+}
+
+/// As Go's decoder of JSON says that a field is of another type.
+fn mistyped(found: &Value, field: &str, expected: &str) -> String {
+    let found = match found {
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+        Value::Number(_) => "number",
+        _ => "string",
+    };
+    format!(
+        "json: cannot unmarshal {found} into Go struct field AdmissionResponse.response.{field} of type {expected}"
+    )
 }
 
 fn read_patch(encoded: &str) -> Result<json_patch::Patch, CallFailed> {

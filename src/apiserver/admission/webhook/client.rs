@@ -1,10 +1,11 @@
 //! The HTTPS call of a webhook: one connection, one POST, HTTP/1.1, no redirects, a bounded answer.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use admit_policy::webhook::{Client, Service};
 use bytes::Bytes;
-use http::{Method, Request, StatusCode, Uri, header};
+use http::{Method, Request, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
 use rustls::pki_types::pem::PemObject as _;
@@ -14,12 +15,12 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::hook::Hook;
-use super::{CallFailed, Resolver};
+use super::{CallFailed, Resolver, failure};
 
-/// An AdmissionReview with a refusal is small; more than this is no answer.
-const ANSWER_LIMIT: usize = 3 << 20;
+/// An AdmissionReview with a refusal is small; more than this is no answer. kube-apiserver reads on without an end.
+const ANSWER_LIMIT: usize = 16 << 20;
 
-/// Sends `body` and answers the body of a 200.
+/// Sends `body` and answers the body of a success.
 ///
 /// # Errors
 /// Everything else, in the words of kube-apiserver's client.
@@ -51,13 +52,17 @@ pub(super) async fn post(
         .map_err(|error| failed(error.to_string()))?;
     let exchange = async {
         let response = sender.send_request(request).await.map_err(|error| failed(error.to_string()))?;
-        let status = response.status();
+        let (status, kind) = (response.status(), response.headers().get(header::CONTENT_TYPE).cloned());
         let body = Limited::new(response.into_body(), ANSWER_LIMIT)
             .collect()
             .await
             .map_err(|error| failed(format!("the answer cannot be read: {error}")))?
             .to_bytes();
-        if status == StatusCode::OK { Ok(body) } else { Err(not_ok(status, &body)) }
+        let kind = kind.as_ref().and_then(|kind| kind.to_str().ok());
+        match failure::unsuccessful(status, kind, &body) {
+            None => Ok(body),
+            Some(why) => Err(CallFailed(format!("failed to call webhook: {why}"))),
+        }
     };
     tokio::pin!(connection, exchange);
     tokio::select! {
@@ -73,25 +78,32 @@ async fn connect(
     host: &str,
     port: u16,
 ) -> Result<TcpStream, String> {
-    let refused = |at: String, error: &std::io::Error| {
-        let why = match error.kind() {
-            std::io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
-            _ => error.to_string(),
-        };
-        format!("dial tcp {at}: connect: {why}")
-    };
     match hook.client() {
         Client::Service(Service { namespace, name, port, .. }) => {
             let port = u16::try_from(*port).map_err(|_| format!("address {port}: invalid port"))?;
             let address = resolver
                 .and_then(|resolver| resolver.resolve(namespace, name, port))
                 .ok_or_else(|| format!("service \"{name}\" not found"))?;
-            TcpStream::connect(address).await.map_err(|error| refused(address.to_string(), &error))
+            dial(address).await
         }
         Client::Url(_) => {
-            TcpStream::connect((host, port)).await.map_err(|error| refused(format!("{host}:{port}"), &error))
+            let found = tokio::net::lookup_host((host, port)).await;
+            let mut failed = format!("dial tcp: lookup {host}: no such host");
+            // Of several addresses the first tells why.
+            for (number, address) in found.into_iter().flatten().enumerate() {
+                match dial(address).await {
+                    Ok(stream) => return Ok(stream),
+                    Err(why) if number == 0 => failed = why,
+                    Err(_) => {}
+                }
+            }
+            Err(failed)
         }
     }
+}
+
+async fn dial(address: SocketAddr) -> Result<TcpStream, String> {
+    TcpStream::connect(address).await.map_err(|error| failure::dialled(&address.to_string(), &error))
 }
 
 async fn secured(
@@ -113,27 +125,5 @@ async fn secured(
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
     let connector = TlsConnector::from(Arc::new(config));
-    connector.connect(name, stream).await.map_err(|error| unverified(&error))
-}
-
-fn unverified(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    if text.contains("UnknownIssuer") {
-        return "tls: failed to verify certificate: x509: certificate signed by unknown authority".to_owned();
-    }
-    format!("tls: {text}")
-}
-
-/// What client-go makes of an answer that is no 200.
-fn not_ok(status: StatusCode, body: &[u8]) -> CallFailed {
-    let text = String::from_utf8_lossy(body.get(..1024).unwrap_or(body)).trim().to_owned();
-    let why = match status.as_u16() {
-        404 => "the server could not find the requested resource".to_owned(),
-        500.. => {
-            let shown = if text.is_empty() { "unknown".to_owned() } else { text };
-            format!("an error on the server ({shown:?}) has prevented the request from succeeding")
-        }
-        _ => "the server rejected our request for an unknown reason".to_owned(),
-    };
-    CallFailed(format!("failed to call webhook: {why}"))
+    connector.connect(name, stream).await.map_err(|error| failure::unsecured(host, &error))
 }

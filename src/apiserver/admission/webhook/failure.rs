@@ -1,0 +1,113 @@
+//! The words that Go's HTTP client and client-go have for calls that come to nothing: connections, certificates and answers
+//! that are no success.
+
+use std::io;
+use std::net::IpAddr;
+
+use http::StatusCode;
+use jiff::Timestamp;
+use rustls::CertificateError;
+use rustls::pki_types::UnixTime;
+use serde_json::Value;
+
+/// Of an answer that is no Status, so much is shown.
+const SHOWN: usize = 2048;
+
+/// Why no connection to `at` (`address:port`) was made.
+pub(super) fn dialled(at: &str, error: &io::Error) -> String {
+    let why = match error.kind() {
+        io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+        _ => error.to_string(),
+    };
+    format!("dial tcp {at}: connect: {why}")
+}
+
+/// Why the connection to `host` is not to be trusted.
+pub(super) fn unsecured(host: &str, error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return "EOF".to_owned();
+    }
+    let cause = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let why = match cause {
+        Some(rustls::Error::InvalidCertificate(why)) => unverified(host, why),
+        _ => None,
+    };
+    why.map_or_else(
+        || format!("tls: {error}"),
+        |why| format!("tls: failed to verify certificate: x509: {why}"),
+    )
+}
+
+fn unverified(host: &str, why: &CertificateError) -> Option<String> {
+    let lifetime = |now: &UnixTime, word: &str, bound: &UnixTime| {
+        let time = |time: &UnixTime| {
+            i64::try_from(time.as_secs()).ok().and_then(|seconds| Timestamp::from_second(seconds).ok())
+        };
+        let (now, bound) = (time(now)?, time(bound)?);
+        Some(format!("certificate has expired or is not yet valid: current time {now} is {word} {bound}"))
+    };
+    match why {
+        CertificateError::UnknownIssuer => Some("certificate signed by unknown authority".to_owned()),
+        CertificateError::ExpiredContext { time, not_after } => lifetime(time, "after", not_after),
+        CertificateError::NotValidYetContext { time, not_before } => lifetime(time, "before", not_before),
+        CertificateError::NotValidForNameContext { presented, .. } => Some(misnamed(host, presented)),
+        _ => None,
+    }
+}
+
+/// `presented` are names as the verifier shows them: `DnsName("a")`, `IpAddress(127.0.0.1)`.
+fn misnamed(host: &str, presented: &[String]) -> String {
+    let of = |kind: &str| {
+        let names = presented.iter().filter_map(|name| name.strip_prefix(kind)?.strip_suffix(')'));
+        names.map(|name| name.trim_matches(['(', '"'])).collect::<Vec<_>>().join(", ")
+    };
+    let is_address = host.parse::<IpAddr>().is_ok();
+    match of(if is_address { "IpAddress" } else { "DnsName" }).as_str() {
+        "" if is_address => {
+            format!("cannot validate certificate for {host} because it doesn't contain any IP SANs")
+        }
+        "" => format!("certificate is not valid for any names, but wanted to match {host}"),
+        names => format!("certificate is valid for {names}, not {host}"),
+    }
+}
+
+/// Why an answer of this status is none; nothing of one that is a success and has content.
+pub(super) fn unsuccessful(status: StatusCode, content_type: Option<&str>, body: &[u8]) -> Option<String> {
+    if (200..=206).contains(&status.as_u16()) {
+        let kind = content_type.unwrap_or("application/json");
+        return body.is_empty().then(|| {
+            format!("0-length response with status code: {} and content type: {kind}", status.as_u16())
+        });
+    }
+    // A Status tells more than the code does.
+    let told = serde_json::from_slice::<Value>(body).ok().filter(|told| {
+        told.get("kind").is_some_and(|kind| kind == "Status")
+            && told.get("apiVersion").is_some_and(|version| version == "v1")
+    });
+    if let Some(told) = told {
+        return Some(told.get("message").and_then(Value::as_str).unwrap_or_default().to_owned());
+    }
+    let text = String::from_utf8_lossy(body.get(..SHOWN).unwrap_or(body)).trim().to_owned();
+    let text =
+        if content_type.is_none_or(|kind| kind.starts_with("text/")) { text } else { "unknown".to_owned() };
+    Some(match status.as_u16() {
+        400 => "the server rejected our request for an unknown reason".to_owned(),
+        401 => "the server has asked for the client to provide credentials".to_owned(),
+        403 | 415 => text,
+        404 => "the server could not find the requested resource".to_owned(),
+        405 => "the server does not allow this method on the requested resource".to_owned(),
+        406 if text.is_empty() || text == "unknown" => {
+            "the server was unable to respond with a content type that the client supports".to_owned()
+        }
+        406 => text,
+        409 => "the server reported a conflict".to_owned(),
+        422 => "the server rejected our request due to an error in our request".to_owned(),
+        429 => "the server has received too many requests and has asked us to try again later".to_owned(),
+        503 => "the server is currently unable to handle the request".to_owned(),
+        504 => "the server was unable to return a response in the time allotted, but may still be processing the \
+                request"
+            .to_owned(),
+        500.. => format!("an error on the server ({text:?}) has prevented the request from succeeding"),
+        code => format!("the server responded with the status code {code} but did not return more information"),
+    })
+}

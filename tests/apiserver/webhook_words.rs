@@ -1,0 +1,110 @@
+//! What users are told of webhooks that cannot be reached, do not answer, or warn: the words of kube-apiserver v1.36.2 for the
+//! same webhooks.
+
+use admit_apiserver::Server;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::harness::{delete, post};
+use crate::webhook::{CONFIGURATIONS, MAPS, Script, configuration, map, serve};
+
+#[tokio::test]
+async fn what_is_no_answer_is_told_as_kube_apiserver_tells_it() {
+    const JSON: &str = "application/json";
+    const TEXT: &str = "text/plain; charset=utf-8";
+    let script = Script::default();
+    let (address, pem) = serve(script.clone()).await;
+    let server = Server::builder().build().await.unwrap();
+    let client = json!({"url": format!("https://{address}/raw"), "caBundle": STANDARD.encode(pem)});
+    post(&server, CONFIGURATIONS, &configuration(&client, &json!({}))).await;
+    let status = json!({"kind": "Status", "apiVersion": "v1", "message": "busy", "code": 503}).to_string();
+    let typed = |version: &str, kind: &str| json!({"apiVersion": version, "kind": kind}).to_string();
+    let allowed = json!({"response": {"allowed": "true"}}).to_string();
+    let cases = [
+        (500, JSON, "boom", "an error on the server (\"unknown\") has prevented the request from succeeding"),
+        (500, TEXT, "boom", "an error on the server (\"boom\") has prevented the request from succeeding"),
+        (503, JSON, &status, "busy"),
+        (503, TEXT, "", "the server is currently unable to handle the request"),
+        (429, TEXT, "", "the server has received too many requests and has asked us to try again later"),
+        (403, JSON, "no", "unknown"),
+        (404, JSON, "no", "the server could not find the requested resource"),
+        (413, TEXT, "", "the server responded with the status code 413 but did not return more information"),
+        (200, JSON, "", "0-length response with status code: 200 and content type: application/json"),
+        (204, JSON, "", "0-length response with status code: 204 and content type: application/json"),
+        (
+            200,
+            JSON,
+            &typed("admission.k8s.io/v1beta1", "AdmissionReview"),
+            "converting (v1beta1.AdmissionReview) to (v1.AdmissionReview): unknown conversion",
+        ),
+        (
+            200,
+            JSON,
+            &typed("admission.k8s.io/v1", "Other"),
+            "no kind \"Other\" is registered for version \"admission.k8s.io/v1\" in scheme \"pkg/runtime/scheme.go:111\"",
+        ),
+        (
+            200,
+            JSON,
+            &allowed,
+            "json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool",
+        ),
+    ];
+    for (code, kind, body, why) in cases {
+        script.answers(json!({"code": code, "type": kind, "body": body}));
+        let refused = post(&server, MAPS, &map("one")).await;
+        let told = format!(
+            "Internal error occurred: failed calling webhook \"validate.hook.example\": failed to call webhook: {why}"
+        );
+        assert_eq!((refused.status, refused.message()), (500, told.as_str()));
+    }
+}
+
+#[tokio::test]
+async fn a_webhook_out_of_reach_is_told_as_kube_apiserver_tells_it() {
+    let (address, pem) = serve(Script::default()).await;
+    let server = Server::builder().build().await.unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let free = silent.local_addr().unwrap();
+    drop(silent);
+    let cases = [
+        (format!("https://{free}/"), format!("dial tcp {free}: connect: connection refused")),
+        ("https://nowhere.invalid/".to_owned(), "dial tcp: lookup nowhere.invalid: no such host".to_owned()),
+        (
+            format!("https://localhost:{}/", address.port()),
+            "tls: failed to verify certificate: x509: certificate is valid for hook.demo.svc, not localhost"
+                .to_owned(),
+        ),
+    ];
+    for (url, why) in cases {
+        let client = json!({"url": url, "caBundle": STANDARD.encode(&pem)});
+        post(&server, CONFIGURATIONS, &configuration(&client, &json!({}))).await;
+        let refused = post(&server, MAPS, &map("one")).await;
+        let told = format!("failed to call webhook: Post \"{url}?timeout=10s\": {why}");
+        assert!(refused.message().ends_with(&told), "{}\n{told}", refused.message());
+        delete(&server, &format!("{CONFIGURATIONS}/hook"), None).await;
+    }
+}
+
+/// Those that no header can hold are left out; where there are too many, each is cut.
+#[tokio::test]
+async fn warnings_are_sent_as_kube_apiserver_sends_them() {
+    let script = Script::default();
+    let (address, pem) = serve(script.clone()).await;
+    let server = Server::builder().build().await.unwrap();
+    let client = json!({"url": format!("https://{address}/validate"), "caBundle": STANDARD.encode(pem)});
+    post(&server, CONFIGURATIONS, &configuration(&client, &json!({}))).await;
+    script.answers(json!({"allowed": true, "warnings": ["a \"b\" \\", "two\nlines", "x".repeat(300)]}));
+    let made = post(&server, &format!("{MAPS}?dryRun=All"), &map("one")).await;
+    assert_eq!(
+        made.warnings,
+        ["299 - \"a \\\"b\\\" \\\\\"".to_owned(), format!("299 - \"{}\"", "x".repeat(300))]
+    );
+    let many: Vec<String> = (10..40).map(|number| format!("{number}{}", "x".repeat(300))).collect();
+    script.answers(json!({"allowed": true, "warnings": many}));
+    let made = post(&server, &format!("{MAPS}?dryRun=All"), &map("one")).await;
+    assert_eq!(made.warnings.len(), 16);
+    assert!(made.warnings.iter().all(|warning| warning.len() == 256 + r#"299 - """#.len()));
+}
