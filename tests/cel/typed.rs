@@ -50,6 +50,9 @@ fn declared() -> Arc<DeclType> {
         ("data", "data", scalar(Type::Bytes)),
         ("either", "either", scalar(Type::Dyn)),
         ("set", "set", list(scalar(Type::String), ListType::Set)),
+        ("numbers", "numbers", list(scalar(Type::Double), ListType::Set)),
+        ("spans", "spans", list(scalar(Type::Duration), ListType::Set)),
+        ("lists", "lists", list(list(scalar(Type::String), ListType::Atomic), ListType::Set)),
         ("keyed", "keyed", list(keyed, ListType::Map(["k".into()].into()))),
         ("atomic", "atomic", list(scalar(Type::String), ListType::Atomic)),
         ("map", "map", decl(DeclKind::Map { key: scalar(Type::String), value: scalar(Type::Int) })),
@@ -186,4 +189,33 @@ fn sets_and_map_lists_compare_and_join_regardless_of_order() {
             "self != oldSelf",
         ],
     );
+}
+
+#[test]
+fn sets_tell_items_apart_as_they_are_written() {
+    let this = json!({"numbers": [1, 2.5], "spans": ["1h"], "set": [1, "b"], "lists": [["a"]]});
+    let no_set = json!({"numbers": [1.5, 2.5]});
+    assert_true(
+        &this,
+        &no_set,
+        &[
+            "oldSelf.numbers == oldSelf.numbers && self.numbers != self.numbers",
+            "[1.0, 2.5] == self.numbers && self.numbers != [1.0, 2.5]",
+            "(self.numbers + self.numbers).size() == 3",
+            "self.spans != self.spans && (self.spans + self.spans).size() == 2",
+            "self.set != ['a', 'b'] && ['a', 'b'] != self.set && (self.set + ['b', 'c']).size() == 3",
+            "self.lists != []",
+        ],
+    );
+    let given_up = "internal error: runtime error: hash of unhashable type []interface {}";
+    for rule in ["self.lists == self.lists || true", "(self.lists + self.lists).size() == 1 || true"] {
+        assert_eq!(eval(rule, &this, &no_set), Err(given_up.to_owned()), "{rule}");
+    }
+}
+
+#[test]
+fn map_lists_keep_what_was_there_twice() {
+    let this = json!({"keyed": [{"k": "x", "v": 1}, {"k": "x", "v": 2}]});
+    let old = json!({"keyed": [{"k": "x", "v": 3}, {"k": "y", "v": 4}, {"k": "y", "v": 5}]});
+    assert_true(&this, &old, &["(self.keyed + oldSelf.keyed).map(e, e.v) == [1, 3, 4, 5]"]);
 }

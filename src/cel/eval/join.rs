@@ -1,61 +1,89 @@
 //! `+` where the left side is a list of a document: sets unite, map lists merge, both keeping the order of the left
 //! (apiserver `pkg/cel/common/valuesunstructured.go`).
 
-use crate::types::ListType;
-use crate::value::{Identity, List, ListNode, Node, Value};
+use std::collections::{HashMap, HashSet};
+
+use bumpalo::collections::Vec as Room;
+
+use crate::types::{DeclType, ListType};
+use crate::value::{EvalError, Identity, List, ListNode, Node, Value};
 
 use super::machine::{Machine, Outcome};
 use super::watch::Watch;
 
 impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
     pub(super) fn join(&self, left: &List<'a>, right: &List<'a>) -> Outcome<'a> {
-        let identity = |item: &Value<'a>| match left.list_type() {
-            ListType::Atomic => None,
-            ListType::Set => Some(Identity::of_member(item)),
-            ListType::Map(keys) => Some(Identity::of_entry(keys, item)),
-        };
-        let overwrites = matches!(left.list_type(), ListType::Map(_));
-        let mut values = self.cx.room_for(left.len().saturating_add(right.len()))?;
-        let mut known = std::collections::HashMap::new();
-        for at in 0..left.len() {
-            let Some(item) = left.try_get(self.cx.arena, at)? else { break };
-            if let Some(identity) = identity(&item) {
-                known.insert(identity, at);
+        match (left, left.list_type()) {
+            (List::Document { items, decl }, ListType::Map(keys)) => {
+                self.merged((*items, *decl), keys, right)
             }
-            values.push(item);
+            (List::Document { items, decl }, kind) => {
+                self.extended((*items, *decl), *kind == ListType::Set, right)
+            }
+            _ => Err(EvalError::NoSuchOverload),
         }
+    }
+
+    /// The items as they are written, then those of the right; of a set those alone that it does not have.
+    fn extended(&self, (items, decl): Declared<'a>, is_set: bool, right: &List<'a>) -> Outcome<'a> {
+        let mut nodes = self.cx.room_for(items.len().saturating_add(right.len()))?;
+        nodes.extend(items.iter());
+        let mut known = HashSet::new();
+        if is_set {
+            for node in items.iter() {
+                known.insert(Identity::of_member(&Value::untyped(node))?);
+            }
+        } else if let List::Document { items, .. } = right {
+            nodes.extend(items.iter());
+            return Ok(document(nodes, decl));
+        }
+        let mut added = self.cx.room_for(right.len())?;
         for at in 0..right.len() {
             let Some(item) = right.try_get(self.cx.arena, at)? else { break };
-            let place = identity(&item).and_then(|identity| {
-                let next = values.len();
-                let place = *known.entry(identity).or_insert(next);
-                (place < next).then_some(place)
-            });
-            match place.and_then(|place| values.get_mut(place)) {
-                Some(place) if overwrites => *place = item,
-                Some(_) => {}
+            if !is_set || known.insert(Identity::of_member(&item)?) {
+                nodes.extend(node_of(&item));
+                added.push(item);
+            }
+        }
+        if nodes.len() == items.len().saturating_add(added.len()) {
+            return Ok(document(nodes, decl));
+        }
+        let mut values = self.cx.room_for(items.len().saturating_add(added.len()))?;
+        values.extend(List::Document { items, decl }.to_slice(self.cx.arena)?);
+        values.extend(added);
+        Ok(Value::List(List::Values(values.into_bump_slice())))
+    }
+
+    /// An item of the right takes the place of the last one of its keys on the left, or comes behind.
+    fn merged(&self, (items, decl): Declared<'a>, keys: &'a [Box<str>], right: &List<'a>) -> Outcome<'a> {
+        let left = List::Document { items, decl };
+        let mut values = self.cx.room_for(items.len().saturating_add(right.len()))?;
+        values.extend(left.to_slice(self.cx.arena)?.iter().copied());
+        let identities = values.iter().map(|item| Identity::of_entry(keys, item));
+        let known: HashMap<_, _> = identities.zip(0_usize..).collect();
+        for at in 0..right.len() {
+            let Some(item) = right.try_get(self.cx.arena, at)? else { break };
+            let place = known.get(&Identity::of_entry(keys, &item));
+            match place.and_then(|place| values.get_mut(*place)) {
+                Some(place) => *place = item,
                 None => values.push(item),
             }
         }
-        Ok(Value::List(
-            self.as_document(left, right, &values).unwrap_or(List::Values(values.into_bump_slice())),
-        ))
+        let mut nodes = self.cx.room_for(values.len())?;
+        nodes.extend(values.iter().filter_map(node_of));
+        if nodes.len() == values.len() {
+            return Ok(document(nodes, decl));
+        }
+        Ok(Value::List(List::Values(values.into_bump_slice())))
     }
+}
 
-    /// The joined list as one of the document's kind, so that it goes on comparing as one.
-    fn as_document(&self, left: &List<'a>, right: &List<'a>, joined: &[Value<'a>]) -> Option<List<'a>> {
-        let List::Document { items: a, decl } = left else { return None };
-        if let (ListType::Atomic, List::Document { items: b, .. }) = (left.list_type(), right) {
-            let mut items = self.cx.room_for(joined.len()).ok()?;
-            items.extend(a.iter().chain(b.iter()));
-            return Some(List::Document { items: ListNode::new(items.into_bump_slice()), decl: *decl });
-        }
-        let mut items = self.cx.room_for(joined.len()).ok()?;
-        for value in joined {
-            items.push(node_of(value)?);
-        }
-        Some(List::Document { items: ListNode::new(items.into_bump_slice()), decl: *decl })
-    }
+/// Items with the declared type of their list.
+type Declared<'a> = (ListNode<'a>, Option<&'a DeclType>);
+
+/// A list of the kind of the one that it was made of, so that it goes on comparing as one.
+fn document<'a>(nodes: Room<'a, Node<'a>>, decl: Option<&'a DeclType>) -> Value<'a> {
+    Value::List(List::Document { items: ListNode::new(nodes.into_bump_slice()), decl })
 }
 
 /// The node that a value of a document was read from, where its type is JSON's own.

@@ -79,8 +79,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         let (result, units) = match (&left, &right) {
             (Ok(Value::String(a)), Ok(Value::String(b))) => (Ok(a == b), cost::compare_strings(a, b)),
             (Ok(left), Ok(right)) => {
-                let result = left.try_equals(self.cx.arena, right);
-                (result, cost_of_equality(left, right, equal.is_negated))
+                (self.compare(left, right)?, cost_of_equality(left, right, equal.is_negated))
             }
             (_, Err(error)) if error.is_final() => return Err(error.clone()),
             (Err(error), right) => {
@@ -97,6 +96,14 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         negated(result, equal.is_negated)
     }
 
+    /// Whether two values are equal; what ends the evaluation is paid for by nobody.
+    fn compare(&self, left: &Value<'a>, right: &Value<'a>) -> Result<Truth, EvalError> {
+        match left.try_equals(self.cx.arena, right) {
+            Err(error) if error.is_final() => Err(error),
+            result => Ok(result),
+        }
+    }
+
     fn equal_constant(&mut self, equal: &'a EqualConstant) -> Truth {
         let value = self.step(&equal.operand);
         if let (Ok(Value::String(a)), Constant::String(b)) = (&value, &equal.constant) {
@@ -106,7 +113,7 @@ impl<'a, W: Watch<'a>> Machine<'a, '_, W> {
         let constant = equal.constant.value();
         match &value {
             Ok(value) => {
-                let result = value.try_equals(self.cx.arena, &constant);
+                let result = self.compare(value, &constant)?;
                 self.charge(cost_of_equality(value, &constant, equal.is_negated))?;
                 negated(result, equal.is_negated)
             }

@@ -2,6 +2,7 @@
 //! lists regardless of order, properties without declaration compared as JSON).
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use bumpalo::Bump;
 
@@ -80,7 +81,9 @@ fn lists<'a>(arena: Arena<'a>, a: &List<'a>, b: &List<'a>) -> Result<bool, EvalE
         ListType::Map(keys) => entries_match(arena, keys, a, b),
         ListType::Atomic => {
             for at in 0..a.len() {
-                let (Some(x), Some(y)) = (a.item(arena, at)?, b.item(arena, at)?) else { return Ok(false) };
+                let (Some(x), Some(y)) = (a.item(arena, at)?, of_right(b, arena, at)?) else {
+                    return Ok(false);
+                };
                 if !x.equal_in(arena, &y)? {
                     return Ok(false);
                 }
@@ -90,15 +93,24 @@ fn lists<'a>(arena: Arena<'a>, a: &List<'a>, b: &List<'a>) -> Result<bool, EvalE
     }
 }
 
-/// Sets: every item of the right is one of the left.
+/// Sets: every item of the right is one of the left, as that is written: 1 is not 1.0, and a text is no instant.
 fn contains_all<'a>(arena: Arena<'a>, a: &List<'a>, b: &List<'a>) -> Result<bool, EvalError> {
-    let members = positions(a, arena, |item| Ok(Identity::of_member(item)))?;
+    let mut members = HashSet::with_capacity(a.len());
+    for item in (0..a.len()).filter_map(|at| a.written(at)) {
+        members.insert(Identity::of_member(&item)?);
+    }
     for at in 0..b.len() {
-        if !b.item(arena, at)?.is_some_and(|item| members.contains_key(&Identity::of_member(&item))) {
-            return Ok(false);
+        match of_right(b, arena, at)? {
+            Some(item) if members.contains(&Identity::of_member(&item)?) => {}
+            _ => return Ok(false),
         }
     }
     Ok(true)
+}
+
+/// An item of the right side; what is not of its declared type equals nothing.
+fn of_right<'a>(list: &List<'a>, arena: Arena<'a>, at: usize) -> Result<Option<Value<'a>>, EvalError> {
+    list.item(arena, at).or_else(|error| if error.is_final() { Err(error) } else { Ok(None) })
 }
 
 /// Map lists: every item of the right equals the one of the left with the same keys.

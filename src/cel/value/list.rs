@@ -72,6 +72,14 @@ impl<'a> List<'a> {
         }
     }
 
+    /// The item as it is written, whatever its declared type.
+    pub(crate) fn written(&self, index: usize) -> Option<Value<'a>> {
+        match self {
+            Self::Document { items, .. } => items.get(index).map(Value::untyped),
+            Self::Values(_) | Self::Constant(_) => self.get(index),
+        }
+    }
+
     /// Whether items can fail to be of their declared type although the document fits its schema: those whose text
     /// is decoded.
     pub(crate) fn may_fail(&self) -> bool {

@@ -29,9 +29,19 @@ enum Scalar<'a> {
 pub(crate) struct Identity<'a>(Vec<Scalar<'a>>);
 
 impl<'a> Identity<'a> {
-    /// The identity of an item of a set.
-    pub(crate) fn of_member(item: &Value<'a>) -> Self {
-        Self(vec![scalar(Some(*item))])
+    /// The identity of an item of a set, as the document has it.
+    ///
+    /// # Errors
+    ///
+    /// For what Go cannot look up, at which cel-go gives up.
+    pub(crate) fn of_member(item: &Value<'a>) -> Result<Self, EvalError> {
+        let go_type = match item {
+            Value::List(_) => "[]interface {}",
+            Value::Map(_) => "map[string]interface {}",
+            Value::Bytes(_) => "[]uint8",
+            _ => return Ok(Self(vec![scalar(Some(*item))])),
+        };
+        Err(EvalError::Internal(format!("runtime error: hash of unhashable type {go_type}").into()))
     }
 
     /// The identity of an item of a map list with these keys; an absent key is one like any other.

@@ -37,8 +37,20 @@ fn in_list<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, E
         (Value::String(text), List::Document { items, decl: None }) => {
             items.iter().any(|other| matches!(other, Node::String(other) if other == *text))
         }
-        _ => list.iter().any(|other| item.equals(&other)),
+        _ => among(context, item, list)?,
     }))
+}
+
+/// What cannot be compared is another item; what ends the evaluation ends it here.
+fn among<'a>(context: &Context<'a>, item: &Value<'a>, list: &List<'a>) -> Result<bool, EvalError> {
+    for other in list.iter() {
+        match item.try_equals(context.arena, &other) {
+            Ok(true) => return Ok(true),
+            Err(error) if error.is_final() => return Err(error),
+            Ok(false) | Err(_) => {}
+        }
+    }
+    Ok(false)
 }
 
 /// An item that cannot be compared counts only where no other is the one.
