@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 use kube::core::DeserializeGuard;
 use kube::runtime::controller::{self, Controller};
 use kube::runtime::reflector::ObjectRef;
@@ -214,7 +214,18 @@ async fn watch_objects(
         controller = watch::owned_jobs(controller, context.client.clone(), &settings.namespace);
     }
     let known = Arc::clone(&context);
-    controller
+    let objects = controller.store();
+    let asked = stop.clone();
+    // The controller begins with the first list, and does not hear of a shutdown before: without the definition of
+    // DataGathers, or without an API server, that would be never.
+    let unheard = async move {
+        asked.cancelled().await;
+        if objects.wait_until_ready().now_or_never().is_none() {
+            return;
+        }
+        std::future::pending().await
+    };
+    let reconciling = controller
         .graceful_shutdown_on(stop.cancelled_owned())
         .run(reconcile, on_error, context)
         .for_each(|looked| {
@@ -228,7 +239,10 @@ async fn watch_objects(
                 Err(error) => debug!(%error, "reconciliation did not finish"),
             }
             std::future::ready(())
-        })
-        .await;
+        });
+    tokio::select! {
+        () = reconciling => {}
+        () = unheard => {}
+    }
     Ok(())
 }

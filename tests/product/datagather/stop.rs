@@ -75,6 +75,20 @@ async fn an_api_server_that_does_not_answer_holds_up_no_stop() {
     assert_eq!(bench.cluster.get(DATAGATHERS, "first")["status"]["dataGatherState"], "Running");
 }
 
+/// A controller that has not heard of its objects yet, for want of an API server or of their definition, can be stopped all the same.
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_never_began_stops() {
+    let bench = Bench::new();
+    bench.cluster.hold(DATAGATHERS);
+    let controller = bench.start();
+    while bench.cluster.count(&Method::GET, DATAGATHERS) == 0 {
+        tokio::task::yield_now().await;
+    }
+    let stopping = Instant::now();
+    controller.stop().await;
+    assert!(stopping.elapsed() < Duration::from_secs(10), "{:?}", stopping.elapsed());
+}
+
 /// The last write of `admit up` goes through its own API server and webhook, which therefore stop after it.
 #[tokio::test(flavor = "multi_thread")]
 async fn admit_up_concludes_its_gatherings_before_it_ends() {
