@@ -208,3 +208,32 @@ fn the_readmes_recipes_for_ci_pass() {
         assert!(!told.contains("2> ") && !told.contains("=> "), "$ {command}\n{told}");
     }
 }
+
+/// The names of the commands below `command`, as its help lists them.
+fn commands_of(command: &str, place: &Path) -> Vec<String> {
+    let help = run(&format!("{command} --help"), place);
+    let list = help.split_once("\nCommands:\n").map(|(_, list)| list).unwrap_or_default();
+    // A description that is too long goes on below itself.
+    let lines = list.lines().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    let names = lines.filter_map(|line| line.split_whitespace().next());
+    names.filter(|name| *name != "help").map(|name| format!("{command} {name}")).collect()
+}
+
+/// Each command has examples, and none is broken over two lines, which a shell would read as two commands.
+#[test]
+fn examples_of_the_help_can_be_pasted() {
+    let place = tempfile::tempdir().unwrap();
+    let mut commands = commands_of("admit", place.path());
+    commands.extend(commands_of("admit generate", place.path()));
+    assert!(commands.len() > 15, "{commands:?}");
+    for command in commands {
+        let help = run(&format!("{command} --help"), place.path());
+        let (_, examples) =
+            help.split_once("\nExample").unwrap_or_else(|| panic!("{command} has no example"));
+        let lines = examples.lines().skip(1).take_while(|line| !line.is_empty());
+        for line in lines {
+            let starts = line.starts_with("  ") && (line.contains("admit ") || line.contains("kubectl "));
+            assert!(starts, "{command} --help breaks an example: {line}");
+        }
+    }
+}

@@ -34,8 +34,8 @@ use crate::telemetry::LogFormat;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     admit bench https://127.0.0.1:8443/validate --ca ca.crt\n  \
-    admit bench https://127.0.0.1:8443/validate --ca ca.crt -f review.json --rate 500 --duration 30 -o json\n\n\
-    Exit codes: 0 every request was answered, 1 some were not")]
+    admit bench https://127.0.0.1:8443/validate --ca ca.crt -f review.json --rate 500 -d 30 -o json\n\n\
+    Exit codes: 0 every request was answered, 1 some were not, 2 usage or unreadable input, 4 internal error")]
 pub(super) struct BenchArgs {
     /// Where reviews are posted
     #[arg(value_name = "URL")]

@@ -30,10 +30,10 @@ Examples:
   admit check -f manifests/ --policies policies/
   admit check -f manifests/ --policies policies/ --old-git origin/main
   admit check -f new.yaml --old old.yaml --policies crd.yaml
-  kubectl get widgets -A -o yaml > live.yaml; admit check -f ./... --old live.yaml --policies crd.yaml
+  kubectl get widgets -A -o yaml > live.yaml && admit check -f ./... --old live.yaml
   helm template chart | admit check -f - --policies policies/ -o json
   admit check -f widget.yaml --old live.yaml --policies crd.yaml --subresource status
-  admit check -f manifests/ --policies policies/ --operation DELETE --as dev --as-group system:authenticated
+  admit check -f manifests/ --policies policies/ --operation DELETE --as dev --as-group ops
 
 Exit codes: 0 everything is admitted, 1 something is refused, 2 usage or unreadable input, 3 a policy or CRD of \
 --policies does not compile, 4 internal error")]

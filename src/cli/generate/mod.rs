@@ -22,6 +22,7 @@ use super::{Exit, load};
 
 /// Arguments of `admit generate`.
 #[derive(Debug, Args)]
+#[command(after_help = "Example:\n  admit generate manifests --policies policies --out deploy")]
 pub(super) struct GenerateArgs {
     #[command(subcommand)]
     what: What,
