@@ -166,3 +166,76 @@ async fn an_eviction_keeps_to_the_budget() {
     assert_eq!(status["disruptionsAllowed"], 0);
     assert!(status["disruptedPods"]["a"].is_string());
 }
+
+#[tokio::test]
+async fn policies_see_subresources_as_what_is_sent_to_them() {
+    const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+    let server = Server::builder().build().await.unwrap();
+    let policy = |name: &str, group: &str, resource: &str, operation: &str, expression: &str| {
+        json!({
+            "metadata": {"name": name},
+            "spec": {
+                "matchConstraints": {"resourceRules": [{
+                    "apiGroups": [group], "apiVersions": ["*"], "operations": [operation], "resources": [resource]
+                }]},
+                "validations": [{"expression": expression, "message": format!("{name} says no")}]
+            }
+        })
+    };
+    let policies = [
+        policy(
+            "scale",
+            "apps",
+            "deployments/scale",
+            "UPDATE",
+            "object.kind != 'Scale' || object.spec.replicas < 5",
+        ),
+        policy("token", "", "serviceaccounts/token", "CREATE", "object.spec.expirationSeconds < 4000"),
+        policy(
+            "exec",
+            "",
+            "pods/exec",
+            "CONNECT",
+            "request.kind.kind == 'PodExecOptions' && object.command != ['rm']",
+        ),
+        policy("evict", "", "pods/eviction", "CREATE", "object.kind != 'Eviction'"),
+    ];
+    for policy in policies {
+        assert_eq!(
+            post(&server, &format!("{ADMISSION}/validatingadmissionpolicies"), &policy).await.status,
+            201
+        );
+        let name = &policy["metadata"]["name"];
+        let binding =
+            json!({"metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}});
+        let bindings = format!("{ADMISSION}/validatingadmissionpolicybindings");
+        assert_eq!(post(&server, &bindings, &binding).await.status, 201);
+    }
+    let refused = |answer: &Answer, name: &str| {
+        assert!(answer.message().ends_with(&format!("{name} says no")), "{name}: {answer:?}");
+    };
+    let deployment = json!({
+        "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": {"a": "b"}}, "template": {
+            "metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}
+        }}
+    });
+    let deployments = "/apis/apps/v1/namespaces/default/deployments";
+    assert_eq!(post(&server, deployments, &deployment).await.status, 201);
+    let scale = format!("{deployments}/d/scale");
+    assert_eq!(merge(&server, &scale, &json!({"spec": {"replicas": 4}})).await.status, 200);
+    refused(&merge(&server, &scale, &json!({"spec": {"replicas": 5}})).await, "scale");
+
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    assert_eq!(post(&server, accounts, &json!({"metadata": {"name": "s"}})).await.status, 201);
+    let token = |seconds: i64| json!({"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "spec": {"expirationSeconds": seconds}});
+    assert_eq!(post(&server, &format!("{accounts}/s/token"), &token(3600)).await.status, 201);
+    refused(&post(&server, &format!("{accounts}/s/token"), &token(7200)).await, "token");
+
+    running_pod(&server, "p").await;
+    refused(&get(&server, &format!("{PODS}/p/exec?command=rm&stdout=true")).await, "exec");
+    let nowhere = get(&server, &format!("{PODS}/p/exec?command=ls&stdout=true")).await;
+    assert_eq!(nowhere.message(), "pod p does not have a host assigned");
+    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}});
+    refused(&post(&server, &format!("{PODS}/p/eviction"), &eviction).await, "evict");
+}

@@ -17,7 +17,7 @@ pub use review::{Operation, Review};
 
 use serde_json::Value;
 
-use crate::registry::Registry;
+use crate::registry::{Registry, ScalePaths};
 use crate::status::Refusal;
 
 use self::policies::Policies;
@@ -58,7 +58,13 @@ impl Registry {
         if review.is_exempt() {
             return Ok(None);
         }
-        webhook::mutate(self, self.admission.resolver.as_deref(), review).await
+        let resolver = self.admission.resolver.as_deref();
+        let Some((object, paths)) = review.object.zip(review.call.scale()) else {
+            return webhook::mutate(self, resolver, review).await;
+        };
+        let (scale, old) = scales(paths, review);
+        let changed = webhook::mutate(self, resolver, &review.seen_as(scale.as_ref(), old.as_ref())).await?;
+        Ok(changed.map(|scale| paths.with_scale(object, &scale)))
     }
 
     /// Asks everyone who has a say. Warnings go to the call.
@@ -69,7 +75,23 @@ impl Registry {
         if review.is_exempt() {
             return Ok(());
         }
+        match review.call.scale() {
+            None => self.ask(review).await,
+            Some(paths) => {
+                let (scale, old) = scales(paths, review);
+                self.ask(&review.seen_as(scale.as_ref(), old.as_ref())).await
+            }
+        }
+    }
+
+    async fn ask(&self, review: &Review<'_>) -> Result<(), Refusal> {
         self.admission.policies.admit(self, review)?;
         webhook::admit(self, self.admission.resolver.as_deref(), review).await
     }
+}
+
+/// The scales of both objects of a review: what a request to a scale is about.
+fn scales(paths: &ScalePaths, review: &Review<'_>) -> (Option<Value>, Option<Value>) {
+    let scale = |object: Option<&Value>| object.map(|object| paths.scale_of(object));
+    (scale(review.object), scale(review.old_object))
 }

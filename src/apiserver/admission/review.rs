@@ -73,12 +73,38 @@ impl<'a> Review<'a> {
     where
         'a: 'b,
     {
+        self.seen_as(Some(object), self.old_object)
+    }
+
+    /// A stream that is about to be opened, with what is asked of it.
+    pub(crate) fn connect(call: &'a Call, name: &'a str, asked: &'a Value) -> Self {
+        let operation = Operation::Connect;
+        Self {
+            call,
+            operation,
+            name,
+            object: Some(asked),
+            old_object: None,
+            dry_run: false,
+            options: Value::Null,
+        }
+    }
+
+    /// The same write with both objects in another form.
+    pub(crate) fn seen_as<'b>(
+        &'b self,
+        object: Option<&'b Value>,
+        old_object: Option<&'b Value>,
+    ) -> Review<'b>
+    where
+        'a: 'b,
+    {
         Review {
             call: self.call,
             operation: self.operation,
             name: self.name,
-            object: Some(object),
-            old_object: self.old_object,
+            object,
+            old_object,
             dry_run: self.dry_run,
             options: self.options.clone(),
         }
@@ -107,11 +133,22 @@ impl<'a> Review<'a> {
         self.call.subresource.map_or("", Subresource::name)
     }
 
+    /// What kind the object is of: that of the resource, or the subresource's own.
+    fn kind(&self) -> Value {
+        let info = &self.call.info;
+        let (group, version, kind) = match self.call.subresource.and_then(|own| own.own_kind(info)) {
+            Some((group, "", kind)) => (group, "v1", kind),
+            Some(own) => own,
+            None => (info.group.as_str(), info.version.as_str(), info.kind.as_str()),
+        };
+        json!({"group": group, "version": version, "kind": kind})
+    }
+
     /// The `request` of an AdmissionReview, as it was sent; `uid` names this question.
     #[must_use]
     pub fn to_value(&self, uid: &str) -> Value {
         let info = &self.call.info;
-        let kind = json!({"group": info.group, "version": info.version, "kind": info.kind});
+        let kind = self.kind();
         let resource = json!({"group": info.group, "version": info.version, "resource": info.plural});
         let mut request = Map::new();
         let mut set = |field: &str, value: Value| {

@@ -5,7 +5,7 @@
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, Method, header};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::accept::Accepted;
 use super::{Failure, Incoming, body, respond};
@@ -83,11 +83,17 @@ impl Asked<'_> {
                 let done = self.server.registry().evict(self.call, self.name, &object, &options).await?;
                 Ok(respond::document(201, &done, accepted))
             }
-            (Subresource::Proxy, _) => Err(self.proxy()?.into()),
+            (Subresource::Proxy, _) => {
+                self.admitted(subresource).await?;
+                Err(self.proxy()?.into())
+            }
             (
                 Subresource::Exec | Subresource::Attach | Subresource::PortForward,
                 &Method::GET | &Method::POST,
-            ) => Err(self.stream(subresource)?.into()),
+            ) => {
+                self.admitted(subresource).await?;
+                Err(self.stream(subresource)?.into())
+            }
             _ => Err(Refusal::method_not_allowed().into()),
         }
     }
@@ -96,7 +102,7 @@ impl Asked<'_> {
         let kind = ("authentication.k8s.io", "v1", "TokenRequest");
         let Posted { object, options } = Posted::read(self.call, kind, incoming, accepted).await?;
         let (registry, issuer) = (self.server.registry(), self.server.issuer());
-        let request = registry.issue_token(self.call, self.name, object, &options, issuer)?;
+        let request = registry.issue_token(self.call, self.name, object, &options, issuer).await?;
         Ok(respond::document(201, &request, accepted))
     }
 
@@ -119,6 +125,27 @@ impl Asked<'_> {
         let mut response = Response::new(Body::from(text));
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
         Ok(response)
+    }
+
+    /// Asks admission about the stream, described by the options of the query.
+    async fn admitted(&self, subresource: Subresource) -> Result<(), Refusal> {
+        let Some((_, _, kind)) = subresource.own_kind(&self.call.info) else { return Ok(()) };
+        let mut asked = json!({"kind": kind, "apiVersion": "v1"});
+        for flag in ["stdin", "stdout", "stderr", "tty"] {
+            if self.query.flag(flag) == Some(true) {
+                asked[flag] = true.into();
+            }
+        }
+        for text in ["container", "path"] {
+            if let Some(value) = self.query.get(text) {
+                asked[text] = value.into();
+            }
+        }
+        let command = self.query.all("command");
+        if !command.is_empty() {
+            asked["command"] = command.into();
+        }
+        self.server.registry().connect(self.call, self.name, &asked).await
     }
 
     /// Why there is no stream.

@@ -25,12 +25,12 @@ impl Query {
         self.get(name).unwrap_or_default().to_owned()
     }
 
-    fn all(&self, name: &str) -> Vec<&str> {
+    pub(crate) fn all(&self, name: &str) -> Vec<&str> {
         self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str()).collect()
     }
 
     /// Absent, empty, `0` and `false` are false; anything else is true.
-    fn flag(&self, name: &str) -> Option<bool> {
+    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         self.get(name).map(|text| !matches!(text, "0" | "false" | "False" | "FALSE" | "f" | "F"))
     }
 

@@ -1,4 +1,5 @@
-//! `pods/binding` and `pods/eviction`: giving a pod its node, and deleting it as far as its disruption budget allows.
+//! `pods/binding` and `pods/eviction`: giving a pod its node, and deleting it as far as its disruption budget allows; what
+//! admission says of streams.
 
 use serde_json::{Value, json};
 
@@ -37,6 +38,16 @@ impl Registry {
         let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
         self.change(call, name, &change, options).await?;
         Ok(created())
+    }
+
+    /// Asks admission about a stream to the pod or other object `name`, as `asked` describes it.
+    ///
+    /// # Errors
+    /// What admission refuses.
+    pub(crate) async fn connect(&self, call: &Call, name: &str, asked: &Value) -> Result<(), Refusal> {
+        let review = Review::connect(call, name, asked);
+        self.mutate(&review).await?;
+        self.admit(&review).await
     }
 
     /// Deletes the pod `name` unless its disruption budget forbids it.
