@@ -180,3 +180,26 @@ async fn a_service_reaches_the_port_that_it_has() {
          spec.ports[0].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive]"
     );
 }
+
+#[tokio::test]
+async fn a_service_keeps_its_address() {
+    const SERVICES: &str = "/api/v1/namespaces/default/services";
+    let server = Server::builder().build().await.unwrap();
+    let service = json!({"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
+    let made = post(&server, SERVICES, &service).await.body;
+    let own = made["spec"]["clusterIP"].clone();
+    let path = format!("{SERVICES}/s");
+    let ports = json!({"spec": {"ports": [{"port": 81}]}});
+    assert_eq!(merge(&server, &path, &ports).await.body["spec"]["clusterIP"], own);
+    let replaced = send(&server, "PUT", &path, "application/json", Some(&service)).await;
+    assert_eq!(answer(replaced).await.body["spec"]["clusterIP"], own, "nothing is said of it");
+    let other = json!({"spec": {"clusterIP": "10.1.2.3", "clusterIPs": ["10.1.2.3"]}});
+    let refused = merge(&server, &path, &other).await;
+    let cause = &refused.body["details"]["causes"][0];
+    assert_eq!((refused.status, &cause["field"]), (422, &json!("spec.clusterIPs[0]")), "{refused:?}");
+    let half = merge(&server, &path, &json!({"spec": {"clusterIP": "10.1.2.3"}})).await;
+    assert_eq!(
+        half.body["details"]["causes"], refused.body["details"]["causes"],
+        "one field stands for both"
+    );
+}

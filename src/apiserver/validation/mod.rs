@@ -33,7 +33,10 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
             let spec = pod::spec(object.get("spec").unwrap_or(&Value::Null), "spec");
             spec.into_iter().chain(changed).collect()
         }
-        ("", "Service") => service::service(object),
+        ("", "Service") => {
+            let changed = old.and_then(|old| service::changed(object, old));
+            service::service(object).into_iter().chain(changed).collect()
+        }
         ("" | "events.k8s.io", "Event") => match old {
             None => event::event(info, object),
             Some(old) => event::changed(info, object, old),

@@ -45,6 +45,25 @@ pub(super) fn service(object: &Value) -> Vec<Cause> {
     causes
 }
 
+/// What of a Service may not change: the address that it has.
+pub(super) fn changed(object: &Value, old: &Value) -> Option<Cause> {
+    let of =
+        |object: &Value, field: &str| object.pointer(&format!("/spec/{field}")).cloned().unwrap_or_default();
+    let addresses = |object: &Value| of(object, "clusterIPs");
+    if [object, old].iter().any(|service| of(service, "type") == "ExternalName") {
+        return None;
+    }
+    let (own, before) = (addresses(object), addresses(old));
+    match (own.get(0), before.get(0)) {
+        (_, None) => None,
+        (Some(own), Some(before)) if own == before => None,
+        (None, Some(_)) => {
+            Some(Cause::invalid("spec.clusterIPs[0]", &own, "primary clusterIP can not be unset"))
+        }
+        _ => Some(Cause::invalid("spec.clusterIPs[0]", &own, "may not change once set")),
+    }
+}
+
 fn port(port: &Value, earlier: &[Value], path: &str, several: bool) -> Vec<Cause> {
     let mut causes = Vec::new();
     let at = |field: &str| format!("{path}.{field}");

@@ -9,6 +9,7 @@ mod job;
 mod namespace;
 mod pod;
 mod secret;
+mod service;
 
 use admit_policy::crd::Definition;
 use serde_json::{Value, json};
@@ -79,6 +80,7 @@ pub(super) fn prepare_create(info: &ResourceInfo, object: &mut Value, identity: 
     match id(info) {
         ("", "Namespace") => namespace::prepare_create(object),
         ("", "Pod") => pod::prepare_create(object),
+        ("", "Service") => service::prepare_create(object),
         ("batch", "Job") => job::prepare_create(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => super::crds::prepare_create(object),
         ("certificates.k8s.io", "CertificateSigningRequest") => certificate::prepare_create(object, identity),
@@ -92,6 +94,7 @@ pub(super) fn prepare_create(info: &ResourceInfo, object: &mut Value, identity: 
 pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
     match id(&call.info) {
         ("", "Namespace") => namespace::prepare_update(call, object, old),
+        ("", "Service") if call.subresource.is_none() => service::prepare_update(object, old),
         ("apiextensions.k8s.io", "CustomResourceDefinition") if call.subresource.is_none() => {
             super::crds::prepare_update(object, old);
         }
