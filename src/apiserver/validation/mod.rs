@@ -3,6 +3,7 @@
 //! Input: a decoded object with its defaults. Output: what is wrong, in the order in which Kubernetes finds it. Metadata,
 //! changes of immutable fields and the expressions of policies are checked elsewhere.
 
+mod cluster;
 mod config;
 mod controllers;
 mod event;
@@ -51,7 +52,7 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
             controllers::controller(kind, object).into_iter().chain(changed).collect()
         }
         ("coordination.k8s.io", "Lease") => workload::lease(object),
-        _ => Vec::new(),
+        (group, kind) => cluster::check(group, kind, object, old),
     });
     causes
 }

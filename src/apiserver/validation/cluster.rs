@@ -1,0 +1,213 @@
+//! Kinds of which little is checked: what has to be there, what may not change, and what excludes something else.
+
+use serde_json::Value;
+
+use super::{items, one_of};
+use crate::status::Cause;
+
+const NULL: &Value = &Value::Null;
+const IMMUTABLE: &str = "field is immutable";
+/// The highest priority that users may give.
+const HIGHEST: i64 = 1_000_000_000;
+
+/// What has to be there: kind and group, the path, and what is said of it beside `Required value`.
+const REQUIRED: [(&str, &str, &str); 13] = [
+    ("StorageClass.storage.k8s.io", "provisioner", ""),
+    ("VolumeAttachment.storage.k8s.io", "spec.attacher", ""),
+    ("VolumeAttachment.storage.k8s.io", "spec.nodeName", ""),
+    ("CSIStorageCapacity.storage.k8s.io", "storageClassName", ""),
+    ("VolumeAttributesClass.storage.k8s.io", "driverName", ""),
+    ("PersistentVolume.", "spec.capacity", ""),
+    ("PersistentVolume.", "spec.accessModes", ""),
+    ("PersistentVolumeClaim.", "spec.accessModes", "at least 1 access mode is required"),
+    ("PersistentVolumeClaim.", "spec.resources.requests.storage", ""),
+    ("EndpointSlice.discovery.k8s.io", "addressType", ""),
+    ("HorizontalPodAutoscaler.autoscaling", "spec.scaleTargetRef.kind", ""),
+    ("HorizontalPodAutoscaler.autoscaling", "spec.scaleTargetRef.name", ""),
+    (
+        "FlowSchema.flowcontrol.apiserver.k8s.io",
+        "spec.priorityLevelConfiguration.name",
+        "must reference a priority level",
+    ),
+];
+
+/// What may not change, and how that is said; `!` before the text: it is forbidden.
+const FIXED: [(&str, &str, &str); 13] = [
+    ("StorageClass.storage.k8s.io", "parameters", "!updates to parameters are forbidden."),
+    ("StorageClass.storage.k8s.io", "provisioner", "!updates to provisioner are forbidden."),
+    ("StorageClass.storage.k8s.io", "reclaimPolicy", "!updates to reclaimPolicy are forbidden."),
+    ("StorageClass.storage.k8s.io", "volumeBindingMode", IMMUTABLE),
+    ("VolumeAttributesClass.storage.k8s.io", "driverName", IMMUTABLE),
+    ("VolumeAttributesClass.storage.k8s.io", "parameters", IMMUTABLE),
+    ("VolumeAttachment.storage.k8s.io", "spec", IMMUTABLE),
+    ("CSIStorageCapacity.storage.k8s.io", "storageClassName", IMMUTABLE),
+    ("RuntimeClass.node.k8s.io", "handler", IMMUTABLE),
+    ("PriorityClass.scheduling.k8s.io", "value", "!may not be changed in an update."),
+    ("PriorityClass.scheduling.k8s.io", "preemptionPolicy", IMMUTABLE),
+    ("EndpointSlice.discovery.k8s.io", "addressType", IMMUTABLE),
+    ("ControllerRevision.apps", "data", IMMUTABLE),
+];
+
+/// What is wrong with an object of `kind` in `group`, which replaces `old` if there is one.
+pub(super) fn check(group: &str, kind: &str, object: &Value, old: Option<&Value>) -> Vec<Cause> {
+    let id = format!("{kind}.{group}");
+    let of_kind = |(of, ..): &&(&str, &'static str, &'static str)| *of == id;
+    let missing = REQUIRED.iter().filter(of_kind).filter(|(_, path, _)| is_empty(at(object, path)));
+    let mut causes: Vec<Cause> = missing.map(|(_, path, why)| Cause::required(*path, why)).collect();
+    causes.extend(own(&id, object));
+    if let Some(old) = old {
+        let changed = FIXED.iter().filter(of_kind).filter(|(_, path, _)| at(object, path) != at(old, path));
+        causes.extend(changed.map(|(_, path, why)| match why.strip_prefix('!') {
+            Some(why) => Cause::forbidden(*path, why),
+            None => Cause::invalid(*path, at(object, path), why),
+        }));
+    }
+    causes
+}
+
+/// What the tables cannot say.
+fn own(id: &str, object: &Value) -> Vec<Cause> {
+    let spec = object.get("spec").unwrap_or(NULL);
+    match id {
+        "PodDisruptionBudget.policy" => {
+            let both = ["minAvailable", "maxUnavailable"].iter().all(|field| spec.get(field).is_some());
+            let why = "minAvailable and maxUnavailable cannot be both set";
+            both.then(|| Cause::invalid("spec", spec, why)).into_iter().collect()
+        }
+        "PersistentVolume." => volume(spec),
+        "PriorityClass.scheduling.k8s.io" => priority_class(object),
+        "HorizontalPodAutoscaler.autoscaling" => autoscaler(spec),
+        "Ingress.networking.k8s.io" => {
+            let neither = items(spec, "rules").is_empty() && is_empty(at(spec, "defaultBackend"));
+            let why = "either `defaultBackend` or `rules` must be specified";
+            let rules = spec.get("rules").unwrap_or(NULL);
+            neither.then(|| Cause::invalid("spec", rules, why)).into_iter().collect()
+        }
+        "EndpointSlice.discovery.k8s.io" => {
+            one_of(object, "", "addressType", &["FQDN", "IPv4", "IPv6"]).into_iter().map(unrooted).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A path that begins at the object itself.
+fn unrooted(mut cause: Cause) -> Cause {
+    cause.field = cause.field.trim_start_matches('.').to_owned();
+    cause
+}
+
+fn volume(spec: &Value) -> Vec<Cause> {
+    /// What stands beside the source.
+    const OTHERS: [&str; 8] = [
+        "capacity",
+        "accessModes",
+        "claimRef",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "mountOptions",
+        "volumeMode",
+        "nodeAffinity",
+    ];
+    let members = spec.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    let sources: Vec<&str> =
+        members.filter(|name| !OTHERS.contains(name) && *name != "volumeAttributesClassName").collect();
+    match sources.as_slice() {
+        [] => vec![Cause::required("spec", "must specify a volume type")],
+        [_] => Vec::new(),
+        [_, others @ ..] => {
+            let why = "may not specify more than 1 volume type";
+            others.iter().map(|source| Cause::forbidden(format!("spec.{source}"), why)).collect()
+        }
+    }
+}
+
+fn priority_class(object: &Value) -> Vec<Cause> {
+    let name = crate::object::name(object);
+    let value = object.get("value").and_then(Value::as_i64).unwrap_or(0);
+    let mut causes = Vec::new();
+    if matches!(name, "system-node-critical" | "system-cluster-critical") {
+        return causes;
+    }
+    if name.starts_with("system-") {
+        let why = format!(
+            "priority class names with 'system-' prefix are reserved for system use only. error: {name} is not a known \
+             system priority class"
+        );
+        causes.push(Cause::forbidden("metadata.name", &why));
+    }
+    if value > HIGHEST {
+        let why = format!("maximum allowed value of a user defined priority is {HIGHEST}");
+        causes.push(Cause::forbidden("value", &why));
+    }
+    causes
+}
+
+fn autoscaler(spec: &Value) -> Vec<Cause> {
+    let number = |field: &str| spec.get(field).and_then(Value::as_i64);
+    let (least, most) = (number("minReplicas"), number("maxReplicas").unwrap_or(0));
+    let mut causes = Vec::new();
+    if let Some(least) = least.filter(|least| *least < 1) {
+        let why = "must be greater than or equal to 1";
+        causes.push(Cause::invalid("spec.minReplicas", &least.into(), why));
+    }
+    if most < 1 {
+        causes.push(Cause::invalid("spec.maxReplicas", &most.into(), "must be greater than 0"));
+    }
+    if least.is_some_and(|least| most < least) {
+        let why = "must be greater than or equal to `minReplicas`";
+        causes.push(Cause::invalid("spec.maxReplicas", &most.into(), why));
+    }
+    causes
+}
+
+fn at<'v>(object: &'v Value, path: &str) -> &'v Value {
+    path.split('.').try_fold(object, |value, step| value.get(step)).unwrap_or(NULL)
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn texts(id: (&str, &str), object: &Value, old: Option<&Value>) -> Vec<String> {
+        check(id.0, id.1, object, old).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn what_is_missing_changed_or_too_much_is_told() {
+        let class = ("storage.k8s.io", "StorageClass");
+        assert_eq!(texts(class, &json!({}), None), ["provisioner: Required value"]);
+        let (new, old) = (json!({"provisioner": "a", "volumeBindingMode": "x"}), json!({"provisioner": "b"}));
+        assert_eq!(
+            texts(class, &new, Some(&old)),
+            [
+                "provisioner: Forbidden: updates to provisioner are forbidden.",
+                "volumeBindingMode: Invalid value: \"x\": field is immutable"
+            ]
+        );
+        let priority = json!({"metadata": {"name": "system-x"}, "value": 2_000_000_000});
+        assert_eq!(
+            texts(("scheduling.k8s.io", "PriorityClass"), &priority, None)[1],
+            "value: Forbidden: maximum allowed value of a user defined priority is 1000000000"
+        );
+        let autoscaler = json!({"spec": {"minReplicas": 3, "maxReplicas": 2, "scaleTargetRef": {"kind": "D", "name": "d"}}});
+        assert_eq!(
+            texts(("autoscaling", "HorizontalPodAutoscaler"), &autoscaler, None),
+            ["spec.maxReplicas: Invalid value: 2: must be greater than or equal to `minReplicas`"]
+        );
+        let volume = json!({"spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"]}});
+        let missing = texts(("", "PersistentVolume"), &volume, None);
+        assert_eq!(missing, ["spec: Required value: must specify a volume type"]);
+    }
+}
