@@ -2,6 +2,7 @@
 //! figures of the webhook: that they run, and say something; what they measure here counts for nothing.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -143,6 +144,25 @@ fn the_figures_of_the_webhook_can_be_made() {
         // How many fail depends on what else the machine does.
         assert!(number > 0.0 || name == "failedAtHalfRate", "{name}: {number}");
     }
+}
+
+#[test]
+fn the_figures_of_the_command_line_can_be_made() {
+    let (peers, absent) = (tempfile::tempdir().unwrap(), "/nowhere");
+    // A peer that is there is measured as well, whatever it does.
+    symlink("/bin/true", peers.path().join("kyverno")).unwrap();
+    let path = format!("{}:{}", peers.path().display(), std::env::var("PATH").unwrap());
+    let output = Command::new(root().join("scripts/bench-cli"))
+        .env("BINARIES", Path::new(env!("CARGO_BIN_EXE_admit")).parent().unwrap())
+        .envs([("PATH", path.as_str()), ("ADMIT_SHARED", absent), ("ROUNDS", "1")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figures = json(&output);
+    for measured in ["suite", "policy", "policyKyverno", "definition"] {
+        assert!(figures[measured]["mib"].as_f64().is_some_and(|mib| mib > 0.0), "{measured}: {figures}");
+    }
+    assert_eq!(figures["corpus"], "/nowhere/corpora/openshift-api is absent");
 }
 
 /// One short row by `scripts/soak`, with this program as that of the tests.
