@@ -40,6 +40,8 @@ struct Inner {
     started: Timestamp,
     /// A permit for each connection that may be open.
     connections: Arc<Semaphore>,
+    /// A permit for each request that may change something now.
+    changes: Semaphore,
     /// Parts of the process that report their own readiness, by name.
     parts: RwLock<Vec<(String, bool)>>,
 }
@@ -117,6 +119,7 @@ impl ServerBuilder {
             issuer,
             started: Timestamp::now(),
             connections: Arc::new(Semaphore::new(face::serve::MAX_CONNECTIONS)),
+            changes: Semaphore::new(face::MAX_CHANGES),
             parts: RwLock::default(),
         };
         let server = Server { inner: Arc::new(inner) };
@@ -208,6 +211,11 @@ impl Server {
         self.inner.parts.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The places of requests that change something.
+    pub(crate) fn changes(&self) -> &Semaphore {
+        &self.inner.changes
+    }
+
     /// When the server was made.
     pub(crate) fn started(&self) -> Timestamp {
         self.inner.started
@@ -216,9 +224,11 @@ impl Server {
     /// The `/metrics` document.
     pub(crate) fn metrics(&self) -> String {
         let open = face::serve::MAX_CONNECTIONS.saturating_sub(self.inner.connections.available_permits());
+        let changes = face::MAX_CHANGES.saturating_sub(self.inner.changes.available_permits());
         format!(
             "# TYPE apiserver_connections_open gauge\napiserver_connections_open {open}\n\
              # TYPE apiserver_connections_allowed gauge\napiserver_connections_allowed {}\n\
+             # TYPE apiserver_changes_under_way gauge\napiserver_changes_under_way {changes}\n\
              # TYPE apiserver_storage_revision counter\napiserver_storage_revision {}\n",
             face::serve::MAX_CONNECTIONS,
             self.inner.registry.store.revision(),

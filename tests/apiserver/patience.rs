@@ -33,6 +33,30 @@ async fn a_body_that_does_not_end_is_given_up() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn too_many_changes_at_a_time_are_sent_away_and_reads_are_not() {
+    const PLACES: usize = 200;
+    let server = Server::builder().build().await.unwrap();
+    let begin = |number: usize| {
+        let name = format!("{{\"metadata\":{{\"name\":\"n{number}\"}}");
+        let first = stream::once(async move { Ok::<Bytes, Infallible>(Bytes::from(name)) });
+        let body = Body::from_stream(first.chain(stream::pending()));
+        let request = Request::post(MAPS).header("content-type", "application/json").body(body).unwrap();
+        tokio::spawn(server.router().oneshot(request))
+    };
+    let slow: Vec<_> = (0..PLACES).map(begin).collect();
+    while !get(&server, "/metrics").await.body.as_str().unwrap().contains("changes_under_way 200\n") {
+        tokio::task::yield_now().await;
+    }
+    let refused = post(&server, MAPS, &map(0)).await;
+    assert_eq!((refused.status, refused.message()), (429, "Too many requests, please try again later."));
+    assert_eq!(get(&server, MAPS).await.status, 200);
+    for answered in slow {
+        assert_eq!(answered.await.unwrap().unwrap().status(), 504);
+    }
+    assert_eq!(post(&server, MAPS, &map(0)).await.status, 201);
+}
+
 #[tokio::test]
 async fn a_body_without_end_is_cut_at_the_limit() {
     let server = Server::builder().build().await.unwrap();

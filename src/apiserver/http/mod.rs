@@ -16,6 +16,8 @@ mod reviews;
 pub(crate) mod serve;
 mod stream;
 
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -71,6 +73,12 @@ pub(crate) fn router(server: Server) -> axum::Router {
     axum::Router::new().fallback(handle).with_state(server)
 }
 
+/// As upstream, so many requests that change something are looked at at one time: each may hold a body of 3 MiB, and what
+/// was made of it.
+pub(crate) const MAX_CHANGES: usize = 200;
+/// A change that finds no place waits so long for one.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 async fn handle(State(server): State<Server>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let head = parts.method == Method::HEAD;
@@ -94,11 +102,31 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
         Err(refusal) => return respond::refusal(&refusal, &Accepted::default()),
     };
     let allowed = server.registry().authorize(&incoming.identity, &attributes);
-    let mut response = route(&server, incoming, target, allowed).await;
+    let mut response = in_turn(&server, incoming, target, allowed).await;
     if head {
         *response.body_mut() = Body::empty();
     }
     response
+}
+
+/// Answers a request once there is a place for it: reads, and watches among them, always have one.
+async fn in_turn(
+    server: &Server,
+    incoming: Incoming,
+    target: Target,
+    allowed: Result<(), Refusal>,
+) -> Response {
+    if matches!(incoming.method, Method::GET | Method::HEAD | Method::OPTIONS) || allowed.is_err() {
+        return route(server, incoming, target, allowed).await;
+    }
+    match tokio::time::timeout(PATIENCE, server.changes().acquire()).await {
+        Ok(_place) => route(server, incoming, target, allowed).await,
+        Err(_) => {
+            tracing::warn!("as many changes are under way as are allowed: one was sent away");
+            let refusal = Refusal::too_many_requests("Too many requests, please try again later.", 1);
+            respond::refusal(&refusal, &Accepted::default())
+        }
+    }
 }
 
 async fn route(

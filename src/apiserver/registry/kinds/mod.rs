@@ -196,6 +196,9 @@ pub(super) fn warnings(call: &Call, object: &Value, old: Option<&Value>) {
             call.warnings.add(warning);
         }
     }
+    if id(&call.info) == ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") {
+        call.warnings.add("this server stores MutatingAdmissionPolicies and does not run them");
+    }
     if let Some(warning) = (id(&call.info) == ("batch", "Job")).then(|| job::warning(object)).flatten() {
         call.warnings.add(warning);
     }
