@@ -12,7 +12,7 @@ use rcgen::{
 };
 use thiserror::Error;
 use time::{Duration, OffsetDateTime};
-use x509_parser::extensions::ParsedExtension;
+use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::pem::parse_x509_pem;
 
 /// How long an authority is valid.
@@ -243,6 +243,24 @@ pub(super) fn key_id(certificate_pem: &str) -> Option<Vec<u8>> {
         ParsedExtension::SubjectKeyIdentifier(id) => Some(id.0.to_vec()),
         _ => None,
     })
+}
+
+/// The domain names that a certificate is for.
+pub(super) fn domains(certificate_pem: &str) -> Vec<String> {
+    let found = with_extensions(certificate_pem, |extension| match extension {
+        ParsedExtension::SubjectAlternativeName(names) => {
+            Some(names.general_names.iter().filter_map(domain).collect())
+        }
+        _ => None,
+    });
+    found.unwrap_or_default()
+}
+
+fn domain(name: &GeneralName<'_>) -> Option<String> {
+    match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        _ => None,
+    }
 }
 
 fn with_extensions<T>(pem: &str, wanted: impl Fn(&ParsedExtension<'_>) -> Option<T>) -> Option<T> {

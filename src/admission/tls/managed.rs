@@ -8,7 +8,7 @@
 use time::{Duration, OffsetDateTime};
 use x509_parser::pem::Pem;
 
-use super::authority::{Authority, AuthorityError, Identity, Life};
+use super::authority::{Authority, AuthorityError, Identity, Life, domains};
 
 /// How long what is made is valid.
 #[derive(Clone, Copy, Debug)]
@@ -55,8 +55,9 @@ impl std::fmt::Debug for Managed {
 }
 
 impl Managed {
-    /// Makes anew what is missing, unreadable, or past two thirds of its life at `now`. One thing at a time: callers must
-    /// have the bundle of one renewal (`distributed` says so) before the next may sign by it.
+    /// Makes anew what is missing, unreadable, not for all of the domain names `names`, or past two thirds of its life at
+    /// `now`. One thing at a time: callers must have the bundle of one renewal (`distributed` says so) before the next may
+    /// sign by it.
     ///
     /// # Errors
     /// When no certificate can be made for `names`.
@@ -73,7 +74,11 @@ impl Managed {
             self.announce(lives, now)?;
             return Ok(Renewal::Bundle);
         };
-        let needed = !is_fresh(&self.certificate, now) || self.key.is_empty() || !self.is_trusted(now);
+        let domains = domains(&self.certificate);
+        let needed = !is_fresh(&self.certificate, now)
+            || self.key.is_empty()
+            || !self.is_trusted(now)
+            || !names.iter().all(|name| domains.contains(name));
         // By a new authority whom callers do not know yet, nothing is signed as long as the old certificate serves.
         let overdue = self.certificate.is_empty() || is_over(&self.certificate, now);
         if !needed || !(distributed || overdue) {
@@ -123,7 +128,7 @@ fn pem(der: &[u8]) -> String {
     format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
 }
 
-/// Whether two thirds of the life of a certificate are still to come.
+/// Whether the first two thirds of a certificate's life are not over.
 fn is_fresh(certificate: &str, now: OffsetDateTime) -> bool {
     Life::of(certificate).is_ok_and(|life| now < life.renew_at())
 }
@@ -158,6 +163,12 @@ mod tests {
         };
         assert_eq!(managed.renew(&names, Lives::default(), true, now).unwrap(), Renewal::Bundle);
         assert_eq!(managed.renew(&names, Lives::default(), true, now).unwrap(), Renewal::Leaf);
+        assert_eq!(managed.renew(&names, Lives::default(), true, now).unwrap(), Renewal::Nothing);
+        // A Service that is called otherwise, with the Secret that was kept.
+        let renamed = ["b".to_owned(), "a".to_owned()];
+        assert_eq!(managed.renew(&renamed, Lives::default(), true, now).unwrap(), Renewal::Leaf);
+        assert_eq!(domains(&managed.certificate), renamed);
+        // What is for more names than are asked for is for these, too: replicas of an older name do not take it back.
         assert_eq!(managed.renew(&names, Lives::default(), true, now).unwrap(), Renewal::Nothing);
         assert!(managed.identity().is_some() && !format!("{managed:?}").contains("PRIVATE"));
     }
