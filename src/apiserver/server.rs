@@ -257,6 +257,7 @@ impl Server {
             subresource: None,
             identity: Identity::admin(),
             warnings: Warnings::default(),
+            admitted: false,
         };
         let options = WriteOptions::own();
         for name in NAMESPACES {

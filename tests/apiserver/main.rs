@@ -23,5 +23,6 @@ mod protobuf;
 mod store;
 mod table;
 mod webhook;
+mod webhook_subresources;
 mod webhook_words;
 mod workloads;

@@ -33,7 +33,7 @@ impl Script {
         *self.response.lock().unwrap() = response;
     }
 
-    fn asked(&self) -> Vec<Value> {
+    pub(crate) fn asked(&self) -> Vec<Value> {
         std::mem::take(&mut self.asked.lock().unwrap())
     }
 }

@@ -125,7 +125,7 @@ impl<'a> Review<'a> {
     /// Whoever may stop requests could otherwise stop its own correction.
     pub(crate) fn is_exempt(&self) -> bool {
         let info = &self.call.info;
-        self.call.custom.is_none() && info.group == "admissionregistration.k8s.io"
+        self.call.admitted || self.call.custom.is_none() && info.group == "admissionregistration.k8s.io"
     }
 
     #[must_use]

@@ -66,6 +66,7 @@ pub(super) async fn answer(
         subresource,
         identity: incoming.identity.clone(),
         warnings: warnings.clone(),
+        admitted: false,
     };
     let served_as = match info.builtin {
         true => accepted.clone(),

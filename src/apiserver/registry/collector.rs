@@ -203,6 +203,7 @@ impl Registry {
                 [crate::identity::MASTERS.to_owned()],
             ),
             warnings: Warnings::default(),
+            admitted: false,
         }
     }
 

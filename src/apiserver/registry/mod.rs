@@ -63,6 +63,8 @@ pub struct Call {
     pub subresource: Option<Subresource>,
     pub identity: Identity,
     pub warnings: Warnings,
+    /// Whether admission was asked already, about the request that this is a part of.
+    pub admitted: bool,
 }
 
 impl Call {
@@ -88,7 +90,13 @@ impl Call {
             subresource: None,
             identity: self.identity.clone(),
             warnings: Warnings::default(),
+            admitted: false,
         }
+    }
+
+    /// A part of a request that was let in.
+    pub(crate) fn admitted(self) -> Self {
+        Self { admitted: true, ..self }
     }
 }
 

@@ -56,6 +56,7 @@ impl Builtins for BuiltinKinds {
             subresource: status.then_some(Subresource::Status),
             identity: Identity::new("admin", []),
             warnings: Warnings::default(),
+            admitted: false,
         };
         // What is stored was read once: what cannot be read of it is as good as what can.
         let old = old.map(|old| {

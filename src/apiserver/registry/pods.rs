@@ -36,7 +36,7 @@ impl Registry {
         self.admit(&review).await?;
         let make = |pod: &Value| bound(call, pod, node);
         let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
-        self.change(call, name, &change, options).await?;
+        self.change(&call.clone().admitted(), name, &change, options).await?;
         Ok(created())
     }
 
@@ -76,7 +76,7 @@ impl Registry {
         if !is_gone(&pod) {
             self.take_from_budget(&main, &pod, deletion.dry_run).await?;
         }
-        self.delete(&main, name, &deletion).await?;
+        self.delete(&main.admitted(), name, &deletion).await?;
         Ok(created())
     }
 
