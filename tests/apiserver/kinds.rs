@@ -81,6 +81,42 @@ async fn every_version_that_is_served_has_an_api_service() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn definitions_that_come_and_go_together_leave_the_api_services_of_those_that_stay() {
+    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
+    let server = Server::builder().build().await.unwrap();
+    let before = get(&server, SERVICES).await.body["items"].as_array().unwrap().len();
+    let definition = |number: usize| {
+        let group = format!("g{number}.example");
+        json!({"metadata": {"name": format!("odds.{group}")}, "spec": {
+            "group": group, "scope": "Cluster", "names": {"plural": "odds", "kind": "Odd"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]
+        }})
+    };
+    let made = (0..12).map(|number| {
+        let (server, definition) = (server.clone(), definition(number));
+        tokio::spawn(async move { post(&server, DEFINITIONS, &definition).await.status })
+    });
+    for status in futures::future::join_all(made.collect::<Vec<_>>()).await {
+        assert_eq!(status.unwrap(), 201);
+    }
+    for number in 0..12 {
+        let path = format!("{SERVICES}/v1.g{number}.example");
+        assert_eq!(get(&server, &path).await.status, 200, "{path}");
+    }
+    let gone = (0..11).map(|number| {
+        let server = server.clone();
+        let path = format!("{DEFINITIONS}/odds.g{number}.example");
+        tokio::spawn(async move { delete(&server, &path, None).await.status })
+    });
+    for status in futures::future::join_all(gone.collect::<Vec<_>>()).await {
+        assert_eq!(status.unwrap(), 200);
+    }
+    let left = get(&server, SERVICES).await.body["items"].as_array().unwrap().len();
+    assert_eq!(left, before + 1);
+}
+
 #[tokio::test]
 async fn an_autoscaler_has_two_shapes() {
     let server = Server::builder().build().await.unwrap();

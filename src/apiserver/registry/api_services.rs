@@ -20,19 +20,33 @@ type Version = (String, String, bool);
 impl Registry {
     /// Brings the APIServices that the server looks after in line with what it serves.
     pub(crate) async fn register_versions(&self) {
+        loop {
+            let generation = self.served().table.generation();
+            self.register_served().await;
+            // What was served meanwhile was registered by whoever served it, perhaps before this removed or added it.
+            if self.served().table.generation() == generation {
+                return;
+            }
+        }
+    }
+
+    async fn register_served(&self) {
+        let Some(info) = self.served().table.find("apiregistration.k8s.io", "v1", "apiservices").cloned()
+        else {
+            return;
+        };
+        let call = self.own_call(&info, "");
+        // The list comes first: a version that has its APIService there is served already.
+        let managed = self.managed(&info);
         let served = self.served();
-        let Some(info) = served.table.find("apiregistration.k8s.io", "v1", "apiservices") else { return };
-        let call = self.own_call(info, "");
         let versions: BTreeSet<Version> = served.table.rows().iter().map(|row| version_of(row)).collect();
         let missing =
             versions.iter().filter(|version| self.store.latest(&call.key(&name_of(version))).is_none());
         // Written at once: a durable store then commits them together.
         futures::future::join_all(missing.map(|version| self.register(&call, version))).await;
         let names: BTreeSet<String> = versions.iter().map(name_of).collect();
-        for (key, revision, last) in self.managed(info) {
-            if !names.contains(&key.name) {
-                noted(&key.name, self.store.delete(&key, revision, last).await);
-            }
+        for (key, revision, last) in managed.into_iter().filter(|(key, ..)| !names.contains(&key.name)) {
+            noted(&key.name, self.store.delete(&key, revision, last).await);
         }
     }
 
