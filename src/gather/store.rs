@@ -7,11 +7,12 @@
 //! 3. the partial file is linked, exclusively, to its final name and the partial name removed.
 //!
 //! Killed before 2: no archive and no claim. Between 2 and 3: a claim without an archive; the gathering has failed.
-//! After 3: one archive. Leftover partial files are removed when the folder is opened. A final name is taken once
-//! (`link` refuses an existing one); a gathering of the same second takes the next free one.
+//! After 3: one archive. Partial files are removed when the folder is opened, unless their writer lives: gathering Jobs
+//! may share a folder. A final name is taken once (`link` refuses an existing one); a gathering of the same second takes
+//! the next free one.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -84,7 +85,7 @@ impl ArchiveStore {
         made.map_err(|source| store.io(source))?;
         for entry in fs::read_dir(&store.dir).map_err(|source| store.io(source))? {
             let entry = entry.map_err(|source| store.io(source))?;
-            if entry.file_name().to_string_lossy().starts_with(PARTIAL) {
+            if entry.file_name().to_string_lossy().starts_with(PARTIAL) && !is_being_written(&entry.path()) {
                 info!(file = %entry.path().display(), "removing an unfinished archive");
                 fs::remove_file(entry.path()).map_err(|source| store.io(source))?;
             }
@@ -107,7 +108,7 @@ impl ArchiveStore {
             return Err(StoreError::BadOwner(owner.to_owned()));
         }
         let partial = Partial { path: self.dir.join(format!("{PARTIAL}{owner}")) };
-        partial.fill(write).map_err(|source| self.io(source))?;
+        let _writing = partial.fill(write).map_err(|source| self.io(source))?;
         let claim = self.claim(owner)?;
         let path = self.link(&partial.path, newest)?;
         self.pinned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone());
@@ -199,11 +200,17 @@ struct Partial {
 }
 
 impl Partial {
-    fn fill(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    /// The file, which is locked as long as it is open: by that other processes on the folder tell it from a leftover.
+    fn fill(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<File> {
         let file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&self.path)?;
+        if let Err(error) = file.try_lock() {
+            debug!(%error, "the folder of archives knows no locks: it is for one process at a time");
+        }
         let mut buffer = BufWriter::new(file);
         write(&mut buffer)?;
-        buffer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+        let file = buffer.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.sync_all()?;
+        Ok(file)
     }
 }
 
@@ -213,6 +220,11 @@ impl Drop for Partial {
             warn!(%error, file = %self.path.display(), "unfinished archive stays until the next start");
         }
     }
+}
+
+/// Whether the process that makes the file lives: the lock of one that was killed has gone with it.
+fn is_being_written(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
 /// A new name is durable only once its folder is synced.

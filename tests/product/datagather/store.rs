@@ -118,3 +118,15 @@ fn a_folder_that_cannot_be_made_is_named() {
     let error = ArchiveStore::open(file.join("archives")).unwrap_err().to_string();
     assert!(error.contains("file/archives"), "{error}");
 }
+
+/// Gathering Jobs may keep archives on one volume: who comes later takes nothing away from who writes.
+#[test]
+fn what_another_writes_stays_when_the_folder_is_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = ArchiveStore::open(dir.path()).unwrap();
+    let published = store.publish("uid-1", NOW, |out| {
+        ArchiveStore::open(dir.path()).unwrap();
+        out.write_all(b"whole")
+    });
+    assert_eq!(fs::read(published.unwrap().path()).unwrap(), b"whole");
+}
