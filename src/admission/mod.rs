@@ -17,6 +17,7 @@ mod in_force;
 mod listen;
 mod log;
 mod observe;
+mod queue;
 mod resource;
 mod review;
 mod routes;

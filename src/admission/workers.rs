@@ -12,11 +12,13 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
 use tokio::sync::oneshot;
+
+use super::queue::Queue;
 
 /// Room for reading, matching and evaluating documents at the depth limit, in unoptimised builds too. Pages that are
 /// never reached cost nothing.
@@ -31,7 +33,16 @@ type Job = Box<dyn FnOnce() + Send>;
 /// Hands work to the threads; they end when the last handle is gone.
 #[derive(Clone)]
 pub struct Workers {
-    queue: Sender<Job>,
+    queue: Arc<Open>,
+}
+
+/// The queue as long as there is a handle.
+struct Open(Arc<Queue<Job>>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// Why there is no result.
@@ -59,9 +70,11 @@ impl Workers {
     }
 
     pub(super) fn of(threads: usize) -> io::Result<Self> {
-        let (queue, jobs) = bounded(threads * QUEUE_PER_THREAD);
+        let jobs = Arc::new(Queue::new(threads * QUEUE_PER_THREAD));
+        // From here on, so that threads that were started end when one cannot be.
+        let queue = Arc::new(Open(Arc::clone(&jobs)));
         for number in 0..threads {
-            let jobs = jobs.clone();
+            let jobs = Arc::clone(&jobs);
             thread::Builder::new()
                 .name(format!("decide-{number}"))
                 .stack_size(STACK)
@@ -90,15 +103,17 @@ impl Workers {
             };
             let _ = sender.send(done);
         });
-        if self.queue.try_send(job).is_err() {
+        if self.queue.0.put(job).is_err() {
             return Err(NotDone::Overloaded);
         }
         result.await.unwrap_or_else(|_| Err(NotDone::Panicked("the work was dropped".to_owned())))
     }
 }
 
-fn work(jobs: &Receiver<Job>) {
-    jobs.iter().for_each(|job| job());
+fn work(jobs: &Queue<Job>) {
+    while let Some(job) = jobs.take() {
+        job();
+    }
 }
 
 /// What a panic said, as far as it is text.
@@ -109,7 +124,7 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Barrier};
+    use std::sync::Barrier;
 
     use super::*;
 

@@ -196,9 +196,15 @@ impl Serving {
         let mut client = Client::plain(self.observe).await.unwrap();
         let waiting = async {
             loop {
-                let text = client.get(path).await.unwrap().text();
+                let answered = client.get(path).await.unwrap();
+                let leaves = answered.headers.get("connection").is_some_and(|value| value == "close");
+                let text = answered.text();
                 if wanted(&text) {
                     return text;
+                }
+                // One that is stopping takes leave with each answer.
+                if leaves {
+                    client = Client::plain(self.observe).await.unwrap();
                 }
                 tokio::task::yield_now().await;
             }

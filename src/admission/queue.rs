@@ -1,0 +1,105 @@
+//! Work that waits for a thread: a bounded queue that several threads take from, the oldest piece first.
+//!
+//! A thread that finds nothing sleeps at once. Channels that spin for a while first win where pieces follow each other
+//! within microseconds; here the threads that read and write the connections need the processor meanwhile, and at half
+//! load such waiting took a quarter of it.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A queue with room for so many pieces of work.
+#[derive(Debug)]
+pub(super) struct Queue<T> {
+    waiting: Mutex<Waiting<T>>,
+    more: Condvar,
+    room: usize,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    work: VecDeque<T>,
+    closed: bool,
+}
+
+impl<T> Queue<T> {
+    pub(super) fn new(room: usize) -> Self {
+        let waiting = Waiting { work: VecDeque::with_capacity(room), closed: false };
+        Self { waiting: Mutex::new(waiting), more: Condvar::new(), room }
+    }
+
+    /// Adds work, or gives it back where there is no room.
+    pub(super) fn put(&self, work: T) -> Result<(), T> {
+        let mut waiting = self.locked();
+        if waiting.closed || waiting.work.len() >= self.room {
+            return Err(work);
+        }
+        waiting.work.push_back(work);
+        drop(waiting);
+        self.more.notify_one();
+        Ok(())
+    }
+
+    /// The next piece of work, as soon as there is one; none when the queue is closed and empty.
+    pub(super) fn take(&self) -> Option<T> {
+        let mut waiting = self.locked();
+        loop {
+            if let Some(work) = waiting.work.pop_front() {
+                return Some(work);
+            }
+            if waiting.closed {
+                return None;
+            }
+            waiting = self.more.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// No more work comes: what waits is still done.
+    pub(super) fn close(&self) {
+        self.locked().closed = true;
+        self.more.notify_all();
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Waiting<T>> {
+        // Nothing panics while it is held.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn what_was_put_first_is_taken_first_and_there_is_so_much_room() {
+        let queue = Queue::new(2);
+        assert_eq!((queue.put(1), queue.put(2), queue.put(3)), (Ok(()), Ok(()), Err(3)));
+        assert_eq!((queue.take(), queue.put(3)), (Some(1), Ok(())));
+        queue.close();
+        assert_eq!(queue.put(4), Err(4));
+        assert_eq!((queue.take(), queue.take(), queue.take()), (Some(2), Some(3), None));
+    }
+
+    #[test]
+    fn every_piece_is_taken_once_by_whichever_thread() {
+        let queue = Arc::new(Queue::new(8));
+        let takers: Vec<_> = (0..4)
+            .map(|_| {
+                let queue = Arc::clone(&queue);
+                thread::spawn(move || std::iter::from_fn(|| queue.take()).collect::<Vec<u32>>())
+            })
+            .collect();
+        for number in 0..10_000 {
+            let mut work = Err(number);
+            while let Err(again) = work {
+                work = queue.put(again);
+            }
+        }
+        queue.close();
+        let mut taken: Vec<u32> = takers.into_iter().flat_map(|taker| taker.join().unwrap()).collect();
+        taken.sort_unstable();
+        assert!(taken.into_iter().eq(0..10_000));
+    }
+}
