@@ -68,6 +68,11 @@ impl<'r> Matched<'r> {
     pub(crate) fn as_it_is(request: &'r Request) -> Self {
         Self { resource: Cow::Borrowed(&request.resource), kind: Cow::Borrowed(&request.kind) }
     }
+
+    /// Whether that is this form, which nothing has to be converted to.
+    pub(crate) fn is_as_it_is(&self) -> bool {
+        matches!((&self.resource, &self.kind), (Cow::Borrowed(_), Cow::Borrowed(_)))
+    }
 }
 
 impl MatchResources {

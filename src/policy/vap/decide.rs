@@ -92,8 +92,7 @@ fn decide_binding(
         None => collector.objects(),
     };
     // A scale is of one kind whatever version of the resource it belongs to, so the resource counts too.
-    let as_it_is = *matched.kind == request.kind && *matched.resource == request.resource;
-    let changed = (!as_it_is).then(|| request_value(request, matched));
+    let changed = (!matched.is_as_it_is()).then(|| request_value(request, matched));
     let request_node = match &changed {
         Some(changed) => Node::from_json(changed),
         None if policy.uses_request() => collector.request_node(),

@@ -29,7 +29,7 @@ impl Converted {
         matched: &Matched<'_>,
         host: &dyn Host,
     ) -> Result<Option<Self>, HostError> {
-        if *matched.kind == request.kind {
+        if matched.is_as_it_is() || *matched.kind == request.kind {
             return Ok(None);
         }
         let convert = |object: &Option<Arc<Value>>| {
