@@ -83,7 +83,7 @@ fn bytes(base: &str, random: &mut Random) -> Vec<u8> {
         let at = random.below(bytes.len());
         match random.below(5) {
             0 => bytes[at] = u8::try_from(random.below(256)).unwrap(),
-            1 => drop(bytes.remove(at)),
+            1 if bytes.len() > 1 => drop(bytes.remove(at)),
             2 => bytes.insert(at, *random.of(b"{}[]\",:0\\ud\0\xff ")),
             3 => bytes.truncate(at.max(1)),
             _ => {
