@@ -192,6 +192,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn threads_end_with_the_last_handle() {
+        let workers = Workers::of(2).unwrap();
+        let (other, jobs) = (workers.clone(), Arc::downgrade(&workers.queue.0));
+        drop(workers);
+        assert_eq!(other.run(|| 1).await, Ok(1), "not with the first");
+        drop(other);
+        let until = Instant::now() + Duration::from_secs(20);
+        while jobs.strong_count() > 0 {
+            assert!(Instant::now() < until, "{} threads still hold the queue", jobs.strong_count());
+            thread::yield_now();
+        }
+    }
+
+    #[tokio::test]
     async fn work_may_recurse_as_deep_as_documents_and_expressions_do() {
         fn deep(levels: u32) -> u32 {
             let room = std::hint::black_box([0_u8; 8 * 1024]);

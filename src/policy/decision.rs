@@ -94,7 +94,7 @@ pub struct RuleOutcome {
     pub enforced: Vec<Enforcement>,
 }
 
-/// Where a rule stands, shown as a path: `spec.validations[0]`. By their indices all of a policy's.
+/// Where a rule stands, shown as a path: `spec.validations[0]`. Indices are those of the policy's lists.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RulePath {
     /// Of a policy whose matching could not be decided.

@@ -112,11 +112,17 @@ impl Documents {
         })
     }
 
-    fn crd_of_resource(&self, resource: &GroupVersionResource) -> Option<&Arc<CompiledCrd>> {
+    fn crd_of_resource(&self, group: &str, plural: &str) -> Option<&Arc<CompiledCrd>> {
         self.crds.iter().find(|crd| {
             let definition = crd.definition();
-            definition.group == resource.group && definition.names.plural == resource.resource
+            definition.group == group && definition.names.plural == plural
         })
+    }
+
+    /// The version in which objects of a defined resource are stored.
+    pub(crate) fn stored_version(&self, group: &str, plural: &str) -> Option<&str> {
+        let versions = &self.crd_of_resource(group, plural)?.definition().versions;
+        versions.iter().find(|version| version.storage).map(|version| version.name.as_str())
     }
 }
 
@@ -148,7 +154,7 @@ impl Host for Documents {
         resource: &GroupVersionResource,
         subresource: &str,
     ) -> Vec<(GroupVersionResource, GroupVersionKind)> {
-        let Some(crd) = self.crd_of_resource(resource) else {
+        let Some(crd) = self.crd_of_resource(&resource.group, &resource.resource) else {
             return builtin::equivalents(resource, subresource);
         };
         let definition = crd.definition();
@@ -231,7 +237,8 @@ fn builtin_scope(kind: &GroupVersionKind) -> Option<Scope> {
 /// The types of custom resources, by their definitions.
 impl Types for Documents {
     fn kinds(&self, resource: &GroupVersionResource) -> Vec<GroupVersionKind> {
-        let definition = self.crd_of_resource(resource).map(|crd| crd.definition());
+        let definition =
+            self.crd_of_resource(&resource.group, &resource.resource).map(|crd| crd.definition());
         let served = |definition: &&crd::Definition| {
             definition.version(&resource.version).is_some_and(|version| version.served)
         };

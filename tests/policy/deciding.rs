@@ -1,6 +1,6 @@
 //! What comes of a policy that matches: actions, failure policy, params, budgets.
 
-use admit_policy::decision::Decision;
+use admit_policy::decision::{Decision, Verdict};
 use admit_policy::documents::Documents;
 use serde_json::json;
 
@@ -216,4 +216,41 @@ fn configuration_of_admission_is_exempt() {
     });
     let decision = set.decide(&request("p", &exempt), set.documents());
     assert!(decision.allowed());
+}
+
+/// The messages of all validations have what the validations left of the budget; where that is not enough, none is told.
+#[test]
+fn messages_beyond_the_budget_are_errors_of_all_validations() {
+    const COSTLY: usize = 30;
+    let numbers: Vec<String> = (0..40).map(|number| number.to_string()).collect();
+    let list = format!("[{}]", numbers.join(", "));
+    // Each alone is within the limit of one expression.
+    let costly = format!("{list}.all(a, {list}.all(b, {list}.all(c, a + b + c >= 0))) ? 'm' : 'n'");
+    let refused = format!("\n  - {{expression: 'false', messageExpression: \"{costly}\"}}");
+    let policy = |failure_policy: &str, count: usize| {
+        let validations = format!("\n  - {{expression: 'true'}}{}", refused.repeat(count));
+        let last = "\n  - {expression: 'object.absent == 1', message: own}";
+        policy(
+            &format!("failurePolicy: {failure_policy}\n  validations:{validations}{last}"),
+            "validationActions: [Deny]",
+            "",
+        )
+    };
+    let beyond = "failed messageExpression: validation failed due to running out of cost budget, no further validation \
+                  rules will be run";
+    for (failure_policy, denies) in [("Fail", true), ("Ignore", false)] {
+        let decision = decide(&policy(failure_policy, COSTLY), "x");
+        assert_eq!(decision.allowed(), !denies);
+        let rules = &decision.outcomes[0].rules;
+        let (last, others) = rules.split_last().unwrap();
+        let errored = Verdict::Errored { message: beyond.to_owned(), denies };
+        assert_eq!(others.len(), COSTLY + 1);
+        assert!(others.iter().all(|rule| rule.verdict == errored), "{others:?}");
+        assert!(
+            matches!(&last.verdict, Verdict::Errored { message, .. } if message.contains("no such key: absent"))
+        );
+    }
+    let within = decide(&policy("Fail", 1), "x");
+    let told = &within.outcomes[0].rules[1].verdict;
+    assert!(matches!(told, Verdict::Failed { message, .. } if message == "m"), "{told:?}");
 }

@@ -2,7 +2,7 @@
 
 use admit_policy::suite::{self, CaseResult, Outcome, Suite};
 
-use crate::support::{denying, set, yaml};
+use crate::support::{denying, set, widgets, yaml};
 
 const SPEC: &str = "  matchConstraints:
     resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
@@ -171,6 +171,14 @@ fn objects_of_subresources_imply_where_they_go() {
             "UPDATE apps/v1/deployments/scale",
         ),
         (
+            "object: {apiVersion: example.com/v1alpha1, kind: X}, resource: gadgets.example.com, subresource: parts",
+            "CREATE example.com/v1alpha1/gadgets/parts",
+        ),
+        (
+            "object: {apiVersion: autoscaling/v1, kind: Scale}, resource: widgets.example.com, subresource: scale",
+            "CREATE example.com/v1beta3/widgets/scale",
+        ),
+        (
             "object: {apiVersion: v1, kind: X}, resource: gadgets.v1beta1.example.com, subresource: parts",
             "CREATE example.com/v1beta1/gadgets/parts",
         ),
@@ -184,6 +192,11 @@ fn objects_of_subresources_imply_where_they_go() {
         let spec = format!(
             "  matchConstraints: {{{anything}}}\n  validations: [{{expression: 'false', messageExpression: \"{all}\"}}]"
         );
-        assert_eq!(suite::run(&suite.cases[0], &set(&denying(&spec))).message, expected, "{case}");
+        let schema = "{schema: {openAPIV3Schema: {type: object}}, served: true";
+        let versions = format!(
+            "  versions: [{schema}, name: v1beta4, storage: false}}, {schema}, name: v1beta3, storage: true}}]"
+        );
+        let set = set(&format!("{}---{}", denying(&spec), widgets(&versions)));
+        assert_eq!(suite::run(&suite.cases[0], &set).message, expected, "{case}");
     }
 }

@@ -69,7 +69,8 @@ impl<'r> Matched<'r> {
         Self { resource: Cow::Borrowed(&request.resource), kind: Cow::Borrowed(&request.kind) }
     }
 
-    /// Whether that is this form, which nothing has to be converted to.
+    /// Whether that is this form, which nothing has to be converted to. What is of another version is a resource of its
+    /// own, though not always of another kind: a Scale is the same in all of them.
     pub(crate) fn is_as_it_is(&self) -> bool {
         matches!((&self.resource, &self.kind), (Cow::Borrowed(_), Cow::Borrowed(_)))
     }

@@ -28,7 +28,8 @@ pub(super) fn operation(kind: &GroupVersionKind) -> Option<Operation> {
 }
 
 /// The resource and subresource; `resource` is a plural name, or one with its group, or with version and group:
-/// `deployments`, `deployments.apps`, `deployments.v1.apps`.
+/// `deployments`, `deployments.apps`, `deployments.v1.apps`. A group without version is in the version of the object where
+/// that is of the group too, else in the one that a definition stores, else in `v1`.
 pub(super) fn resource(
     kind: &GroupVersionKind,
     resource: Option<&str>,
@@ -44,9 +45,11 @@ pub(super) fn resource(
     };
     if let Some((plural, place)) = resource.and_then(|resource| resource.split_once('.')) {
         let (version, group) = match place.split_once('.') {
-            Some((version, group)) if is_version(version) => (version, group),
-            _ => ("v1", place),
+            Some((version, group)) if is_version(version) => (Some(version), group),
+            _ => (None, place),
         };
+        let own = (kind.group == group).then_some(kind.version.as_str());
+        let version = version.or(own).or_else(|| known.stored_version(group, plural)).unwrap_or("v1");
         target = GroupVersionResource::new(group, version, plural);
     } else if let Some(plural) = resource {
         plural.clone_into(&mut target.resource);

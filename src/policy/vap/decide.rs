@@ -91,7 +91,6 @@ fn decide_binding(
         Some(converted) => converted.nodes(),
         None => collector.objects(),
     };
-    // A scale is of one kind whatever version of the resource it belongs to, so the resource counts too.
     let changed = (!matched.is_as_it_is()).then(|| request_value(request, matched));
     let request_node = match &changed {
         Some(changed) => Node::from_json(changed),
