@@ -2,6 +2,7 @@
 //! figures of the webhook: that they run, and say something; what they measure here counts for nothing.
 
 use std::fs;
+use std::net::TcpListener;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -97,6 +98,19 @@ fn a_rate_is_kept_and_time_ends_a_run() {
     let figures = report(&output);
     // The requests that are due within the second, whatever the machine is busy with.
     assert_eq!(figures["requests"], 50, "{figures}");
+}
+
+/// Each attempt takes the whole `--timeout` here, so that one connection starts two at the most in the time.
+#[test]
+fn what_cannot_be_started_within_the_time_is_told_and_not_waited_for() {
+    // Takes connections, and never says a word.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/validate", silent.local_addr().unwrap());
+    let output = bench(&[&url, "-d", "1", "--rate", "50", "-c", "1", "--timeout", "1", "-o", "json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let figures = report(&output);
+    assert_eq!((&figures["requests"], &figures["failed"]), (&50.into(), &50.into()), "{figures}");
+    assert!(figures["failures"]["not started"].as_u64().is_some_and(|count| count >= 48), "{figures}");
 }
 
 #[test]

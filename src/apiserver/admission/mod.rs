@@ -17,7 +17,7 @@ pub use review::{Operation, Review};
 
 use serde_json::Value;
 
-use crate::registry::{Registry, ScalePaths};
+use crate::registry::{Call, Registry, ScalePaths, WriteOptions};
 use crate::status::Refusal;
 
 use self::policies::Policies;
@@ -82,6 +82,23 @@ impl Registry {
                 self.ask(&review.seen_as(scale.as_ref(), old.as_ref())).await
             }
         }
+    }
+
+    /// What admission makes of an object that is sent to a subresource and stored nowhere.
+    ///
+    /// # Errors
+    /// The refusal of whoever refuses first.
+    pub(crate) async fn admitted(
+        &self,
+        call: &Call,
+        name: &str,
+        sent: Value,
+        options: &WriteOptions,
+    ) -> Result<Value, Refusal> {
+        let review = Review::create(call, name, &sent, options.dry_run, options.to_value());
+        let changed = self.mutate(&review).await?;
+        let Some(changed) = changed else { return self.admit(&review).await.map(|()| sent) };
+        self.admit(&review.with_object(&changed)).await.map(|()| changed)
     }
 
     async fn ask(&self, review: &Review<'_>) -> Result<(), Refusal> {

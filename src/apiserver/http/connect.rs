@@ -1,6 +1,6 @@
 //! Subresources that are no objects: tokens of service accounts, bindings and evictions of pods, and what only the node of
-//! a pod can give: its log, and streams to its containers. There are no nodes behind this server: a log is what somebody set, and streams end here, with
-//! the words of an API server that cannot find the node.
+//! a pod can give: its log, and streams to its containers. There are no nodes behind this server: a log is what somebody
+//! set, and streams end here, with the words of an API server that cannot find the node.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -80,7 +80,7 @@ impl Asked<'_> {
             (Subresource::Eviction, &Method::POST) => {
                 let Posted { object, options } =
                     Posted::read(self.call, EVICTION, incoming, accepted).await?;
-                let done = self.server.registry().evict(self.call, self.name, &object, &options).await?;
+                let done = self.server.registry().evict(self.call, self.name, object, &options).await?;
                 Ok(respond::document(201, &done, accepted))
             }
             (Subresource::Proxy, _) => {

@@ -30,10 +30,11 @@ impl Registry {
         options: &WriteOptions,
     ) -> Result<Value, Refusal> {
         named_alike(name, binding, "Binding")?;
-        let node = target(name, binding)?;
         let review = Review::create(call, name, binding, options.dry_run, options.to_value());
-        self.mutate(&review).await?;
-        self.admit(&review).await?;
+        let changed = self.mutate(&review).await?;
+        let binding = changed.as_ref().unwrap_or(binding);
+        let node = target(name, binding)?;
+        self.admit(&review.with_object(binding)).await?;
         let make = |pod: &Value| bound(call, pod, node);
         let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
         self.change(&call.clone().admitted(), name, &change, options).await?;
@@ -58,15 +59,13 @@ impl Registry {
         &self,
         call: &Call,
         name: &str,
-        eviction: &Value,
+        eviction: Value,
         options: &WriteOptions,
     ) -> Result<Value, Refusal> {
-        named_alike(name, eviction, "Eviction")?;
+        named_alike(name, &eviction, "Eviction")?;
         let main = call.on(None);
         let pod = self.get(&main, name)?;
-        let review = Review::create(call, name, eviction, options.dry_run, options.to_value());
-        self.mutate(&review).await?;
-        self.admit(&review).await?;
+        let eviction = self.admitted(call, name, eviction, options).await?;
         let given = eviction.get("deleteOptions").filter(|given| given.is_object()).cloned();
         let mut given = given.unwrap_or_else(|| json!({}));
         if options.dry_run {

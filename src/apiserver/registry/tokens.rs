@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::ownership::track_request;
 use super::{Call, Registry, WriteOptions};
-use crate::admission::Review;
 use crate::authentication::{Binding, Issued, Issuer, Lifetime};
 use crate::object;
 use crate::resources::ResourceInfo;
@@ -22,8 +21,8 @@ impl Registry {
     /// Answers the TokenRequest `asked` for the account `name` of the call.
     ///
     /// # Errors
-    /// What admission refuses, 404 for an account or bound object that is not there, 400 and 409 for one that is not meant, 422 for a lifetime
-    /// out of bounds.
+    /// What admission refuses, 404 for an account or bound object that is not there, 400 and 409 for one that is not
+    /// meant, 422 for a lifetime out of bounds.
     pub(crate) async fn issue_token(
         &self,
         call: &Call,
@@ -42,12 +41,7 @@ impl Registry {
             return Err(Refusal::bad_request(why));
         }
         track_request(&mut asked, options);
-        let review = Review::create(call, name, &asked, options.dry_run, options.to_value());
-        if let Some(changed) = self.mutate(&review).await? {
-            asked = changed;
-        }
-        let review = Review::create(call, name, &asked, options.dry_run, options.to_value());
-        self.admit(&review).await?;
+        let asked = self.admitted(call, name, asked, options).await?;
         let seconds = lifetime(&asked)?;
         let mut bindings = vec![Binding {
             kind: "serviceaccount",

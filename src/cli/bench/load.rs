@@ -20,6 +20,9 @@ use super::report::{Failure, Tally};
 use super::review::Review;
 use super::target::Target;
 
+/// After the end of a time, requests may still start so long: what is due last, a moment before it, would fail otherwise
+/// on any machine that wakes late.
+const LATENESS: Duration = Duration::from_millis(250);
 /// Between two attempts of a connection that cannot be made.
 const RECONNECT: Duration = Duration::from_millis(20);
 
@@ -54,6 +57,7 @@ struct Run {
     pace: Option<Pace>,
     /// How many there are, where that is known before.
     count: Option<u64>,
+    /// From then on none is started, where a time was given.
     end: Option<Instant>,
     /// The number of the next request.
     next: AtomicU64,
@@ -68,7 +72,8 @@ struct Connection {
 }
 
 impl Load {
-    /// Runs until the count or the time is reached, or `stop` says so; the time it took.
+    /// Runs until the count or the time is reached, or `stop` says so; the time it took. What was due within the time and
+    /// found no free connection has failed.
     ///
     /// # Errors
     /// When the system gives no thread for the clock of `rate`.
@@ -78,7 +83,8 @@ impl Load {
         let count = self.requests.or(within);
         let pace = self.rate.map(|rate| Pace::start(rate, count.unwrap_or(u64::MAX), stop.clone()));
         let begin = Instant::now();
-        let end = self.duration.filter(|_| count.is_none()).map(|duration| begin + duration);
+        let lateness = if pace.is_some() { LATENESS } else { Duration::ZERO };
+        let end = self.duration.map(|duration| begin + duration + lateness);
         let next = AtomicU64::new(0);
         let run = Arc::new(Run { load: Arc::clone(&self), pace: pace.transpose()?, count, end, next, stop });
         let mut workers = JoinSet::new();
@@ -91,6 +97,9 @@ impl Load {
                 Ok(one) => tally.merge(&one),
                 Err(error) => tracing::error!(%error, "a connection's task ended"),
             }
+        }
+        if let Some(due) = within.filter(|_| !run.stop.is_cancelled()) {
+            tally.not_started(due.saturating_sub(tally.requests()));
         }
         Ok((tally, begin.elapsed()))
     }
@@ -118,15 +127,15 @@ impl Run {
     /// The number of the next request and when it was due, once that time has come; nothing when the run is over.
     async fn due(&self) -> Option<(u64, Option<Instant>)> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let over = self.stop.is_cancelled()
-            || self.count.is_some_and(|count| number >= count)
-            || self.end.is_some_and(|end| Instant::now() >= end);
-        if over {
+        if self.stop.is_cancelled() || self.count.is_some_and(|count| number >= count) {
             return None;
         }
-        let Some(pace) = &self.pace else { return Some((number, None)) };
-        let due = self.stop.run_until_cancelled(pace.wait(number)).await?;
-        Some((number, Some(due)))
+        let due = match &self.pace {
+            None => None,
+            Some(pace) => Some(self.stop.run_until_cancelled(pace.wait(number)).await?),
+        };
+        let over = self.end.is_some_and(|end| Instant::now() >= end);
+        (!over).then_some((number, due))
     }
 
     /// Posts one review; whether it was allowed.

@@ -6,7 +6,8 @@
 //!
 //! It asks as an API server asks: HTTP/1.1 over TLS, connections kept open, every request with a uid of its own, which
 //! the answer must name. Without `--rate` the next request follows an answer; with it requests start when they are due,
-//! and time spent waiting for a free connection counts as latency.
+//! and time spent waiting for a free connection counts as latency. A time ends a run on endpoints of any slowness: what
+//! was due by then and could not be started has failed.
 
 mod load;
 mod pace;
@@ -50,7 +51,7 @@ pub(super) struct BenchArgs {
           value_parser = clap::value_parser!(u64).range(1..))]
     requests: u64,
 
-    /// Seconds to go on, in place of a count
+    /// Seconds to go on, in place of a count; what was due and is not started by then has failed
     #[arg(short, long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     duration: Option<u64>,
 

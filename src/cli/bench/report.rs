@@ -26,6 +26,8 @@ pub(super) enum Failure {
     Malformed,
     /// The answer names another request.
     Uid,
+    /// No connection was free before the end of the time.
+    NotStarted,
 }
 
 impl Failure {
@@ -37,6 +39,7 @@ impl Failure {
             Self::Status(code) => format!("status {code}"),
             Self::Malformed => "malformed".to_owned(),
             Self::Uid => "other uid".to_owned(),
+            Self::NotStarted => "not started".to_owned(),
         }
     }
 }
@@ -65,8 +68,20 @@ impl Tally {
         *self.failures.entry(failure).or_default() += 1;
     }
 
+    /// Requests that were due and never left; `count` may be none.
+    pub(super) fn not_started(&mut self, count: u64) {
+        if count > 0 {
+            *self.failures.entry(Failure::NotStarted).or_default() += count;
+        }
+    }
+
     pub(super) fn connected(&mut self) {
         self.connections += 1;
+    }
+
+    /// Answered or not.
+    pub(super) fn requests(&self) -> u64 {
+        self.allowed + self.denied + self.all_failed()
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
@@ -80,6 +95,10 @@ impl Tally {
             // Of the same bounds, so that every value has a place.
             let _ = all.add(more);
         }
+    }
+
+    fn all_failed(&self) -> u64 {
+        self.failures.values().sum()
     }
 
     fn latencies(&mut self) -> Option<&mut Histogram<u64>> {
@@ -112,11 +131,11 @@ impl<'t> Report<'t> {
     }
 
     pub(super) fn failed(&self) -> u64 {
-        self.tally.failures.values().sum()
+        self.tally.all_failed()
     }
 
     pub(super) fn requests(&self) -> u64 {
-        self.tally.allowed + self.tally.denied + self.failed()
+        self.tally.requests()
     }
 
     fn per_second(&self) -> f64 {

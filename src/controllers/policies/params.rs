@@ -1,7 +1,7 @@
 //! The objects that policies use as params: followed by kind, as long as a policy names the kind.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use admit_policy::host::{HostError, Scope};
@@ -28,6 +28,8 @@ pub(super) struct Params {
     client: Client,
     pool: Pool,
     followed: RwLock<HashMap<GroupVersionKind, Kind>>,
+    /// Why wanted kinds were not known the last time, so that what stays is told once.
+    complaints: Mutex<HashMap<GroupVersionKind, String>>,
 }
 
 #[derive(Debug)]
@@ -46,7 +48,7 @@ impl Drop for Kind {
 
 impl Params {
     pub(super) fn new(client: Client, pool: Pool) -> Self {
-        Self { client, pool, followed: RwLock::default() }
+        Self { client, pool, followed: RwLock::default(), complaints: Mutex::default() }
     }
 
     pub(super) fn scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
@@ -63,16 +65,27 @@ impl Params {
     pub(super) async fn want(&self, kinds: impl IntoIterator<Item = GroupVersionKind>) {
         let kinds: Vec<GroupVersionKind> = kinds.into_iter().collect();
         self.write(|followed| followed.retain(|kind, _| kinds.contains(kind)));
+        self.complaints().retain(|kind, _| kinds.contains(kind));
         let unknown = kinds.iter().filter(|kind| self.scope(kind).is_none());
         join_all(unknown.map(async |kind| {
             let followed = timeout(PATIENCE, self.follow(kind)).await;
-            if let Err(error) =
-                followed.unwrap_or_else(|_| Err("the cluster does not tell them in time".to_owned()))
-            {
-                warn!(kind = kind.kind, error, "params are not known yet: their policies fail");
-            }
+            self.tell(
+                kind,
+                followed.unwrap_or_else(|_| Err("the cluster does not tell them in time".to_owned())),
+            );
         }))
         .await;
+    }
+
+    /// Says what came of following `kind`, unless it is what came of it before.
+    fn tell(&self, kind: &GroupVersionKind, followed: Result<(), String>) {
+        let mut complaints = self.complaints();
+        let before = complaints.remove(kind);
+        let Err(error) = followed else { return };
+        if before.as_ref() != Some(&error) {
+            warn!(kind = kind.kind, error, "params are not known yet: their policies fail");
+        }
+        complaints.insert(kind.clone(), error);
     }
 
     /// Returns when the objects of `kind` are listed. From the moment that the kind is found it is followed.
@@ -95,6 +108,10 @@ impl Params {
             changed.notified().await;
         }
         Ok(())
+    }
+
+    fn complaints(&self) -> MutexGuard<'_, HashMap<GroupVersionKind, String>> {
+        self.complaints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn read<T>(&self, look: impl FnOnce(&HashMap<GroupVersionKind, Kind>) -> T) -> T {

@@ -48,6 +48,15 @@ impl Bench {
         Running { shutdown, task }
     }
 
+    /// Starts a controller with a gathering that is Running until [`PODS`] are released.
+    pub(super) async fn start_held(&self, name: &str) -> Running {
+        self.cluster.hold(PODS);
+        let controller = self.start();
+        self.ask(name, &json!({}));
+        self.until_state(name, "Running").await;
+        controller
+    }
+
     pub(super) fn ask(&self, name: &str, spec: &Value) {
         self.cluster.put(
             DATAGATHERS,
@@ -171,10 +180,7 @@ async fn a_finished_gathering_is_not_run_again_by_the_next_process() {
 #[tokio::test]
 async fn a_gathering_killed_half_way_ends_failed_and_has_no_archive() {
     let bench = Bench::new();
-    bench.cluster.hold(PODS);
-    let controller = bench.start();
-    bench.ask("first", &json!({}));
-    bench.until_state("first", "Running").await;
+    let controller = bench.start_held("first").await;
     controller.kill().await;
     bench.cluster.release(PODS);
 
@@ -209,10 +215,7 @@ async fn refused_writes_and_cut_watches_neither_stop_nor_repeat_a_run() {
         bench.cluster.refuse_once(Method::PATCH, &status, code);
     }
     bench.cluster.refuse_once(Method::GET, DATAGATHERS, 410);
-    bench.cluster.hold(PODS);
-    let controller = bench.start();
-    bench.ask("first", &json!({}));
-    bench.until_state("first", "Running").await;
+    let controller = bench.start_held("first").await;
     bench.cluster.cut_watches();
     bench.cluster.release(PODS);
     bench.until_state("first", "Completed").await;
@@ -280,10 +283,7 @@ async fn an_object_that_does_not_decode_disturbs_no_other() {
 #[tokio::test]
 async fn a_deleted_gathering_stops_and_leaves_no_archive() {
     let bench = Bench::new();
-    bench.cluster.hold(PODS);
-    let controller = bench.start();
-    bench.ask("first", &json!({}));
-    bench.until_state("first", "Running").await;
+    let controller = bench.start_held("first").await;
     bench.cluster.delete(DATAGATHERS, "first");
     // The next gathering has gone through the same watch, so the deletion has been seen by then.
     bench.ask(

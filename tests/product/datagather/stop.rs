@@ -21,11 +21,8 @@ use crate::support::cluster::{DATAGATHERS, PATIENCE};
 #[tokio::test]
 async fn a_gathering_that_is_stopped_has_failed_before_the_process_ends() {
     let bench = Bench::new();
-    bench.cluster.hold(PODS);
-    let controller = bench.start();
-    bench.ask("first", &json!({}));
+    let controller = bench.start_held("first").await;
     bench.ask("second", &json!({}));
-    bench.until_state("first", "Running").await;
     bench.until_state("second", "Running").await;
     // One write loses against another writer and is made again from the newer object.
     bench.cluster.refuse_once(Method::PATCH, &format!("{DATAGATHERS}/first/status"), 409);
@@ -64,10 +61,7 @@ async fn an_upload_that_was_taken_is_not_denied() {
 #[tokio::test(start_paused = true)]
 async fn an_api_server_that_does_not_answer_holds_up_no_stop() {
     let bench = Bench::new();
-    bench.cluster.hold(PODS);
-    let controller = bench.start();
-    bench.ask("first", &json!({}));
-    bench.until_state("first", "Running").await;
+    let controller = bench.start_held("first").await;
     bench.cluster.hold(&format!("{DATAGATHERS}/first/status"));
     let stopping = Instant::now();
     controller.stop().await;

@@ -7,6 +7,7 @@ mod hostile;
 mod http2;
 pub(crate) mod load;
 mod operator;
+mod params;
 mod recorded;
 mod reload;
 mod renewal;
