@@ -118,6 +118,21 @@ pub(crate) fn configuration(client: &Value, more: &Value) -> Value {
     })
 }
 
+/// A server, and the `clientConfig` of a webhook that answers there as `script` says, under `/validate` or `/raw`.
+pub(crate) async fn hooked(script: &Script, path: &str) -> (Server, Value) {
+    let (address, pem) = serve(script.clone()).await;
+    let client = json!({"url": format!("https://{address}{path}"), "caBundle": STANDARD.encode(pem)});
+    (Server::builder().build().await.unwrap(), client)
+}
+
+/// The same where the webhook is already asked, with `more` in its configuration.
+pub(crate) async fn asking(script: &Script, path: &str, more: &Value) -> Server {
+    let (server, client) = hooked(script, path).await;
+    let made = post(&server, CONFIGURATIONS, &configuration(&client, more)).await;
+    assert_eq!((made.status, made.warnings), (201, Vec::new()), "{:?}", made.body);
+    server
+}
+
 pub(crate) const CONFIGURATIONS: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
 const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
@@ -152,11 +167,7 @@ async fn a_configuration_is_refused_until_it_is_right() {
 #[tokio::test]
 async fn a_webhook_admits_refuses_and_warns() {
     let script = Script::default();
-    let (address, pem) = serve(script.clone()).await;
-    let server = Server::builder().build().await.unwrap();
-    let client = json!({"url": format!("https://{address}/validate"), "caBundle": STANDARD.encode(pem)});
-    let made = post(&server, CONFIGURATIONS, &configuration(&client, &json!({}))).await;
-    assert_eq!(made.status, 201, "{made:?}");
+    let server = asking(&script, "/validate", &json!({})).await;
 
     script.answers(json!({"allowed": true, "warnings": ["mind the gap"]}));
     let made = post(&server, &format!("{MAPS}?fieldManager=tester"), &map("one")).await;
@@ -206,10 +217,7 @@ async fn a_webhook_admits_refuses_and_warns() {
 #[tokio::test]
 async fn an_answer_to_another_question_is_no_answer() {
     let script = Script::default();
-    let (address, pem) = serve(script.clone()).await;
-    let server = Server::builder().build().await.unwrap();
-    let client = json!({"url": format!("https://{address}/validate"), "caBundle": STANDARD.encode(pem)});
-    post(&server, CONFIGURATIONS, &configuration(&client, &json!({}))).await;
+    let server = asking(&script, "/validate", &json!({})).await;
     script.answers(json!({"allowed": true, "uid": "another"}));
     let refused = post(&server, MAPS, &map("one")).await;
     assert_eq!(refused.status, 500);
@@ -284,9 +292,7 @@ async fn a_service_is_found_by_the_resolver_and_selectors_choose() {
 #[tokio::test]
 async fn a_mutating_webhook_changes_what_is_written() {
     let script = Script::default();
-    let (address, pem) = serve(script.clone()).await;
-    let server = Server::builder().build().await.unwrap();
-    let client = json!({"url": format!("https://{address}/validate"), "caBundle": STANDARD.encode(pem)});
+    let (server, client) = hooked(&script, "/validate").await;
     let made = post(&server, MUTATING, &mutating(&client, &json!({}))).await;
     assert_eq!((made.status, made.warnings), (201, Vec::new()));
 
@@ -319,9 +325,7 @@ async fn a_mutating_webhook_changes_what_is_written() {
 #[tokio::test]
 async fn match_conditions_choose_before_the_webhook_is_asked() {
     let script = Script::default();
-    let (address, pem) = serve(script.clone()).await;
-    let server = Server::builder().build().await.unwrap();
-    let client = json!({"url": format!("https://{address}/validate"), "caBundle": STANDARD.encode(pem)});
+    let (server, client) = hooked(&script, "/validate").await;
     let condition = |text: &str| json!({"matchConditions": [{"name": "guarded", "expression": text}]});
 
     let wrong = post(&server, CONFIGURATIONS, &configuration(&client, &condition("object.data +"))).await;

@@ -1,12 +1,9 @@
 //! What webhooks are asked about subresources that have kinds of their own: once, and as kube-apiserver v1.36.2 asks.
 
-use admit_apiserver::Server;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::harness::{merge, post};
-use crate::webhook::{CONFIGURATIONS, Script, configuration, serve};
+use crate::webhook::{Script, asking};
 
 fn asked(script: &Script) -> Vec<Value> {
     let about = |review: &Value| {
@@ -27,12 +24,9 @@ fn asked(script: &Script) -> Vec<Value> {
 async fn each_is_asked_about_once_in_its_own_kind() {
     let script = Script::default();
     script.answers(json!({"allowed": true}));
-    let (address, pem) = serve(script.clone()).await;
-    let server = Server::builder().build().await.unwrap();
-    let client = json!({"url": format!("https://{address}/validate"), "caBundle": STANDARD.encode(pem)});
     let rules = json!({"rules": [{"apiGroups": ["", "apps"], "apiVersions": ["v1"], "operations": ["*"],
         "resources": ["deployments/scale", "pods", "pods/binding", "pods/eviction"]}]});
-    post(&server, CONFIGURATIONS, &configuration(&client, &rules)).await;
+    let server = asking(&script, "/validate", &rules).await;
 
     let spec = json!({"containers": [{"name": "c", "image": "registry.example/x:1"}]});
     let labels = json!({"app": "web"});

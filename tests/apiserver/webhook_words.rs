@@ -8,17 +8,14 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::harness::{delete, post};
-use crate::webhook::{CONFIGURATIONS, MAPS, Script, configuration, map, serve};
+use crate::webhook::{CONFIGURATIONS, MAPS, Script, asking, configuration, map, serve};
 
 #[tokio::test]
 async fn what_is_no_answer_is_told_as_kube_apiserver_tells_it() {
     const JSON: &str = "application/json";
     const TEXT: &str = "text/plain; charset=utf-8";
     let script = Script::default();
-    let (address, pem) = serve(script.clone()).await;
-    let server = Server::builder().build().await.unwrap();
-    let client = json!({"url": format!("https://{address}/raw"), "caBundle": STANDARD.encode(pem)});
-    post(&server, CONFIGURATIONS, &configuration(&client, &json!({}))).await;
+    let server = asking(&script, "/raw", &json!({})).await;
     let status = json!({"kind": "Status", "apiVersion": "v1", "message": "busy", "code": 503}).to_string();
     let typed = |version: &str, kind: &str| json!({"apiVersion": version, "kind": kind}).to_string();
     let allowed = json!({"response": {"allowed": "true"}}).to_string();
@@ -92,10 +89,7 @@ async fn a_webhook_out_of_reach_is_told_as_kube_apiserver_tells_it() {
 #[tokio::test]
 async fn warnings_are_sent_as_kube_apiserver_sends_them() {
     let script = Script::default();
-    let (address, pem) = serve(script.clone()).await;
-    let server = Server::builder().build().await.unwrap();
-    let client = json!({"url": format!("https://{address}/validate"), "caBundle": STANDARD.encode(pem)});
-    post(&server, CONFIGURATIONS, &configuration(&client, &json!({}))).await;
+    let server = asking(&script, "/validate", &json!({})).await;
     script.answers(json!({"allowed": true, "warnings": ["a \"b\" \\", "two\nlines", "x".repeat(300)]}));
     let made = post(&server, &format!("{MAPS}?dryRun=All"), &map("one")).await;
     assert_eq!(

@@ -37,7 +37,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_BUFFER: usize = 64 * 1024;
 /// How long open requests may go on after the listener closed. API servers wait at most 30 s for a webhook.
 const DRAIN: Duration = Duration::from_secs(10);
-/// A pause when the system has no descriptor left for another connection.
+/// A pause when the system has no descriptor or memory left for another connection.
 const EXHAUSTED: Duration = Duration::from_millis(20);
 
 /// Why serving ended before it was asked to.
@@ -94,7 +94,7 @@ pub async fn serve(port: Port, shutdown: Shutdown) -> Result<(), ServeError> {
                 Ok((stream, _)) => (permit, stream),
                 Err(error) if is_of_one_connection(&error) => continue,
                 Err(error) if is_exhaustion(&error) => {
-                    tracing::warn!(%error, "no descriptor is left for another connection");
+                    tracing::warn!(%error, "the system has no room for another connection");
                     sleep(EXHAUSTED).await;
                     continue;
                 }
@@ -192,7 +192,7 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// EMFILE and ENFILE: connections that end give descriptors back.
+/// ENFILE, EMFILE, ENOMEM and ENOBUFS: connections that end give back what is missing.
 fn is_exhaustion(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(23 | 24))
+    matches!(error.raw_os_error(), Some(12 | 23 | 24 | 105))
 }

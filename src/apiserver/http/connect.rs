@@ -8,7 +8,7 @@ use http::{HeaderValue, Method, header};
 use serde_json::{Value, json};
 
 use super::accept::Accepted;
-use super::{Failure, Incoming, body, respond};
+use super::{Failure, Incoming, respond};
 use crate::codec;
 use crate::object;
 use crate::registry::{Call, Query, WriteOptions};
@@ -48,9 +48,7 @@ impl Posted {
         incoming: Incoming,
         accepted: &Accepted,
     ) -> Result<Self, Failure> {
-        accepted.check()?;
-        let options = incoming.write_options("CreateOptions")?;
-        let body = body::object(&call.info, &incoming.headers, incoming.body).await?;
+        let (body, options) = incoming.posted(&call.info, accepted).await?;
         Ok(Self { object: codec::receive_kind(kind, &body)?.object, options })
     }
 }

@@ -23,8 +23,10 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::{HeaderMap, Method};
 
+use crate::codec;
 use crate::identity::Identity;
 use crate::registry::{Query, WriteOptions};
+use crate::resources::ResourceInfo;
 use crate::server::Server;
 use crate::status::Refusal;
 
@@ -66,6 +68,20 @@ impl Incoming {
     /// 422 for values that are none of the supported ones.
     fn write_options(&self, kind: &'static str) -> Result<WriteOptions, Refusal> {
         WriteOptions::parse(kind, &Query::parse(&self.query), self.user_agent())
+    }
+
+    /// What a request that creates something was sent with, whose answer `accepted` is to be the form of.
+    ///
+    /// # Errors
+    /// As those of its parts: the answer's form first, then the options, then the body.
+    async fn posted(
+        self,
+        info: &ResourceInfo,
+        accepted: &Accepted,
+    ) -> Result<(codec::Body, WriteOptions), Failure> {
+        accepted.check()?;
+        let options = self.write_options("CreateOptions")?;
+        Ok((body::object(info, &self.headers, self.body).await?, options))
     }
 }
 

@@ -7,7 +7,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::accept::Accepted;
-use super::{Failure, Incoming, body, respond};
+use super::{Failure, Incoming, respond};
 use crate::codec;
 use crate::identity::Identity;
 use crate::object;
@@ -21,9 +21,7 @@ pub(super) async fn answer(
     incoming: Incoming,
     accepted: &Accepted,
 ) -> Result<Response, Failure> {
-    accepted.check()?;
-    let options = incoming.write_options("CreateOptions")?;
-    let body = body::object(&call.info, &incoming.headers, incoming.body).await?;
+    let (body, options) = incoming.posted(&call.info, accepted).await?;
     let mut review = codec::receive(&call.info, None, &body)?.object;
     let mut metadata = json!({});
     if let Some(Value::Object(given)) = review.get("metadata") {

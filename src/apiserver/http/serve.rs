@@ -2,6 +2,7 @@
 //! business of `connection`.
 
 use std::future::Future;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use super::connection::{Connection, HTTP2};
 /// Connections at one time; further ones wait in the kernel's queue. A client needs one or two, since many requests and
 /// watches share one; and a process is commonly allowed 1,024 descriptors, of which stores and webhooks need some.
 pub(crate) const MAX_CONNECTIONS: usize = 512;
-/// A pause when the system has no descriptor left for another connection.
+/// A pause when the system has no descriptor or memory left for another connection.
 const EXHAUSTED: Duration = Duration::from_millis(50);
 /// Connections that are still busy after this are cut.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -24,13 +25,13 @@ const DRAIN: Duration = Duration::from_secs(5);
 /// lets requests end.
 ///
 /// # Errors
-/// When the listener breaks.
+/// When the listener breaks: connections that are open are cut then.
 pub async fn serve(
     router: axum::Router,
     listener: TcpListener,
     tls: rustls::ServerConfig,
     shutdown: impl Future<Output = ()> + Send,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     serve_within(router, listener, tls, shutdown, room).await
 }
@@ -42,7 +43,7 @@ pub(crate) async fn serve_within(
     mut tls: rustls::ServerConfig,
     shutdown: impl Future<Output = ()> + Send,
     room: Arc<Semaphore>,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     tls.alpn_protocols = [HTTP2, b"http/1.1"].map(<[u8]>::to_vec).to_vec();
     let acceptor = TlsAcceptor::from(Arc::new(tls));
     let (stop, stopping) = watch::channel(false);
@@ -69,11 +70,12 @@ pub(crate) async fn serve_within(
                         drop(permit);
                     });
                 }
-                // Out of descriptors, or a client that left at once: others are served all the same.
-                Err(error) => {
-                    tracing::warn!(%error, "a connection could not be accepted");
+                Err(error) if is_of_one_connection(&error) => {}
+                Err(error) if is_exhaustion(&error) => {
+                    tracing::warn!(%error, "the system has no room for another connection");
                     tokio::time::sleep(EXHAUSTED).await;
                 }
+                Err(error) => return Err(error),
             },
         }
         while connections.try_join_next().is_some() {}
@@ -85,6 +87,19 @@ pub(crate) async fn serve_within(
         tracing::info!("connections were cut at shutdown");
     }
     Ok(())
+}
+
+/// Errors of `accept` that say nothing about the listener.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
+    )
+}
+
+/// ENFILE, EMFILE, ENOMEM and ENOBUFS: connections that end give back what is missing.
+fn is_exhaustion(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(12 | 23 | 24 | 105))
 }
 
 #[cfg(test)]

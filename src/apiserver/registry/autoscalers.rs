@@ -13,28 +13,54 @@ const ANNOTATED: [(&str, &str, &str); 3] = [
     ("status", "conditions", "autoscaling.alpha.kubernetes.io/conditions"),
 ];
 
-/// The source of a metric, a path in it in `v2`, and the name of the same in `v1`.
-const SOURCES: [(&str, &str, &str); 19] = [
-    ("resource", "/name", "name"),
-    ("resource", "/target/averageUtilization", "targetAverageUtilization"),
-    ("resource", "/target/averageValue", "targetAverageValue"),
-    ("containerResource", "/name", "name"),
-    ("containerResource", "/target/averageUtilization", "targetAverageUtilization"),
-    ("containerResource", "/target/averageValue", "targetAverageValue"),
-    ("containerResource", "/container", "container"),
-    ("pods", "/metric/name", "metricName"),
-    ("pods", "/target/averageValue", "targetAverageValue"),
-    ("pods", "/metric/selector", "selector"),
-    ("object", "/describedObject", "target"),
-    ("object", "/metric/name", "metricName"),
-    ("object", "/target/value", "targetValue"),
-    ("object", "/metric/selector", "selector"),
-    ("object", "/target/averageValue", "averageValue"),
-    ("external", "/metric/name", "metricName"),
-    ("external", "/metric/selector", "metricSelector"),
-    ("external", "/target/value", "targetValue"),
-    ("external", "/target/averageValue", "targetAverageValue"),
+/// Sources of metrics, each with its fields: the path of one in `v2`, and its name in `v1`.
+const SOURCES: [(&str, &[(&str, &str)]); 5] = [
+    (
+        "resource",
+        &[
+            ("name", "name"),
+            ("target/averageUtilization", "targetAverageUtilization"),
+            ("target/averageValue", "targetAverageValue"),
+        ],
+    ),
+    (
+        "containerResource",
+        &[
+            ("name", "name"),
+            ("target/averageUtilization", "targetAverageUtilization"),
+            ("target/averageValue", "targetAverageValue"),
+            ("container", "container"),
+        ],
+    ),
+    (
+        "pods",
+        &[
+            ("metric/name", "metricName"),
+            ("target/averageValue", "targetAverageValue"),
+            ("metric/selector", "selector"),
+        ],
+    ),
+    (
+        "object",
+        &[
+            ("describedObject", "target"),
+            ("metric/name", "metricName"),
+            ("target/value", "targetValue"),
+            ("metric/selector", "selector"),
+            ("target/averageValue", "averageValue"),
+        ],
+    ),
+    (
+        "external",
+        &[
+            ("metric/name", "metricName"),
+            ("metric/selector", "metricSelector"),
+            ("target/value", "targetValue"),
+            ("target/averageValue", "targetAverageValue"),
+        ],
+    ),
 ];
+/// What a target is said to be of by the field that it has, in `v2`.
 const TARGETS: [(&str, &str); 3] =
     [("averageUtilization", "Utilization"), ("averageValue", "AverageValue"), ("value", "Value")];
 
@@ -115,11 +141,11 @@ fn is_load(metric: &Value) -> bool {
 }
 
 fn metric_to_v1(metric: &Value) -> Value {
-    converted(metric, |source, name| {
+    converted(metric, |source, fields| {
         let mut out = Map::new();
-        for (_, path, to) in SOURCES.iter().filter(|(of, ..)| *of == name) {
-            if let Some(value) = source.pointer(path) {
-                out.insert((*to).to_owned(), value.clone());
+        for (path, name) in fields {
+            if let Some(value) = source.pointer(&format!("/{path}")) {
+                out.insert((*name).to_owned(), value.clone());
             }
         }
         Value::Object(out)
@@ -127,29 +153,30 @@ fn metric_to_v1(metric: &Value) -> Value {
 }
 
 fn metric_to_v2(metric: &Value) -> Value {
-    converted(metric, |source, name| {
+    converted(metric, |source, fields| {
         let mut out = json!({});
-        for (_, path, from) in SOURCES.iter().filter(|(of, ..)| *of == name) {
-            let Some(value) = source.get(*from) else { continue };
-            match path.trim_start_matches('/').split_once('/') {
-                Some((part, field)) => {
-                    out[part][field] = value.clone();
-                    if let Some((_, kind)) = TARGETS.iter().find(|(target, _)| *target == field) {
-                        out[part]["type"] = (*kind).into();
-                    }
-                }
-                None => out[path.trim_start_matches('/')] = value.clone(),
+        for (path, name) in fields {
+            let Some(value) = source.get(*name) else { continue };
+            let Some((part, field)) = path.split_once('/') else {
+                out[*path] = value.clone();
+                continue;
+            };
+            out[part][field] = value.clone();
+            if let Some((_, kind)) = TARGETS.iter().find(|(target, _)| *target == field) {
+                out[part]["type"] = (*kind).into();
             }
         }
         out
     })
 }
 
-/// A metric whose source, the member beside its type, is made anew.
-fn converted(metric: &Value, source: impl Fn(&Value, &str) -> Value) -> Value {
+/// A metric whose source, the member beside its type, is made anew out of the source and its fields.
+fn converted(metric: &Value, source: impl Fn(&Value, &[(&str, &str)]) -> Value) -> Value {
     let Value::Object(members) = metric else { return metric.clone() };
+    let fields =
+        |of: &str| SOURCES.iter().find(|(name, _)| *name == of).map_or(&[][..], |(_, fields)| fields);
     let made = members.iter().map(|(name, value)| match value {
-        Value::Object(_) => (name.clone(), source(value, name)),
+        Value::Object(_) => (name.clone(), source(value, fields(name))),
         _ => (name.clone(), value.clone()),
     });
     Value::Object(made.collect())

@@ -2,70 +2,115 @@
 
 use serde_json::Value;
 
+use self::Fixed::{Forbidden, Immutable};
 use super::{items, one_of};
 use crate::status::Cause;
 
 const NULL: &Value = &Value::Null;
-const IMMUTABLE: &str = "field is immutable";
 /// The highest priority that users may give.
 const HIGHEST: i64 = 1_000_000_000;
 
-/// What has to be there: kind and group, the path, and what is said of it beside `Required value`.
-const REQUIRED: [(&str, &str, &str); 13] = [
-    ("StorageClass.storage.k8s.io", "provisioner", ""),
-    ("VolumeAttachment.storage.k8s.io", "spec.attacher", ""),
-    ("VolumeAttachment.storage.k8s.io", "spec.nodeName", ""),
-    ("CSIStorageCapacity.storage.k8s.io", "storageClassName", ""),
-    ("VolumeAttributesClass.storage.k8s.io", "driverName", ""),
-    ("PersistentVolume.", "spec.capacity", ""),
-    ("PersistentVolume.", "spec.accessModes", ""),
-    ("PersistentVolumeClaim.", "spec.accessModes", "at least 1 access mode is required"),
-    ("PersistentVolumeClaim.", "spec.resources.requests.storage", ""),
-    ("EndpointSlice.discovery.k8s.io", "addressType", ""),
-    ("HorizontalPodAutoscaler.autoscaling", "spec.scaleTargetRef.kind", ""),
-    ("HorizontalPodAutoscaler.autoscaling", "spec.scaleTargetRef.name", ""),
-    (
-        "FlowSchema.flowcontrol.apiserver.k8s.io",
-        "spec.priorityLevelConfiguration.name",
-        "must reference a priority level",
-    ),
-];
+/// What can be said of a kind in a table. Paths begin at the object.
+struct Rules {
+    /// Kind and group.
+    id: &'static str,
+    /// What has to be there, and what is said of it beside `Required value`.
+    required: &'static [(&'static str, &'static str)],
+    /// What may not change.
+    fixed: &'static [(&'static str, Fixed)],
+}
 
-/// What may not change, and how that is said; `!` before the text: it is forbidden.
-const FIXED: [(&str, &str, &str); 13] = [
-    ("StorageClass.storage.k8s.io", "parameters", "!updates to parameters are forbidden."),
-    ("StorageClass.storage.k8s.io", "provisioner", "!updates to provisioner are forbidden."),
-    ("StorageClass.storage.k8s.io", "reclaimPolicy", "!updates to reclaimPolicy are forbidden."),
-    ("StorageClass.storage.k8s.io", "volumeBindingMode", IMMUTABLE),
-    ("VolumeAttributesClass.storage.k8s.io", "driverName", IMMUTABLE),
-    ("VolumeAttributesClass.storage.k8s.io", "parameters", IMMUTABLE),
-    ("VolumeAttachment.storage.k8s.io", "spec", IMMUTABLE),
-    ("CSIStorageCapacity.storage.k8s.io", "storageClassName", IMMUTABLE),
-    ("RuntimeClass.node.k8s.io", "handler", IMMUTABLE),
-    ("PriorityClass.scheduling.k8s.io", "value", "!may not be changed in an update."),
-    ("PriorityClass.scheduling.k8s.io", "preemptionPolicy", IMMUTABLE),
-    ("EndpointSlice.discovery.k8s.io", "addressType", IMMUTABLE),
-    ("ControllerRevision.apps", "data", IMMUTABLE),
+/// How Kubernetes calls a change that may not be.
+#[derive(Clone, Copy)]
+enum Fixed {
+    /// An invalid value, since the field is immutable.
+    Immutable,
+    /// Forbidden, with these words.
+    Forbidden(&'static str),
+}
+
+const RULES: [Rules; 12] = [
+    Rules {
+        id: "StorageClass.storage.k8s.io",
+        required: &[("provisioner", "")],
+        fixed: &[
+            ("parameters", Forbidden("updates to parameters are forbidden.")),
+            ("provisioner", Forbidden("updates to provisioner are forbidden.")),
+            ("reclaimPolicy", Forbidden("updates to reclaimPolicy are forbidden.")),
+            ("volumeBindingMode", Immutable),
+        ],
+    },
+    Rules {
+        id: "VolumeAttachment.storage.k8s.io",
+        required: &[("spec.attacher", ""), ("spec.nodeName", "")],
+        fixed: &[("spec", Immutable)],
+    },
+    Rules {
+        id: "CSIStorageCapacity.storage.k8s.io",
+        required: &[("storageClassName", "")],
+        fixed: &[("storageClassName", Immutable)],
+    },
+    Rules {
+        id: "VolumeAttributesClass.storage.k8s.io",
+        required: &[("driverName", "")],
+        fixed: &[("driverName", Immutable), ("parameters", Immutable)],
+    },
+    Rules {
+        id: "PersistentVolume.",
+        required: &[("spec.capacity", ""), ("spec.accessModes", "")],
+        fixed: &[],
+    },
+    Rules {
+        id: "PersistentVolumeClaim.",
+        required: &[
+            ("spec.accessModes", "at least 1 access mode is required"),
+            ("spec.resources.requests.storage", ""),
+        ],
+        fixed: &[],
+    },
+    Rules {
+        id: "EndpointSlice.discovery.k8s.io",
+        required: &[("addressType", "")],
+        fixed: &[("addressType", Immutable)],
+    },
+    Rules {
+        id: "HorizontalPodAutoscaler.autoscaling",
+        required: &[("spec.scaleTargetRef.kind", ""), ("spec.scaleTargetRef.name", "")],
+        fixed: &[],
+    },
+    Rules {
+        id: "FlowSchema.flowcontrol.apiserver.k8s.io",
+        required: &[("spec.priorityLevelConfiguration.name", "must reference a priority level")],
+        fixed: &[],
+    },
+    Rules { id: "RuntimeClass.node.k8s.io", required: &[], fixed: &[("handler", Immutable)] },
+    Rules {
+        id: "PriorityClass.scheduling.k8s.io",
+        required: &[],
+        fixed: &[("value", Forbidden("may not be changed in an update.")), ("preemptionPolicy", Immutable)],
+    },
+    Rules { id: "ControllerRevision.apps", required: &[], fixed: &[("data", Immutable)] },
 ];
 
 /// What is wrong with an object of `kind` in `group`, which replaces `old` if there is one.
 pub(super) fn check(group: &str, kind: &str, object: &Value, old: Option<&Value>) -> Vec<Cause> {
     let id = format!("{kind}.{group}");
-    let of_kind = |(of, ..): &&(&str, &'static str, &'static str)| *of == id;
-    let missing = REQUIRED.iter().filter(of_kind).filter(|(_, path, _)| is_empty(at(object, path)));
-    let mut causes: Vec<Cause> = missing.map(|(_, path, why)| Cause::required(*path, why)).collect();
+    let rules = RULES.iter().find(|rules| rules.id == id);
+    let (required, fixed) = rules.map_or((&[][..], &[][..]), |rules| (rules.required, rules.fixed));
+    let missing = required.iter().filter(|(path, _)| is_empty(at(object, path)));
+    let mut causes: Vec<Cause> = missing.map(|(path, why)| Cause::required(*path, why)).collect();
     causes.extend(own(&id, object));
     if let Some(old) = old {
-        let changed = FIXED.iter().filter(of_kind).filter(|(_, path, _)| at(object, path) != at(old, path));
-        causes.extend(changed.map(|(_, path, why)| match why.strip_prefix('!') {
-            Some(why) => Cause::forbidden(*path, why),
-            None => Cause::invalid(*path, at(object, path), why),
+        let changed = fixed.iter().filter(|(path, _)| at(object, path) != at(old, path));
+        causes.extend(changed.map(|(path, fixed)| match fixed {
+            Forbidden(why) => Cause::forbidden(*path, why),
+            Immutable => Cause::invalid(*path, at(object, path), "field is immutable"),
         }));
     }
     causes
 }
 
-/// What the tables cannot say.
+/// What the table cannot say.
 fn own(id: &str, object: &Value) -> Vec<Cause> {
     let spec = object.get("spec").unwrap_or(NULL);
     match id {
@@ -98,7 +143,7 @@ fn unrooted(mut cause: Cause) -> Cause {
 
 fn volume(spec: &Value) -> Vec<Cause> {
     /// What stands beside the source.
-    const OTHERS: [&str; 8] = [
+    const OTHERS: [&str; 9] = [
         "capacity",
         "accessModes",
         "claimRef",
@@ -107,10 +152,10 @@ fn volume(spec: &Value) -> Vec<Cause> {
         "mountOptions",
         "volumeMode",
         "nodeAffinity",
+        "volumeAttributesClassName",
     ];
     let members = spec.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
-    let sources: Vec<&str> =
-        members.filter(|name| !OTHERS.contains(name) && *name != "volumeAttributesClassName").collect();
+    let sources: Vec<&str> = members.filter(|name| !OTHERS.contains(name)).collect();
     match sources.as_slice() {
         [] => vec![Cause::required("spec", "must specify a volume type")],
         [_] => Vec::new(),
