@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::manifest::{self, Document, LoadError};
 use crate::request::GroupVersionKind;
 use crate::set::{LoadErrorKind, PolicySet};
-use crate::strict;
+use crate::strict::{self, UnknownField};
 use crate::suite::Suite;
 
 /// What is let pass.
@@ -76,7 +76,8 @@ impl PolicySet {
                 continue;
             }
             counted.push(document);
-            let unknown = unknown_fields(document).into_iter().map(LoadErrorKind::UnknownField);
+            let unknown = unknown_fields(document).into_iter().filter(|field| field.refused);
+            let unknown = unknown.map(|field| LoadErrorKind::UnknownField(field.path));
             errors.extend(unknown.map(|kind| placed(document, &kind)));
             if let Err(kinds) = builder.add(&document.value) {
                 let (twice, others): (Vec<_>, Vec<_>) =
@@ -120,7 +121,8 @@ fn identity(document: &Document) -> (String, String, String, String) {
     (group, kind, text("/metadata/namespace").to_owned(), text("/metadata/name").to_owned())
 }
 
-fn unknown_fields(document: &Document) -> Vec<String> {
+/// The fields that the kind of `document` does not have.
+pub(crate) fn unknown_fields(document: &Document) -> Vec<UnknownField> {
     let kind = kind_of(document);
     strict::unknown_fields(&kind.group, &kind.kind, &document.value)
 }

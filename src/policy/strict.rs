@@ -11,53 +11,89 @@ enum Shape {
     /// Scalars, and what is checked elsewhere.
     Any,
     Struct(&'static [(&'static str, Self)]),
+    /// One that a structure shares with others.
+    One(&'static Self),
     List(&'static Self),
     Map(&'static Self),
-    /// A structure, or a list of it.
-    OneOrMany(&'static Self),
+    /// A structure, a list of it, or something else. The API server reads these by a hand-written decoder that passes over
+    /// what it does not know.
+    Lenient(&'static Self),
     Metadata,
 }
 
-use Shape::{Any, List, Map, Metadata, OneOrMany, Struct};
+use Shape::{Any, Lenient, List, Map, Metadata, One, Struct};
 
-/// The fields of `document` that its kind does not have, in the order of the document: `spec.validations[0].expresion`.
-pub(crate) fn unknown_fields(group: &str, kind: &str, document: &Value) -> Vec<String> {
+/// A field that its kind does not have.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct UnknownField {
+    /// `spec.validations[0].expresion`
+    pub(crate) path: String,
+    /// A server that reads strictly tells of it; elsewhere it drops it without a word.
+    pub(crate) refused: bool,
+}
+
+/// The fields of `document` that its kind does not have, in the order of the document.
+pub(crate) fn unknown_fields(group: &str, kind: &str, document: &Value) -> Vec<UnknownField> {
     let shape = match (group, kind) {
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => &POLICY,
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => &BINDING,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => &DEFINITION,
         _ => return Vec::new(),
     };
-    let mut unknown = Vec::new();
-    walk(document, shape, &Path::Nil, &mut unknown);
-    unknown
+    let mut walk = Walk { refused: true, unknown: Vec::new() };
+    walk.value(document, shape, &Path::Nil);
+    walk.unknown
 }
 
-fn walk(value: &Value, shape: &Shape, path: &Path<'_>, unknown: &mut Vec<String>) {
-    match (shape, value) {
-        (Struct(known), Value::Object(fields)) => {
-            for (name, value) in fields {
-                let at = path.child(name);
-                match known.iter().find(|(known, _)| known == name) {
-                    Some((_, shape)) => walk(value, shape, &at, unknown),
-                    None => unknown.push(at.to_string()),
+struct Walk {
+    /// Whether what is found here is refused.
+    refused: bool,
+    unknown: Vec<UnknownField>,
+}
+
+impl Walk {
+    fn value(&mut self, value: &Value, shape: &Shape, path: &Path<'_>) {
+        match (shape, value) {
+            (Struct(known), Value::Object(fields)) => {
+                for (name, value) in fields {
+                    let at = path.child(name);
+                    match known.iter().find(|(known, _)| known == name) {
+                        Some((_, shape)) => self.value(value, shape, &at),
+                        None => self.push(at.to_string()),
+                    }
                 }
             }
-        }
-        (Map(entry), Value::Object(fields)) => {
-            for (key, value) in fields {
-                walk(value, entry, &path.key(key), unknown);
+            (Map(entry), Value::Object(fields)) => {
+                for (key, value) in fields {
+                    self.value(value, entry, &path.key(key));
+                }
             }
-        }
-        (List(item) | OneOrMany(item), Value::Array(items)) => {
-            for (at, value) in items.iter().enumerate() {
-                walk(value, item, &path.index(at), unknown);
+            (One(shape), value) => self.value(value, shape, path),
+            (List(item), Value::Array(items)) => self.items(items, item, path),
+            (Metadata, value) => {
+                metadata::unknown_fields(value, path).into_iter().for_each(|path| self.push(path));
             }
+            (Lenient(one), value) => {
+                let refused = std::mem::replace(&mut self.refused, false);
+                match value {
+                    Value::Array(items) => self.items(items, one, path),
+                    value => self.value(value, one, path),
+                }
+                self.refused = refused;
+            }
+            // A value of another type is told by those who read it.
+            (Any | Struct(_) | Map(_) | List(_), _) => {}
         }
-        (Metadata, value) => unknown.extend(metadata::unknown_fields(value, path)),
-        (OneOrMany(one), Value::Object(_)) => walk(value, one, path, unknown),
-        // A value of another type is told by those who read it.
-        (Any | Struct(_) | Map(_) | List(_) | OneOrMany(_), _) => {}
+    }
+
+    fn items(&mut self, items: &[Value], shape: &Shape, path: &Path<'_>) {
+        for (at, value) in items.iter().enumerate() {
+            self.value(value, shape, &path.index(at));
+        }
+    }
+
+    fn push(&mut self, path: String) {
+        self.unknown.push(UnknownField { path, refused: self.refused });
     }
 }
 
@@ -236,16 +272,16 @@ static SCHEMA: &[(&str, Shape)] = &[
     ("maxProperties", Any),
     ("minProperties", Any),
     ("required", Any),
-    ("items", OneOrMany(&A_SCHEMA)),
+    ("items", Lenient(&A_SCHEMA)),
     ("allOf", List(&A_SCHEMA)),
     ("oneOf", List(&A_SCHEMA)),
     ("anyOf", List(&A_SCHEMA)),
-    ("not", OneOrMany(&A_SCHEMA)),
+    ("not", One(&A_SCHEMA)),
     ("properties", Map(&A_SCHEMA)),
-    ("additionalProperties", OneOrMany(&A_SCHEMA)),
+    ("additionalProperties", Lenient(&A_SCHEMA)),
     ("patternProperties", Map(&A_SCHEMA)),
     ("dependencies", Any),
-    ("additionalItems", OneOrMany(&A_SCHEMA)),
+    ("additionalItems", Lenient(&A_SCHEMA)),
     ("definitions", Map(&A_SCHEMA)),
     ("externalDocs", Struct(&[("description", Any), ("url", Any)])),
     ("example", Any),

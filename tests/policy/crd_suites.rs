@@ -28,6 +28,7 @@ spec:
             type: object
             x-kubernetes-validations: [{rule: 'self.size != 3', message: not three}]
             properties:
+              weight: {type: integer, format: int32}
               size: {type: integer, default: 1, x-kubernetes-validations: [{rule: 'self < 10', message: less than ten}]}
               tags: {type: array, x-kubernetes-list-type: set, items: {type: string}}
               ports:
@@ -77,6 +78,18 @@ fn expected_texts_agree_but_for_the_printing_of_values() {
         ("{ports: [{name: a}, {name: a}]}", "Duplicate value: {\"name\":\"a\"}", true),
         ("{ports: [{name: a}, {name: a}]}", "Duplicate value: {\"name\":\"b\"}", false),
         (
+            "{weight: 1.5}",
+            "Invalid value: \"float64\": spec.weight in body must be of type int32: \"float64\"",
+            true,
+        ),
+        (
+            "{weight: 1.5}",
+            "Invalid value: \"number\": spec.weight in body must be of type integer: \"number\"",
+            true,
+        ),
+        ("{weight: 1.5}", "spec.weight in body must be of type integer", true),
+        ("{weight: 1.5}", "spec.weight in body must be of type string", false),
+        (
             "{tags: [a, a], size: 12}",
             "[spec.tags[1]: Duplicate value: \"a\", spec.size: Invalid value: \"integer\": less",
             true,
@@ -120,6 +133,27 @@ fn a_status_is_written_by_its_own_request() {
     let tests =
         format!("  onUpdate: [{{name: a, initial: {initial}, updated: {updated}, expectedError: phase}}]");
     assert!(!result(&tests).passed(), "the main request does not see the status");
+}
+
+#[test]
+fn an_update_is_one_of_the_stored_object() {
+    let crd = CRD.replace(
+        "x-kubernetes-validations: [{rule: 'self.size != 3'",
+        "x-kubernetes-validations: [{rule: 'true'",
+    );
+    let crd = crd.replace(
+        "        type: object\n        properties:\n          spec:",
+        "        type: object\n        x-kubernetes-validations: [{rule: self.metadata.name == 'cluster'}]\n        \
+         properties:\n          spec:",
+    );
+    let (initial, named) =
+        (widget("metadata: {name: cluster}, spec: {}"), widget("metadata: {name: other}, spec: {}"));
+    for updated in [widget("spec: {size: 2}"), named] {
+        let suite = suite(&format!("  onUpdate: [{{name: a, initial: {initial}, updated: {updated}}}]"));
+        let variant = Variant::compile("crd.yaml", Arc::new(yaml(&crd)[0].clone()), "v1").unwrap();
+        let result = run(&suite.cases[0], &[&variant], None);
+        assert_eq!(result.outcome, Outcome::Allow, "{updated}: {}", result.message);
+    }
 }
 
 #[test]

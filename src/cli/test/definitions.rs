@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use admit_policy::manifest::{self, Document, LoadError};
-use admit_policy::suite::crd::{CrdSuite, FeatureGates, Variant};
+use admit_policy::suite::crd::{CrdSuite, FeatureGates, Named, Variant};
 use serde_json::Value;
 
 use super::cache::Shared;
@@ -52,7 +52,8 @@ pub(super) struct Definitions {
     folder: String,
     /// File names with their texts.
     texts: Vec<(String, String)>,
-    found: Shared<String, [Found]>,
+    /// By the name that a suite gives; without one all there are.
+    found: Shared<Option<String>, [Found]>,
     /// By file and version.
     tested: Shared<(Arc<str>, String), Tested>,
     gates: OnceLock<Result<FeatureGates, Fault>>,
@@ -79,8 +80,11 @@ impl Definitions {
     /// # Errors
     /// When there is none, when the gates do not tell, and when one does not compile.
     pub(super) fn of(&self, suite: &CrdSuite, ledger: Option<&Ledger>) -> Result<Vec<Arc<Tested>>, Unusable> {
-        let name = &suite.crd_name;
-        let found = self.found.get(name.clone(), || self.search(name, ledger.is_some()))?;
+        let name = match &suite.definition {
+            Named::Name(name) => Some(name.clone()),
+            Named::File(_) => None,
+        };
+        let found = self.found.get(name.clone(), || self.search(name.as_deref(), ledger.is_some()))?;
         let versioned: Vec<&Found> =
             found.iter().filter(|found| has_version(found, &suite.version)).collect();
         let mut tested = Vec::new();
@@ -96,13 +100,15 @@ impl Definitions {
         Ok(tested)
     }
 
-    fn search(&self, name: &str, placed: bool) -> Result<Arc<[Found]>, Fault> {
+    fn search(&self, name: Option<&str>, placed: bool) -> Result<Arc<[Found]>, Fault> {
         let mut found = Vec::new();
-        for (file, text) in self.texts.iter().filter(|(_, text)| text.contains(name)) {
+        let has_name = |(_, text): &&(String, String)| name.is_none_or(|name| text.contains(name));
+        for (file, text) in self.texts.iter().filter(has_name) {
             let file: Arc<str> = file.as_str().into();
             for document in read(&file, text)? {
                 let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str);
-                if text("/kind") == Some("CustomResourceDefinition") && text("/metadata/name") == Some(name) {
+                let is_named = name.is_none() || text("/metadata/name") == name;
+                if text("/kind") == Some("CustomResourceDefinition") && is_named {
                     let manifest = Arc::new(document.value.clone());
                     let document = placed.then_some(document);
                     found.push(Found { file: Arc::clone(&file), manifest, document });
@@ -133,15 +139,22 @@ impl Definitions {
     }
 
     fn nothing_found(&self, suite: &CrdSuite, versioned: usize) -> Unusable {
-        let CrdSuite { crd_name, version, feature_gates, .. } = suite;
+        let CrdSuite { definition, version, feature_gates, .. } = suite;
         let folder = &self.folder;
-        if versioned == 0 {
-            let problem = format!(
-                "no CustomResourceDefinition `{crd_name}` with version `{version}` in `{folder}`; say where it is with \
-                 --crds"
-            );
-            return Unusable::Suite { field: "crdName", problem };
-        }
+        let crd_name = match definition {
+            Named::Name(name) if versioned == 0 => {
+                let problem = format!(
+                    "no CustomResourceDefinition `{name}` with version `{version}` in `{folder}`; say where it is with \
+                     --crds"
+                );
+                return Unusable::Suite { field: "crdName", problem };
+            }
+            Named::File(_) if versioned == 0 => {
+                let problem = format!("no CustomResourceDefinition with version `{version}` in `{folder}`");
+                return Unusable::Suite { field: "crd", problem };
+            }
+            Named::Name(name) | Named::File(name) => name,
+        };
         let gates = feature_gates.join(", ");
         let problem =
             format!("none of the {versioned} definitions `{crd_name}` in `{folder}` is made for [{gates}]");

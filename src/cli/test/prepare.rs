@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use admit_policy::manifest::{self, Document, LoadError};
-use admit_policy::suite::crd::{CrdCase, CrdSuite};
+use admit_policy::suite::crd::{CrdCase, CrdSuite, Named};
 use admit_policy::suite::{Case, Suite, SuiteError};
 use admit_policy::{LoadOptions, PolicySet};
 use regex_automata::meta::Regex;
@@ -169,7 +169,10 @@ impl Workshop {
     }
 
     fn tested(&self, suite: &CrdSuite, source: &Source) -> Result<Vec<Arc<Tested>>, Unusable> {
-        let folder = self.folder_of_definitions(source);
+        let folder = match &suite.definition {
+            Named::Name(_) => self.folder_of_definitions(source),
+            Named::File(file) => self.file_of_definition(source, file)?,
+        };
         let open = || {
             self.used.lock().unwrap_or_else(PoisonError::into_inner).push(folder.clone());
             Definitions::open(&folder).map(Arc::new)
@@ -187,6 +190,18 @@ impl Workshop {
         }
         let generated = load::normal(&source.folder.join("../..").join(GENERATED));
         if generated.is_dir() { generated } else { beside(source) }
+    }
+
+    /// Where the definition is that a suite names by its file: beside the suite, or among what is generated there.
+    fn file_of_definition(&self, source: &Source, file: &str) -> Result<PathBuf, Unusable> {
+        let folder = self.crds.clone().unwrap_or_else(|| beside(source));
+        let places = [folder.join(file), folder.join(GENERATED).join(file)];
+        let found = places.into_iter().map(|path| load::normal(&path)).find(|path| path.is_file());
+        found.ok_or_else(|| {
+            let folder = folder.display();
+            let problem = format!("there is no `{file}` in `{folder}`; say where it is with --crds");
+            Unusable::Suite { field: "crd", problem }
+        })
     }
 }
 

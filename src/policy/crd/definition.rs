@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use crate::error::FieldError;
 use crate::go_text;
 use crate::path::Path;
-use crate::schema::format::is_checked;
 use crate::schema::{self, Schema};
 use crate::webhook::Service;
 
@@ -138,12 +137,9 @@ impl Definition {
         let metadata = Path::Root("metadata");
         let spec_path = Path::Root("spec");
         let name = At { map: child(root.map, "metadata").unwrap_or(&empty), path: &metadata };
-        let spec = At { map: child(root.map, "spec").unwrap_or(&empty), path: &spec_path };
+        let spec = At { map: reader.object(root, "spec").unwrap_or(&empty), path: &spec_path };
         let status_path = Path::Root("status");
         let status = At { map: child(root.map, "status").unwrap_or(&empty), path: &status_path };
-        if !manifest.get("spec").is_some_and(Value::is_object) {
-            reader.errors.push(FieldError::required(spec_path, ""));
-        }
         let definition = Self {
             name: reader.text(name, "name"),
             group: reader.text(spec, "group"),
@@ -196,9 +192,7 @@ impl Definition {
 }
 
 fn unchecked_formats(schema: &Schema, warnings: &mut Vec<String>) {
-    if let Some(format) = &schema.checks.format
-        && !is_checked(format, schema.schema_type.as_ref())
-    {
+    if let Some(format) = schema.unchecked_format() {
         let warning = format!("unrecognized format {}", go_text::quote(format));
         if !warnings.contains(&warning) {
             warnings.push(warning);

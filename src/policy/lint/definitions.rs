@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use super::{Finding, PlacedCost, constant, cost, message, policies, warning};
 use crate::crd::{CompiledCrd, Definition};
+use crate::go_text;
+use crate::load;
 use crate::manifest::Document;
 use crate::schema::Schema;
 
@@ -28,6 +30,15 @@ pub(super) fn costs(document: &Document) -> Vec<PlacedCost> {
         }))
     });
     costs.flatten().collect()
+}
+
+/// Fields that a definition does not have, where its reader drops them without a word.
+pub(super) fn dropped(document: &Document) -> impl Iterator<Item = Finding> + '_ {
+    let dropped = load::unknown_fields(document).into_iter().filter(|field| !field.refused);
+    dropped.map(|field| {
+        let help = "servers drop it without a word";
+        warning(document, "unknown-field", &field.path, "unknown field".to_owned(), help)
+    })
 }
 
 fn schema_path(version: usize) -> String {
@@ -53,12 +64,38 @@ pub(super) fn lint(document: &Document, crd: &CompiledCrd) -> Vec<Finding> {
             }));
         }
     }
+    let mut formats = Formats { document, known: HashSet::new(), findings: Vec::new() };
     for (index, version) in crd.definition().versions.iter().enumerate() {
         if let Some(schema) = &version.schema {
             rules(document, schema, &schema_path(index), &run, &mut findings);
+            formats.unchecked(schema, &schema_path(index));
         }
     }
+    findings.append(&mut formats.findings);
     findings
+}
+
+/// Formats that no server checks, each told once, as servers warn of them.
+struct Formats<'d> {
+    document: &'d Document,
+    known: HashSet<String>,
+    findings: Vec<Finding>,
+}
+
+impl Formats<'_> {
+    fn unchecked(&mut self, schema: &Schema, path: &str) {
+        if let Some(format) = schema.unchecked_format()
+            && self.known.insert(format.to_owned())
+        {
+            let problem = format!("unrecognized format {}", go_text::quote(format));
+            let help = "no server checks values against it";
+            let at = format!("{path}.format");
+            self.findings.push(warning(self.document, "unchecked-format", &at, problem, help));
+        }
+        for (step, child) in schema.steps() {
+            self.unchecked(child, &format!("{path}.{step}"));
+        }
+    }
 }
 
 fn rules(
@@ -79,16 +116,7 @@ fn rules(
             findings.push(policies::in_message(document, &format!("{at}.message"), &rule.message));
         }
     }
-    for (name, property) in &schema.properties {
-        rules(document, property, &format!("{path}.properties[{name}]"), run, findings);
-    }
-    if let Some(items) = &schema.items {
-        rules(document, items, &format!("{path}.items"), run, findings);
-    }
-    if let Some(entry) = schema.additional_schema() {
-        rules(document, entry, &format!("{path}.additionalProperties"), run, findings);
-    }
-    for (index, part) in schema.checks.all_of.iter().enumerate() {
-        rules(document, part, &format!("{path}.allOf[{index}]"), run, findings);
+    for (step, child) in schema.steps() {
+        rules(document, child, &format!("{path}.{step}"), run, findings);
     }
 }

@@ -10,6 +10,8 @@
 //! | `refused` | what kube-apiserver would not store, in its words |
 //! | `unused-variable`, `unused-params` | a variable or paramKind that no expression names |
 //! | `constant-rule` | a rule or condition whose answer no object changes |
+//! | `unknown-field` | a field of a schema that a server drops without a word |
+//! | `unchecked-format` | a format that no server checks, in the words of its warning |
 //! | `rule-not-run` | a rule that stands where no server looks for it |
 //! | `cel-in-message` | an expression written where only text is shown |
 //! | `no-binding`, `no-policy`, `binding-matches-nothing`, `params-not-bound` | bindings and policies that miss each other |
@@ -134,6 +136,7 @@ pub fn lint(documents: &[Document], options: LoadOptions, builtin: &dyn Types) -
     let mut report = Report::default();
     for document in documents {
         report.costs.extend(definitions::costs(document));
+        report.findings.extend(definitions::dropped(document));
     }
     let refusals = PolicySet::load_with(documents, options).err().unwrap_or_default();
     report.findings.extend(refusals.into_iter().map(|mistake| refused(mistake, &report.costs)));

@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::Pattern;
+use super::format::is_checked;
 
 /// `type`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -205,6 +206,27 @@ impl Schema {
         let spine = self.properties.values().chain(self.items.as_deref()).chain(self.additional_schema());
         let logical = [&checks.all_of, &checks.any_of, &checks.one_of].into_iter().flatten();
         spine.chain(logical).chain(checks.not.as_deref())
+    }
+
+    /// The same nodes, each with what leads to it in paths of errors: `properties[spec]`, `allOf[0]`.
+    pub(crate) fn steps(&self) -> impl Iterator<Item = (String, &Self)> {
+        let checks = &self.checks;
+        let properties = self.properties.iter().map(|(name, child)| (format!("properties[{name}]"), child));
+        let items = self.items.as_deref().map(|child| ("items".to_owned(), child));
+        let entries = self.additional_schema().map(|child| ("additionalProperties".to_owned(), child));
+        let logical = [("allOf", &checks.all_of), ("anyOf", &checks.any_of), ("oneOf", &checks.one_of)];
+        let logical = logical.into_iter().flat_map(|(keyword, parts)| {
+            parts.iter().enumerate().map(move |(at, child)| (format!("{keyword}[{at}]"), child))
+        });
+        let not = checks.not.as_deref().map(|child| ("not".to_owned(), child));
+        properties.chain(items).chain(entries).chain(logical).chain(not)
+    }
+
+    /// The node's format, where servers check no values against it.
+    #[must_use]
+    pub fn unchecked_format(&self) -> Option<&str> {
+        let format = self.checks.format.as_deref()?;
+        (!is_checked(format, self.schema_type.as_ref())).then_some(format)
     }
 
     /// Whether there are rules in the node or below it; those under `allOf` count only beside others.

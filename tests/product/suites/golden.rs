@@ -15,6 +15,11 @@ const DRAWINGS: &[(&str, &[&str])] = &[
     ("github.txt", &["-o", "github", "."]),
     ("tap.txt", &["-o", "tap", "."]),
     ("coverage.txt", &["--coverage", "failing.suite.yaml", "tests"]),
+    ("require-tests.json", &["-o", "json", "--require-tests", "-run", "known prefix", "."]),
+    ("require-tests.xml", &["-o", "junit", "--require-tests", "-run", "known prefix", "."]),
+    ("require-tests.tap", &["-o", "tap", "--require-tests", "-run", "known prefix", "."]),
+    ("require-tests.github.txt", &["-o", "github", "--require-tests", "-run", "known prefix", "."]),
+    ("require-tests.sarif.json", &["-o", "sarif", "--require-tests", "-run", "known prefix", "."]),
     ("require-tests.txt", &["--require-tests", "-run", "no such case|known prefix|shrink$", "."]),
 ];
 

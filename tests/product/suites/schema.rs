@@ -20,8 +20,12 @@ pub(super) fn assert_is_result(document: &Value) {
 
 #[test]
 fn results_follow_their_schema() {
-    for arguments in [vec!["-o", "json"], vec!["-o", "json", "--run", "e"], vec!["-o", "json", "--fail-fast"]]
-    {
+    for arguments in [
+        vec!["-o", "json"],
+        vec!["-o", "json", "--run", "e"],
+        vec!["-o", "json", "--fail-fast"],
+        vec!["-o", "json", "--require-tests"],
+    ] {
         let output = admit(&fixture(), &arguments);
         assert_is_result(&serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{arguments:?}")));
     }

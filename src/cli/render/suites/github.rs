@@ -22,6 +22,9 @@ pub(in crate::cli) fn github(report: &Report) -> String {
             annotate(&mut out, &suite.file, case.place, &case.name, failure(case).trim_end());
         }
     }
+    for missing in &report.untested {
+        annotate(&mut out, &missing.file, missing.position, "untested", &missing.message);
+    }
     out.push_str(&last_line(report));
     out.push('\n');
     out

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use admit_policy::manifest::LoadError;
+
 use super::text::failure;
 use super::{CaseReport, Report, SuiteReport};
 use crate::cli::render::escaped;
@@ -15,11 +17,14 @@ pub(in crate::cli) fn junit(report: &Report) -> String {
     let _ = writeln!(
         out,
         "<testsuites name=\"admit test\" tests=\"{}\" failures=\"{}\" errors=\"{}\" time=\"{time}\">",
-        summary.cases + summary.errored,
-        summary.failed,
+        summary.cases + summary.errored + report.untested.len(),
+        summary.failed + report.untested.len(),
         summary.errored,
     );
     report.shown().for_each(|suite| draw_suite(&mut out, suite));
+    if !report.untested.is_empty() {
+        draw_untested(&mut out, &report.untested);
+    }
     out.push_str("</testsuites>\n");
     out
 }
@@ -43,6 +48,25 @@ fn draw_suite(out: &mut String, suite: &SuiteReport) {
         );
     }
     suite.cases.iter().for_each(|case| draw_case(out, &file, case));
+    out.push_str("  </testsuite>\n");
+}
+
+/// What no case reaches, as a suite of its own.
+fn draw_untested(out: &mut String, untested: &[LoadError]) {
+    let count = untested.len();
+    let _ = writeln!(
+        out,
+        "  <testsuite name=\"(untested)\" tests=\"{count}\" failures=\"{count}\" errors=\"0\" time=\"0.000000\">"
+    );
+    for missing in untested {
+        let (file, message) = (escaped(&missing.file), escaped(&missing.message));
+        let line = missing.position.line;
+        let _ = writeln!(
+            out,
+            "    <testcase name=\"{message}\" classname=\"{file}\" file=\"{file}\" line=\"{line}\" \
+             time=\"0.000000\">\n      <failure type=\"untested\" message=\"reached by no case\"/>\n    </testcase>"
+        );
+    }
     out.push_str("  </testsuite>\n");
 }
 

@@ -1,4 +1,5 @@
-//! For code scanning: SARIF 2.1.0, a result for each case that fails and for each mistake in a suite or what it loads.
+//! For code scanning: SARIF 2.1.0, a result for each case that fails, for each mistake in a suite or
+//! what it loads, and for what no case reaches where that is asked for.
 
 use admit_policy::manifest::Position;
 use serde_json::Value;
@@ -14,11 +15,16 @@ pub(in crate::cli) fn sarif(report: &Report) -> String {
         sarif::result("case-failed", "error", message.trim_end(), &suite.file, case.place)
     });
     let mistakes = report.suites.iter().filter_map(|suite| Some((suite, suite.fault.as_ref()?)));
+    let untested = report
+        .untested
+        .iter()
+        .map(|missing| sarif::result("untested", "error", &missing.message, &missing.file, missing.position));
     let results: Vec<Value> =
-        mistakes.flat_map(|(suite, fault)| of_fault(suite, fault)).chain(failures).collect();
+        mistakes.flat_map(|(suite, fault)| of_fault(suite, fault)).chain(failures).chain(untested).collect();
     let rules = [
         ("case-failed", "A declared case has another outcome than it expects."),
         ("suite-error", "A suite, or something that it loads, cannot be used."),
+        ("untested", "A policy, or a definition with rules, is reached by no case."),
     ];
     sarif::document(&rules, &results)
 }

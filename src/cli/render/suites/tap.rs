@@ -1,4 +1,5 @@
-//! For harnesses: Test Anything Protocol, version 14. A suite that could not be run is one failing test.
+//! For harnesses: Test Anything Protocol, version 14. A suite that could not be run is one failing test,
+//! and so is what no case reaches where that is asked for.
 
 use std::fmt::Write as _;
 
@@ -7,7 +8,8 @@ use super::{CaseReport, Report};
 
 pub(in crate::cli) fn tap(report: &Report) -> String {
     let summary = report.summary();
-    let mut out = format!("TAP version 14\n1..{}\n", summary.cases + summary.errored);
+    let tests = summary.cases + summary.errored + report.untested.len();
+    let mut out = format!("TAP version 14\n1..{tests}\n");
     let mut number = 0;
     for suite in &report.suites {
         if let Some(fault) = &suite.fault {
@@ -22,6 +24,11 @@ pub(in crate::cli) fn tap(report: &Report) -> String {
                 details(&mut out, &suite.file, case);
             }
         }
+    }
+    for missing in &report.untested {
+        number += 1;
+        point(&mut out, false, number, &missing.file);
+        block(&mut out, &[], &missing.to_string());
     }
     out
 }

@@ -2,18 +2,19 @@
 
 use serde_json::Value;
 
-use super::{CrdCase, CrdSuite};
+use super::{CrdCase, CrdSuite, Named};
 use crate::decode::Fields;
 use crate::manifest;
 use crate::suite::SuiteError;
 use crate::suite::decode::wrong;
 
-const FIELDS: &[&str] = &["apiVersion", "kind", "name", "crdName", "featureGates", "version", "tests"];
+const FIELDS: &[&str] = &["apiVersion", "kind", "name", "crdName", "crd", "featureGates", "version", "tests"];
 
 impl CrdSuite {
     /// Whether `document` is such a suite: it names a definition and has tests.
     pub fn is(document: &Value) -> bool {
-        document.get("crdName").is_some() && document.get("tests").is_some()
+        let names = document.get("crdName").is_some() || document.get("crd").is_some_and(Value::is_string);
+        names && document.get("tests").is_some()
     }
 
     /// Reads a suite.
@@ -38,7 +39,10 @@ impl CrdSuite {
         };
         Ok(Self {
             name: fields.string("name")?,
-            crd_name: fields.string("crdName")?,
+            definition: match fields.optional_string("crdName")? {
+                Some(name) => Named::Name(name),
+                None => Named::File(fields.string("crd")?),
+            },
             feature_gates: fields.strings("featureGates")?,
             version,
             cases,

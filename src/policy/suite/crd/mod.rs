@@ -25,8 +25,7 @@ use super::Outcome;
 #[derive(Debug)]
 pub struct CrdSuite {
     pub name: String,
-    /// `metadata.name` of the definition: `dnses.config.openshift.io`.
-    pub crd_name: String,
+    pub definition: Named,
     /// Gates that a definition must be made for; those with a leading `-` must be off.
     pub feature_gates: Vec<String>,
     /// The version under test: as declared, else that of the objects.
@@ -34,6 +33,15 @@ pub struct CrdSuite {
     pub cases: Vec<CrdCase>,
     /// Fields of the document that the format does not have, which are passed over as its own reader does.
     pub unread: Vec<String>,
+}
+
+/// How a suite names the definition that it is for.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Named {
+    /// `crdName`: its `metadata.name`, such as `dnses.config.openshift.io`.
+    Name(String),
+    /// `crd`: the file that it is in, as suites named it before 2024.
+    File(String),
 }
 
 /// One object, and what must come of creating it, or of creating and then updating it.

@@ -92,7 +92,7 @@ impl Run<'_> {
         let initial = self.initial()?;
         let write =
             Write { crd, version, old: Some(&initial), status: false, oversight: self.recording.into() };
-        let body = body(updated, crd);
+        let body = same_object(body(updated, crd), &initial);
         let stored = self.decided(&write.decide(&body), self.case.expected_error.as_deref())?;
         if updated.get("status").is_none() {
             return Ok(stored);
@@ -204,6 +204,14 @@ fn body(object: &Value, crd: &CompiledCrd) -> Value {
     set_metadata(&mut body, "generateName", Some("test-".into()));
     if crd.definition().scope == Scope::Namespaced {
         set_metadata(&mut body, "namespace", Some("default".into()));
+    }
+    body
+}
+
+/// The body of an update: of the object that is stored, whatever name the suite writes.
+fn same_object(mut body: Value, stored: &Value) -> Value {
+    for key in ["name", "namespace"] {
+        set_metadata(&mut body, key, stored.pointer(&format!("/metadata/{key}")).cloned());
     }
     body
 }

@@ -1,8 +1,8 @@
 //! Whether a refusal says what a suite expects: its text is part of the message, bad values apart.
 //!
 //! Releases of Kubernetes differ in how they print a bad value: v1.36 prints the value that a rule refused, or none for
-//! objects and lists, where older ones print the type, and a duplicate map was printed in Go's syntax. Suites are
-//! written for many releases, so each value counts in any of these forms; all other words must agree.
+//! objects and lists, where older ones print the type, a duplicate map was printed in Go's syntax, and a number where an
+//! integer with a format belongs was a number, not a float64. Suites are written for many releases, so each value counts in any of these forms; all other words must agree.
 
 use serde_json::Value;
 
@@ -71,7 +71,8 @@ fn parts(written: &Written, crd: &CompiledCrd) -> Vec<Vec<String>> {
         parts.push(vec![format!("{separator}{}: {}", error.field, error.kind.title())]);
         parts.push(values(error));
         let detail = if error.detail.is_empty() { String::new() } else { format!(": {}", error.detail) };
-        parts.push(vec![detail]);
+        let older = older_type(error, &detail);
+        parts.push(std::iter::once(detail).chain(older).collect());
     }
     parts.push(bracket("]"));
     parts
@@ -92,10 +93,24 @@ fn values(error: &FieldError) -> Vec<String> {
         (FieldErrorKind::Invalid, BadValue::Omitted) => {
             forms.extend([": \"object\"".to_owned(), ": \"array\"".to_owned()]);
         }
+        (FieldErrorKind::TypeInvalid, BadValue::Json(value)) if value == "float64" => {
+            forms.push(": \"number\"".to_owned());
+        }
         (FieldErrorKind::Duplicate, BadValue::Json(value)) => forms.push(format!(": {}", go_syntax(value))),
         _ => {}
     }
     forms
+}
+
+/// The same detail in the words of servers that did not know a schema's format where they told of its type.
+fn older_type(error: &FieldError, detail: &str) -> Option<String> {
+    if error.kind != FieldErrorKind::TypeInvalid {
+        return None;
+    }
+    let older = detail
+        .replace("of type int32: ", "of type integer: ")
+        .replace("of type int64: ", "of type integer: ");
+    Some(older.replace(": \"float64\"", ": \"number\""))
 }
 
 fn type_name(value: &Value) -> &'static str {
