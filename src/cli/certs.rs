@@ -10,6 +10,7 @@ use time::OffsetDateTime;
 
 use super::Exit;
 use super::process::{Fault, fail};
+use super::typed::{label, name};
 use crate::admission::tls::{Authority, write_private};
 
 /// Arguments of `admit certs`.
@@ -23,15 +24,15 @@ pub(super) struct CertsArgs {
     out: PathBuf,
 
     /// Name of the Service in front of the webhook
-    #[arg(long, default_value = "admit")]
+    #[arg(long, default_value = "admit", value_parser = name)]
     service: String,
 
     /// Namespace of that Service
-    #[arg(long, default_value = "admit-system")]
+    #[arg(long, default_value = "admit-system", value_parser = label)]
     namespace: String,
 
     /// Name of the ValidatingWebhookConfiguration that is to trust the certificate
-    #[arg(long, default_value = "admit")]
+    #[arg(long, default_value = "admit", value_parser = name)]
     webhook: String,
 }
 

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::Exit;
 use super::gathering::GatheringArgs;
 use super::process::{self, Fault};
+use super::typed::{label, name};
 use crate::controllers::datagather::{self, JobSettings, RunnerKind};
 use crate::controllers::kit::lease::Election;
 use crate::telemetry::LogFormat;
@@ -29,7 +30,7 @@ pub(super) struct ControllersArgs {
     kubeconfig: Option<PathBuf>,
 
     /// Namespace of the Lease
-    #[arg(long, value_name = "NAMESPACE", default_value = "default")]
+    #[arg(long, value_name = "NAMESPACE", default_value = "default", value_parser = label)]
     lease_namespace: String,
 
     /// How log lines are written
@@ -73,11 +74,11 @@ struct JobArgs {
     job_image: Option<String>,
 
     /// Service account of gathering Jobs
-    #[arg(long, value_name = "NAME", default_value = "admit-controllers")]
+    #[arg(long, value_name = "NAME", default_value = "admit-controllers", value_parser = name)]
     job_service_account: String,
 
     /// PersistentVolumeClaim that gathering Jobs keep archives in [default: none, archives go with the Pod]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = name)]
     job_claim: Option<String>,
 }
 
@@ -130,19 +131,30 @@ fn identity() -> String {
     format!("{host}_{}", uuid::Uuid::new_v4())
 }
 
+/// A client as `kubeconfig` says, or as kubectl and Pods find one out.
 pub(super) async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Fault> {
-    let config = match kubeconfig {
-        None => Config::infer().await.map_err(|error| {
+    let Some(path) = kubeconfig else {
+        let config = Config::infer().await.map_err(|error| {
             Fault::usage(format!("no cluster is configured: {error}; name a kubeconfig with --kubeconfig"))
-        })?,
-        Some(path) => {
-            let unusable = |error: &dyn std::fmt::Display| {
-                Fault::usage(format!("cannot use the kubeconfig `{}`: {error}", path.display()))
-            };
-            let file = Kubeconfig::read_from(&path).map_err(|error| unusable(&error))?;
-            let options = KubeConfigOptions::default();
-            Config::from_custom_kubeconfig(file, &options).await.map_err(|error| unusable(&error))?
-        }
+        })?;
+        return Client::try_from(config)
+            .map_err(|error| Fault::usage(format!("cannot make a client: {error}")));
     };
-    Client::try_from(config).map_err(|error| Fault::usage(format!("cannot make a client: {error}")))
+    let unusable = |error: &dyn std::fmt::Display| {
+        let (path, remedy) = (path.display(), "mend it, or name another with --kubeconfig");
+        Fault::usage(format!("cannot use the kubeconfig `{path}`: {error}; {remedy}"))
+    };
+    let file = Kubeconfig::read_from(&path).map_err(|error| unusable(&error))?;
+    let options = KubeConfigOptions::default();
+    let config = Config::from_custom_kubeconfig(file, &options).await.map_err(|error| unusable(&error))?;
+    Client::try_from(config).map_err(|error| unusable(&error))
+}
+
+/// A client of the cluster that this Pod runs in, whatever kubeconfig is lying about.
+pub(super) fn client_in_cluster() -> Result<Client, Fault> {
+    let outside = |error: &dyn std::fmt::Display| {
+        Fault::usage(format!("no Pod of a cluster: {error}; name a kubeconfig with --kubeconfig"))
+    };
+    let config = Config::incluster().map_err(|error| outside(&error))?;
+    Client::try_from(config).map_err(|error| outside(&error))
 }

@@ -9,6 +9,7 @@ use super::Exit;
 use super::controllers::client;
 use super::gathering::GatheringArgs;
 use super::process::{self, Fault};
+use super::typed::name;
 use crate::controllers::datagather;
 use crate::telemetry::LogFormat;
 
@@ -17,7 +18,7 @@ use crate::telemetry::LogFormat;
 #[command(after_help = "Example:\n  admit gather sample --archive-dir /tmp/archives")]
 pub(super) struct GatherArgs {
     /// Name of the DataGather to run
-    #[arg(value_name = "NAME", env = "DATAGATHER_NAME")]
+    #[arg(value_name = "NAME", env = "DATAGATHER_NAME", value_parser = name)]
     name: String,
 
     /// Which cluster, and as whom [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::process::Fault;
-
+use super::typed::label;
 use crate::controllers::datagather::{Settings, TokenSettings, UploadSettings};
 
 /// What was typed about data gathering.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Data gathering")]
 pub(super) struct GatheringArgs {
-    /// Folder for archives [default: archives in the state folder]
+    /// Folder for archives [default: archives, in the state folder if there is one]
     #[arg(long, value_name = "DIR")]
     archive_dir: Option<PathBuf>,
 
@@ -37,7 +37,7 @@ pub(super) struct GatheringArgs {
     namespace_prefix: String,
 
     /// Namespace of what a gathering itself writes, such as the table of obfuscated addresses
-    #[arg(long, value_name = "NAMESPACE", default_value = "admit-system")]
+    #[arg(long, value_name = "NAMESPACE", default_value = "admit-system", value_parser = label)]
     pub(super) gathering_namespace: String,
 
     /// Obfuscate addresses and the base domain whatever a DataGather's dataPolicy says

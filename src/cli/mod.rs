@@ -25,6 +25,7 @@ mod schema;
 mod serve;
 mod test;
 mod token_key;
+mod typed;
 mod up;
 mod version;
 

@@ -27,10 +27,11 @@ use super::Exit;
 use super::gathering::GatheringArgs;
 use super::generate::webhook::{self, Callee, Endpoint};
 use super::process::{self, Fault};
+use super::typed::address;
 use super::{kubeconfig, load, register, token_key};
 use crate::admission::tls::{Authority, server_config, write_private};
 use crate::admission::{self, Admission, InForce, Port, Shutdown, Workers};
-use crate::controllers::datagather;
+use crate::controllers::datagather::{self, Settings};
 use crate::controllers::kit::tasks::Supervisor;
 use crate::controllers::policies::ClusterCache;
 use crate::telemetry::{LogFormat, Metrics, Readiness, Traces};
@@ -45,11 +46,11 @@ const MASTERS: &str = "system:masters";
 #[command(after_help = "Example:\n  admit up\n  KUBECONFIG=.admit/kubeconfig kubectl get datagathers")]
 pub(super) struct UpArgs {
     /// Address of the API server; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443", value_parser = address)]
     listen: SocketAddr,
 
     /// Address of the webhook that the API server calls; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443", value_parser = address)]
     admission_listen: SocketAddr,
 
     /// Folder or file with policies, bindings and params
@@ -82,6 +83,8 @@ impl UpArgs {
         let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
         let definitions = load::definitions(&self.crds)?;
         let policies = load::policies(&[&self.policies, &self.crds])?;
+        let settings = self.gathering.settings(&self.state_dir.join("archives"));
+        datagather::check(&settings).map_err(Fault::usage)?;
         let token_key = token_key::open(&self.state_dir)?;
         let store = store(&self.state_dir)?;
         let api = process::listen(self.listen, "--listen")?;
@@ -107,7 +110,7 @@ impl UpArgs {
         let started = async {
             self.register(&server, &definitions, &policies, &authority, addresses).await?;
             server.set_ready("admission", true);
-            self.start_controllers(&mut parts, &server, &shutdown, controlling);
+            start_controllers(&mut parts, &server, settings, &shutdown, controlling);
             server.set_ready("controllers", true);
             self.announce(addresses.api, &authority)
         };
@@ -153,23 +156,6 @@ impl UpArgs {
         })
     }
 
-    /// Starts the controllers; `controlling` goes when they have ended, however that may be.
-    fn start_controllers(
-        &self,
-        parts: &mut Supervisor<Fault>,
-        server: &Server,
-        shutdown: &CancellationToken,
-        controlling: DropGuard,
-    ) {
-        let client = client(server, Identity::new(CONTROLLERS, [MASTERS.to_owned()]));
-        let settings = self.gathering.settings(&self.state_dir.join("archives"));
-        let run = datagather::run(client, settings, shutdown.clone());
-        parts.part("controllers", async {
-            let _controlling = controlling;
-            run.await.map_err(Fault::usage)
-        });
-    }
-
     /// Writes the kubeconfig and says on standard output what to try.
     fn announce(&self, api: SocketAddr, authority: &Authority) -> Result<(), Fault> {
         let now = OffsetDateTime::now_utc();
@@ -211,6 +197,22 @@ fn store(state_dir: &Path) -> Result<Store, Fault> {
 /// A client that calls the server in process, as `identity`.
 fn client(server: &Server, identity: Identity) -> Client {
     Client::new(server.router().layer(axum::Extension(identity)), "default")
+}
+
+/// Starts the controllers; `controlling` goes when they have ended, however that may be.
+fn start_controllers(
+    parts: &mut Supervisor<Fault>,
+    server: &Server,
+    settings: Settings,
+    shutdown: &CancellationToken,
+    controlling: DropGuard,
+) {
+    let client = client(server, Identity::new(CONTROLLERS, [MASTERS.to_owned()]));
+    let run = datagather::run(client, settings, shutdown.clone());
+    parts.part("controllers", async {
+        let _controlling = controlling;
+        run.await.map_err(Fault::usage)
+    });
 }
 
 fn start_api_server(

@@ -65,7 +65,7 @@ pub enum StoreError {
     BadOwner(String),
     #[error("no free archive name within {NAME_ATTEMPTS} seconds of {0}")]
     NoFreeName(String),
-    #[error("archive folder {}: {source}", path.display())]
+    #[error("cannot use the archive folder `{}`: {source}; make it writable, or choose another", path.display())]
     Io {
         path: PathBuf,
         #[source]

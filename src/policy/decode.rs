@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// A field of the wrong JSON type.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-#[error("{path}: must be {expected}, not {found}")]
+#[error("{}must be {expected}, not {found}", place(path))]
 pub struct DecodeError {
     /// Dotted path from the document's root, list positions in brackets.
     pub path: String,
@@ -16,6 +16,11 @@ pub struct DecodeError {
     pub expected: &'static str,
     /// What was found.
     pub found: &'static str,
+}
+
+/// What stands before the rest of a message; nothing where it is about the document itself.
+fn place(path: &str) -> String {
+    if path.is_empty() { String::new() } else { format!("{path}: ") }
 }
 
 /// The fields of one JSON object, with its path.

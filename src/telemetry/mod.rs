@@ -5,6 +5,7 @@ mod metrics;
 mod readiness;
 mod traces;
 
+use std::error::Error;
 use std::io::{self, IsTerminal as _};
 
 use clap::ValueEnum;
@@ -22,8 +23,27 @@ pub enum LogFormat {
     Json,
 }
 
-/// What is logged where `RUST_LOG` does not say: ourselves, and only trouble from the libraries.
-const DEFAULT_FILTER: &str = "warn,admit=info,admit_apiserver=info,admit_policy=info";
+/// What is logged where `RUST_LOG` does not say: ourselves, and only trouble from the libraries. That of kube's clients is told
+/// by whoever made the request, who knows what it was for.
+const DEFAULT_FILTER: &str =
+    "warn,kube_client::client::builder=off,admit=info,admit_apiserver=info,admit_policy=info";
+
+/// An error with what caused it, in one line: clients of HTTP say only that they could not connect, and leave the reason to
+/// the causes.
+#[must_use]
+pub fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let words = cause.to_string();
+        // Some errors tell their cause themselves.
+        if !text.ends_with(&words) {
+            text = format!("{text}: {words}");
+        }
+        source = cause.source();
+    }
+    text
+}
 
 /// Starts logging for the process. A second call changes nothing, so that tests may call it freely.
 ///

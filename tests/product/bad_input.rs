@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Output;
 
 use admit::admission::tls::Authority;
+use tempfile::TempDir;
 use time::{Duration, OffsetDateTime};
 
 use crate::running::Workplace;
@@ -140,6 +141,46 @@ fn a_folder_that_cannot_be_written_is_told_in_one_line() {
         "{}",
         said(&output)
     );
+}
+
+/// Before anything listens, and before a word of what to try.
+#[test]
+fn settings_of_gatherings_that_cannot_work_are_told_in_one_line() {
+    let place = Workplace::new();
+    let file = write(&place, "file", "no certificate");
+    let url = ["--upload-url", "https://uploads.example"];
+    for (args, wanted) in [
+        (vec!["--archive-dir", &file], "cannot use the archive folder"),
+        (vec!["--upload-url", "nonsense"], "upload URL: `nonsense` must start with https://"),
+        ([&url[..], &["--upload-ca", &file]].concat(), "it holds no certificate; give the certificates"),
+        ([&url[..], &["--upload-ca", "nowhere"]].concat(), "cannot use `nowhere`"),
+        ([&url[..], &["--upload-token-file", "nowhere"]].concat(), "cannot read the upload token `nowhere`"),
+    ] {
+        let output = up(&place, &args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {}", said(&output));
+        assert_eq!(said(&output).lines().count(), 1, "{args:?}: {}", said(&output));
+        assert!(said(&output).contains(wanted) && output.stdout.is_empty(), "{args:?}: {}", said(&output));
+    }
+}
+
+/// The key is written first: a start that was killed between the two leaves it alone, or beside the old certificate.
+#[test]
+fn an_authority_whose_key_is_another_is_refused_and_a_key_alone_is_replaced() {
+    let place = Workplace::new();
+    let now = OffsetDateTime::now_utc();
+    let folder = place.path().join(".admit");
+    let first = Authority::open(&folder, now).unwrap().certificate_pem().to_owned();
+    let other = TempDir::new().unwrap();
+    Authority::open(other.path(), now).unwrap();
+    fs::copy(other.path().join("ca.key"), folder.join("ca.key")).unwrap();
+    let output = up(&place, &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));
+    let wanted = "it is not the key of ca.crt; delete ca.crt and ca.key there";
+    assert!(said(&output).contains(wanted), "{}", said(&output));
+
+    fs::remove_file(folder.join("ca.crt")).unwrap();
+    assert_ne!(Authority::open(&folder, now).unwrap().certificate_pem(), first);
 }
 
 #[test]

@@ -131,10 +131,36 @@ fn what_fails_is_named() {
     let other = stranger.path().join("ca.crt").display().to_string();
     let figures = report(&bench(&[&url(&serving, "/validate"), "--ca", &other, "-n", "4", "-o", "json"]));
     assert_eq!(figures["failures"], serde_json::json!({"connect": 4}), "{figures}");
+    let output = bench(&[&url(&serving, "/validate"), "--ca", &other, "-n", "4"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let why = "4 of 4 requests failed; no connection to `https://";
+    assert!(said.contains(why) && said.contains(": invalid peer certificate: "), "{said}");
+}
 
-    let output = bench(&["http://127.0.0.1:1/validate"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("webhooks are called over https"));
+/// Nothing is posted then.
+#[test]
+fn what_cannot_be_measured_is_told_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let empty = folder.path().join("empty.pem").display().to_string();
+    fs::write(&empty, "").unwrap();
+    let url = "https://127.0.0.1:1/validate";
+    for (args, wanted) in [
+        (&["http://127.0.0.1:1/validate"][..], "webhooks are called over https"),
+        (&[url, "--ca", &empty], "empty.pem`: it holds no certificate as PEM text"),
+        (&[url, "--ca", "/nowhere"], "cannot use `/nowhere`: No such file"),
+        (&[url, "--client-cert", &empty, "--client-key", &empty], "cannot use `"),
+        (&[url, "--file", &empty], "empty.pem` is no AdmissionReview"),
+        (&[url, "--rate", "0"], "invalid value '0' for '--rate <PER_SECOND>': 0 is not in 1.."),
+        (&[url, "--concurrency", "0"], "invalid value '0' for '--concurrency <COUNT>'"),
+    ] {
+        let output = bench(args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        // The parser of the flags adds where its help is.
+        let lines =
+            said.lines().filter(|line| !line.is_empty() && !line.starts_with("For more information")).count();
+        assert!(lines == 1 && said.contains(wanted), "{args:?}: {said}");
+    }
 }
 
 #[test]
@@ -177,6 +203,36 @@ fn the_figures_of_the_command_line_can_be_made() {
         assert!(figures[measured]["mib"].as_f64().is_some_and(|mib| mib > 0.0), "{measured}: {figures}");
     }
     assert_eq!(figures["corpus"], "/nowhere/corpora/openshift-api is absent");
+}
+
+#[test]
+fn what_the_scripts_cannot_use_is_told_in_one_line() {
+    let binaries = Path::new(env!("CARGO_BIN_EXE_admit")).parent().unwrap().to_str().unwrap();
+    let alone = tempfile::tempdir().unwrap();
+    symlink(env!("CARGO_BIN_EXE_admit"), alone.path().join("admit")).unwrap();
+    let without_handler = alone.path().to_str().unwrap();
+    for (script, name, value, wanted) in [
+        ("bench-serve", "BINARIES", "/nowhere", "no program /nowhere/admit"),
+        (
+            "bench-serve",
+            "BINARIES",
+            without_handler,
+            "/examples/bare_handler; BINARIES names a folder with admit",
+        ),
+        ("bench-serve", "SECONDS_EACH", "0", "SECONDS_EACH is `0`: a number from 1"),
+        ("bench-serve", "ROUNDS", "-1", "ROUNDS is `-1`: a number from 1"),
+        ("bench-cli", "BINARIES", "nowhere", "nowhere/admit; BINARIES names a folder with admit"),
+        ("bench-cli", "ROUNDS", "x", "ROUNDS is `x`: a number from 1"),
+    ] {
+        let output = Command::new(root().join("scripts").join(script))
+            .env("BINARIES", binaries)
+            .env(name, value)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{script} {name}={value}: {said}");
+        assert!(said.lines().count() == 1 && said.contains(wanted), "{script} {name}={value}: {said}");
+    }
 }
 
 /// One short row by `scripts/soak`, with this program as that of the tests.

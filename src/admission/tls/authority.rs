@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose,
+    KeyPair, KeyUsagePurpose, PublicKeyData as _,
 };
 use thiserror::Error;
 use time::{Duration, OffsetDateTime};
@@ -75,7 +75,8 @@ impl Authority {
         let (certificate, key) = (folder.join("ca.crt"), folder.join("ca.key"));
         fs::create_dir_all(folder)
             .map_err(|source| AuthorityError::Write { path: folder.to_owned(), source })?;
-        if !certificate.exists() && !key.exists() {
+        // A key alone is what is left of an authority that was being made.
+        if !certificate.exists() {
             return Self::create(&certificate, &key, now);
         }
         let read = |path: &Path| {
@@ -96,12 +97,20 @@ impl Authority {
             path: key.clone(),
             reason: reason.to_string(),
         };
-        Self::from_pem(&certificate_pem, &key_pem).map_err(malformed)
+        let authority = Self::from_pem(&certificate_pem, &key_pem).map_err(malformed)?;
+        // Also left of one: a new key beside the old certificate, which nobody would find to have signed anything.
+        if authority.is_of_another_key() {
+            return Err(AuthorityError::Malformed {
+                path: key,
+                reason: "it is not the key of ca.crt".to_owned(),
+            });
+        }
+        Ok(authority)
     }
 
     fn create(certificate: &Path, key: &Path, now: OffsetDateTime) -> Result<Self, AuthorityError> {
         let (authority, key_pem) = Self::make(now, CA_LIFE)?;
-        // The key first: a certificate without its key would be refused at the next start, a key alone is replaced.
+        // The key first: a certificate without its key is refused at the next start, a key alone is replaced.
         write_private(key, &key_pem)?;
         write_private(certificate, &authority.certificate_pem)?;
         Ok(authority)
@@ -132,6 +141,13 @@ impl Authority {
     pub(super) fn from_pem(certificate_pem: &str, key_pem: &str) -> Result<Self, rcgen::Error> {
         let issuer = Issuer::from_ca_cert_pem(certificate_pem, KeyPair::from_pem(key_pem)?)?;
         Ok(Self { certificate_pem: certificate_pem.to_owned(), issuer })
+    }
+
+    /// Whether the certificate is for another key than the one that signs.
+    fn is_of_another_key(&self) -> bool {
+        let own = self.issuer.key().subject_public_key_info();
+        let Ok((_, pem)) = parse_x509_pem(self.certificate_pem.as_bytes()) else { return true };
+        pem.parse_x509().map_or(true, |certificate| certificate.public_key().raw != own)
     }
 
     /// The authority's certificate: what a `caBundle` holds.

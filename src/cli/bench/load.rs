@@ -19,6 +19,7 @@ use super::pace::Pace;
 use super::report::{Failure, Tally};
 use super::review::Review;
 use super::target::Target;
+use crate::telemetry::with_causes;
 
 /// After the end of a time, requests may still start so long: what is due last, a moment before it, would fail otherwise
 /// on any machine that wakes late.
@@ -163,20 +164,21 @@ impl Run {
             return Ok(kept);
         }
         tally.connected();
-        let made = self.connect().await;
-        if made.is_err() {
-            // Else a refused connection would be tried as often as the processor can.
-            sleep(RECONNECT).await;
+        match self.connect().await {
+            Ok(made) => Ok(made),
+            Err(why) => {
+                tally.not_connected(why);
+                // Else a refused connection would be tried as often as the processor can.
+                sleep(RECONNECT).await;
+                Err(Failure::Connect)
+            }
         }
-        made
     }
 
-    async fn connect(&self) -> Result<Connection, Failure> {
-        let stream = self.load.target.connect().await.map_err(|error| {
-            tracing::debug!(%error, "no connection");
-            Failure::Connect
-        })?;
-        let (sender, carried) = handshake(TokioIo::new(stream)).await.map_err(|_| Failure::Connect)?;
+    /// A new connection, or why there is none.
+    async fn connect(&self) -> Result<Connection, String> {
+        let stream = self.load.target.connect().await.map_err(|error| error.to_string())?;
+        let (sender, carried) = handshake(TokioIo::new(stream)).await.map_err(|error| with_causes(&error))?;
         let mut task = JoinSet::new();
         task.spawn(async move {
             if let Err(error) = carried.await {

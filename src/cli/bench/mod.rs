@@ -119,10 +119,7 @@ impl BenchArgs {
         });
         match report.failed() {
             0 => Ok(()),
-            failed => Err(Fault {
-                exit: Exit::Differs,
-                ..Fault::usage(format!("{failed} of {} requests failed", report.requests()))
-            }),
+            _ => Err(Fault { exit: Exit::Differs, ..Fault::usage(report.complaint()) }),
         }
     }
 }

@@ -51,6 +51,8 @@ pub(super) struct Tally {
     denied: u64,
     connections: u64,
     failures: BTreeMap<Failure, u64>,
+    /// Why the first connection of those that could not be made could not.
+    trouble: Option<String>,
     /// In microseconds; made with the first answer.
     latencies: Option<Histogram<u64>>,
 }
@@ -79,6 +81,10 @@ impl Tally {
         self.connections += 1;
     }
 
+    pub(super) fn not_connected(&mut self, why: String) {
+        self.trouble.get_or_insert(why);
+    }
+
     /// Answered or not.
     pub(super) fn requests(&self) -> u64 {
         self.allowed + self.denied + self.all_failed()
@@ -88,6 +94,9 @@ impl Tally {
         self.allowed += other.allowed;
         self.denied += other.denied;
         self.connections += other.connections;
+        if self.trouble.is_none() {
+            self.trouble.clone_from(&other.trouble);
+        }
         for (failure, count) in &other.failures {
             *self.failures.entry(*failure).or_default() += count;
         }
@@ -138,6 +147,15 @@ impl<'t> Report<'t> {
         self.tally.requests()
     }
 
+    /// How many failed and, where a connection could not be made, why not.
+    pub(super) fn complaint(&self) -> String {
+        let told = format!("{} of {} requests failed", self.failed(), self.requests());
+        match &self.tally.trouble {
+            Some(why) => format!("{told}; no connection to `{}`: {why}", self.url),
+            None => told,
+        }
+    }
+
     fn per_second(&self) -> f64 {
         let answered = (self.tally.allowed + self.tally.denied) as f64;
         answered / self.took.as_secs_f64().max(f64::MIN_POSITIVE)
@@ -156,7 +174,7 @@ impl<'t> Report<'t> {
     }
 
     pub(super) fn json(&self) -> Value {
-        let Tally { allowed, denied, connections, failures, latencies } = self.tally;
+        let Tally { allowed, denied, connections, failures, trouble: _, latencies } = self.tally;
         let failures: BTreeMap<String, u64> =
             failures.iter().map(|(failure, count)| (failure.label(), *count)).collect();
         let quantiles: BTreeMap<&str, f64> = self.latencies().into_iter().collect();

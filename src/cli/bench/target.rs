@@ -100,9 +100,11 @@ fn tls(trust: &Trust) -> Result<ClientConfig, Fault> {
 }
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Fault> {
-    CertificateDer::pem_slice_iter(read(path)?.as_bytes())
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| unusable(path, &error))
+    let found = CertificateDer::pem_slice_iter(read(path)?.as_bytes()).collect::<Result<Vec<_>, _>>();
+    match found.map_err(|error| unusable(path, &error))? {
+        none if none.is_empty() => Err(unusable(path, &"it holds no certificate as PEM text")),
+        found => Ok(found),
+    }
 }
 
 fn read(path: &Path) -> Result<String, Fault> {

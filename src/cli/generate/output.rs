@@ -30,7 +30,10 @@ pub(super) fn write(folder: &Path, files: &[File]) -> Result<Exit, Fault> {
                 }
             }
         };
-        write().map_err(|error| Fault::usage(format!("cannot write `{}`: {error}", path.display())))?;
+        write().map_err(|error| {
+            let path = path.display();
+            Fault::usage(format!("cannot write `{path}`: {error}; choose another folder with --out"))
+        })?;
     }
     Ok(Exit::Expected)
 }

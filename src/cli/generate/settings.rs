@@ -6,6 +6,8 @@ use std::fmt::Write as _;
 
 use thiserror::Error;
 
+use crate::cli::typed;
+
 /// The setting that a chart takes from its release.
 pub(super) const NAMESPACE: &str = "namespace";
 
@@ -80,8 +82,8 @@ pub(super) enum SettingError {
     Form(String),
     #[error("there is no setting `{name}`; there are {}", names())]
     Unknown { name: String },
-    #[error("the namespace cannot be `{0}`: it is of lower-case letters, digits and -")]
-    Namespace(String),
+    #[error("the namespace cannot be `{0}`: {1}")]
+    Namespace(String, String),
     #[error("`certificates=self-managed` needs `watchCluster=true`: the webhook keeps them in the cluster")]
     Unwatched,
     #[error("`{name}` cannot be `{value}`: it is {expected}")]
@@ -99,12 +101,9 @@ impl Settings {
     /// When there is no such setting, or it cannot have that value.
     pub(super) fn new(namespace: &str, chosen: &[String]) -> Result<Self, SettingError> {
         let mut values: BTreeMap<_, _> = ROWS.iter().map(|row| (row.name, row.default.to_owned())).collect();
-        if namespace.is_empty()
-            || !namespace.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-        {
-            return Err(SettingError::Namespace(namespace.to_owned()));
-        }
-        values.insert(NAMESPACE, namespace.to_owned());
+        let namespace =
+            typed::label(namespace).map_err(|form| SettingError::Namespace(namespace.to_owned(), form))?;
+        values.insert(NAMESPACE, namespace);
         for pair in chosen {
             let (name, value) = pair.split_once('=').ok_or_else(|| SettingError::Form(pair.clone()))?;
             let row = ROWS

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use kube::Client;
 
-use super::super::controllers::client;
+use super::super::controllers::{client, client_in_cluster};
 use super::super::process::Fault;
+use super::super::typed::{address, label, name};
 use super::certificates::{Callers, Files};
 use super::self_signed::SelfSigned;
 use crate::telemetry::{LogFormat, Traces};
@@ -25,11 +26,11 @@ pub(in crate::cli) struct ServeArgs {
     policies: Option<PathBuf>,
 
     /// Address of the webhook; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443", value_parser = address)]
     pub(super) listen: SocketAddr,
 
     /// Address of /metrics, /livez, /readyz and /policies, over plain HTTP; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8081", value_parser = address)]
     pub(super) observe_listen: SocketAddr,
 
     /// Seconds that a request may take at most; less where the API server waits less
@@ -103,15 +104,15 @@ struct TlsArgs {
     namespace: String,
 
     /// Name of the Secret that replicas share certificates in
-    #[arg(long, value_name = "NAME", default_value = "admit-self-signed")]
+    #[arg(long, value_name = "NAME", default_value = "admit-self-signed", value_parser = name)]
     secret_name: String,
 
     /// Name of the ValidatingWebhookConfiguration whose caBundle is kept
-    #[arg(long, value_name = "NAME", default_value = "admit")]
+    #[arg(long, value_name = "NAME", default_value = "admit", value_parser = name)]
     webhook_name: String,
 
     /// File for the certificates of the authorities, PEM
-    #[arg(long, value_name = "FILE", requires = "self_signed")]
+    #[arg(long, value_name = "FILE", requires = "self_signed", conflicts_with = "tls_cert")]
     ca_out: Option<PathBuf>,
 
     /// Oldest version of TLS that is spoken
@@ -142,16 +143,6 @@ enum TlsVersion {
 pub(super) enum Certificates {
     Files(Files),
     SelfSigned(Box<SelfSigned>),
-}
-
-/// A name that is a part of a domain name, as those of Services and Namespaces are.
-fn label(text: &str) -> Result<String, String> {
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let edges = !text.starts_with('-') && !text.ends_with('-');
-    if text.is_empty() || text.len() > 63 || !text.chars().all(allowed) || !edges {
-        return Err("it is made of lower case letters, digits and dashes in between, 63 at most".to_owned());
-    }
-    Ok(text.to_owned())
 }
 
 impl ServeArgs {
@@ -200,7 +191,7 @@ impl ClusterArgs {
     pub(super) async fn client(&self) -> Result<Option<Client>, Fault> {
         match &self.kubeconfig {
             Some(path) => client(Some(path.clone())).await.map(Some),
-            None if self.in_cluster => client(None).await.map(Some),
+            None if self.in_cluster => client_in_cluster().map(Some),
             None if self.cluster_policies => {
                 Err(Fault::usage("--cluster-policies needs --kubeconfig or --in-cluster"))
             }

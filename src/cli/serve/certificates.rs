@@ -39,7 +39,9 @@ impl Callers {
     pub(super) fn tls(&self, identity: Identity) -> Result<WebhookTls, Fault> {
         let clients = match &self.authority {
             None => None,
-            Some(path) => Some(Clients { ca_pem: read(path)?, subjects: self.subjects.clone() }),
+            Some(path) => {
+                Some(Clients { ca_pem: read("--client-ca", path)?, subjects: self.subjects.clone() })
+            }
         };
         Ok(WebhookTls { identity, clients, tls12: self.tls12 })
     }
@@ -59,7 +61,10 @@ impl Files {
     /// # Errors
     /// What cannot be read, or does not fit together.
     pub(super) fn load(&self) -> Result<(WebhookTls, ServerConfig), Fault> {
-        let identity = Identity { certificate_pem: read(&self.certificate)?, key_pem: read(&self.key)? };
+        let identity = Identity {
+            certificate_pem: read("--tls-cert", &self.certificate)?,
+            key_pem: read("--tls-key", &self.key)?,
+        };
         let tls = self.callers.tls(identity)?;
         let config = tls.config_at(OffsetDateTime::now_utc()).map_err(|error| self.unusable(&error))?;
         Ok((tls, config))
@@ -133,7 +138,8 @@ pub(super) fn same(one: &WebhookTls, other: &WebhookTls) -> bool {
         && one.clients == other.clients
 }
 
-fn read(path: &Path) -> Result<String, Fault> {
+/// The text of the file that `flag` names.
+fn read(flag: &str, path: &Path) -> Result<String, Fault> {
     fs::read_to_string(path)
-        .map_err(|error| Fault::usage(format!("cannot read `{}`: {error}", path.display())))
+        .map_err(|error| Fault::usage(format!("{flag}: cannot read `{}`: {error}", path.display())))
 }

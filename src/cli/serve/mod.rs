@@ -62,14 +62,13 @@ impl ServeArgs {
         };
         let traces = process.traces.clone();
         // Everything that can be wrong is found before anything listens.
-        let started = self.start(&mut process).await;
-        if started.is_err() {
-            process.shutdown.cancel();
-        }
-        let ended = process.parts.join().await.map_err(Fault::internal);
+        let ended = match self.start(&mut process).await {
+            Ok(()) => process.parts.join().await.map_err(Fault::internal),
+            // What was started has nothing to finish, and goes without a word beside the mistake.
+            Err(fault) => Err(fault),
+        };
         let delivered = tokio::task::spawn_blocking(|| traces.finish()).await.map_err(Fault::internal);
-        let ended = ended.and(delivered);
-        started.and(ended)
+        ended.and(delivered)
     }
 
     async fn start(&self, process: &mut Process) -> Result<(), Fault> {

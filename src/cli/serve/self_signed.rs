@@ -23,7 +23,7 @@ use super::super::process::Fault;
 use super::certificates::{Callers, same, tell_age};
 use super::changes::Changes;
 use crate::admission::tls::{Lives, Managed, Renewal, WebhookTls, write_private};
-use crate::telemetry::Metrics;
+use crate::telemetry::{Metrics, with_causes};
 
 /// Renewals and lost races in one look; more would be a fault of ours.
 const ROUNDS: usize = 8;
@@ -187,7 +187,7 @@ impl SelfSigned {
 
     fn refused(&self, what: &str, error: &kube::Error) -> Fault {
         let Self { namespace, secret, .. } = self;
-        Fault::internal(format!("cannot {what} the Secret `{namespace}/{secret}`: {error}"))
+        Fault::internal(format!("cannot {what} the Secret `{namespace}/{secret}`: {}", with_causes(error)))
     }
 }
 

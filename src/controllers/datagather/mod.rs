@@ -46,7 +46,7 @@ use super::kit::retry::{Backoff, Remedy, remedy};
 use super::kit::status::WriteError;
 use super::kit::tasks::{Closed, Pool};
 
-pub use service::{RunError, run, run_one};
+pub use service::{RunError, check, run, run_one};
 pub use settings::{JobSettings, ObfuscationSettings, RunnerKind, Settings, TokenSettings, UploadSettings};
 
 /// What every reconciliation is given.

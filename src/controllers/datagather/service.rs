@@ -28,7 +28,8 @@ use crate::controllers::kit::tasks::{Driver, Supervisor, TaskError, pool};
 use crate::controllers::kit::watch;
 use crate::gather::GATHERERS;
 use crate::gather::store::{ArchiveStore, StoreError};
-use crate::gather::upload::{EndpointError, Endpoints, TokenSource, TransportSetupError, https};
+use crate::gather::upload::{EndpointError, Endpoints, TokenSource, Transport, TransportSetupError, https};
+use crate::telemetry::with_causes;
 
 /// Why the controller could not start, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -39,13 +40,13 @@ pub enum RunError {
     Endpoint(#[from] EndpointError),
     #[error(transparent)]
     Transport(#[from] TransportSetupError),
-    #[error("upload token: cannot read {}: {source}", path.display())]
+    #[error("cannot read the upload token `{}`: {source}; name a file that holds it", path.display())]
     Token {
         path: PathBuf,
         #[source]
         source: std::io::Error,
     },
-    #[error("cannot follow the DataGather: {0}")]
+    #[error("cannot follow the DataGather: {}", with_causes(.0))]
     Watch(#[source] Box<kube::runtime::wait::Error>),
     #[error(transparent)]
     Part(#[from] TaskError<std::convert::Infallible>),
@@ -107,17 +108,32 @@ enum Scope {
     One(String),
 }
 
-/// Checked before anything runs, so that a bad setting shows at start and not after the first gathering.
+/// Whether a controller can start with `settings`, for those who have to know before there is a client.
+///
+/// # Errors
+/// What [`run`] would fail with at once.
+pub fn check(settings: &Settings) -> Result<(), RunError> {
+    ArchiveStore::open(&settings.archive_dir)?;
+    settings.upload.as_ref().map(reachable).transpose().map(drop)
+}
+
+/// Where uploads go and how. Checked before anything runs, so that a bad setting shows at start and not after the first
+/// gathering.
+fn reachable(settings: &UploadSettings) -> Result<(Endpoints, Transport), RunError> {
+    let UploadSettings { url, results_url, advisor_url, token, ca, pacing: _ } = settings;
+    let endpoints = Endpoints::new(url, results_url.as_deref(), advisor_url)?;
+    if let TokenSettings::File(path) = token {
+        let readable = std::fs::File::open(path);
+        readable.map_err(|source| RunError::Token { path: path.clone(), source })?;
+    }
+    Ok((endpoints, https(ca.as_deref())?))
+}
+
 fn uploads(client: &Client, settings: Option<&UploadSettings>) -> Result<Option<Uploads>, RunError> {
     let Some(settings) = settings else { return Ok(None) };
-    let UploadSettings { url, results_url, advisor_url, token, ca, pacing } = settings;
-    let endpoints = Endpoints::new(url, results_url.as_deref(), advisor_url)?;
-    let token = match token {
-        TokenSettings::File(path) => {
-            let readable = std::fs::File::open(path);
-            readable.map_err(|source| RunError::Token { path: path.clone(), source })?;
-            TokenSource::File(path.clone())
-        }
+    let (endpoints, transport) = reachable(settings)?;
+    let token = match &settings.token {
+        TokenSettings::File(path) => TokenSource::File(path.clone()),
         TokenSettings::PullSecret => TokenSource::pull_secret(client.clone()),
         TokenSettings::Secret { namespace, name, key } => TokenSource::Secret {
             client: client.clone(),
@@ -127,7 +143,7 @@ fn uploads(client: &Client, settings: Option<&UploadSettings>) -> Result<Option<
             registry: "cloud.openshift.com".to_owned(),
         },
     };
-    Ok(Some(Uploads { transport: https(ca.as_deref())?, endpoints, token, pacing: *pacing }))
+    Ok(Some(Uploads { transport, endpoints, token, pacing: settings.pacing }))
 }
 
 /// One term: from an empty registry of runs to the last part's end, and the last word on each run.

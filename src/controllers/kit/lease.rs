@@ -19,6 +19,8 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use crate::telemetry::with_causes;
+
 /// Which Lease, in whose name, and how patient.
 #[derive(Clone, Debug)]
 pub struct Election {
@@ -113,7 +115,13 @@ async fn acquire(leases: &Api<Lease>, election: &Election) -> Held {
         match attempt(leases, election, &mut seen).await {
             Ok(Some(held)) => return held,
             Ok(None) => debug!(lease = election.name, "held by another"),
-            Err(error) => warn!(lease = election.name, %error, "cannot take the lease, trying again"),
+            Err(error) => {
+                warn!(
+                    lease = election.name,
+                    error = with_causes(&error),
+                    "cannot take the lease, trying again"
+                );
+            }
         }
         sleep(election.retry).await;
     }
@@ -195,7 +203,7 @@ async fn keep(leases: &Api<Lease>, election: &Election, held: &mut Held) {
         match timeout(left, leases.replace(&election.name, &params, &wanted)).await {
             Ok(Ok(lease)) => *held = Held { lease, renewed: sent },
             Ok(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => return,
-            Ok(Err(error)) => warn!(lease = election.name, %error, "renewal failed"),
+            Ok(Err(error)) => warn!(lease = election.name, error = with_causes(&error), "renewal failed"),
             Err(_) => return,
         }
     }

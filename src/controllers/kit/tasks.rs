@@ -51,13 +51,21 @@ impl<E: std::error::Error + Send + 'static> Supervisor<E> {
     /// Waits for all parts.
     ///
     /// # Errors
-    /// The first part that failed, panicked, or ended before shutdown.
+    /// The first part that failed or panicked; if none did, the first that ended before shutdown. One that ends because
+    /// another failed may well be heard of first.
     pub async fn join(mut self) -> Result<(), TaskError<E>> {
         let mut first = None;
         while let Some(ended) = self.parts.join_next().await {
             if let Some(error) = self.unexpected(ended) {
                 error!(%error, "stopping all parts");
-                first.get_or_insert(error);
+                let counts = match first {
+                    None => true,
+                    Some(TaskError::Ended(_)) => !matches!(error, TaskError::Ended(_)),
+                    Some(TaskError::Failed { .. } | TaskError::Panicked(_)) => false,
+                };
+                if counts {
+                    first = Some(error);
+                }
             }
             self.shutdown.cancel();
         }

@@ -16,6 +16,8 @@ use kube::{Api, Client, Resource};
 use serde::de::DeserializeOwned;
 use tracing::warn;
 
+use crate::telemetry::with_causes;
+
 /// A controller over the objects of `api` that `config` selects, fed by a guarded watch. Deleted objects are reconciled once more; they
 /// are then missing from the store and show up as `ObjectNotFound` in the controller's stream.
 pub fn controller<K>(
@@ -56,7 +58,9 @@ where
     let kind = K::kind(&K::DynamicType::default()).into_owned();
     watcher(api, config).default_backoff().reflect(writer).touched_objects().filter_map(move |event| {
         // Kept from the controller, which would pause every trigger, also those of running work.
-        let object = event.inspect_err(|error| warn!(kind, %error, "watch interrupted, setting it up again"));
+        let object = event.inspect_err(|error| {
+            warn!(kind, error = with_causes(error), "watch interrupted, setting it up again");
+        });
         ready(object.ok().map(Ok))
     })
 }

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::collection::{Collection, ObjectKey};
+use crate::telemetry::with_causes;
 
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(20);
@@ -39,7 +40,11 @@ impl Followed {
             let following = Instant::now();
             let Some(error) = shutdown.run_until_cancelled(self.until_trouble()).await else { return };
             self.into.broke(Instant::now());
-            warn!(kind = self.resource.kind, %error, "a watch broke and is set up again");
+            warn!(
+                kind = self.resource.kind,
+                error = with_causes(&error),
+                "a watch broke and is set up again"
+            );
             if following.elapsed() > LONGEST_WAIT {
                 wait = FIRST_WAIT;
             }

@@ -15,6 +15,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tower::util::BoxCloneSyncService;
 
+use crate::telemetry::with_causes;
+
 /// Anything that turns a request into an answer read to its end.
 pub type Transport = BoxCloneSyncService<Request<Full<Bytes>>, Response<Bytes>, TransportError>;
 
@@ -45,7 +47,7 @@ impl TransportError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TransportSetupError {
-    #[error("cannot read CA certificates from {}: {reason}", path.display())]
+    #[error("cannot use `{}`: {reason}; give the certificates of the authority, PEM", path.display())]
     Ca { path: PathBuf, reason: String },
     #[error("no CA certificate is known: the system has none and none was given")]
     NoRoots,
@@ -90,7 +92,8 @@ async fn exchange(
     request: Request<Full<Bytes>>,
 ) -> Result<Response<Bytes>, TransportError> {
     let whole = async {
-        let answer = client.request(request).await.map_err(|error| TransportError::Connect(chain(&error)))?;
+        let answer =
+            client.request(request).await.map_err(|error| TransportError::Connect(with_causes(&error)))?;
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, MAX_ANSWER).collect().await;
         let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
@@ -103,17 +106,6 @@ async fn exchange(
     tokio::time::timeout(EXCHANGE_TIMEOUT, whole).await.unwrap_or(Err(timeout))
 }
 
-/// hyper's own message says only `client error (Connect)`; the reason is in its sources.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    text
-}
-
 fn roots(extra_ca: Option<&Path>) -> Result<RootCertStore, TransportSetupError> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -124,7 +116,7 @@ fn roots(extra_ca: Option<&Path>) -> Result<RootCertStore, TransportSetupError> 
             .map_err(|error| unreadable(error.to_string()))?;
         let (added, _) = roots.add_parsable_certificates(certificates);
         if added == 0 {
-            return Err(unreadable("no certificate in it".to_owned()));
+            return Err(unreadable("it holds no certificate".to_owned()));
         }
     }
     if roots.is_empty() { Err(TransportSetupError::NoRoots) } else { Ok(roots) }

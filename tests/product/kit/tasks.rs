@@ -42,6 +42,15 @@ async fn a_part_that_ends_early_fails_or_panics_stops_the_others_and_is_named() 
     assert!(matches!(parts.join().await, Err(TaskError::Panicked(message)) if message.contains("boom")));
 }
 
+/// A part that follows another into its end is often heard of before it, and hides nothing.
+#[tokio::test]
+async fn the_part_that_failed_is_named_before_one_that_ended_with_it() {
+    let mut parts = Supervisor::new(CancellationToken::new());
+    parts.part("follower", async { Ok(()) });
+    parts.part("failing", async { Err(io::Error::other("disk")) });
+    assert_eq!(parts.join().await.unwrap_err().to_string(), "`failing` failed: disk");
+}
+
 #[tokio::test]
 async fn a_panic_ends_only_its_own_work_and_a_stopped_driver_takes_none() {
     let (pool, driver) = pool();

@@ -10,6 +10,62 @@ use time::{Duration, OffsetDateTime};
 use super::server::{Place, policy, review};
 use crate::support::https::Client;
 
+/// A kubeconfig whose certificate has gone.
+const KEYLESS: &str = "\
+apiVersion: v1
+kind: Config
+clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}]
+users: [{name: a, user: {client-certificate: gone.crt, client-key: gone.key}}]
+contexts: [{name: a, context: {cluster: a, user: a}}]
+current-context: a
+";
+
+type Flags = Vec<&'static str>;
+
+/// The flags of a certificate and its key.
+fn pair(certificate: &'static str, key: &'static str) -> Flags {
+    vec!["--tls-cert", certificate, "--tls-key", key]
+}
+
+/// Those of a pair that can be used, and more.
+fn good(more: &[&'static str]) -> Flags {
+    [pair("tls.crt", "tls.key"), more.to_vec()].concat()
+}
+
+/// Flags, and what is said of them.
+fn mistakes() -> Vec<(Flags, &'static [&'static str])> {
+    vec![
+        (vec![], &["--tls-cert and --tls-key, or --self-signed, are needed"]),
+        (pair("none.crt", "tls.key"), &["--tls-cert: cannot read `none.crt`: No such file"]),
+        (pair("tls.crt", "none.key"), &["--tls-key: cannot read `none.key`: No such file"]),
+        (pair("policies", "tls.key"), &["--tls-cert: cannot read `policies`", "directory"]),
+        (pair("empty", "tls.key"), &["--tls-cert: `empty` holds no certificate", "give the certificate"]),
+        (pair("tls.key", "tls.key"), &["--tls-cert: `tls.key` holds no certificate"]),
+        (pair("binary", "tls.key"), &["`binary`"]),
+        (pair("tls.crt", "tls.crt"), &["--tls-key: `tls.crt` holds no private key", "give the key"]),
+        (pair("tls.crt", "other.key"), &["`tls.crt` and `other.key` are no pair", "give the key"]),
+        (pair("old.crt", "old.key"), &["--tls-cert: `old.crt` expired on 20", "put a new certificate"]),
+        (good(&["--client-ca", "empty"]), &["--client-ca: `empty` holds no authority of clients"]),
+        (good(&["--client-ca", "tls.key"]), &["--client-ca: `tls.key` holds no authority of clients"]),
+        (good(&["--client-ca", "none"]), &["--client-ca: cannot read `none`: No such file"]),
+        (good(&["--policies", "nowhere"]), &["`nowhere`", "No such file"]),
+        (good(&["--policies", "large.yaml"]), &["`large.yaml`: more than 16777216 bytes are too many"]),
+        (
+            good(&["--kubeconfig", "none"]),
+            &["kubeconfig `none`", "No such file", "another with --kubeconfig"],
+        ),
+        (good(&["--kubeconfig", "empty"]), &["kubeconfig `empty`", "another with --kubeconfig"]),
+        (good(&["--kubeconfig", "keyless"]), &["kubeconfig `keyless`", "gone.crt", "--kubeconfig"]),
+        (good(&["--in-cluster"]), &["no Pod of a cluster", "name a kubeconfig with --kubeconfig"]),
+        (good(&["--otlp-endpoint", "nonsense"]), &["--otlp-endpoint: `nonsense`", "http://HOST:4318"]),
+        (
+            good(&["--cluster-policies", "--policies", "policies"]),
+            &["--cluster-policies needs --kubeconfig or --in-cluster"],
+        ),
+        (good(&["--listen", "192.0.2.1:1"]), &["cannot listen on 192.0.2.1:1", "with --listen"]),
+    ]
+}
+
 /// One line that names the flag or the file, and what to do.
 #[test]
 fn mistakes_at_the_start_are_one_line_that_helps() {
@@ -23,40 +79,17 @@ fn mistakes_at_the_start_are_one_line_that_helps() {
     place.write("other.key", &place.authority.issue_server(&names, now).unwrap().key_pem);
     place.write("empty", "");
     fs::write(place.path("binary"), [0xff, 0xfe, 0, 1]).unwrap();
+    fs::File::create(place.path("large.yaml")).unwrap().set_len(100 << 20).unwrap();
+    place.write("keyless", KEYLESS);
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
 
-    let pair =
-        |certificate: &'static str, key: &'static str| vec!["--tls-cert", certificate, "--tls-key", key];
-    let good = |more: &[&'static str]| [pair("tls.crt", "tls.key"), more.to_vec()].concat();
-    let cases: Vec<(Vec<&str>, &[&str])> = vec![
-        (vec![], &["--tls-cert and --tls-key, or --self-signed, are needed"]),
-        (pair("none.crt", "tls.key"), &["`none.crt`", "No such file"]),
-        (pair("policies", "tls.key"), &["`policies`", "directory"]),
-        (pair("empty", "tls.key"), &["--tls-cert: `empty` holds no certificate", "give the certificate"]),
-        (pair("tls.key", "tls.key"), &["--tls-cert: `tls.key` holds no certificate"]),
-        (pair("binary", "tls.key"), &["`binary`"]),
-        (pair("tls.crt", "tls.crt"), &["--tls-key: `tls.crt` holds no private key", "give the key"]),
-        (pair("tls.crt", "other.key"), &["`tls.crt` and `other.key` are no pair", "give the key"]),
-        (pair("old.crt", "old.key"), &["--tls-cert: `old.crt` expired on 20", "put a new certificate"]),
-        (good(&["--client-ca", "empty"]), &["--client-ca: `empty` holds no authority of clients"]),
-        (good(&["--client-ca", "none"]), &["`none`", "No such file"]),
-        (good(&["--policies", "nowhere"]), &["`nowhere`", "No such file"]),
-        (good(&["--kubeconfig", "none"]), &["kubeconfig `none`", "No such file"]),
-        (
-            good(&["--cluster-policies", "--policies", "policies"]),
-            &["--cluster-policies needs --kubeconfig or --in-cluster"],
-        ),
-        (good(&["--listen", "192.0.2.1:1"]), &["cannot listen on 192.0.2.1:1", "with --listen"]),
-    ];
-    for (args, wanted) in cases {
+    for (args, wanted) in mistakes() {
         let output = place.command(&args).stderr(Stdio::piped()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
-        // Lines of the log are about what had been started by then.
-        let lines: Vec<&str> = said.lines().filter(|line| !line.starts_with('{')).collect();
         assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
-        assert!(lines.len() == 1 && lines[0].starts_with("admit: "), "{args:?}: {said}");
-        assert!(wanted.iter().all(|text| lines[0].contains(text)), "{args:?}: {wanted:?} in {said}");
+        assert!(said.lines().count() == 1 && said.starts_with("admit: "), "{args:?}: {said}");
+        assert!(wanted.iter().all(|text| said.contains(text)), "{args:?}: {wanted:?} in {said}");
     }
     let output = place.fails(&["--observe-listen", &taken]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -64,11 +97,20 @@ fn mistakes_at_the_start_are_one_line_that_helps() {
         said.contains("stop what listens there, or choose another address with --observe-listen"),
         "{said}"
     );
+}
 
-    // What the parser of the flags says is more than a line, and begins with what is wrong.
+/// What the parser of the flags says is more than a line, and begins with what is wrong.
+#[test]
+fn what_flags_cannot_mean_is_told_with_the_flag() {
+    let place = Place::new();
     for (args, wanted) in [
         (good(&["--timeout", "0"]), "invalid value '0' for '--timeout <SECONDS>'"),
-        (good(&["--listen", "127.0.0.1"]), "invalid value '127.0.0.1' for '--listen <ADDRESS>'"),
+        (
+            good(&["--listen", "localhost:8443"]),
+            "invalid value 'localhost:8443' for '--listen <ADDRESS>': an IP address and a port are needed",
+        ),
+        (good(&["--ca-out", "bundle.pem"]), "'--ca-out <FILE>'"),
+        (good(&["--client-subject", "me"]), "--client-ca <FILE>"),
         (
             vec!["--self-signed", "--service-name", "Bad Name"],
             "invalid value 'Bad Name' for '--service-name <NAME>'",
@@ -100,7 +142,7 @@ fn a_key_of_somebody_else_is_told_of() {
     }
     let output = place.fails(&[]);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.starts_with("admit: cannot read `tls.key`: Permission denied"), "{said}");
+    assert!(said.starts_with("admit: --tls-key: cannot read `tls.key`: Permission denied"), "{said}");
 }
 
 /// A folder that has lost everything is more likely a mount that went wrong than an author's wish.

@@ -1,0 +1,65 @@
+//! What may be typed for addresses and names, and what is said where something else was.
+
+use std::net::SocketAddr;
+
+/// An IP address and a port. Names of hosts are not looked up: a server listens where it was told to.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    let example = "an IP address and a port are needed, such as 127.0.0.1:8443; port 0 takes a free one";
+    text.parse().map_err(|_| example.to_owned())
+}
+
+/// A name that is a part of a domain name, as those of Services and Namespaces are.
+pub(super) fn label(text: &str) -> Result<String, String> {
+    if text.len() > 63 || !is_label(text) {
+        return Err("it is made of lower case letters, digits and dashes in between, 63 at most".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// A name of most other objects: labels with dots between them.
+pub(super) fn name(text: &str) -> Result<String, String> {
+    if text.len() > 253 || !text.split('.').all(is_label) {
+        let form = "it is made of lower case letters and digits, dashes and dots in between, 253 at most";
+        return Err(form.to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+fn is_label(text: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !text.is_empty() && text.chars().all(allowed) && !text.starts_with('-') && !text.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_that_objects_may_have() {
+        let long = "a".repeat(64);
+        for (text, is_a_label, is_a_name) in [
+            ("a-1", true, true),
+            ("10.0.0.1", false, true),
+            ("a.b-c", false, true),
+            (&long, false, true),
+            ("", false, false),
+            ("-a", false, false),
+            ("a.-b", false, false),
+            ("a..b", false, false),
+            ("A", false, false),
+            ("a b", false, false),
+            (&"a.".repeat(127), false, false),
+            (&"a".repeat(254), false, false),
+        ] {
+            assert_eq!((label(text).is_ok(), name(text).is_ok()), (is_a_label, is_a_name), "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_are_of_numbers() {
+        assert!(address("[::1]:0").is_ok());
+        for text in ["localhost:6443", ":6443", "6443", "127.0.0.1", "127.0.0.1:65536", ""] {
+            assert!(address(text).unwrap_err().contains("such as 127.0.0.1:8443"), "{text}");
+        }
+    }
+}
