@@ -21,7 +21,7 @@ pub(super) struct Decided {
 
 /// Decides the request of `question` by what `ask` names of `in_force`.
 pub(super) fn decide(
-    question: &Question,
+    question: &Question<'_>,
     ask: &Ask,
     in_force: &InForce,
     cluster: &Cluster,

@@ -11,7 +11,7 @@ use admit_policy::request::Request;
 const MAX_MESSAGE: usize = 1_024;
 const HIDDEN: &str = "[redacted]";
 
-pub(super) fn denial(request: &Request, decision: &Decision, denial: &Denial) {
+pub(super) fn denial(request: &Request<'_>, decision: &Decision, denial: &Denial) {
     let (policy, binding, rule) = rule_of(decision).unwrap_or_default();
     tracing::info!(
         uid = %shown(&request.uid),
@@ -40,7 +40,7 @@ fn rule_of(decision: &Decision) -> Option<(&str, &str, String)> {
 }
 
 /// A rule about a Secret may quote it, so that nothing it says is shown.
-fn message(request: &Request, denial: &Denial) -> String {
+fn message(request: &Request<'_>, denial: &Denial) -> String {
     if request.kind.group.is_empty() && request.kind.kind == "Secret" {
         return HIDDEN.to_owned();
     }

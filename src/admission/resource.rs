@@ -19,12 +19,12 @@ pub(super) struct Checked {
 
 /// Checks the object of `request` where a loaded definition serves its kind. Deletions have no object to check, and the
 /// kinds of subresources such as scale are not the definition's.
-pub(super) fn check(documents: &Documents, request: &Request, deadline: Deadline<'_>) -> Checked {
+pub(super) fn check(documents: &Documents, request: &Request<'_>, deadline: Deadline<'_>) -> Checked {
     let written = matches!(request.operation, Operation::Create | Operation::Update);
-    let (Some(object), true) = (request.object.as_deref(), written) else { return Checked::default() };
+    let (Some(object), true) = (&request.object, written) else { return Checked::default() };
     let Some(definition) = documents.crd_of(&request.kind) else { return Checked::default() };
     let Some(version) = definition.version(&request.kind.version) else { return Checked::default() };
-    let written = write((definition, version), request, object, deadline);
+    let written = write((definition, version), request, &object.value(), deadline);
     match written.refusal(definition) {
         None => Checked { denial: None, warnings: written.warnings },
         Some(message) => {
@@ -35,13 +35,13 @@ pub(super) fn check(documents: &Documents, request: &Request, deadline: Deadline
 
 fn write(
     (definition, version): (&CompiledCrd, &CrdVersion),
-    request: &Request,
+    request: &Request<'_>,
     object: &Value,
     deadline: Deadline<'_>,
 ) -> Written {
     // Only updates ratchet; a creation whose review brings an old object is no reason to.
-    let old = request.old_object.as_deref().filter(|_| request.operation == Operation::Update);
-    let old = match old.map(|old| stored(version, old)).transpose() {
+    let old = request.old_object.as_ref().filter(|_| request.operation == Operation::Update);
+    let old = match old.map(|old| stored(version, old.value().into_owned())).transpose() {
         Ok(old) => old,
         Err(error) => return Written { object: object.clone(), errors: vec![*error], warnings: Vec::new() },
     };
@@ -56,8 +56,7 @@ fn write(
 }
 
 /// The old object as this definition reads it: the API server read it by its own, which may be another one.
-fn stored(version: &CrdVersion, object: &Value) -> Result<Value, Box<FieldError>> {
-    let mut object = object.clone();
+fn stored(version: &CrdVersion, mut object: Value) -> Result<Value, Box<FieldError>> {
     version.default(&mut object);
     version.prune(&mut object);
     version.coerce_metadata(&mut object, Malformed::Refuse)?;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admit_policy::request::Request;
+use admit_policy::review::Arena;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -147,7 +148,8 @@ impl Context {
         let (review, beta, traced) = (bytes.clone(), self.admission.beta, trace.is_recorded());
         let work = move || {
             let mut about = Vec::new();
-            let decided = match read(&review, beta) {
+            let arena = Arena::default();
+            let decided = match read(&arena, &review, beta) {
                 Ok(question) => {
                     if traced {
                         about = told_of(&question.request);
@@ -178,7 +180,7 @@ impl Context {
 }
 
 /// What a trace says of a request: what it is about, and nothing of what is in it.
-fn told_of(request: &Request) -> Vec<(&'static str, String)> {
+fn told_of(request: &Request<'_>) -> Vec<(&'static str, String)> {
     vec![
         ("admission.uid", request.uid.clone()),
         ("admission.operation", request.operation.to_string()),

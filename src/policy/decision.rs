@@ -147,7 +147,7 @@ impl Decision {
 
 impl Denial {
     /// The refusal of `request` for `reason`, worded as kube-apiserver words it.
-    pub fn new(request: &Request, message: String, reason: Reason) -> Self {
+    pub fn new(request: &Request<'_>, message: String, reason: Reason) -> Self {
         let name = display_name(request);
         let resource = &request.request_resource;
         let status = Status {
@@ -208,12 +208,12 @@ impl Enforcement {
 }
 
 /// The name to show: a name still to be generated shows its prefix, and an object without either is `Unknown`.
-fn display_name(request: &Request) -> String {
+fn display_name(request: &Request<'_>) -> String {
     if !request.name.is_empty() {
         return request.name.clone();
     }
     let metadata = |field: &str| {
-        let text = request.object.as_ref()?.get("metadata")?.get(field)?.as_str()?;
+        let text = request.object.as_ref()?.metadata(field)?;
         (!text.is_empty()).then(|| text.to_owned())
     };
     metadata("name").or_else(|| metadata("generateName")).unwrap_or_else(|| "Unknown".to_owned())

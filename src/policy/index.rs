@@ -62,7 +62,7 @@ impl PolicyIndex {
 
     /// Positions, in ascending order, of the policies with a rule for what `request` does, to its resource or to one
     /// that `host` tells to be the same in another version.
-    pub(crate) fn candidates(&self, request: &Request, host: &dyn Host) -> Vec<usize> {
+    pub(crate) fn candidates(&self, request: &Request<'_>, host: &dyn Host) -> Vec<usize> {
         let mut found = Vec::new();
         self.look_up(&request.resource, request, false, &mut found);
         if self.any_equivalent {
@@ -107,7 +107,7 @@ impl PolicyIndex {
     fn look_up(
         &self,
         resource: &GroupVersionResource,
-        request: &Request,
+        request: &Request<'_>,
         as_equivalent: bool,
         found: &mut Vec<usize>,
     ) {
@@ -214,7 +214,13 @@ mod tests {
         .unwrap()
     }
 
-    fn request(group: &str, version: &str, resource: &str, subresource: &str, operation: &str) -> Request {
+    fn request(
+        group: &str,
+        version: &str,
+        resource: &str,
+        subresource: &str,
+        operation: &str,
+    ) -> Request<'static> {
         Request::from_value(&json!({
             "kind": {"group": group, "version": version, "kind": "K"},
             "resource": {"group": group, "version": version, "resource": resource},

@@ -5,14 +5,14 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::Arc;
 
 use indexmap::IndexMap;
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::decode::{DecodeError, Fields};
-use crate::json;
+use crate::object::Object;
+use crate::review::Review;
 
 /// API group, version and kind.
 #[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -53,7 +53,7 @@ pub struct UserInfo {
 /// `kind` and `resource` are those of `object` and `old_object`; `request_kind` and `request_resource` are what the
 /// client used, which differ only where the API server converted the objects for a webhook.
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct Request<'d> {
     pub uid: String,
     pub kind: GroupVersionKind,
     pub resource: GroupVersionResource,
@@ -68,10 +68,10 @@ pub struct Request {
     pub operation: Operation,
     pub user: UserInfo,
     /// Absent on DELETE.
-    pub object: Option<Arc<Value>>,
+    pub object: Option<Object<'d>>,
     /// Present on UPDATE and DELETE.
-    pub old_object: Option<Arc<Value>>,
-    pub options: Option<Arc<Value>>,
+    pub old_object: Option<Object<'d>>,
+    pub options: Option<Object<'d>>,
     pub dry_run: bool,
 }
 
@@ -87,8 +87,6 @@ pub struct ReviewError {
 /// Why an AdmissionReview is refused.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 pub enum ReviewErrorKind {
-    #[error("body is not JSON: {0}")]
-    Json(String),
     #[error("apiVersion must be `admission.k8s.io/v1`, not `{0}`")]
     ApiVersion(String),
     #[error("kind must be `AdmissionReview`, not `{0}`")]
@@ -106,27 +104,16 @@ pub enum ReviewErrorKind {
     Field(DecodeError),
 }
 
-impl Request {
-    /// Parses the body of a POST from an API server.
-    pub fn from_review_json(body: &[u8]) -> Result<Self, ReviewError> {
-        let document = json::parse(body)
-            .map_err(|error| ReviewError { uid: None, kind: ReviewErrorKind::Json(error) })?;
-        Self::from_review(document.value)
-    }
-
+impl<'d> Request<'d> {
     /// Parses a decoded AdmissionReview. The objects in it become those of the request without a copy.
-    pub fn from_review(mut review: Value) -> Result<Self, ReviewError> {
-        let uid = review
+    pub fn from_review(review: Review<'d>) -> Result<Self, ReviewError> {
+        let Review { envelope, object, old_object, options } = review;
+        let uid = envelope
             .pointer("/request/uid")
             .and_then(Value::as_str)
             .filter(|uid| !uid.is_empty())
             .map(ToOwned::to_owned);
-        let mut take = |key: &str| {
-            let taken = review.get_mut("request")?.get_mut(key)?.take();
-            (!taken.is_null()).then(|| Arc::new(taken))
-        };
-        let (object, old_object, options) = (take("object"), take("oldObject"), take("options"));
-        let rest = Self::decode_review(&review).map_err(|kind| ReviewError { uid, kind })?;
+        let rest = Self::decode_review(&envelope).map_err(|kind| ReviewError { uid, kind })?;
         Ok(Self { object, old_object, options, ..rest })
     }
 
@@ -177,7 +164,7 @@ impl Request {
         let subresource = fields.string("subResource")?;
         let request_kind = fields.optional_object("requestKind")?;
         let request_resource = fields.optional_object("requestResource")?;
-        let shared = |key: &str| fields.get(key).map(|value| Arc::new(value.clone()));
+        let shared = |key: &str| fields.get(key).map(|value| Object::from(value.clone()));
         Ok(Self {
             uid: fields.string("uid")?,
             request_kind: request_kind

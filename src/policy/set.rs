@@ -102,19 +102,24 @@ impl PolicySet {
 
     /// Decides `request`, however long it takes. What the surroundings could not answer is an error of the policies that
     /// asked, for their failurePolicy to decide on.
-    pub fn decide(&self, request: &Request, host: &dyn Host) -> Decision {
+    pub fn decide(&self, request: &Request<'_>, host: &dyn Host) -> Decision {
         self.decide_only(request, host, |_| true)
     }
 
     /// Decides `request` by the policies that `accept` names alone.
-    pub fn decide_only(&self, request: &Request, host: &dyn Host, accept: impl Fn(&str) -> bool) -> Decision {
+    pub fn decide_only(
+        &self,
+        request: &Request<'_>,
+        host: &dyn Host,
+        accept: impl Fn(&str) -> bool,
+    ) -> Decision {
         self.decide_with(request, host, accept, Oversight::default())
     }
 
     /// The same decision, and what every expression did is added to `recording`.
     pub fn decide_recorded(
         &self,
-        request: &Request,
+        request: &Request<'_>,
         host: &dyn Host,
         accept: impl Fn(&str) -> bool,
         recording: &Recording,
@@ -125,7 +130,7 @@ impl PolicySet {
     /// The same decision under the caller's oversight.
     pub fn decide_with(
         &self,
-        request: &Request,
+        request: &Request<'_>,
         host: &dyn Host,
         accept: impl Fn(&str) -> bool,
         oversight: Oversight<'_>,
@@ -146,7 +151,12 @@ impl PolicySet {
     }
 
     /// Why policies that `accept` names were not asked about `request`, in order of name.
-    pub fn missed(&self, request: &Request, host: &dyn Host, accept: impl Fn(&str) -> bool) -> Vec<Missed> {
+    pub fn missed(
+        &self,
+        request: &Request<'_>,
+        host: &dyn Host,
+        accept: impl Fn(&str) -> bool,
+    ) -> Vec<Missed> {
         let asked = self.policies().filter(|(policy, _)| accept(&policy.name));
         if matching::is_exempt(&request.kind) {
             let exempt = |(policy, _): (&Policy, _)| Missed {

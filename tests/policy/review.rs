@@ -1,6 +1,9 @@
 //! AdmissionReviews that are right and wrong.
 
+use admit_policy::json;
+use admit_policy::object::Object;
 use admit_policy::request::{Operation, Request};
+use admit_policy::review::{Arena, NoReview, Review};
 use serde_json::{Value, json};
 
 fn review(changes: &[(&str, Value)]) -> Vec<u8> {
@@ -29,17 +32,28 @@ fn review(changes: &[(&str, Value)]) -> Vec<u8> {
 
 #[test]
 fn everything_is_read() {
-    let request = Request::from_review_json(&review(&[])).expect("the review is right");
+    let (arena, text) = (Arena::default(), review(&[]));
+    let request = Request::from_review(Review::read(&arena, &text).unwrap()).expect("the review is right");
     assert_eq!(request.operation, Operation::Update);
     assert_eq!(request.kind.api_version(), "apps/v1");
     assert_eq!(request.request_resource, request.resource, "what is left out is as the resource");
     assert_eq!(request.user.extra["scopes"], ["a", "b"]);
     assert!(request.old_object.is_none(), "null is absent");
+    assert_eq!(*request.object.unwrap().value(), json!({"metadata": {"name": "web"}}));
     assert!(request.dry_run);
 }
 
 #[test]
 fn what_is_wrong_is_named_with_the_uid_where_there_is_one() {
+    let refused = |text: &[u8]| {
+        let arena = Arena::default();
+        let read = Request::from_review(Review::read(&arena, text).unwrap()).map(|request| request.uid);
+        // Decoded before, it is refused for the same reason.
+        let decoded = Request::from_review(Review::of(serde_json::from_slice(text).unwrap()));
+        let error = read.unwrap_err();
+        assert_eq!(decoded.unwrap_err(), error);
+        error
+    };
     let cases = [
         (
             ("/apiVersion", json!("admission.k8s.io/v1beta1")),
@@ -57,11 +71,81 @@ fn what_is_wrong_is_named_with_the_uid_where_there_is_one() {
         (("/request/userInfo/extra", json!([])), "request.userInfo.extra: must be an object, not a list"),
     ];
     for (change, expected) in cases {
-        let error = Request::from_review_json(&review(&[change])).expect_err(expected);
+        let error = refused(&review(&[change]));
         assert_eq!((error.to_string().as_str(), error.uid.as_deref()), (expected, Some("u-1")));
     }
-    let error = Request::from_review_json(&review(&[("/request", Value::Null)])).expect_err("no request");
+    let error = refused(&review(&[("/request", Value::Null)]));
     assert_eq!((error.to_string().as_str(), error.uid), ("request: must be specified", None));
-    let error = Request::from_review_json(b"{").expect_err("no JSON");
-    assert!(error.to_string().starts_with("body is not JSON: "), "{error}");
+}
+
+/// What the quick reader takes is what the one with kube-apiserver's words takes too, and the same.
+#[test]
+fn both_readers_agree() {
+    let number = |text: &str| format!(r#"{{"request": {{"object": {{"n": {text}}}}}}}"#);
+    let mut texts: Vec<Vec<u8>> =
+        ["0", "-0", "1.0", "1e3", "-7", "9223372036854775808", "1e999", "01", "-", "1.", "+1"]
+            .iter()
+            .map(|text| number(text).into_bytes())
+            .collect();
+    for text in [
+        r#""\ud83d\ude00""#,
+        r#""\ud83dx""#,
+        r#""\ud83d\u0041""#,
+        r#""\udc00""#,
+        r#""\u12""#,
+        r#""\x""#,
+        "\"a\u{1}b\"",
+        "\"\u{feff}\"",
+        "{}",
+        "[]",
+        "[[], {}]",
+        "tru",
+        "nullx",
+        "[1,]",
+        "{\"a\":1,}",
+        "{,}",
+        "[1 2]",
+    ] {
+        texts.push(number(text).into_bytes());
+        texts.push(format!(r#"{{"{text}": 1, "request": {text}}}"#).into_bytes());
+        texts.push(text.as_bytes().to_vec());
+    }
+    let whole = review(&[("/request/oldObject", json!({"a\"b": [1, {"c": null}], "": "ä\n"}))]);
+    texts.extend((0..whole.len()).map(|end| whole[..end].to_vec()));
+    texts.extend((0..whole.len()).map(|at| {
+        let mut broken = whole.clone();
+        broken[at] = 0xff;
+        broken
+    }));
+    texts.push(format!("{}{}", "[".repeat(510), "]".repeat(510)).into_bytes());
+    texts.push(format!("{}{}", "[".repeat(513), "]".repeat(513)).into_bytes());
+    let mut taken = 0;
+    for text in texts.iter().chain([&whole]) {
+        let arena = Arena::default();
+        let decoded = json::parse(text).map(|document| Review::of(document.value));
+        match (Review::read(&arena, text), decoded) {
+            (Ok(read), Ok(decoded)) => {
+                taken += 1;
+                assert_eq!(parts(read), parts(decoded), "{}", String::from_utf8_lossy(text));
+            }
+            (Err(read), Err(decoded)) => assert_eq!(read, NoReview::Syntax(decoded)),
+            (read, decoded) => panic!("{read:?}, {decoded:?}: {}", String::from_utf8_lossy(text)),
+        }
+    }
+    assert!(taken > 100, "{taken}");
+}
+
+/// All that a review holds.
+fn parts(review: Review<'_>) -> (Value, [Option<Value>; 3]) {
+    let Review { envelope, object, old_object, options } = review;
+    let seen = |object: Option<Object<'_>>| object.map(|object| object.node().to_json());
+    (envelope, [object, old_object, options].map(seen))
+}
+
+#[test]
+fn fields_that_stand_twice_are_named() {
+    let arena = Arena::default();
+    let text = br#"{"request": {"uid": "a", "object": {"a": 1, "b": {"c": 1, "c": 2}, "a": 2}, "uid": "b"}}"#;
+    let paths = ["request.object.b.c", "request.object.a", "request.uid"].map(str::to_owned);
+    assert_eq!(Review::read(&arena, text).unwrap_err(), NoReview::Duplicates(paths.into()));
 }

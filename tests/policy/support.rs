@@ -51,7 +51,7 @@ spec: {{policyName: p, validationActions: [Deny]}}
 }
 
 /// A request to create the ConfigMap `name` in the namespace `team`, by `alice`, with `changes` merged over it.
-pub(crate) fn request(name: &str, changes: &Value) -> Request {
+pub(crate) fn request(name: &str, changes: &Value) -> Request<'static> {
     let mut request = json!({
         "uid": "u-1",
         "kind": {"group": "", "version": "v1", "kind": "ConfigMap"},

@@ -1,7 +1,7 @@
 //! Bytes to a request, within limits: of depth by the reader, of width here, of size by whoever received the bytes.
 
-use admit_policy::json;
 use admit_policy::request::Request;
+use admit_policy::review::{Arena, NoReview, Review};
 use serde_json::Value;
 
 use super::id::{ReviewId, ReviewVersion};
@@ -9,8 +9,8 @@ use super::uid;
 
 /// A review that can be decided on.
 #[derive(Debug)]
-pub(in crate::admission) struct Question {
-    pub(in crate::admission) request: Request,
+pub(in crate::admission) struct Question<'d> {
+    pub(in crate::admission) request: Request<'d>,
     version: ReviewVersion,
 }
 
@@ -21,7 +21,7 @@ pub(in crate::admission) struct Unreadable {
     pub(in crate::admission) why: String,
 }
 
-impl Question {
+impl Question<'_> {
     pub(in crate::admission) fn id(&self) -> ReviewId {
         ReviewId { uid: self.request.uid.clone(), version: self.version }
     }
@@ -31,20 +31,13 @@ impl Question {
 const FROM_CLIENTS: [&str; 3] = ["request.object.", "request.oldObject.", "request.options."];
 
 /// Reads an AdmissionReview of v1, or of v1beta1 where `beta` allows it.
-pub(in crate::admission) fn read(body: &[u8], beta: bool) -> Result<Question, Unreadable> {
-    let document = json::parse(body).map_err(|why| {
-        let why = format!("body is not JSON: {why}");
-        Unreadable { id: uid::recover(body, beta), why }
-    })?;
-    if let Some(path) = document.duplicates.first() {
-        let why = format!("duplicate field `{path}`");
-        // Of an envelope that contradicts itself, the uid is not to be believed either.
-        let in_object = |path: &String| FROM_CLIENTS.iter().any(|part| path.starts_with(part));
-        let id = if document.duplicates.iter().all(in_object) { uid::recover(body, beta) } else { None };
-        return Err(Unreadable { id, why });
-    }
-    let mut review = document.value;
-    let version = if beta { upgrade(&mut review) } else { ReviewVersion::V1 };
+pub(in crate::admission) fn read<'d>(
+    arena: &'d Arena,
+    body: &'d [u8],
+    beta: bool,
+) -> Result<Question<'d>, Unreadable> {
+    let mut review = Review::read(arena, body).map_err(|error| unreadable(error, body, beta))?;
+    let version = if beta { upgrade(&mut review.envelope) } else { ReviewVersion::V1 };
     match Request::from_review(review) {
         Ok(request) => Ok(Question { request, version }),
         Err(error) => {
@@ -52,6 +45,19 @@ pub(in crate::admission) fn read(body: &[u8], beta: bool) -> Result<Question, Un
             Err(Unreadable { id: error.uid.map(|uid| ReviewId { uid, version }), why })
         }
     }
+}
+
+fn unreadable(error: NoReview, body: &[u8], beta: bool) -> Unreadable {
+    let (why, credible) = match error {
+        NoReview::Syntax(why) => (format!("body is not JSON: {why}"), true),
+        NoReview::Duplicates(paths) => {
+            // Of an envelope that contradicts itself, the uid is not to be believed either.
+            let in_object = |path: &String| FROM_CLIENTS.iter().any(|part| path.starts_with(part));
+            let first = paths.first().map(String::as_str).unwrap_or_default();
+            (format!("duplicate field `{first}`"), paths.iter().all(in_object))
+        }
+    };
+    Unreadable { id: if credible { uid::recover(body, beta) } else { None }, why }
 }
 
 /// Makes a review of v1beta1 one of v1; what it was.

@@ -68,6 +68,15 @@ pub struct Key<'a> {
 const SCANNED: usize = 24;
 
 impl<'a> Node<'a> {
+    /// The value of a property; none where this is no object, or one without it.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Self> {
+        match self {
+            Self::Map(map) => map.get(name),
+            _ => None,
+        }
+    }
+
     /// The document that `json` holds.
     #[must_use]
     #[inline]

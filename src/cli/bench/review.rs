@@ -71,6 +71,7 @@ impl Review {
 #[cfg(test)]
 mod tests {
     use admit_policy::Request;
+    use admit_policy::review::Arena;
 
     use super::*;
 
@@ -79,7 +80,9 @@ mod tests {
         let review = Review::read(None).unwrap();
         let uid = Review::uid(0x1f);
         assert_eq!(uid, "bench000-0000-4000-8000-00000000001f");
-        let request = Request::from_review_json(&review.body(&uid)).unwrap();
+        let (arena, body) = (Arena::default(), review.body(&uid));
+        let request =
+            Request::from_review(admit_policy::review::Review::read(&arena, &body).unwrap()).unwrap();
         assert_eq!((request.uid.as_str(), request.resource.resource.as_str()), (uid.as_str(), "pods"));
     }
 

@@ -27,6 +27,7 @@ use crate::decision::{Decision, Enforcement, PolicyOutcome, Status, StatusDetail
 use crate::documents::Documents;
 use crate::error::{FieldError, aggregate};
 use crate::manifest::Document;
+use crate::object::Object;
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request, UserInfo};
 use crate::set::PolicySet;
@@ -217,7 +218,7 @@ impl<'s> Rehearsal<'s> {
     }
 
     /// Puts the request to the policies.
-    fn decide(&self, request: &Request, applied: &mut Applied, recording: Option<&Recording>) {
+    fn decide(&self, request: &Request<'_>, applied: &mut Applied, recording: Option<&Recording>) {
         let mut host = self.host.clone();
         host.ensure_namespace_labelled(&request.namespace, &self.options.namespace_labels);
         if recording.is_some() {
@@ -235,7 +236,7 @@ impl<'s> Rehearsal<'s> {
         self.options.subresource == Some(Subresource::Status)
     }
 
-    fn request(&self, pair: &Pair, new: Value, old: Option<Arc<Value>>) -> Request {
+    fn request(&self, pair: &Pair, new: Value, old: Option<Arc<Value>>) -> Request<'static> {
         let Identity { kind, namespace, name } = &pair.identity;
         let resource = self.host.resource_of(kind);
         let is_namespace = kind.group.is_empty() && kind.kind == "Namespace";
@@ -252,8 +253,8 @@ impl<'s> Rehearsal<'s> {
             namespace: if is_namespace { name.clone() } else { namespace.clone() },
             operation: if old.is_some() { Operation::Update } else { Operation::Create },
             user: self.options.user.clone(),
-            object: Some(Arc::new(new)),
-            old_object: old,
+            object: Some(new.into()),
+            old_object: old.map(Object::from),
             options: None,
             dry_run: false,
         }

@@ -1,11 +1,12 @@
 //! Why a request does not match: for people who wonder that a policy says nothing. Decides nothing.
 
-use serde_json::Value;
+use admit_cel::Node;
 
 use super::rules::Rule;
-use super::selector::{LabelSelector, Requirement, SelectorOperator};
+use super::selector::{LabelSelector, Requirement, SelectorOperator, labels};
 use super::{MatchResources, ScopeRule};
 use crate::host::Host;
+use crate::object::node;
 use crate::request::Request;
 
 /// What keeps a request from matching.
@@ -20,7 +21,7 @@ pub struct Miss {
 impl MatchResources {
     /// Everything that keeps `request` from matching, with the fields below `path`; nothing where it matches, or where
     /// that cannot be told.
-    pub fn misses(&self, request: &Request, host: &dyn Host, path: &str) -> Vec<Miss> {
+    pub fn misses(&self, request: &Request<'_>, host: &dyn Host, path: &str) -> Vec<Miss> {
         if !matches!(self.matches(request, host), Ok(None)) {
             return Vec::new();
         }
@@ -28,12 +29,15 @@ impl MatchResources {
         let mut misses = Vec::new();
         if matches!(self.namespace_matches(request, host), Ok(false)) {
             let namespace = host.namespace(&request.namespace).ok().flatten();
-            let labelled = namespace.as_deref().or(request.object.as_deref());
+            let labelled = match &namespace {
+                Some(namespace) => Node::from_json(namespace),
+                None => node(request.object.as_ref()),
+            };
             let whose = format!("namespace {}", request.namespace);
             misses.push(miss("namespaceSelector", unselected(&self.namespace_selector, labelled, &whose)));
         }
         if !self.object_matches(request) {
-            let object = request.object.as_deref().or(request.old_object.as_deref());
+            let object = node(request.object.as_ref().or(request.old_object.as_ref()));
             misses.push(miss("objectSelector", unselected(&self.object_selector, object, "the object")));
         }
         let excludes = |rule: &Rule| self.any_rule(std::slice::from_ref(rule), request, host).is_some();
@@ -51,7 +55,7 @@ impl MatchResources {
 
 impl Rule {
     /// What the rule asks for that `request` is not.
-    fn differences(&self, request: &Request) -> Vec<String> {
+    fn differences(&self, request: &Request<'_>) -> Vec<String> {
         let mut found = Vec::new();
         let resource = &request.resource;
         let mut compare = |what: &str, asked: String, holds: bool, actual: &str| {
@@ -94,9 +98,8 @@ fn listed(names: &[String]) -> String {
 }
 
 /// The first requirement that the labels do not meet.
-fn unselected(selector: &LabelSelector, labelled: Option<&Value>, whose: &str) -> String {
-    let labels = labelled.and_then(|object| object.pointer("/metadata/labels"));
-    let value = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
+fn unselected(selector: &LabelSelector, labelled: Node<'_>, whose: &str) -> String {
+    let value = labels(labelled);
     let Some(requirement) = selector.requirements().find(|one| !one.holds(value(&one.key))) else {
         return format!("does not select {whose}");
     };

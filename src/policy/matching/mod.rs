@@ -13,9 +13,7 @@ mod rules;
 mod selector;
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use serde_json::Value;
 use thiserror::Error;
 
 pub(crate) use self::decode::{LabelValues, match_policy, rules};
@@ -24,6 +22,7 @@ pub use self::rules::{Rule, ScopeRule};
 pub use self::selector::{LabelSelector, Requirement, SelectorOperator};
 
 use crate::host::{Host, HostError};
+use crate::object::{Object, node};
 use crate::request::{GroupVersionKind, GroupVersionResource, Operation, Request};
 
 /// The compiled form of `matchConstraints` and `matchResources`.
@@ -65,7 +64,7 @@ pub enum MatchError {
 
 impl<'r> Matched<'r> {
     /// The form in which the request came.
-    pub(crate) fn as_it_is(request: &'r Request) -> Self {
+    pub(crate) fn as_it_is(request: &'r Request<'_>) -> Self {
         Self { resource: Cow::Borrowed(&request.resource), kind: Cow::Borrowed(&request.kind) }
     }
 
@@ -80,7 +79,7 @@ impl MatchResources {
     /// Decides whether `request` matches. `Ok(None)` is a clear no.
     pub fn matches<'r>(
         &self,
-        request: &'r Request,
+        request: &'r Request<'_>,
         host: &dyn Host,
     ) -> Result<Option<Matched<'r>>, MatchError> {
         let namespace = self.namespace_matches(request, host);
@@ -99,7 +98,7 @@ impl MatchResources {
         namespace.map(|_| Some(matched))
     }
 
-    fn namespace_matches(&self, request: &Request, host: &dyn Host) -> Result<bool, MatchError> {
+    fn namespace_matches(&self, request: &Request<'_>, host: &dyn Host) -> Result<bool, MatchError> {
         // Cluster-scoped objects other than Namespaces have no namespace to be exempted by.
         if request.namespace.is_empty() && request.resource.resource != "namespaces" {
             return Ok(true);
@@ -107,31 +106,30 @@ impl MatchResources {
         if self.namespace_selector.is_empty() {
             return Ok(true);
         }
-        let labels_of = |object: Option<&Value>| self.namespace_selector.matches_labels_of(object);
         // A Namespace being written carries its new labels itself; one being deleted has those that are stored.
         let carries_labels = request.resource.resource == "namespaces"
             && request.subresource.is_empty()
             && matches!(request.operation, Operation::Create | Operation::Update);
         if carries_labels {
-            return Ok(labels_of(request.object.as_deref()));
+            return Ok(self.namespace_selector.selects(node(request.object.as_ref())));
         }
         match host.namespace(&request.namespace).map_err(MatchError::Host)? {
-            Some(namespace) => Ok(labels_of(Some(&namespace))),
+            Some(namespace) => Ok(self.namespace_selector.matches_labels_of(Some(&namespace))),
             None => Err(MatchError::NamespaceNotFound(request.namespace.clone())),
         }
     }
 
     /// Either side of an update may match: moving an object out of a selector's sight is itself in sight. What has no
     /// metadata, such as the options of an exec, is never selected, whatever is selected.
-    fn object_matches(&self, request: &Request) -> bool {
-        let selected = |object: &Option<Arc<Value>>| {
-            let object = object.as_deref().filter(|object| object.get("metadata").is_some());
-            object.is_some_and(|object| self.object_selector.matches_labels_of(Some(object)))
+    fn object_matches(&self, request: &Request<'_>) -> bool {
+        let selected = |object: &Option<Object<'_>>| {
+            let object = object.as_ref().map(Object::node).filter(|object| object.get("metadata").is_some());
+            object.is_some_and(|object| self.object_selector.selects(object))
         };
         self.object_selector.is_empty() || selected(&request.object) || selected(&request.old_object)
     }
 
-    fn any_rule<'r>(&self, rules: &[Rule], request: &'r Request, host: &dyn Host) -> Option<Matched<'r>> {
+    fn any_rule<'r>(&self, rules: &[Rule], request: &'r Request<'_>, host: &dyn Host) -> Option<Matched<'r>> {
         if rules.iter().any(|rule| rule.matches(request, &request.resource) && rule.names(&request.name)) {
             return Some(Matched::as_it_is(request));
         }

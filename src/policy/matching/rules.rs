@@ -27,7 +27,7 @@ pub enum ScopeRule {
 
 impl Rule {
     /// Whether the rule speaks about `request` when it is seen as a request for `resource`; names are not looked at.
-    pub(crate) fn matches(&self, request: &Request, resource: &GroupVersionResource) -> bool {
+    pub(crate) fn matches(&self, request: &Request<'_>, resource: &GroupVersionResource) -> bool {
         self.scope_matches(request, resource)
             && self.operations.as_ref().is_none_or(|operations| operations.contains(&request.operation))
             && any_or(&self.groups, &resource.group)
@@ -39,7 +39,7 @@ impl Rule {
         self.resource_names.is_empty() || self.resource_names.iter().any(|allowed| allowed == name)
     }
 
-    pub(super) fn scope_matches(&self, request: &Request, resource: &GroupVersionResource) -> bool {
+    pub(super) fn scope_matches(&self, request: &Request<'_>, resource: &GroupVersionResource) -> bool {
         // A Namespace carries its own name as its namespace, and is cluster-scoped all the same.
         let cluster = request.namespace.is_empty()
             || (resource.group.is_empty() && resource.version == "v1" && resource.resource == "namespaces");

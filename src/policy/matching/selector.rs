@@ -1,5 +1,6 @@
 //! Label selectors: `matchLabels` and `matchExpressions`, all of which must hold.
 
+use admit_cel::Node;
 use serde_json::Value;
 
 /// A compiled LabelSelector. The empty one selects everything.
@@ -69,11 +70,22 @@ impl LabelSelector {
 
     /// Whether the `metadata.labels` of `object` satisfy every requirement.
     pub fn matches_labels_of(&self, object: Option<&Value>) -> bool {
-        let labels = object.and_then(|object| object.pointer("/metadata/labels"));
-        self.requirements.iter().all(|requirement| {
-            let value = labels.and_then(|labels| labels.get(&requirement.key)).and_then(Value::as_str);
-            requirement.holds(value)
-        })
+        self.selects(object.map_or(Node::Null, Node::from_json))
+    }
+
+    /// The same of a document as expressions see it; null is an object without labels.
+    pub(crate) fn selects(&self, object: Node<'_>) -> bool {
+        let labels = labels(object);
+        self.requirements.iter().all(|requirement| requirement.holds(labels(&requirement.key)))
+    }
+}
+
+/// What the labels of an object say of a key.
+pub(super) fn labels<'a>(object: Node<'a>) -> impl Fn(&str) -> Option<&'a str> {
+    let labels = object.get("metadata").and_then(|metadata| metadata.get("labels"));
+    move |key| match labels?.get(key)? {
+        Node::String(value) => Some(value),
+        _ => None,
     }
 }
 

@@ -9,6 +9,7 @@ use super::{Case, Mismatch, Outcome, target};
 use crate::crd::Write;
 use crate::decision::{Decision, Enforcement, PolicyOutcome, Reason, RuleOutcome, Verdict};
 use crate::documents::Documents;
+use crate::object::Object;
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request};
 use crate::set::PolicySet;
@@ -72,7 +73,7 @@ fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Case
 
 fn answer(
     case: &Case,
-    mut request: Request,
+    mut request: Request<'_>,
     (set, host): (&PolicySet, &Documents),
     recording: Option<&Recording>,
 ) -> Answer {
@@ -83,14 +84,14 @@ fn answer(
     if let Some(crd) = crd
         && let Some(version) = crd.version(&request.kind.version)
     {
-        let old = request.old_object.as_deref().map(|old| version.stored(old));
+        let old = request.old_object.as_ref().map(|old| version.stored(&old.value()));
         let status = request.subresource == "status";
         let write = Write { crd: &crd, version, old: old.as_ref(), status, oversight: recording.into() };
         match write_resource(&write, &mut request) {
             Ok(validated) => checked = validated && by_crd,
             Err(refusal) => return *refusal,
         }
-        request.old_object = old.map(Arc::new);
+        request.old_object = old.map(Object::from);
     }
     let in_force = |name: &str| case.policies.is_empty() || case.policies.iter().any(|policy| policy == name);
     let decision = set.decide_with(&request, host, in_force, recording.into());
@@ -98,7 +99,7 @@ fn answer(
     Answer { missed, ..of_decision(&decision, checked) }
 }
 
-fn request(case: &Case, host: &Documents) -> Request {
+fn request(case: &Case, host: &Documents) -> Request<'static> {
     let subject = case.object.as_deref().or(case.old_object.as_deref()).unwrap_or(&Value::Null);
     let text = |pointer: &str| subject.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
     let kind = GroupVersionKind::from_api_version(text("/apiVersion"), text("/kind"));
@@ -107,6 +108,10 @@ fn request(case: &Case, host: &Documents) -> Request {
         "Namespace" if kind.group.is_empty() => text("/metadata/name").to_owned(),
         _ => text("/metadata/namespace").to_owned(),
     });
+    let (object, old_object) = match case.operation {
+        Operation::Delete => (None, case.old_object.as_ref().or(case.object.as_ref())),
+        _ => (case.object.as_ref(), case.old_object.as_ref()),
+    };
     Request {
         uid: "00000000-0000-0000-0000-000000000000".to_owned(),
         request_kind: kind.clone(),
@@ -119,24 +124,20 @@ fn request(case: &Case, host: &Documents) -> Request {
         namespace,
         operation: case.operation,
         user: case.user.clone(),
-        object: if case.operation == Operation::Delete { None } else { case.object.clone() },
-        old_object: if case.operation == Operation::Delete {
-            case.old_object.clone().or_else(|| case.object.clone())
-        } else {
-            case.old_object.clone()
-        },
-        options: case.options.clone(),
+        object: object.cloned().map(Object::from),
+        old_object: old_object.cloned().map(Object::from),
+        options: case.options.clone().map(Object::from),
         dry_run: case.dry_run,
     }
 }
 
 /// Does to a custom resource what the API server does before admission, and validates it. True when there was an
 /// object to validate.
-fn write_resource(write: &Write<'_>, request: &mut Request) -> Result<bool, Box<Answer>> {
-    let Some(new) = request.object.as_deref() else { return Ok(false) };
-    let written = write.decide(new);
+fn write_resource(write: &Write<'_>, request: &mut Request<'_>) -> Result<bool, Box<Answer>> {
+    let Some(new) = &request.object else { return Ok(false) };
+    let written = write.decide(&new.value());
     if written.errors.is_empty() {
-        request.object = Some(Arc::new(written.object));
+        request.object = Some(written.object.into());
         return Ok(true);
     }
     Err(Box::new(Answer {

@@ -11,7 +11,7 @@ use crate::request::{Request, UserInfo};
 #[derive(Debug)]
 pub(super) struct HostAuthorizer<'a> {
     host: &'a dyn Host,
-    request: &'a Request,
+    request: &'a Request<'a>,
     answers: &'a Answers,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Answers(RefCell<Vec<(ServiceAccount, AccessAttributes, Decisio
 type ServiceAccount = Option<(String, String)>;
 
 impl<'a> HostAuthorizer<'a> {
-    pub(super) fn new(host: &'a dyn Host, request: &'a Request, answers: &'a Answers) -> Self {
+    pub(super) fn new(host: &'a dyn Host, request: &'a Request<'a>, answers: &'a Answers) -> Self {
         Self { host, request, answers }
     }
 

@@ -39,7 +39,7 @@ pub(crate) struct Workspace {
 /// Gathers what all policies make of one request.
 #[derive(Debug)]
 pub(crate) struct Collector<'a> {
-    pub(super) request: &'a Request,
+    pub(super) request: &'a Request<'a>,
     pub(super) host: &'a dyn Host,
     pub(super) oversight: Oversight<'a>,
     /// Where expressions of one binding after the other put what they make.
@@ -55,7 +55,7 @@ pub(crate) struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     /// What is made for the decision is put into `workspace`.
-    pub(crate) fn new(request: &'a Request, host: &'a dyn Host, workspace: &'a Workspace) -> Self {
+    pub(crate) fn new(request: &'a Request<'a>, host: &'a dyn Host, workspace: &'a Workspace) -> Self {
         Self {
             request,
             host,
@@ -84,7 +84,7 @@ impl<'a> Collector<'a> {
     }
 
     pub(super) fn objects(&self) -> Objects<'a> {
-        Objects::of(self.request.object.as_deref(), self.request.old_object.as_deref())
+        Objects::of(self.request)
     }
 
     pub(super) fn request_node(&self) -> Node<'a> {

@@ -53,7 +53,12 @@ impl MatchConditions {
     ///
     /// # Errors
     /// The text of what failed, where the failure policy does not ignore that.
-    pub fn hold(&self, request: &Request, matched: &Matched<'_>, host: &dyn Host) -> Result<bool, String> {
+    pub fn hold(
+        &self,
+        request: &Request<'_>,
+        matched: &Matched<'_>,
+        host: &dyn Host,
+    ) -> Result<bool, String> {
         if self.0.conditions.is_empty() {
             return Ok(true);
         }
@@ -61,7 +66,7 @@ impl MatchConditions {
         let converted = Converted::of(request, matched, host).map_err(|error| error.to_string())?;
         let objects = match &converted {
             Some(converted) => converted.nodes(),
-            None => Objects::of(request.object.as_deref(), request.old_object.as_deref()),
+            None => Objects::of(request),
         };
         let value = request_value(request, matched);
         let request_node = Node::from_json(&value);

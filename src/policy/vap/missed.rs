@@ -23,7 +23,7 @@ pub struct Missed {
 pub(crate) fn missed(
     policy: &Policy,
     bindings: &[Binding],
-    request: &Request,
+    request: &Request<'_>,
     host: &dyn Host,
 ) -> Vec<Missed> {
     let of_policy =
@@ -48,7 +48,7 @@ pub(crate) fn missed(
     bindings.iter().flat_map(of_binding).collect()
 }
 
-fn binding_misses(policy: &Policy, binding: &Binding, request: &Request, host: &dyn Host) -> Vec<Miss> {
+fn binding_misses(policy: &Policy, binding: &Binding, request: &Request<'_>, host: &dyn Host) -> Vec<Miss> {
     if let Some(resources) = &binding.match_resources {
         let misses = resources.misses(request, host, "spec.matchResources");
         if !misses.is_empty() {

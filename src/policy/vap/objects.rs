@@ -1,12 +1,11 @@
 //! The objects of a request as expressions see them, in the version that the policy speaks about.
 
-use std::sync::Arc;
-
 use admit_cel::Node;
 use serde_json::Value;
 
 use crate::host::{Host, HostError};
 use crate::matching::Matched;
+use crate::object::{self, Object};
 use crate::request::Request;
 
 /// The objects as expressions see them; null where there is none.
@@ -25,27 +24,30 @@ pub(super) struct Converted {
 impl Converted {
     /// `None` when the objects are in the right version as they are.
     pub(super) fn of(
-        request: &Request,
+        request: &Request<'_>,
         matched: &Matched<'_>,
         host: &dyn Host,
     ) -> Result<Option<Self>, HostError> {
         if matched.is_as_it_is() || *matched.kind == request.kind {
             return Ok(None);
         }
-        let convert = |object: &Option<Arc<Value>>| {
-            object.as_ref().map(|object| host.convert(object, &matched.kind)).transpose()
+        let convert = |object: &Option<Object<'_>>| {
+            object.as_ref().map(|object| host.convert(&object.value(), &matched.kind)).transpose()
         };
         Ok(Some(Self { object: convert(&request.object)?, old_object: convert(&request.old_object)? }))
     }
 
     pub(super) fn nodes(&self) -> Objects<'_> {
-        Objects::of(self.object.as_ref(), self.old_object.as_ref())
+        Objects { object: node(self.object.as_ref()), old_object: node(self.old_object.as_ref()) }
     }
 }
 
 impl<'a> Objects<'a> {
-    pub(super) fn of(object: Option<&'a Value>, old_object: Option<&'a Value>) -> Self {
-        Self { object: node(object), old_object: node(old_object) }
+    pub(super) fn of(request: &'a Request<'_>) -> Self {
+        Self {
+            object: object::node(request.object.as_ref()),
+            old_object: object::node(request.old_object.as_ref()),
+        }
     }
 }
 

@@ -46,7 +46,7 @@ pub(super) fn collect(
     policy: &Policy,
     binding: &Binding,
     scope: Option<Scope>,
-    request: &Request,
+    request: &Request<'_>,
     host: &dyn Host,
 ) -> Result<Params, ParamError> {
     let (Some(kind), Some(param_ref)) = (&policy.param_kind, &binding.param_ref) else {
@@ -67,7 +67,7 @@ pub(super) fn collect(
     Ok(Params::Each(chosen))
 }
 
-fn namespace_of<'a>(param_ref: &'a ParamRef, request: &'a Request) -> Result<&'a str, ParamError> {
+fn namespace_of<'a>(param_ref: &'a ParamRef, request: &'a Request<'_>) -> Result<&'a str, ParamError> {
     [&param_ref.namespace, &request.namespace]
         .into_iter()
         .find(|namespace| !namespace.is_empty())

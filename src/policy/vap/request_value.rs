@@ -7,7 +7,7 @@ use crate::request::{GroupVersionKind, GroupVersionResource, Request, UserInfo};
 
 /// The request in the form in which the policy matched it. Empty optional fields are absent, as in Kubernetes' own
 /// encoding; the objects are variables of their own.
-pub(super) fn request_value(request: &Request, matched: &Matched<'_>) -> Value {
+pub(super) fn request_value(request: &Request<'_>, matched: &Matched<'_>) -> Value {
     let mut fields = Map::with_capacity(14);
     let mut put = |key: &str, value: Value| fields.insert(key.to_owned(), value);
     put("uid", json!(""));
@@ -30,7 +30,7 @@ pub(super) fn request_value(request: &Request, matched: &Matched<'_>) -> Value {
     put("object", Value::Null);
     put("oldObject", Value::Null);
     put("dryRun", json!(request.dry_run));
-    put("options", request.options.as_deref().cloned().unwrap_or(Value::Null));
+    put("options", request.options.as_ref().map_or(Value::Null, |options| options.value().into_owned()));
     Value::Object(fields)
 }
 

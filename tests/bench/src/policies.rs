@@ -95,7 +95,7 @@ pub fn host() -> Documents {
 /// When the request is not one.
 #[must_use]
 #[expect(clippy::unwrap_used, reason = "a request that is none is a mistake of this package")]
-pub fn request(annotations: usize) -> Request {
+pub fn request(annotations: usize) -> Request<'static> {
     let container = |n: usize| {
         json!({
             "name": format!("c{n}"),

@@ -66,7 +66,7 @@ impl Hook {
     /// Whether the webhook is asked about `request`, and in which version. One without rules is never asked.
     pub(super) fn matches<'r>(
         &self,
-        request: &'r Request,
+        request: &'r Request<'_>,
         host: &dyn Host,
     ) -> Result<Option<Matched<'r>>, MatchError> {
         let matching = &self.webhook.matching;
@@ -76,7 +76,7 @@ impl Hook {
     /// Whether the webhook's conditions let it be asked about what it matched.
     pub(super) fn conditions_hold(
         &self,
-        request: &Request,
+        request: &Request<'_>,
         matched: &Matched<'_>,
         host: &dyn Host,
     ) -> Result<bool, String> {

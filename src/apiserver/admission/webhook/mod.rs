@@ -65,7 +65,7 @@ pub(super) async fn admit(
 /// How `hook` sees the request, when it is to be asked about it.
 fn concerns<'r>(
     hook: &Hook,
-    request: &'r Request,
+    request: &'r Request<'_>,
     host: &StoreHost<'_>,
     review: &Review<'_>,
 ) -> Result<Option<Matched<'r>>, Refusal> {
@@ -79,7 +79,7 @@ fn concerns<'r>(
     }
 }
 
-fn request(review: &Review<'_>) -> Result<Request, Refusal> {
+fn request(review: &Review<'_>) -> Result<Request<'static>, Refusal> {
     Request::from_value(&review.to_value(""))
         .map_err(|error| Refusal::internal(format!("the request cannot be put to webhooks: {error}")))
 }

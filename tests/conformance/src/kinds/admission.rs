@@ -38,7 +38,7 @@ impl Scenario {
     }
 
     /// What this scenario decides about `request`, with objects that exist beside its own.
-    pub(crate) fn decide(&self, request: &Request, beside: &[Value]) -> Result<Decision, String> {
+    pub(crate) fn decide(&self, request: &Request<'_>, beside: &[Value]) -> Result<Decision, String> {
         let set = self.set.get_or_init(|| compile(&self.documents)).as_ref().map_err(Clone::clone)?;
         let mut known = set.documents().clone();
         for object in beside {
@@ -103,7 +103,7 @@ impl Host for Cluster<'_> {
 ///
 /// Where several policies or bindings fail, which one is named was chance: any of them is right.
 pub(crate) fn compare(
-    request: &Request,
+    request: &Request<'_>,
     recorded: &Value,
     decision: &Result<Decision, String>,
 ) -> Vec<Check> {
@@ -161,7 +161,7 @@ fn actual_status(denial: &Denial) -> Value {
 }
 
 /// What each policy with each binding would have told, had it been looked at first.
-fn possible_denials(request: &Request, decision: &Decision) -> Vec<Value> {
+fn possible_denials(request: &Request<'_>, decision: &Decision) -> Vec<Value> {
     let first_denial = |outcome: &PolicyOutcome| {
         let denies = |rule: &&RuleOutcome| rule.enforced.contains(&Enforcement::Deny);
         let (message, reason) = match &outcome.rules.iter().find(denies)?.verdict {
@@ -177,8 +177,9 @@ fn possible_denials(request: &Request, decision: &Decision) -> Vec<Value> {
 }
 
 /// A generated name differs between the recorded review and the recorded answer: the review's is put in its place.
-fn without_generated_name(request: &Request, recorded: &Value) -> Value {
-    let generated = request.object.as_ref().and_then(|object| object.pointer("/metadata/generateName"));
+fn without_generated_name(request: &Request<'_>, recorded: &Value) -> Value {
+    let generated =
+        request.object.as_ref().and_then(|object| object.value().pointer("/metadata/generateName").cloned());
     let name = recorded.pointer("/status/details/name").and_then(Value::as_str);
     match (generated, name) {
         (Some(_), Some(name)) => {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use admit_policy::request::Request;
+use admit_policy::review::Review;
 use serde_json::Value;
 
 use super::admission::{Scenario, compare};
@@ -30,7 +31,7 @@ impl Case for Reviewed {
     }
 
     fn run(&self) -> Vec<Check> {
-        let request = match Request::from_review(self.review.clone()) {
+        let request = match Request::from_review(Review::of(self.review.clone())) {
             Ok(request) => request,
             Err(error) => return vec![Check::new(Aspect::Verdict, "a request", error.to_string())],
         };

@@ -1,0 +1,59 @@
+//! An object of a request: laid out by the reader of the request's text, or shared with whoever has it already.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use admit_cel::Node;
+use serde_json::Value;
+
+/// An object, wherever it lives.
+#[derive(Clone, Debug)]
+pub enum Object<'d> {
+    /// In the arena of the reader.
+    Read(Node<'d>),
+    /// As the API server, a suite or the command line holds it.
+    Shared(Arc<Value>),
+}
+
+impl Object<'_> {
+    /// The object as expressions and selectors see it.
+    pub fn node(&self) -> Node<'_> {
+        match self {
+            Self::Read(node) => *node,
+            Self::Shared(value) => Node::from_json(value),
+        }
+    }
+
+    /// The object as what changes or validates it needs it: a copy of one that was read.
+    pub fn value(&self) -> Cow<'_, Value> {
+        match self {
+            Self::Read(node) => Cow::Owned(node.to_json()),
+            Self::Shared(value) => Cow::Borrowed(value),
+        }
+    }
+
+    /// A field of the metadata that holds text.
+    pub(crate) fn metadata(&self, field: &str) -> Option<&str> {
+        match self.node().get("metadata")?.get(field)? {
+            Node::String(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+impl From<Value> for Object<'_> {
+    fn from(value: Value) -> Self {
+        Self::Shared(Arc::new(value))
+    }
+}
+
+impl From<Arc<Value>> for Object<'_> {
+    fn from(value: Arc<Value>) -> Self {
+        Self::Shared(value)
+    }
+}
+
+/// An object as expressions see it; null where there is none.
+pub(crate) fn node<'a>(object: Option<&'a Object<'_>>) -> Node<'a> {
+    object.map_or(Node::Null, Object::node)
+}
