@@ -28,6 +28,7 @@ mod meta;
 pub mod names;
 pub mod object;
 mod oversight;
+pub mod patch;
 pub mod path;
 pub mod rbac;
 pub mod recording;

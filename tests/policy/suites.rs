@@ -83,8 +83,34 @@ fn mistakes_in_suites_are_named() {
         (
             "{apiVersion: admit/v1, kind: Suite, cases: [{name: a, object: {}, expects: allow}]}",
             "cases[0].expects: is not a field here; these are: name, policies, operation, resource, subresource, \
-             namespace, object, oldObject, patch, options, dryRun, user, groups, params, namespaces, authorizer, \
-             expect",
+             namespace, object, oldObject, patch, patchType, options, dryRun, user, groups, params, namespaces, \
+             authorizer, expect",
+        ),
+        (
+            "{apiVersion: admit/v1, kind: Suite, cases: [{name: a, oldObject: {}, patch: {a: 1}, patchType: json}]}",
+            "cases[0].patch: must be a list of operations, each with `op` and `path`",
+        ),
+        (
+            "{apiVersion: admit/v1, kind: Suite, cases: [{name: a, oldObject: {}, patch: [], patchType: merge}]}",
+            "cases[0].patch: must be a map of what changes",
+        ),
+        (
+            "{apiVersion: admit/v1, kind: Suite, cases: [{name: a, oldObject: {}, patch: 1}]}",
+            "cases[0].patch: must be a map of what changes, or a list of operations",
+        ),
+        (
+            "{apiVersion: admit/v1, kind: Suite, cases: [{name: a, oldObject: {}, patch: {}, patchType: apply}]}",
+            "cases[0].patch: patchType `apply` is not one of json, merge, strategic",
+        ),
+        (
+            "{apiVersion: admit/v1, kind: Suite, cases: [{name: a, oldObject: {apiVersion: a.b/v1, kind: C}, \
+             patch: {}, patchType: strategic}]}",
+            "cases[0].patch: a.b/v1 C is no built-in kind: only those have strategic merge patches",
+        ),
+        (
+            "{apiVersion: admit/v1, kind: Suite, cases: [{name: a, oldObject: {}, \
+             patch: [{op: add, path: /a, value: 1}, {op: remove, path: /b}]}]}",
+            "cases[0].patch: operation 1 at /b: path is invalid",
         ),
     ] {
         let error = Suite::decode(&yaml(text)[0]).expect_err(expected);
@@ -108,6 +134,8 @@ fn requests_are_made_of_what_cases_say() {
     let old = "oldObject: {apiVersion: v1, kind: ConfigMap, metadata: {name: x}, data: {v: old, w: kept}}";
     for (case, expression, expected) in [
         (format!("{old}, patch: {{data: {{v: new}}}}"), "object.data.v + object.data.w", "newkept"),
+        (format!("{old}, patch: {{data: {{v: new}}}}, patchType: merge"), "object.data.v", "new"),
+        (format!("{old}, patch: [{{op: replace, path: /data/n, value: new}}]"), "object.data.n", "new"),
         (format!("{old}, patch: {{data: {{v: null}}}}"), "has(object.data.v)", "false"),
         (
             format!("{old}, patch: [{{op: replace, path: /data/v, value: new}}]"),

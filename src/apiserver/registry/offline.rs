@@ -18,6 +18,7 @@ use crate::codec::recheck;
 use crate::identity::Identity;
 use crate::object;
 use crate::patch::applied::applied;
+use crate::patch::strategic;
 use crate::resources::{ResourceInfo, ResourceTable, Scope, Subresource, builtin_rows};
 use crate::status::{Cause, Refusal};
 
@@ -32,6 +33,14 @@ impl Builtins for BuiltinKinds {
         let (group, version, kind) = type_of(manifest);
         let kind = tables().kind(group, version, kind)?;
         Some(applied(tables(), kind, manifest, live, last))
+    }
+
+    fn patched(&self, object: &Value, patch: &Value) -> Option<Result<Value, String>> {
+        let (group, version, kind) = type_of(object);
+        let kind = tables().kind(group, version, kind)?;
+        let (object, patch) = (object.as_object()?, patch.as_object()?);
+        let made = strategic::apply(tables(), kind, object, patch);
+        Some(made.map(Value::Object).map_err(|error| error.to_string()))
     }
 
     fn scale(&self, object: &Value, paths: Option<&crd::ScalePaths>) -> Option<Value> {

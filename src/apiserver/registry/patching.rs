@@ -1,7 +1,8 @@
 //! PATCH: JSON patch, JSON merge patch, strategic merge patch; each makes a new object out of the live one.
 
 use admit_policy::json;
-use json_patch::{AddOperation, PatchOperation, ReplaceOperation};
+use admit_policy::patch::upserting;
+use json_patch::PatchOperation;
 use serde_json::{Map, Value};
 
 use super::create::belongs_to_path;
@@ -161,19 +162,6 @@ impl Patch {
             }
             Parsed::Impossible => Err(Refusal::unprocessable()),
         }
-    }
-}
-
-/// Upstream's library replaces members that are not there as well.
-fn upserting(target: &Value, operation: &PatchOperation) -> PatchOperation {
-    let PatchOperation::Replace(ReplaceOperation { path, value }) = operation else {
-        return operation.clone();
-    };
-    let parent = path.parent().and_then(|parent| parent.resolve(target).ok());
-    if parent.is_some_and(Value::is_object) {
-        PatchOperation::Add(AddOperation { path: path.clone(), value: value.clone() })
-    } else {
-        operation.clone()
     }
 }
 

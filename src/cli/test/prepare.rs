@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use admit_apiserver::registry::BuiltinKinds;
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::suite::crd::{CrdCase, CrdSuite, Named};
 use admit_policy::suite::{Case, Suite, SuiteError};
@@ -103,7 +104,8 @@ impl Workshop {
                            and `tests`";
             return Err(unreadable(&[document.mistake(problem)]));
         }
-        let suite = Suite::decode(&document.value).map_err(|error| misplaced(document, &error))?;
+        let suite = Suite::decode_knowing(&document.value, Some(&BuiltinKinds))
+            .map_err(|error| misplaced(document, &error))?;
         let documents = documents_of(&suite, source);
         let numbered = suite.cases.into_iter().enumerate();
         let wanted: Vec<(usize, Case)> = numbered.filter(|(_, case)| self.wants(&case.name)).collect();

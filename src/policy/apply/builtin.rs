@@ -18,6 +18,10 @@ pub trait Builtins: Sync + Debug {
     /// the kind.
     fn applied(&self, manifest: &Value, live: &Value, last: &Value) -> Option<Value>;
 
+    /// What a strategic merge patch makes of `object`, or why it cannot be applied; none where nothing is known of the
+    /// kind.
+    fn patched(&self, object: &Value, patch: &Value) -> Option<Result<Value, String>>;
+
     /// The Scale of an object: of a custom resource by the paths of its definition; none where objects of the kind are
     /// not scaled.
     fn scale(&self, object: &Value, paths: Option<&ScalePaths>) -> Option<Value>;

@@ -1,5 +1,5 @@
 //! A Suite document to typed cases. A case inherits what it leaves out from the suite's `defaults`; its objects are
-//! merge patches on those of the defaults, and its `patch` makes the new object from the old one.
+//! merge patches on those of the defaults, and its `patch` makes the new object from the old one as `kubectl patch` does.
 
 use std::sync::Arc;
 
@@ -7,10 +7,12 @@ use regex_automata::meta::Regex;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{API_VERSION, Case, Expectation, Outcome, Suite, Text, patch, target};
+use super::{API_VERSION, Case, Expectation, Outcome, Suite, Text, target};
 use crate::access::{ANSWER_FIELDS, AccessAnswers};
+use crate::apply::Builtins;
 use crate::decision::Reason;
 use crate::decode::{DecodeError, Fields};
+use crate::patch;
 use crate::request::{GroupVersionKind, Operation, UserInfo};
 
 /// The fields of a suite.
@@ -26,6 +28,7 @@ pub const CASE_FIELDS: &[&str] = &[
     "object",
     "oldObject",
     "patch",
+    "patchType",
     "options",
     "dryRun",
     "user",
@@ -67,8 +70,19 @@ impl Suite {
                 .is_some_and(|version| version.starts_with("admit/"))
     }
 
-    /// Reads a suite, or tells the first thing that is wrong with it.
+    /// Reads a suite that knows nothing of built-in kinds: their objects are patched like all others.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
     pub fn decode(document: &Value) -> Result<Self, SuiteError> {
+        Self::decode_knowing(document, None)
+    }
+
+    /// Reads a suite whose objects of built-in kinds are patched as `builtins` tell.
+    ///
+    /// # Errors
+    /// As [`Self::decode`].
+    pub fn decode_knowing(document: &Value, builtins: Option<&dyn Builtins>) -> Result<Self, SuiteError> {
         let fields = Fields::of(document, "")?;
         let version = fields.string("apiVersion")?;
         if version != API_VERSION {
@@ -80,7 +94,7 @@ impl Suite {
         let cases: Vec<Case> = fields
             .objects("cases")?
             .iter()
-            .map(|case| Layered { case, defaults: &defaults }.decode())
+            .map(|case| Layered { case, defaults: &defaults, builtins }.decode())
             .collect::<Result<_, _>>()?;
         if cases.is_empty() {
             return Err(wrong("cases", "must have at least one case"));
@@ -89,10 +103,48 @@ impl Suite {
     }
 }
 
+/// What `changes` make of `object`, by the same choice of a type as `kubectl patch`'s: a list is a JSON patch, a map a
+/// strategic merge patch where the kind is built in, else a merge patch.
+fn patched(
+    object: &Value,
+    changes: &Value,
+    patch_type: Option<&str>,
+    builtins: Option<&dyn Builtins>,
+) -> Result<Value, String> {
+    let strategic = || builtins.and_then(|kinds| kinds.patched(object, changes));
+    let merged = || {
+        let mut object = object.clone();
+        patch::merge(&mut object, changes);
+        Ok(object)
+    };
+    match (patch_type, changes) {
+        (None | Some("json"), Value::Array(_)) => {
+            let mut object = object.clone();
+            patch::apply_as_server(&mut object, &patch::decode(changes)?)?;
+            Ok(object)
+        }
+        (None, Value::Object(_)) => strategic().unwrap_or_else(merged),
+        (Some("merge"), Value::Object(_)) => merged(),
+        (Some("strategic"), Value::Object(_)) => strategic().unwrap_or_else(|| {
+            let kind = kind_of(object);
+            Err(format!(
+                "{} {} is no built-in kind: only those have strategic merge patches",
+                kind.api_version(),
+                kind.kind
+            ))
+        }),
+        (Some("json"), _) => Err("must be a list of operations, each with `op` and `path`".to_owned()),
+        (Some("merge" | "strategic"), _) => Err("must be a map of what changes".to_owned()),
+        (None, _) => Err("must be a map of what changes, or a list of operations".to_owned()),
+        (Some(other), _) => Err(format!("patchType `{other}` is not one of json, merge, strategic")),
+    }
+}
+
 /// A case over the suite's defaults.
 struct Layered<'a> {
     case: &'a Fields<'a>,
     defaults: &'a Fields<'a>,
+    builtins: Option<&'a dyn Builtins>,
 }
 
 impl Layered<'_> {
@@ -155,14 +207,10 @@ impl Layered<'_> {
         let Some(base) = old.or(self.defaults.get("object")) else {
             return Err(wrong("needs an `oldObject` to change".to_owned()));
         };
-        let mut object = base.clone();
-        match changes {
-            Value::Object(_) => patch::merge(&mut object, changes),
-            _ => patch::decode(changes)
-                .and_then(|operations| patch::apply(&mut object, &operations))
-                .map_err(wrong)?,
-        }
-        Ok(Some(Arc::new(object)))
+        let patch_type = self.of("patchType").optional_string("patchType")?;
+        patched(base, changes, patch_type.as_deref(), self.builtins)
+            .map(|made| Some(Arc::new(made)))
+            .map_err(wrong)
     }
 
     /// What the objects imply, unless it is said.

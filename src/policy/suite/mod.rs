@@ -11,7 +11,6 @@
 pub mod crd;
 mod decode;
 mod expect;
-mod patch;
 mod run;
 mod target;
 

@@ -124,3 +124,40 @@ fn fail_fast_stops_at_the_first_failure() {
     let output = text(&admit(folder.path(), &["-v", "--fail-fast"]).stdout);
     assert!(output.ends_with("FAIL: 1 of 1 case failed in 1 suite\n"), "{output}");
 }
+
+/// Containers by name, unless the case says that lists are replaced; definitions know no other way.
+#[test]
+fn built_in_kinds_are_patched_as_kubectl_patches_them() {
+    let policy = POLICY.replace("[configmaps]", "[pods]").replace("[CREATE]", "[UPDATE]");
+    let expression = "expression: object.metadata.name != 'bad'\n    message: bad name";
+    assert!(policy.contains(expression));
+    let policy = policy.replace(
+        expression,
+        "expression: 'false'\n    messageExpression: object.spec.containers.map(c, c.name + '=' + c.image).join(',')",
+    );
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("p.yaml"), policy).unwrap();
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: n}, spec: {containers: [{name: a, image: \
+               one}, {name: b, image: two}]}}";
+    for (patch, message) in [
+        ("{spec: {containers: [{name: b, image: new}]}}", "a=one,b=new"),
+        ("{spec: {containers: [{name: b, image: new}]}}\n  patchType: strategic", "a=one,b=new"),
+        ("{spec: {containers: [{name: b, image: new}]}}\n  patchType: merge", "b=new"),
+        ("{spec: {containers: [{name: a, $patch: delete}]}}", "b=two"),
+        ("[{op: replace, path: /spec/containers/0/image, value: new}]", "a=new,b=two"),
+    ] {
+        let suite = format!(
+            "apiVersion: admit/v1\nkind: Suite\ncases:\n- name: a patch\n  oldObject: {pod}\n  patch: {patch}\n  \
+             expect: {{outcome: deny, message: '{message}'}}\n"
+        );
+        fs::write(folder.path().join("p.suite.yaml"), suite).unwrap();
+        let output = admit(folder.path(), &["."]);
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{patch}: {}{}",
+            text(&output.stdout),
+            text(&output.stderr)
+        );
+    }
+}

@@ -108,5 +108,5 @@ fn object(fields: &Fields<'_>, key: &str) -> Result<Option<Value>, SuiteError> {
 
 fn patches(fields: &Fields<'_>) -> Result<Option<json_patch::Patch>, SuiteError> {
     let Some(list) = fields.get("initialCRDPatches") else { return Ok(None) };
-    crate::suite::patch::decode(list).map(Some).map_err(|why| wrong(fields.path_of("initialCRDPatches"), why))
+    crate::patch::decode(list).map(Some).map_err(|why| wrong(fields.path_of("initialCRDPatches"), why))
 }

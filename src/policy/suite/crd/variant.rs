@@ -7,8 +7,8 @@ use thiserror::Error;
 
 use crate::crd::{CompiledCrd, CrdVersion};
 use crate::error::aggregate;
+use crate::patch;
 use crate::recording::Expression;
-use crate::suite::patch;
 
 /// A compiled definition under test, with the manifest that patches are made to.
 #[derive(Debug)]
