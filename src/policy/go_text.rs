@@ -196,3 +196,16 @@ pub fn reread(number: &Number) -> Number {
     let integer = text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
     integer.unwrap_or_else(|_| number.clone())
 }
+
+/// A document whose numbers were all written and [`reread`].
+#[must_use]
+pub fn rewritten(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), rewritten(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(rewritten).collect(),
+        Value::Number(number) => Value::Number(reread(number)),
+        scalar => scalar.clone(),
+    }
+}

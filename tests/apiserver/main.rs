@@ -9,6 +9,7 @@
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 
 mod access;
+mod answers;
 mod corpus;
 mod crd_matrix;
 mod definitions;

@@ -36,6 +36,10 @@ impl Versions for OneVersion {
         (api_version == API_VERSION).then_some(Typing { schema: &self.schema, root: self.root })
     }
 
+    fn forgets(&self, _: &str) -> bool {
+        true
+    }
+
     fn convert(&self, object: &Value, _: &str) -> Value {
         object.clone()
     }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use admit_policy::go_text::json_kind;
+use admit_policy::go_text::{self, json_kind};
 use serde_json::{Map, Value};
 
 use super::model::{Field, Tables, TypeDef, TypeId, TypeRef};
@@ -22,8 +22,34 @@ pub struct Decoded {
 
 /// A value that has the wrong type for its field, in the words of the API server's decoder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct DecodeError(String);
+#[error("{text}")]
+pub struct DecodeError {
+    text: String,
+    /// Where the number is that does not fit, and how the text shows it.
+    number: Option<(String, String)>,
+}
+
+impl DecodeError {
+    fn new(text: String) -> Self {
+        Self { text, number: None }
+    }
+
+    /// The path of the number that does not fit, if that is what is wrong.
+    #[must_use]
+    pub fn number_at(&self) -> Option<&str> {
+        self.number.as_ref().map(|(path, _)| path.as_str())
+    }
+
+    /// The text with that number in the digits in which it was written.
+    #[must_use]
+    pub fn with_digits(&self, literal: &str) -> String {
+        let shown = self.number.as_ref().map(|(_, shown)| format!("number {shown} "));
+        shown.map_or_else(
+            || self.text.clone(),
+            |shown| self.text.replacen(&shown, &format!("number {literal} "), 1),
+        )
+    }
+}
 
 /// Reads `value` as the message `id`.
 ///
@@ -125,20 +151,20 @@ impl Decoder<'_> {
             TypeRef::IntOrString => match value {
                 Value::String(_) => Ok(value.clone()),
                 Value::Number(_) => self.number(&TypeRef::Int32, value),
-                _ => Err(DecodeError(format!(
+                _ => Err(DecodeError::new(format!(
                     "json: cannot unmarshal {} into Go value of type string",
                     json_kind(value)
                 ))),
             },
             TypeRef::Bytes => match value {
-                Value::String(text) => scalar::base64(text).map(Value::String).map_err(DecodeError),
+                Value::String(text) => scalar::base64(text).map(Value::String).map_err(DecodeError::new),
                 _ => Err(self.mismatch(value, "[]uint8")),
             },
             TypeRef::Time | TypeRef::MicroTime => match value {
-                Value::String(text) => {
-                    scalar::time(text, *kind == TypeRef::MicroTime).map(Value::String).map_err(DecodeError)
-                }
-                _ => Err(DecodeError(format!(
+                Value::String(text) => scalar::time(text, *kind == TypeRef::MicroTime)
+                    .map(Value::String)
+                    .map_err(DecodeError::new),
+                _ => Err(DecodeError::new(format!(
                     "json: cannot unmarshal {} into Go value of type string",
                     json_kind(value)
                 ))),
@@ -148,7 +174,7 @@ impl Decoder<'_> {
                     Value::String(text) => text.clone(),
                     other => other.to_string(),
                 };
-                scalar::quantity(&text).map(Value::String).map_err(DecodeError)
+                scalar::quantity(&text).map(Value::String).map_err(DecodeError::new)
             }
         }
     }
@@ -208,18 +234,21 @@ impl Decoder<'_> {
     }
 
     fn mismatch(&self, value: &Value, expected: &str) -> DecodeError {
-        let found = match value {
-            Value::Number(number) if matches!(expected, "int32" | "int64") => format!("number {number}"),
-            other => json_kind(other).to_owned(),
+        let shown = match value {
+            Value::Number(_) if matches!(expected, "int32" | "int64") => Some(go_text::json(value)),
+            _ => None,
         };
-        DecodeError(if self.plain.is_empty() {
+        let found =
+            shown.as_ref().map_or_else(|| json_kind(value).to_owned(), |shown| format!("number {shown}"));
+        let text = if self.plain.is_empty() {
             format!("json: cannot unmarshal {found} into Go value of type {expected}")
         } else {
             format!(
                 "json: cannot unmarshal {found} into Go struct field {}.{} of type {expected}",
                 self.owner, self.plain
             )
-        })
+        };
+        DecodeError { text, number: shown.map(|shown| (self.indexed.clone(), shown)) }
     }
 
     fn go_type(&self, kind: &TypeRef) -> String {

@@ -4,6 +4,7 @@
 //! a field of a built-in kind is declared. From it come the OpenAPI schemas, strict decoding, the order and omission
 //! rules of the encoder, the keys of strategic merge and the reading and writing of protobuf bodies.
 
+mod binary;
 pub mod decode;
 pub mod encode;
 mod internal;
@@ -14,6 +15,7 @@ mod scalar;
 
 use std::sync::LazyLock;
 
+pub use binary::through_store;
 pub use internal::internal;
 pub use model::{
     EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,

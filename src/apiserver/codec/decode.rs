@@ -3,10 +3,11 @@
 
 use std::sync::LazyLock;
 
+use admit_policy::go_text;
 use admit_policy::json::{self, Document};
 use serde_json::{Map, Value};
 
-use super::yaml;
+use super::{literal, yaml};
 use crate::builtin::decode::decode;
 use crate::builtin::{TypeId, protobuf, tables};
 use crate::object;
@@ -67,7 +68,7 @@ pub(crate) fn receive_kind(
     let Some(id) = tables().kind(group, version, kind) else {
         return Ok(Received { object: document.value, strict: Vec::new() });
     };
-    typed(id, &document.value).map_err(|error| {
+    typed(id, &document.value, Some(body)).map_err(|error| {
         Refusal::bad_request(format!(
             "{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"
         ))
@@ -134,7 +135,8 @@ pub(crate) fn receive(
     if custom.is_none() && !is_expected {
         return Err(wrong_kind(info, (&kind, &api_version), &unhandled));
     }
-    let mut received = canonical(info, custom.filter(|_| is_expected), value).map_err(unhandled)?;
+    let custom_type = custom.filter(|_| is_expected);
+    let mut received = canonical(info, custom_type, value, Some(body)).map_err(unhandled)?;
     if custom.is_some() {
         if api_version != info.api_version() {
             return Err(wrong_version(info, &api_version));
@@ -156,20 +158,21 @@ pub(crate) fn recheck(
     custom: Option<&CustomVersion>,
     value: Value,
 ) -> Result<Received, String> {
-    canonical(info, custom, value)
+    canonical(info, custom, value, None)
 }
 
 fn canonical(
     info: &ResourceInfo,
     custom: Option<&CustomVersion>,
     mut value: Value,
+    body: Option<&Body>,
 ) -> Result<Received, String> {
     object::set_field(&mut value, "kind", Some(info.kind.as_str().into()));
     object::set_field(&mut value, "apiVersion", Some(info.api_version().into()));
     match (tables().kind(&info.group, &info.version, &info.kind), custom) {
         (Some(id), None) if info.builtin => {
             keep_reset(&mut value);
-            typed(id, &value)
+            typed(id, &value, body)
         }
         _ => custom_object(custom, value),
     }
@@ -185,8 +188,12 @@ fn keep_reset(value: &mut Value) {
     }
 }
 
-fn typed(id: TypeId, value: &Value) -> Result<Received, String> {
-    let decoded = decode(tables(), id, value).map_err(|error| error.to_string())?;
+fn typed(id: TypeId, value: &Value, body: Option<&Body>) -> Result<Received, String> {
+    let decoded = decode(tables(), id, value).map_err(|error| {
+        let text = body.filter(|body| body.format == Format::Json).zip(error.number_at());
+        let literal = text.and_then(|(body, path)| literal::at(&body.bytes, path));
+        literal.map_or_else(|| error.to_string(), |literal| error.with_digits(literal))
+    })?;
     Ok(Received { object: decoded.value, strict: unknown_texts(&decoded.unknown) })
 }
 
@@ -196,7 +203,9 @@ static OBJECT_META: LazyLock<Option<TypeId>> =
 fn custom_object(custom: Option<&CustomVersion>, mut value: Value) -> Result<Received, String> {
     let mut unknown = Vec::new();
     if let (Some(id), Some(metadata)) = (*OBJECT_META, value.get("metadata").filter(|meta| !meta.is_null())) {
-        let decoded = decode(tables(), id, metadata).map_err(|error| error.to_string())?;
+        // Go writes it anew and reads that: what is whole has lost its fraction by then.
+        let decoded =
+            decode(tables(), id, &go_text::rewritten(metadata)).map_err(|error| error.to_string())?;
         unknown.extend(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")));
         object::set_field(&mut value, "metadata", Some(decoded.value));
     }

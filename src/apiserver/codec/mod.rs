@@ -1,6 +1,7 @@
 //! Request bodies: from bytes to an object of the kind that the path names.
 
 mod decode;
+mod literal;
 mod yaml;
 
 pub(crate) use decode::{Body, Format, parse, receive, receive_kind, recheck, strict_refusal};

@@ -115,7 +115,7 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
     let acting = impersonation::acting(server.registry(), incoming.identity, &incoming.headers, &attributes);
     incoming.identity = match acting {
         Ok(identity) => identity,
-        Err(refusal) => return respond::refusal(&refusal, &Accepted::default()),
+        Err(refusal) => return respond::not_allowed(&refusal, &Accepted::default()),
     };
     let allowed = server.registry().authorize(&incoming.identity, &attributes);
     let mut response = in_turn(&server, incoming, target, allowed).await;
@@ -152,15 +152,15 @@ async fn route(
     allowed: Result<(), Refusal>,
 ) -> Response {
     let accepted = Accepted::parse(&incoming.headers, &incoming.query, true);
-    let outcome = match allowed {
-        Err(refusal) => Err(refusal.into()),
-        Ok(()) => match target {
-            Target::Resource(place) => resource::answer(server, place, incoming, &accepted).await,
-            Target::Other => {
-                let accepted = Accepted::parse(&incoming.headers, &incoming.query, false);
-                nonresource::answer(server, &incoming, &accepted)
-            }
-        },
+    if let Err(refusal) = allowed {
+        return respond::not_allowed(&refusal, &accepted);
+    }
+    let outcome = match target {
+        Target::Resource(place) => resource::answer(server, place, incoming, &accepted).await,
+        Target::Other => {
+            let accepted = Accepted::parse(&incoming.headers, &incoming.query, false);
+            nonresource::answer(server, &incoming, &accepted)
+        }
     };
     match outcome {
         Ok(response) => response,

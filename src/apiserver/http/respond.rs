@@ -64,6 +64,13 @@ pub(super) fn refusal(refusal: &Refusal, accepted: &Accepted) -> Response {
     response
 }
 
+/// The refusal of what the caller may not do: upstream writes it where it writes plain pages, too.
+pub(super) fn not_allowed(refused: &Refusal, accepted: &Accepted) -> Response {
+    let mut response = refusal(refused, accepted);
+    response.headers_mut().insert(NO_SNIFF.0, NO_SNIFF.1);
+    response
+}
+
 pub(super) fn nothing(code: u16) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status(code);

@@ -75,7 +75,7 @@ impl Writer<'_> {
         let managers = self.known_managers(live, new);
         object::set_meta(new, "managedFields", None);
         let before = without_entries(live);
-        let entries = if managers.is_empty() && !object::uid(live).is_empty() {
+        let entries = if managers.is_empty() && !object::uid(live).is_empty() || self.is_lost(&managers) {
             None
         } else {
             match self.updated_managers(&before, new, managers, self.manager) {
@@ -124,6 +124,12 @@ impl Writer<'_> {
         }
         object::set_meta(&mut object, "managedFields", managers::encode(&managers));
         Ok(object)
+    }
+
+    /// Whether a manager's version is one that the object cannot even be asked for in.
+    fn is_lost(&self, managers: &Managers) -> bool {
+        let mut versions = managers.values().map(|owned| owned.api_version.as_str());
+        versions.any(|version| self.versions.typing(version).is_none() && !self.versions.forgets(version))
     }
 
     /// The managers to start an update from: those that the client sent, unless it sent none that can be read.

@@ -15,6 +15,10 @@ pub trait Versions: Debug {
     /// How objects are typed in a version; None where it is not served.
     fn typing(&self, api_version: &str) -> Option<Typing<'_>>;
 
+    /// Whether managers of this version, which is not served, are only forgotten. Otherwise an object that names one
+    /// cannot be converted to it, and nobody is tracked any longer.
+    fn forgets(&self, api_version: &str) -> bool;
+
     /// The object in another version, which is served.
     fn convert(&self, object: &Value, api_version: &str) -> Value;
 

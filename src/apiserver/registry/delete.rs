@@ -51,9 +51,10 @@ impl Registry {
             !object::finalizers(&marked).is_empty() || grace > 0 || kinds::is_held(&call.info, &marked);
         let answer = |object: &Value| Answer::ok(views::outgoing(call, object).into_owned());
         if !kept {
-            let mut last = marked.clone();
+            let mut last = marked;
             if !options.dry_run {
-                let revision = self.store.delete(&key, live.revision, marked.clone()).await?;
+                // Watchers see the object as it was stored last, without the marks of its deletion.
+                let revision = self.store.delete(&key, live.revision, (*live.object).clone()).await?;
                 object::set_meta(&mut last, "resourceVersion", Some(revision.to_string().into()));
                 self.after_delete(call, &live.object).await;
             }
@@ -96,7 +97,7 @@ impl Registry {
 }
 
 fn warn_of_orphans(call: &Call, options: &DeleteOptions) {
-    if kinds::orphans_by_default(&call.info) && options.propagation.is_none() {
+    if call.info.builtin && call.info.plural == "jobs" && options.propagation.is_none() {
         call.warnings.add(
             "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove \
              them or set propagationPolicy=Orphan to suppress this warning",
@@ -139,10 +140,12 @@ fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> i64 {
         return grace;
     }
     let held = grace > 0 || !object::finalizers(object).is_empty() || kinds::is_held(&call.info, object);
-    if held || kinds::answers_deleted_object(&call.info) {
+    if held || kinds::is_graceful(&call.info) {
         let at = Timestamp::now().saturating_add(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MAX);
         object::set_meta(object, "deletionTimestamp", Some(object::seconds(at).into()));
-        object::set_meta(object, "deletionGracePeriodSeconds", Some(grace.into()));
+        if kinds::tells_grace(&call.info) {
+            object::set_meta(object, "deletionGracePeriodSeconds", Some(grace.into()));
+        }
         if object::generation(object) > 0 {
             let generation = object::generation(object) + 1;
             object::set_meta(object, "generation", Some(generation.into()));
@@ -169,10 +172,11 @@ fn shortened(object: &mut Value, grace: i64) -> i64 {
 fn finalizers(call: &Call, object: &mut Value, propagation: Option<Propagation>) {
     let current: Vec<String> = object::finalizers(object).into_iter().map(str::to_owned).collect();
     let has = |name: &str| current.iter().any(|finalizer| finalizer == name);
-    let wanted = match propagation {
+    let wanted = match propagation.filter(|_| kinds::is_collected(&call.info)) {
         Some(Propagation::Orphan) => Some(ORPHAN),
         Some(Propagation::Foreground) => Some(FOREGROUND),
         Some(Propagation::Background) => None,
+        None if !kinds::is_collected(&call.info) => None,
         None if has(ORPHAN) => Some(ORPHAN),
         None if has(FOREGROUND) => Some(FOREGROUND),
         None => kinds::orphans_by_default(&call.info).then_some(ORPHAN),

@@ -100,6 +100,10 @@ impl Versions for Scope {
         Some(Typing { schema, root })
     }
 
+    fn forgets(&self, api_version: &str) -> bool {
+        self.info.builtin && api_version.matches('/').count() < 2
+    }
+
     fn convert(&self, object: &Value, api_version: &str) -> Value {
         let from = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         match (self.row(from), self.row(api_version)) {
@@ -155,6 +159,10 @@ impl Versions for Rowless {
     fn typing(&self, api_version: &str) -> Option<Typing<'_>> {
         let (schema, root) = builtin(self.group, self.version, self.kind)?;
         (api_version == self.api_version()).then_some(Typing { schema, root })
+    }
+
+    fn forgets(&self, _api_version: &str) -> bool {
+        true
     }
 
     fn convert(&self, object: &Value, _api_version: &str) -> Value {

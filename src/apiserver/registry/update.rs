@@ -84,8 +84,9 @@ impl Registry {
                 None => new,
             };
             let new = self.checked(call, name, new, &old, options).await?;
+            let new = views::arranged(&call.info, new);
             if options.dry_run || (new == old && !kinds::reads_otherwise(&call.info, &live.object)) {
-                return Ok(Answer::ok(answered(call, views::arranged(&call.info, new))));
+                return Ok(Answer::ok(answered(call, new)));
             }
             match self.write(call, name, &live, new).await {
                 Ok(object) => {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Call, autoscalers, kinds};
 use crate::builtin::decode::decode;
-use crate::builtin::tables;
+use crate::builtin::{tables, through_store};
 use crate::object;
 use crate::resources::ResourceInfo;
 
@@ -72,8 +72,10 @@ pub(super) fn arranged(info: &ResourceInfo, object: Value) -> Value {
     let version =
         object.get("apiVersion").and_then(Value::as_str).and_then(|version| version.rsplit('/').next());
     let version = version.filter(|version| **version == info.storage_version).unwrap_or(&info.version);
-    let typed = tables().kind(group, version, &info.kind).and_then(|id| decode(tables(), id, &object).ok());
-    typed.map_or(object, |decoded| decoded.value)
+    let Some(id) = tables().kind(group, version, &info.kind) else { return object };
+    let Ok(mut typed) = decode(tables(), id, &object) else { return object };
+    through_store(tables(), id, &mut typed.value);
+    typed.value
 }
 
 fn by_name(value: Value) -> Value {

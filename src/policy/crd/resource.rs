@@ -263,9 +263,9 @@ fn nested<'v>(
             },
             Value::Null => return Ok(None),
             other => {
-                let shown = BadValue::from(other);
                 return Err(format!(
-                    ".{steps} accessor error: {shown} is of the type {}, expected map[string]interface {{}}",
+                    ".{steps} accessor error: {} is of the type {}, expected map[string]interface{{}}",
+                    plain(other),
                     go_type(other)
                 ));
             }
@@ -274,11 +274,15 @@ fn nested<'v>(
     if fits(at) {
         return Ok(Some(at));
     }
-    let shown = match at {
+    Err(format!(".{steps} accessor error: {} is of the type {}, expected {expected}", plain(at), go_type(at)))
+}
+
+/// A value as Go prints it without quotes.
+fn plain(value: &Value) -> String {
+    match value {
         Value::String(text) => text.clone(),
         other => BadValue::from(other).to_string(),
-    };
-    Err(format!(".{steps} accessor error: {shown} is of the type {}, expected {expected}", go_type(at)))
+    }
 }
 
 fn go_type(value: &Value) -> &'static str {

@@ -1,6 +1,6 @@
 //! Default values of the built-in kinds that depend on what else an object says.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::absent;
 use crate::object;
@@ -88,7 +88,7 @@ fn pod_spec(spec: &mut Value, restart_policy: &str) {
     } else if let Some(account) = spec.get("serviceAccount").cloned() {
         set_absent(spec, &[("serviceAccountName", account)]);
     }
-    for list in ["containers", "initContainers"] {
+    for list in ["containers", "initContainers", "ephemeralContainers"] {
         each(spec, list).for_each(container);
     }
     each(spec, "volumes").for_each(volume);
@@ -144,7 +144,16 @@ fn volume(volume: &mut Value) {
     }
 }
 
+/// An object without labels of its own gets those of its template.
+fn template_labels(object: &mut Value, template: &str) {
+    let unlabelled = object.pointer("/metadata/labels").and_then(Value::as_object).is_none_or(Map::is_empty);
+    if unlabelled && let Some(labels) = object.pointer(template).cloned() {
+        object::set_meta(object, "labels", Some(labels));
+    }
+}
+
 fn job(job: &mut Value) {
+    template_labels(job, "/spec/template/metadata/labels");
     let spec = &mut job["spec"];
     let absent = |spec: &Value, field: &str| spec.get(field).is_none_or(Value::is_null);
     if absent(spec, "completions") && absent(spec, "parallelism") {

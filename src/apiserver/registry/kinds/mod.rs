@@ -6,6 +6,7 @@ mod certificate;
 mod defaults;
 mod frozen;
 mod job;
+mod looks;
 mod namespace;
 mod pod;
 mod secret;
@@ -38,9 +39,9 @@ pub(super) fn created_by_update(info: &ResourceInfo) -> bool {
         id(info),
         ("coordination.k8s.io", "Lease")
             | ("" | "events.k8s.io", "Event")
-            | ("", "Service")
+            | ("", "Service" | "Endpoints" | "LimitRange")
+            | ("node.k8s.io", "RuntimeClass")
             | ("rbac.authorization.k8s.io", _)
-            | ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding")
     )
 }
 
@@ -52,13 +53,47 @@ pub(super) fn needs_resource_version(info: &ResourceInfo) -> bool {
             ("apiextensions.k8s.io" | "admissionregistration.k8s.io", _)
                 | ("coordination.k8s.io", "Lease")
                 | ("policy", "PodDisruptionBudget")
-                | ("", "ServiceAccount")
+                | ("node.k8s.io", "RuntimeClass")
+                | ("networking.k8s.io", "IPAddress")
+                | ("storage.k8s.io", "CSIDriver" | "CSINode" | "CSIStorageCapacity" | "VolumeAttachment")
         )
 }
 
 /// Whether a DELETE answers the object that it removed, and not a Status.
 pub(super) fn answers_deleted_object(info: &ResourceInfo) -> bool {
-    matches!(id(info), ("", "Pod" | "ServiceAccount" | "Service" | "Namespace"))
+    matches!(
+        id(info),
+        (
+            "",
+            "Pod"
+                | "PodTemplate"
+                | "ReplicationController"
+                | "ResourceQuota"
+                | "ServiceAccount"
+                | "Service"
+                | "Namespace"
+                | "PersistentVolume"
+                | "PersistentVolumeClaim"
+        ) | (
+            "storage.k8s.io",
+            "CSIDriver" | "CSINode" | "StorageClass" | "VolumeAttachment" | "VolumeAttributesClass"
+        ) | ("resource.k8s.io", _)
+    )
+}
+
+/// Whether a deletion that ends at once is marked like one that takes its time.
+pub(super) fn is_graceful(info: &ResourceInfo) -> bool {
+    matches!(id(info), ("", "Pod" | "Namespace"))
+}
+
+/// Whether a deletion that has begun tells how long it may take. Namespaces go by rules of their own.
+pub(super) fn tells_grace(info: &ResourceInfo) -> bool {
+    id(info) != ("", "Namespace")
+}
+
+/// Whether dependents of such objects are looked after: nobody waits for those of Events.
+pub(super) fn is_collected(info: &ResourceInfo) -> bool {
+    !matches!(id(info), ("" | "events.k8s.io", "Event"))
 }
 
 /// Fills in what a client may leave out: it counts as sent by the client.
@@ -94,6 +129,7 @@ pub(super) fn prepare_create(info: &ResourceInfo, object: &mut Value, identity: 
 pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
     match id(&call.info) {
         ("", "Namespace") => namespace::prepare_update(call, object, old),
+        ("", "Pod") if call.subresource.is_none() => pod::prepare_update(object, old),
         ("", "Service") if call.subresource.is_none() => service::prepare_update(object, old),
         ("apiextensions.k8s.io", "CustomResourceDefinition") if call.subresource.is_none() => {
             super::crds::prepare_update(object, old);
@@ -127,14 +163,15 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
     }
     let mut causes = metadata::validate(&call.info, object);
     if let Some(old) = old {
-        // Upstream checks a change of the metadata for every kind and once more with the kind, and lists each finding.
         let change = metadata::validate_update(object, old);
         causes.extend(change.clone());
         if call.subresource.is_none() {
             causes.extend(validation::before_change(&call.info, object));
         }
-        causes.extend(change);
-        if call.info.builtin && matches!(call.info.plural.as_str(), "configmaps" | "secrets") {
+        if looks::at_changes(&call.info) {
+            causes.extend(change);
+        }
+        for _ in 0..looks::at_whole(&call.info) {
             causes.extend(metadata::validate(&call.info, object));
         }
     }
@@ -251,7 +288,7 @@ pub(super) fn is_held(info: &ResourceInfo, object: &Value) -> bool {
     }
 }
 
-/// The policy for dependents when a DELETE names none: Jobs keep their pods.
+/// The policy for dependents when a DELETE names none: these keep their pods.
 pub(super) fn orphans_by_default(info: &ResourceInfo) -> bool {
-    id(info) == ("batch", "Job")
+    matches!(id(info), ("batch", "Job") | ("", "ReplicationController"))
 }

@@ -1,6 +1,6 @@
 //! Pods without a scheduler or a kubelet: pending until someone says otherwise.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::object;
 
@@ -13,6 +13,22 @@ pub(super) fn prepare_create(pod: &mut Value) {
     let spec = object::member_mut(object::map_of(pod), "spec");
     spec.entry("preemptionPolicy").or_insert("PreemptLowerPriority".into());
     spec.entry("priority").or_insert(0.into());
+    tolerate(spec);
+}
+
+/// What admission puts into a changed pod that does not say it again.
+pub(super) fn prepare_update(pod: &mut Value, old: &Value) {
+    let spec = object::member_mut(object::map_of(pod), "spec");
+    for field in ["preemptionPolicy", "priority"] {
+        let before = old.get("spec").and_then(|spec| spec.get(field));
+        if let Some(before) = before.filter(|_| !spec.contains_key(field)) {
+            spec.insert(field.to_owned(), before.clone());
+        }
+    }
+    tolerate(spec);
+}
+
+fn tolerate(spec: &mut Map<String, Value>) {
     let tolerations = spec.entry("tolerations").or_insert_with(|| json!([]));
     for taint in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
         let Some(list) = tolerations.as_array_mut() else { return };

@@ -1,0 +1,82 @@
+//! What is left of a value in the store: built-in kinds lie there in protobuf, which knows no empty lists and maps. Those
+//! that JSON always shows come back as null.
+
+use serde_json::Value;
+
+use super::model::{Field, Tables, TypeId, TypeRef};
+
+/// The group whose objects lie in the store as JSON.
+const JSON_GROUP: &str = "apiextensions.k8s.io";
+
+/// Brings a decoded value of the message `id` into the form in which it comes back.
+pub fn through_store(tables: &Tables, id: TypeId, value: &mut Value) {
+    if tables.get(id).package.group != JSON_GROUP {
+        message(tables, id, value);
+    }
+}
+
+fn message(tables: &Tables, id: TypeId, value: &mut Value) {
+    let Value::Object(members) = value else { return };
+    for field in tables.flat_fields(id) {
+        let Some(member) = members.get_mut(field.name) else { continue };
+        if field.always_written && is_emptied(field, member) {
+            *member = Value::Null;
+        } else {
+            inside(tables, &field.kind, member);
+        }
+    }
+}
+
+fn is_emptied(field: &Field, value: &Value) -> bool {
+    match (&field.kind, value) {
+        (TypeRef::List(_), Value::Array(items)) => items.is_empty(),
+        (TypeRef::Map(_), Value::Object(members)) => members.is_empty(),
+        _ => false,
+    }
+}
+
+fn inside(tables: &Tables, kind: &TypeRef, value: &mut Value) {
+    match (kind, value) {
+        (TypeRef::Message(id), value) => message(tables, *id, value),
+        (TypeRef::Pointer(inner), value) => inside(tables, inner, value),
+        (TypeRef::List(inner), Value::Array(items)) => {
+            items.iter_mut().for_each(|item| inside(tables, inner, item));
+        }
+        (TypeRef::Map(inner), Value::Object(members)) => {
+            members.values_mut().for_each(|member| inside(tables, inner, member));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::builtin::tables;
+
+    fn stored(group: &str, kind: &str, mut value: Value) -> Value {
+        through_store(tables(), tables().kind(group, "v1", kind).expect("a kind"), &mut value);
+        value
+    }
+
+    #[test]
+    fn empty_lists_come_back_as_null() {
+        let role = stored("rbac.authorization.k8s.io", "Role", json!({"rules": []}));
+        assert_eq!(role, json!({"rules": null}));
+        let rule = json!({"rules": [{"verbs": []}]});
+        assert_eq!(stored("rbac.authorization.k8s.io", "Role", rule), json!({"rules": [{"verbs": null}]}));
+        let range = stored("", "LimitRange", json!({"spec": {"limits": []}}));
+        assert_eq!(range, json!({"spec": {"limits": null}}));
+    }
+
+    #[test]
+    fn definitions_lie_in_the_store_as_json() {
+        let definition = json!({"spec": {"versions": []}});
+        assert_eq!(
+            stored("apiextensions.k8s.io", "CustomResourceDefinition", definition.clone()),
+            definition
+        );
+    }
+}

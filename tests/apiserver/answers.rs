@@ -1,0 +1,71 @@
+//! What `answers.json` says of single rules: short sequences of requests to a fresh server, with what is to be seen in
+//! their answers. The facts were read off kube-apiserver v1.36.2.
+//!
+//! A step is `{"do": "METHOD /path", "type": content type, "body": …, "status": code}` with any of `has` (JSON pointer →
+//! value), `lacks` (JSON pointers), `says` (a part of the message), `warns` (parts of the warnings, one for each) and
+//! `bodyText` in place of `body`.
+
+use admit_apiserver::Server;
+use axum::body::Body;
+use http::Request;
+use serde_json::Value;
+use tower::ServiceExt as _;
+
+use crate::harness::{Answer, answer};
+
+async fn send(server: &Server, step: &Value) -> Answer {
+    let (method, path) = step["do"].as_str().unwrap().split_once(' ').unwrap();
+    let body = match (step.get("body"), step["bodyText"].as_str()) {
+        (Some(body), _) => Body::from(body.to_string()),
+        (None, Some(text)) => Body::from(text.to_owned()),
+        (None, None) => Body::empty(),
+    };
+    let content_type = step["type"].as_str().unwrap_or("application/json");
+    let request = Request::builder().method(method).uri(path).header("content-type", content_type);
+    answer(server.router().oneshot(request.body(body).unwrap()).await.unwrap()).await
+}
+
+fn check(step: &Value, found: &Answer) -> Result<(), String> {
+    let fail = |what: String| Err(format!("{what}: {} {}", found.status, found.body));
+    if step["status"] != found.status {
+        return fail(format!("status {}", step["status"]));
+    }
+    for (at, value) in step["has"].as_object().into_iter().flatten() {
+        if found.body.pointer(at) != Some(value) {
+            return fail(format!("{at} {value}"));
+        }
+    }
+    for at in step["lacks"].as_array().into_iter().flatten() {
+        if found.body.pointer(at.as_str().unwrap()).is_some() {
+            return fail(format!("without {at}"));
+        }
+    }
+    if let Some(part) = step["says"].as_str().filter(|part| !found.message().contains(part)) {
+        return fail(format!("saying {part}"));
+    }
+    if let Some(parts) = step["warns"].as_array() {
+        let warned = parts.len() == found.warnings.len()
+            && parts.iter().zip(&found.warnings).all(|(part, text)| text.contains(part.as_str().unwrap()));
+        if !warned {
+            return fail(format!("warning {parts:?}, not {:?}", found.warnings));
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn single_rules_are_those_of_the_reference() {
+    let sequences: Vec<Value> = serde_json::from_str(include_str!("answers.json")).unwrap();
+    let mut failed = Vec::new();
+    for sequence in &sequences {
+        let server = Server::builder().build().await.unwrap();
+        for step in sequence["steps"].as_array().unwrap() {
+            let found = send(&server, step).await;
+            if let Err(why) = check(step, &found) {
+                failed.push(format!("{}: {}: {why}", sequence["name"], step["do"]));
+                break;
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
