@@ -71,9 +71,11 @@ impl CertsArgs {
 fn hints(out: &Path, namespace: &str, webhook: &str, bundle: &str) -> String {
     let out = out.display();
     format!(
-        "wrote {out}/tls.crt and {out}/tls.key; hand them to the cluster:\n\
+        "wrote {out}/tls.crt and {out}/tls.key; hand them to the cluster, once it has the namespace:\n\
          kubectl -n {namespace} create secret tls admit-tls --cert {out}/tls.crt --key {out}/tls.key\n\
-         kubectl patch validatingwebhookconfiguration {webhook} --type=json \
-         -p='[{{\"op\":\"add\",\"path\":\"/webhooks/0/clientConfig/caBundle\",\"value\":\"{bundle}\"}}]'\n"
+         and, once it has the webhook configuration, tell it for each webhook whom to trust:\n\
+         for hook in $(kubectl get validatingwebhookconfiguration {webhook} -o jsonpath='{{.webhooks[*].name}}'); do \
+         kubectl patch validatingwebhookconfiguration {webhook} \
+         -p '{{\"webhooks\":[{{\"name\":\"'$hook'\",\"clientConfig\":{{\"caBundle\":\"{bundle}\"}}}}]}}'; done\n"
     )
 }

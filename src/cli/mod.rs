@@ -104,14 +104,17 @@ fn named_as_called(command: clap::Command, program: Option<&OsString>) -> clap::
         return command;
     }
     let names: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
-    let renamed = |below: clap::Command| {
-        let Some(help) = below.get_after_help().map(ToString::to_string) else { return below };
-        let called = |help: String, name: &String| {
-            help.replace(&format!("admit {name} "), &format!("kubectl admit {name} "))
-        };
-        below.after_help(names.iter().fold(help, called))
+    command.bin_name("kubectl admit").mut_subcommands(|below| with_examples_of_plugin(below, &names))
+}
+
+/// `names` are those of the commands that examples are of.
+fn with_examples_of_plugin(command: clap::Command, names: &[String]) -> clap::Command {
+    let command = command.mut_subcommands(|below| with_examples_of_plugin(below, names));
+    let Some(help) = command.get_after_help().map(ToString::to_string) else { return command };
+    let called = |help: String, name: &String| {
+        help.replace(&format!("admit {name}"), &format!("kubectl admit {name}"))
     };
-    command.bin_name("kubectl admit").mut_subcommands(renamed)
+    command.after_help(names.iter().fold(help, called))
 }
 
 /// `-run`, as Go's users write it, is `--run`.
@@ -138,6 +141,58 @@ impl Cli {
             Command::Completion(args) => args.run(),
             Command::Schema(args) => args.run(),
             Command::Version(args) => args.run(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The commands of ours in an example: each up to what the shell makes of the rest.
+    fn typed(line: &str) -> Vec<Vec<OsString>> {
+        let line = line.split(" # ").next().unwrap();
+        let parts = line.split(['|', '>', '(', ')']).flat_map(|part| part.split("&&")).map(str::trim);
+        let ours = parts.filter(|part| part.starts_with("admit "));
+        // A quoted word is every second piece between quotes.
+        let words = |part: &str| {
+            part.split('\'')
+                .enumerate()
+                .flat_map(|(at, piece)| match at % 2 {
+                    0 => piece.split_whitespace().map(OsString::from).collect(),
+                    _ => vec![OsString::from(piece)],
+                })
+                .map(long_form)
+                .collect()
+        };
+        ours.map(words).collect()
+    }
+
+    fn examples(command: &clap::Command) -> Vec<String> {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let own = help.lines().filter_map(|line| line.strip_prefix("  ")).map(str::to_owned);
+        own.chain(command.get_subcommands().flat_map(examples)).collect()
+    }
+
+    #[test]
+    fn examples_of_the_help_can_be_typed() {
+        let mut tried = 0;
+        for example in examples(&Cli::command()) {
+            for words in typed(&example) {
+                let parsed = Cli::command().try_get_matches_from(&words);
+                assert!(parsed.is_ok(), "{example}: {}", parsed.unwrap_err());
+                tried += 1;
+            }
+        }
+        assert!(tried > 40, "{tried} were found");
+    }
+
+    #[test]
+    fn examples_of_the_plugin_are_those_of_the_program() {
+        let plugin = named_as_called(Cli::command(), Some(&"/usr/bin/kubectl-admit".into()));
+        for (own, theirs) in examples(&Cli::command()).iter().zip(examples(&plugin)) {
+            assert_eq!(&theirs.replace("kubectl admit", "admit"), own);
+            assert!(theirs.matches("kubectl admit").count() >= typed(own).len(), "{theirs}");
         }
     }
 }

@@ -40,15 +40,15 @@ use super::schema;
 
 const EXAMPLES: &str = "\
 Examples:
-  admit test policies/                           everything below a folder (also policies/...)
-  admit test -v -run 'final' ./...               cases by name, each one named
-  admit test --crds crds/ tests/                 suites in the OpenShift API's shape
-  cat a.suite.yaml | admit test -                a suite from standard input
-  admit test -o junit policies/ > results.xml    for a CI server
+  admit test policies/                           # everything below a folder (also policies/...)
+  admit test -v -run 'final' policies/...        # cases by name, each one named
+  admit test --crds crds/ tests/                 # suites in the OpenShift API's shape
+  cat a.suite.yaml | admit test -                # a suite from standard input
+  admit test -o junit policies/ > results.xml    # for a CI server
   admit test --coverage --coverage-lcov cov.info --coverage-html cov.html policies/
   admit test --require-tests --fail-fast policies/
-  admit test --watch policies/                   again whenever a file changes
-  admit test --print-schema suite                the format of suites, for editors
+  admit test --watch policies/                   # again whenever a file changes
+  admit schema suite                             # the format of suites, for editors
 
 Exit codes: 0 every case as expected, 1 a case differs (or, with --require-tests, something is reached by none), \
 2 usage or unreadable input, 3 a policy or CRD does not compile, 4 internal error";

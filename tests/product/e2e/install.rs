@@ -1,6 +1,11 @@
 //! The manifests: an API server takes them from kubectl in every way there is, with strict checks of every field that it
 //! knows, and what it has then is what they say.
 
+use std::process::Command;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::apiserver::ApiServer;
 use super::cluster::{Cluster, said, shipped};
 use crate::deploy::{CERTIFICATES, base, generate};
@@ -47,6 +52,7 @@ pub(super) fn manifests_are_taken(api: &ApiServer) {
         assert!(printed.lines().count() > 20 && others.is_empty(), "{args:?}: {others:#?}");
     };
     cluster.works(&["apply", "--validate=strict", "-k", &deploy]);
+    printed_commands_hand_certificates_over(&cluster);
     all_are(&[], " unchanged");
     cluster.works(&["diff", "-k", &deploy]);
     printed_ones_are_the_same(&cluster);
@@ -59,6 +65,35 @@ pub(super) fn manifests_are_taken(api: &ApiServer) {
     for file in rest {
         cluster.works(&["delete", "--wait=false", "-f", &shipped(&format!("deploy/{file}.yaml"))]);
     }
+}
+
+/// What `admit certs` prints, pasted: the Secret is there, and each webhook trusts the authority.
+fn printed_commands_hand_certificates_over(cluster: &Cluster<'_>) {
+    let printed = Command::new(env!("CARGO_BIN_EXE_admit"))
+        .args(["certs", "--out", "certs"])
+        .current_dir(cluster.place.path("."))
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(printed.stdout).unwrap();
+    let commands: Vec<&str> =
+        printed.lines().filter(|line| line.starts_with("kubectl ") || line.starts_with("for ")).collect();
+    assert_eq!(commands.len(), 2, "{printed}");
+    let pasted = Command::new("bash")
+        .args(["-ec", &commands.join("\n")])
+        .env("KUBECONFIG", cluster.api.kubeconfig())
+        .env("HOME", cluster.place.path("."))
+        .current_dir(cluster.place.path("."))
+        .output()
+        .unwrap();
+    assert!(pasted.status.success(), "{}", said(&pasted));
+    let bundle = STANDARD.encode(std::fs::read(cluster.place.path("certs/ca.crt")).unwrap());
+    let trusted = cluster.works(&[
+        "get",
+        "validatingwebhookconfiguration/admit",
+        "--output=jsonpath={.webhooks[*].clientConfig.caBundle}",
+    ]);
+    assert_eq!(trusted, format!("{bundle} {bundle}"));
+    cluster.works(&["delete", "secret", "admit-tls", "--namespace=admit-system"]);
 }
 
 /// What `admit generate` prints changes nothing of the base.
