@@ -58,6 +58,8 @@ struct Inner {
     mixed_literals: bool,
     /// Constants are folded before evaluation.
     folds: bool,
+    /// Scalar types have a second name for the checker.
+    declared_scalars: bool,
     language: Language,
     /// The release whose syntax and checks apply.
     offered: Version,
@@ -130,6 +132,7 @@ impl Env {
                 functions,
                 mixed_literals: false,
                 folds: true,
+                declared_scalars: false,
                 language: Language::Kubernetes,
                 offered,
                 container: "".into(),
@@ -166,6 +169,7 @@ impl Env {
                 functions: Arc::new(Functions::standard()),
                 mixed_literals: true,
                 folds: false,
+                declared_scalars: false,
                 language: Language::Current,
                 offered: NEWEST,
                 container: "".into(),
@@ -200,6 +204,13 @@ impl Env {
     #[must_use]
     pub fn with_mixed_literals(&self) -> Self {
         Self { inner: Arc::new(Inner { mixed_literals: true, ..(*self.inner).clone() }) }
+    }
+
+    /// The same where `duration` and `timestamp` are also the names of types, as they are beside types that Kubernetes
+    /// declares: for the checker only, so that a program that asks for such a type cannot be made.
+    #[must_use]
+    pub fn with_declared_scalars(&self) -> Self {
+        Self { inner: Arc::new(Inner { declared_scalars: true, ..(*self.inner).clone() }) }
     }
 
     /// The same with programs that evaluate the calls on constants each time, and pay for them each time, where
@@ -279,6 +290,7 @@ impl Env {
             homogeneous_literals: !self.inner.mixed_literals,
             checked_literals: self.inner.offered >= LITERALS_CHECKED && !self.inner.mixed_literals,
             locals_first: self.inner.language == Language::Current,
+            declared_scalars: self.inner.declared_scalars,
             version: self.inner.offered,
         }
     }

@@ -112,6 +112,13 @@ impl Documents {
         })
     }
 
+    /// The kind in every version that its definition has; of a kind without one, itself.
+    fn versions_of(&self, kind: &GroupVersionKind) -> Vec<GroupVersionKind> {
+        let Some(crd) = self.crd_of(kind) else { return vec![kind.clone()] };
+        let versions = crd.definition().versions.iter();
+        versions.map(|version| GroupVersionKind::new(&*kind.group, &*version.name, &*kind.kind)).collect()
+    }
+
     fn crd_of_resource(&self, group: &str, plural: &str) -> Option<&Arc<CompiledCrd>> {
         self.crds.iter().find(|crd| {
             let definition = crd.definition();
@@ -144,9 +151,21 @@ impl Host for Documents {
         of_objects.or_else(|| builtin_scope(kind))
     }
 
+    /// Objects of other versions count as well, in the version that is asked for.
     fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
-        let objects = self.objects.get(kind).into_iter().flatten();
-        Ok(objects.filter(|((own, _), _)| own == namespace).map(|(_, object)| Arc::clone(object)).collect())
+        let mut params = Vec::new();
+        for version in self.versions_of(kind) {
+            let objects = self.objects.get(&version).into_iter().flatten();
+            for (_, object) in objects.filter(|((own, _), _)| own == namespace) {
+                let is_as_asked = version == *kind;
+                params.push(if is_as_asked {
+                    Arc::clone(object)
+                } else {
+                    Arc::new(self.convert(object, kind)?)
+                });
+            }
+        }
+        Ok(params)
     }
 
     fn equivalents(

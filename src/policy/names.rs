@@ -82,9 +82,10 @@ pub fn label_key(text: &str) -> Vec<String> {
             name
         }
         Some((prefix, name)) => {
-            problems.extend(
-                dns1123_subdomain(prefix).into_iter().map(|problem| format!("prefix part {problem}")),
-            );
+            let mut of_prefix = Vec::new();
+            at_most_bytes(prefix, 253, &mut of_prefix);
+            subdomain_form(prefix, &mut of_prefix);
+            problems.extend(of_prefix.into_iter().map(|problem| format!("prefix part {problem}")));
             name
         }
     };

@@ -244,7 +244,9 @@ impl PolicySetBuilder {
 
     /// Whether objects of `kind` make a difference to the policies added so far.
     pub fn is_of_use(&self, kind: &GroupVersionKind) -> bool {
-        let is_param = self.policies.iter().any(|policy| policy.param_kind.as_ref() == Some(kind));
+        // In whatever version: a param is seen in the one that the policy names.
+        let names = |param: &GroupVersionKind| (&param.group, &param.kind) == (&kind.group, &kind.kind);
+        let is_param = self.policies.iter().any(|policy| policy.param_kind.as_ref().is_some_and(names));
         let is_ours = matches!(kind.group.as_str(), "admissionregistration.k8s.io" | "apiextensions.k8s.io")
             || (kind.group.as_str(), kind.kind.as_str()) == ("", "Namespace")
             || AccessRules::speak_of(&kind.group, &kind.kind);

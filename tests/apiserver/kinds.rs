@@ -203,10 +203,8 @@ async fn an_eviction_keeps_to_the_budget() {
     assert!(status["disruptedPods"]["a"].is_string());
 }
 
-#[tokio::test]
-async fn policies_see_subresources_as_what_is_sent_to_them() {
-    const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
-    let server = Server::builder().build().await.unwrap();
+/// Policies about what is sent to subresources, each with something that it refuses.
+fn policies_of_subresources() -> Vec<Value> {
     let policy = |name: &str, group: &str, resource: &str, operation: &str, expression: &str| {
         json!({
             "metadata": {"name": name},
@@ -218,7 +216,7 @@ async fn policies_see_subresources_as_what_is_sent_to_them() {
             }
         })
     };
-    let policies = [
+    vec![
         policy(
             "scale",
             "apps",
@@ -235,8 +233,17 @@ async fn policies_see_subresources_as_what_is_sent_to_them() {
             "request.kind.kind == 'PodExecOptions' && object.command != ['rm']",
         ),
         policy("evict", "", "pods/eviction", "CREATE", "object.kind != 'Eviction'"),
-    ];
-    for policy in policies {
+        policy("bind", "", "bindings", "CREATE", "request.resource.resource != 'bindings'"),
+        policy("proxy", "", "pods/proxy", "CONNECT", "object.path != '/a/b'"),
+        policy("collection", "", "configmaps", "DELETE", "has(request.name)"),
+    ]
+}
+
+#[tokio::test]
+async fn policies_see_subresources_as_what_is_sent_to_them() {
+    const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+    let server = Server::builder().build().await.unwrap();
+    for policy in policies_of_subresources() {
         assert_eq!(
             post(&server, &format!("{ADMISSION}/validatingadmissionpolicies"), &policy).await.status,
             201
@@ -274,4 +281,15 @@ async fn policies_see_subresources_as_what_is_sent_to_them() {
     assert_eq!(nowhere.message(), "pod p does not have a host assigned");
     let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}});
     refused(&post(&server, &format!("{PODS}/p/eviction"), &eviction).await, "evict");
+    let binding = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}});
+    refused(&post(&server, "/api/v1/namespaces/default/bindings", &binding).await, "bind");
+    refused(&get(&server, &format!("{PODS}/p/proxy/a/b")).await, "proxy");
+    assert_eq!(get(&server, &format!("{PODS}/p/proxy/a")).await.status, 503);
+
+    let maps = "/api/v1/namespaces/default/configmaps";
+    for name in ["x", "y"] {
+        assert_eq!(post(&server, maps, &json!({"metadata": {"name": name}})).await.status, 201);
+    }
+    assert_eq!(delete(&server, &format!("{maps}/x"), None).await.status, 200);
+    refused(&delete(&server, maps, None).await, "collection");
 }

@@ -6,7 +6,7 @@ use admit_policy::matching::builtin;
 use admit_policy::request::GroupVersionKind;
 use serde_json::{Value, json};
 
-use crate::support::{widgets, yaml};
+use crate::support::{denying, request, set, widgets, yaml};
 
 #[test]
 fn autoscalers_convert_both_ways() {
@@ -48,13 +48,16 @@ fn events_convert_both_ways() {
 }
 
 fn definition(conversion: &str) -> CompiledCrd {
-    let spec = format!(
+    CompiledCrd::compile(&yaml(&two_versions(conversion))[0]).expect("the definition is right")
+}
+
+fn two_versions(conversion: &str) -> String {
+    widgets(&format!(
         "  conversion: {conversion}
   versions:
   - &v {{name: v1, served: true, storage: true, schema: {{openAPIV3Schema: {{type: object}}}}}}
   - {{<<: *v, name: v2, storage: false}}"
-    );
-    CompiledCrd::compile(&yaml(&widgets(&spec))[0]).expect("the definition is right")
+    ))
 }
 
 #[test]
@@ -77,4 +80,50 @@ fn what_a_webhook_would_convert_is_refused() {
     let expected =
         "conversion webhook for example.com/v1, Kind=Widget failed: conversion webhooks are not called here";
     assert_eq!(error.to_string(), expected);
+}
+
+/// What the policy `spec` says of a ConfigMap, or of a Widget of v2 where `resource` is `widgets`.
+fn told(spec: &str, resource: &str) -> String {
+    let used = if spec.contains("paramKind") {
+        ""
+    } else {
+        "  paramKind: {apiVersion: example.com/v1, kind: Widget}\n"
+    };
+    let param = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: limits, namespace: team}";
+    let policy = denying(&format!("{used}{spec}")).replace(
+        "{policyName: p,",
+        "{policyName: p, paramRef: {name: limits, parameterNotFoundAction: Deny},",
+    );
+    let set = set(&format!("{policy}---{}\n---\n{param}\n", two_versions("{strategy: None}")));
+    let widget = json!({
+        "kind": {"group": "example.com", "version": "v2", "kind": "Widget"},
+        "resource": {"group": "example.com", "version": "v2", "resource": "widgets"},
+        "object": {"apiVersion": "example.com/v2", "kind": "Widget", "metadata": {"name": "a", "namespace": "team"}},
+    });
+    let changes = if resource == "widgets" { widget } else { json!({}) };
+    let mut host = set.documents().clone();
+    host.ensure_namespace("team");
+    let denial = set.decide(&request("a", &changes), &host).denial.expect("it denies");
+    denial.message.rsplit(": ").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn conditions_see_the_resource_that_was_asked_for_in_the_version_of_the_policy() {
+    let spec = "  matchConstraints: {resourceRules: [{apiGroups: [example.com], apiVersions: [v1], operations: ['*'], resources: [widgets]}]}
+  matchConditions:
+  - {name: asked, expression: \"request.resource.version == 'v2' && request.kind.version == 'v1' && object.apiVersion == 'example.com/v1'\"}
+  validations: [{expression: 'false', messageExpression: \"request.resource.version + request.requestResource.version\"}]";
+    assert_eq!(told(spec, "widgets"), "v1v2");
+}
+
+#[test]
+fn params_come_in_the_version_that_the_policy_names() {
+    for version in ["v1", "v2"] {
+        let spec = format!(
+            "  paramKind: {{apiVersion: example.com/{version}, kind: Widget}}
+  matchConstraints: {{resourceRules: [{{apiGroups: [''], apiVersions: [v1], operations: ['*'], resources: [configmaps]}}]}}
+  validations: [{{expression: 'false', messageExpression: string(params.apiVersion)}}]"
+        );
+        assert_eq!(told(&spec, "configmaps"), format!("example.com/{version}"));
+    }
 }

@@ -45,7 +45,14 @@ impl Host for StoreHost<'_> {
             .store
             .list(&info.storage_key, range, 0, &mut |_| true)
             .map_err(|error| HostError(error.to_string()))?;
-        Ok(page.items.into_iter().map(|stored| stored.object).collect())
+        let is_as_asked = |object: &Value| {
+            object.get("apiVersion").and_then(Value::as_str).is_some_and(|found| found == kind.api_version())
+        };
+        let in_version = |stored: Stored| {
+            let object = stored.object;
+            if is_as_asked(&object) { Ok(object) } else { self.convert(&object, kind).map(Arc::new) }
+        };
+        page.items.into_iter().map(in_version).collect()
     }
 
     fn equivalents(

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use admit_policy::vap::{Binding, Policy};
 use admit_policy::webhook::{Configuration, Kind};
 use admit_policy::{PolicySet, Request};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::host::StoreHost;
 use super::review::Review;
@@ -42,6 +42,10 @@ impl Policies {
         let request = Request::from_value(&review.to_value(""))
             .map_err(|error| Refusal::internal(format!("the request cannot be put to policies: {error}")))?;
         let decision = set.decide(&request, &StoreHost(registry));
+        if !decision.audit_annotations.is_empty() {
+            // This server writes no audit log.
+            tracing::debug!(annotations = %json!(decision.audit_annotations), "audit annotations");
+        }
         for warning in decision.warnings {
             review.call.warnings.add(warning);
         }

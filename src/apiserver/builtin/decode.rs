@@ -85,11 +85,13 @@ impl Decoder<'_> {
             if definition.object && (name == "kind" || name == "apiVersion") {
                 continue;
             }
-            let lengths = self.enter(name);
-            match self.tables.field(id, name) {
+            let found = self.tables.field_with_owners(id, name);
+            let owners = found.as_ref().map(|(owners, _)| owners.as_slice()).unwrap_or_default();
+            let lengths = self.enter(name, owners);
+            match found {
                 None => self.unknown.push(self.indexed.clone()),
                 Some(_) if member.is_null() => {}
-                Some(field) => {
+                Some((_, field)) => {
                     let value = self.value(&field.kind, member)?;
                     decoded.insert(field.name, value);
                 }
@@ -216,9 +218,14 @@ impl Decoder<'_> {
         if fits { Ok(value.clone()) } else { Err(self.mismatch(value, &self.go_type(kind))) }
     }
 
-    /// Appends a member to both paths; the former lengths undo it.
-    fn enter(&mut self, name: &str) -> (usize, usize) {
+    /// Appends a member to both paths; the former lengths undo it. Type errors also name the embedded types, the
+    /// `owners`, that the member is found in.
+    fn enter(&mut self, name: &str, owners: &[&str]) -> (usize, usize) {
         let lengths = (self.indexed.len(), self.plain.len());
+        for owner in owners {
+            self.plain.push('.');
+            self.plain.push_str(owner);
+        }
         for path in [&mut self.indexed, &mut self.plain] {
             if !path.is_empty() {
                 path.push('.');
@@ -356,6 +363,12 @@ mod tests {
         assert_eq!(
             read("batch", "Job", &job).expect_err("wrong type").to_string(),
             "json: cannot unmarshal string into Go struct field JobSpec.spec.parallelism of type int32"
+        );
+        let embedded = json!({"spec": {"volumes": [{"name": "v", "hostPath": {"path": 1}}]}});
+        assert_eq!(
+            read("", "Pod", &embedded).expect_err("wrong type").to_string(),
+            "json: cannot unmarshal number into Go struct field HostPathVolumeSource.spec.volumes.VolumeSource.hostPath.path \
+             of type string"
         );
         let map = json!({"data": {"a": 5}});
         assert_eq!(

@@ -43,10 +43,11 @@ pub struct TypeDef {
     pub fields: Vec<Field>,
 }
 
-/// A string type with a closed set of values.
+/// A string type with a name, and with a closed set of values if any are known.
 #[derive(Debug)]
 pub struct EnumDef {
     pub name: &'static str,
+    /// As published; empty where none are.
     pub values: Vec<&'static str>,
 }
 
@@ -165,9 +166,19 @@ impl Tables {
     /// The field that JSON calls `name`, looked up through embedded types.
     #[must_use]
     pub fn field(&self, id: TypeId, name: &str) -> Option<&Field> {
+        self.field_with_owners(id, name).map(|(_, field)| field)
+    }
+
+    /// The same, with the names of the embedded types that it was found in, the outermost first.
+    #[must_use]
+    pub fn field_with_owners(&self, id: TypeId, name: &str) -> Option<(Vec<&'static str>, &Field)> {
         self.get(id).fields.iter().find_map(|field| match &field.kind {
-            TypeRef::Message(embedded) if field.name.is_empty() => self.field(*embedded, name),
-            _ => (field.name == name && !name.is_empty()).then_some(field),
+            TypeRef::Message(embedded) if field.name.is_empty() => {
+                let (mut owners, field) = self.field_with_owners(*embedded, name)?;
+                owners.insert(0, self.get(*embedded).name);
+                Some((owners, field))
+            }
+            _ => (field.name == name && !name.is_empty()).then(|| (Vec::new(), field)),
         })
     }
 

@@ -31,7 +31,7 @@ pub(super) async fn bind(
     let about = call.about(pods, &call.namespace).on(Some(Subresource::Binding));
     let asked = Posted::read(&about, BINDING, incoming, accepted).await?;
     let name = object::name(&asked.object).to_owned();
-    let done = server.registry().bind(&about, &name, &asked.object, &asked.options).await?;
+    let done = server.registry().bind((&about, call), &name, &asked.object, &asked.options).await?;
     Ok(respond::document(201, &done, accepted))
 }
 
@@ -58,6 +58,8 @@ pub(super) struct Asked<'a> {
     pub(super) call: &'a Call,
     pub(super) name: &'a str,
     pub(super) query: &'a Query,
+    /// What follows the subresource in the path.
+    pub(super) rest: Option<&'a str>,
 }
 
 impl Asked<'_> {
@@ -72,7 +74,8 @@ impl Asked<'_> {
             (Subresource::Log, &Method::GET) => Ok(self.log()?),
             (Subresource::Binding, &Method::POST) => {
                 let Posted { object, options } = Posted::read(self.call, BINDING, incoming, accepted).await?;
-                let done = self.server.registry().bind(self.call, self.name, &object, &options).await?;
+                let done =
+                    self.server.registry().bind((self.call, self.call), self.name, &object, &options).await?;
                 Ok(respond::document(201, &done, accepted))
             }
             (Subresource::Eviction, &Method::POST) => {
@@ -133,6 +136,9 @@ impl Asked<'_> {
             if self.query.flag(flag) == Some(true) {
                 asked[flag] = true.into();
             }
+        }
+        if let Some(rest) = self.rest {
+            asked["path"] = format!("/{rest}").into();
         }
         for text in ["container", "path"] {
             if let Some(value) = self.query.get(text) {

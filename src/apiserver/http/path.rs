@@ -18,8 +18,8 @@ pub(super) struct Place {
     pub(super) plural: String,
     pub(super) name: Option<String>,
     pub(super) subresource: Option<String>,
-    /// More after the subresource.
-    pub(super) deeper: bool,
+    /// What follows the subresource.
+    pub(super) rest: Option<String>,
     /// The old `/watch/` prefix.
     pub(super) watch: bool,
 }
@@ -59,6 +59,7 @@ pub(super) fn parse(path: &str) -> Target {
     place.plural = parts.next().unwrap_or_default();
     place.name = parts.next();
     place.subresource = parts.next();
-    place.deeper = parts.next().is_some();
+    let rest: Vec<String> = parts.collect();
+    place.rest = (!rest.is_empty()).then(|| rest.join("/"));
     Target::Resource(place)
 }

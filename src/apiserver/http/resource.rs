@@ -28,6 +28,8 @@ struct Asked<'a> {
     accepted: &'a Accepted,
     incoming: Incoming,
     legacy_watch: bool,
+    /// What follows the subresource in the path.
+    rest: Option<String>,
 }
 
 pub(super) async fn answer(
@@ -80,6 +82,7 @@ pub(super) async fn answer(
         accepted: &served_as,
         incoming,
         legacy_watch: place.watch,
+        rest: place.rest,
     };
     let outcome = asked.answer().await;
     let mut response = match outcome {
@@ -102,7 +105,9 @@ fn scope_and_subresource(info: &ResourceInfo, place: &Place) -> Result<Option<Su
     }
     let Some(subresource) = &place.subresource else { return Ok(None) };
     match Subresource::named(subresource).filter(|subresource| info.serves(*subresource)) {
-        Some(_) if place.deeper && info.builtin => Err(Refusal::unknown_path().into()),
+        Some(subresource) if place.rest.is_some() && info.builtin && subresource != Subresource::Proxy => {
+            Err(Refusal::unknown_path().into())
+        }
         Some(subresource) => Ok(Some(subresource)),
         None if info.builtin => Err(Refusal::unknown_path().into()),
         None => Err(Refusal::not_found(info, place.name.as_deref().unwrap_or_default()).into()),
@@ -125,7 +130,13 @@ impl Asked<'_> {
             && !subresource.is_stored()
             && subresource != Subresource::Finalize
         {
-            let asked = connect::Asked { server: self.server, call: &self.call, name, query: &self.query };
+            let asked = connect::Asked {
+                server: self.server,
+                call: &self.call,
+                name,
+                query: &self.query,
+                rest: self.rest.as_deref(),
+            };
             return asked.answer(subresource, self.incoming, self.accepted).await;
         }
         let across = info.scope == Scope::Namespaced && self.call.namespace.is_empty();

@@ -193,7 +193,10 @@ impl Schemas {
             TypeRef::Bool => return simple("boolean", ""),
             TypeRef::Enum(id) => {
                 let mut schema = simple("string", "");
-                schema.insert("enum".into(), tables().enumeration(*id).values.clone().into());
+                let values = &tables().enumeration(*id).values;
+                if !values.is_empty() {
+                    schema.insert("enum".into(), values.clone().into());
+                }
                 return schema;
             }
             TypeRef::List(inner) => {

@@ -18,13 +18,24 @@ impl Registry {
     /// # Errors
     /// 404, 403, 409 when a precondition does not hold.
     pub async fn delete(&self, call: &Call, name: &str, options: &DeleteOptions) -> Result<Answer, Refusal> {
+        self.delete_named(call, (name, name), options).await
+    }
+
+    /// Deletes the object `name`, of which admission hears as `told`: what is deleted with its collection has no name
+    /// there, for the request has none.
+    async fn delete_named(
+        &self,
+        call: &Call,
+        (name, told): (&str, &str),
+        options: &DeleteOptions,
+    ) -> Result<Answer, Refusal> {
         let key = call.key(name);
         warn_of_orphans(call, options);
         for _ in 0..ATTEMPTS {
             let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
             preconditions(call, name, &live.object, options)?;
             let old = views::outgoing(call, &live.object).into_owned();
-            let review = Review::delete(call, name, &old, options);
+            let review = Review::delete(call, told, &old, options);
             self.mutate(&review).await?;
             self.admit(&review).await?;
             match self.delete_once(call, name, &live, options).await {
@@ -85,7 +96,7 @@ impl Registry {
         let listing = self.list(call, list)?;
         for item in &listing.items {
             let about = Call { namespace: object::namespace(item).to_owned(), ..call.clone() };
-            match self.delete(&about, object::name(item), options).await {
+            match self.delete_named(&about, (object::name(item), ""), options).await {
                 Ok(_) => {}
                 // Somebody else was quicker.
                 Err(gone) if gone.code() == 404 => {}

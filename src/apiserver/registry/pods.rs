@@ -18,19 +18,20 @@ const MAX_DISRUPTED: usize = 2000;
 const VIOLATED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
 
 impl Registry {
-    /// Puts the pod `name` on the node that `binding` names.
+    /// Puts the pod `name` on the node that `binding` names; `call` is about the pod's binding, and `asked` is the request
+    /// as it was made.
     ///
     /// # Errors
     /// 400 for a binding of another pod, 404, 409 for a pod that has a node, 422 for a target that is no node.
     pub(crate) async fn bind(
         &self,
-        call: &Call,
+        (call, asked): (&Call, &Call),
         name: &str,
         binding: &Value,
         options: &WriteOptions,
     ) -> Result<Value, Refusal> {
         named_alike(name, binding, "Binding")?;
-        let review = Review::create(call, name, binding, options.dry_run, options.to_value());
+        let review = Review::create(asked, name, binding, options.dry_run, options.to_value());
         let changed = self.mutate(&review).await?;
         let binding = changed.as_ref().unwrap_or(binding);
         let node = target(name, binding)?;

@@ -356,11 +356,8 @@ fn unwrap_optional(ty: &Type) -> (&Type, bool) {
 /// A type's name without its parameters; a nullable primitive has none of its own.
 fn declared_name(ty: &Type) -> String {
     match ty {
-        Type::Duration => "google.protobuf.Duration".to_owned(),
-        Type::Timestamp => "google.protobuf.Timestamp".to_owned(),
-        Type::Null => "null_type".to_owned(),
         Type::Wrapper(_) => ty.to_string(),
-        other => other.to_string().split('(').next().unwrap_or_default().to_owned(),
+        other => other.with_full_names().to_string().split('(').next().unwrap_or_default().to_owned(),
     }
 }
 

@@ -24,6 +24,8 @@ pub(crate) struct Environment<'e> {
     /// Variables of comprehensions hide all others; otherwise a name is first looked up in the container, and with
     /// the selections that follow it.
     pub locals_first: bool,
+    /// Scalar types are also known by the names under which Kubernetes declares them (apiserver `pkg/cel/types.go`).
+    pub declared_scalars: bool,
     /// Type names that a release brought are known from it on.
     pub version: Version,
 }
@@ -127,7 +129,15 @@ impl<'e> Environment<'e> {
 
     fn type_named(&self, name: &str) -> Option<Type> {
         let is_newer = TYPES.iter().any(|(known, since, _)| *known == name && *since > self.version);
-        if is_newer { None } else { type_named(name) }
+        if is_newer {
+            return None;
+        }
+        type_named(name).or(match name {
+            // Kubernetes' own names: the checker knows them, and what runs an expression does not.
+            "duration" if self.declared_scalars => Some(Type::Duration),
+            "timestamp" if self.declared_scalars => Some(Type::Timestamp),
+            _ => None,
+        })
     }
 
     /// Tries a name in the container, in each namespace around it, and as it stands; an absolute name only so.

@@ -106,9 +106,10 @@ impl<'p> Planner<'p> {
 
     fn ident(&self, id: ExprId, name: &str) -> Result<Op, ProgramError> {
         if let Some(Reference::Type(ty)) = self.checked.reference(id) {
-            // cel-go knows these as messages only, and not as values.
+            // cel-go knows messages only as such and not as values, and knows nothing by a name that only the checker has.
             let is_value = matches!(ty, Type::Duration | Type::Timestamp | Type::Opaque(_));
-            if messages::message(name).is_some() && !is_value {
+            let is_message = messages::message(name).is_some();
+            if is_message && !is_value || type_named(name.trim_start_matches('.')).is_none() {
                 return Err(ProgramError::Invalid(format!("reference to undefined type: {name}").into()));
             }
             return Ok(Op::Constant(Constant::Type(ty.clone())));

@@ -4,36 +4,67 @@ use std::fmt;
 
 use super::Type;
 
+/// How the types that come from protobuf are called.
+#[derive(Clone, Copy)]
+enum Names {
+    /// `duration`, `timestamp`, `null`, as the checker's own messages have it.
+    Short,
+    /// `google.protobuf.Duration`, `google.protobuf.Timestamp`, `null_type`.
+    Full,
+}
+
+struct Shown<'t>(&'t Type, Names);
+
+impl Type {
+    /// The type under the names of its declaration: `list(google.protobuf.Duration)`, `null_type`.
+    #[must_use]
+    pub fn with_full_names(&self) -> impl fmt::Display + '_ {
+        Shown(self, Names::Full)
+    }
+}
+
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Null => f.write_str("null"),
-            Self::Bool => f.write_str("bool"),
-            Self::Int => f.write_str("int"),
-            Self::Uint => f.write_str("uint"),
-            Self::Double => f.write_str("double"),
-            Self::String => f.write_str("string"),
-            Self::Bytes => f.write_str("bytes"),
-            Self::Duration => f.write_str("duration"),
-            Self::Timestamp => f.write_str("timestamp"),
-            Self::Dyn => f.write_str("dyn"),
-            Self::Error => f.write_str("!error!"),
-            Self::List(item) => write!(f, "list({item})"),
-            Self::Map(key, value) => write!(f, "map({key}, {value})"),
-            Self::Type(None) => f.write_str("type"),
-            Self::Type(Some(named)) => write!(f, "type({named})"),
-            Self::Optional(inner) => write!(f, "optional_type({inner})"),
-            Self::Wrapper(inner) => write!(f, "wrapper({inner})"),
-            Self::Opaque(name) | Self::Param(name) => f.write_str(name),
-            Self::Abstract(ty) => {
+        Shown(self, Names::Short).fmt(f)
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(ty, names) = *self;
+        let of = |ty| Shown(ty, names);
+        let named = |short, full| match names {
+            Names::Short => short,
+            Names::Full => full,
+        };
+        match ty {
+            Type::Null => f.write_str(named("null", "null_type")),
+            Type::Bool => f.write_str("bool"),
+            Type::Int => f.write_str("int"),
+            Type::Uint => f.write_str("uint"),
+            Type::Double => f.write_str("double"),
+            Type::String => f.write_str("string"),
+            Type::Bytes => f.write_str("bytes"),
+            Type::Duration => f.write_str(named("duration", "google.protobuf.Duration")),
+            Type::Timestamp => f.write_str(named("timestamp", "google.protobuf.Timestamp")),
+            Type::Dyn => f.write_str("dyn"),
+            Type::Error => f.write_str("!error!"),
+            Type::List(item) => write!(f, "list({})", of(item)),
+            Type::Map(key, value) => write!(f, "map({}, {})", of(key), of(value)),
+            Type::Type(None) => f.write_str("type"),
+            Type::Type(Some(named)) => write!(f, "type({})", of(named)),
+            Type::Optional(inner) => write!(f, "optional_type({})", of(inner)),
+            Type::Wrapper(inner) => write!(f, "wrapper({})", of(inner)),
+            Type::Opaque(name) | Type::Param(name) => f.write_str(name),
+            Type::Abstract(ty) => {
                 f.write_str(&ty.name)?;
                 for (at, parameter) in ty.parameters.iter().enumerate() {
-                    write!(f, "{}{parameter}", if at == 0 { "(" } else { ", " })?;
+                    write!(f, "{}{}", if at == 0 { "(" } else { ", " }, of(parameter))?;
                 }
                 f.write_str(if ty.parameters.is_empty() { "" } else { ")" })
             }
-            Self::Object(decl) => f.write_str(decl.name()),
-            Self::Var(number) => write!(f, "_var{number}"),
+            Type::Object(decl) => f.write_str(decl.name()),
+            Type::Var(number) => write!(f, "_var{number}"),
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{LabelSelector, MatchPolicy, MatchResources, Requirement, Rule, ScopeRule, SelectorOperator};
 use crate::decode::{DecodeError, Fields};
-use crate::error::FieldError;
+use crate::error::{BadValue, FieldError};
 use crate::names;
 use crate::request::Operation;
 
@@ -74,7 +74,11 @@ impl Requirement {
             Some(_) => {}
             None => {
                 let detail = "not a valid selector operator";
-                errors.push(FieldError::invalid(fields.path_of("operator"), name.as_str(), detail));
+                errors.push(FieldError::invalid(
+                    fields.path_of("operator"),
+                    BadValue::marshalled(&name),
+                    detail,
+                ));
             }
         }
         invalid(errors, &fields.path_of("key"), &key, names::label_key(&key));
@@ -115,7 +119,11 @@ pub(crate) fn match_policy(
         Some("Exact") => Ok(MatchPolicy::Exact),
         Some(other) => {
             let path = fields.path_of("matchPolicy");
-            errors.push(FieldError::not_supported(path, other, ["Equivalent", "Exact"]));
+            errors.push(FieldError::not_supported(
+                path,
+                BadValue::marshalled(other),
+                ["Equivalent", "Exact"],
+            ));
             Ok(MatchPolicy::Equivalent)
         }
     }
@@ -154,7 +162,7 @@ fn operations(
             Ok(operation) => operations.push(operation),
             Err(_) => errors.push(FieldError::not_supported(
                 format!("{}[{index}]", fields.path_of("operations")),
-                name.as_str(),
+                BadValue::marshalled(name),
                 ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"],
             )),
         }
@@ -169,7 +177,11 @@ fn scope(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<ScopeRule,
         Some("Cluster") => Ok(ScopeRule::Cluster),
         Some(other) => {
             let path = fields.path_of("scope");
-            errors.push(FieldError::not_supported(path, other, ["*", "Cluster", "Namespaced"]));
+            errors.push(FieldError::not_supported(
+                path,
+                BadValue::marshalled(other),
+                ["*", "Cluster", "Namespaced"],
+            ));
             Ok(ScopeRule::All)
         }
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::decision::Enforcement;
 use crate::decode::{DecodeError, Fields};
-use crate::error::FieldError;
+use crate::error::{BadValue, FieldError};
 use crate::matching::{LabelSelector, MatchResources};
 use crate::{meta, names};
 
@@ -125,7 +125,7 @@ fn not_found_action(
         "" => errors.push(FieldError::required(path, "")),
         "Allow" => return Ok(Some(NotFoundAction::Allow)),
         "Deny" => return Ok(Some(NotFoundAction::Deny)),
-        other => errors.push(FieldError::not_supported(path, other, ["Deny", "Allow"])),
+        other => errors.push(FieldError::not_supported(path, BadValue::marshalled(other), ["Deny", "Allow"])),
     }
     Ok(None)
 }
@@ -136,12 +136,13 @@ fn actions(spec: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Vec<Enforc
     let mut actions = Vec::with_capacity(names.len());
     for (index, name) in names.iter().enumerate() {
         let at = format!("{path}[{index}]");
+        let shown = || BadValue::marshalled(name);
         match Enforcement::from_name(name) {
             Some(action) => actions.push(action),
-            None => errors.push(FieldError::not_supported(&at, name.as_str(), ["Audit", "Deny", "Warn"])),
+            None => errors.push(FieldError::not_supported(&at, shown(), ["Audit", "Deny", "Warn"])),
         }
         if names.iter().take(index).any(|earlier| earlier == name) {
-            errors.push(FieldError::duplicate(&at, name.as_str()));
+            errors.push(FieldError::duplicate(&at, shown()));
         }
     }
     if actions.contains(&Enforcement::Deny) && actions.contains(&Enforcement::Warn) {

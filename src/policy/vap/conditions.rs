@@ -9,7 +9,7 @@ use super::evaluate;
 use super::expression::{Expression, Role};
 use super::objects::{Converted, Objects};
 use super::policy::{FailurePolicy, Policy, Reader};
-use super::request_value::request_value;
+use super::request_value::condition_request_value;
 use super::session::Inputs;
 use super::stored::Stored;
 use crate::decode::{DecodeError, Fields};
@@ -68,7 +68,7 @@ impl MatchConditions {
             Some(converted) => converted.nodes(),
             None => Objects::of(request),
         };
-        let value = request_value(request, matched);
+        let value = condition_request_value(request, matched);
         let request_node = Node::from_json(&value);
         let answers = Answers::default();
         let authorizer = HostAuthorizer::new(host, request, &answers);
@@ -77,6 +77,7 @@ impl MatchConditions {
             object: objects.object,
             old_object: objects.old_object,
             request: request_node,
+            condition_request: request_node,
             params: Node::Null,
             namespace: Node::Null,
             authorizer: Some(&authorizer),

@@ -12,7 +12,7 @@ use super::evaluate::evaluate;
 use super::objects::{Converted, node};
 use super::params::{self, Params};
 use super::policy::Policy;
-use super::request_value::request_value;
+use super::request_value::{condition_request_value, request_value};
 use super::session::Inputs;
 use crate::host::Scope;
 use crate::matching::Matched;
@@ -91,11 +91,12 @@ fn decide_binding(
         Some(converted) => converted.nodes(),
         None => collector.objects(),
     };
-    let changed = (!matched.is_as_it_is()).then(|| request_value(request, matched));
-    let request_node = match &changed {
-        Some(changed) => Node::from_json(changed),
-        None if policy.uses_request() => collector.request_node(),
-        None => Node::Null,
+    let changed = (!matched.is_as_it_is())
+        .then(|| (request_value(request, matched), condition_request_value(request, matched)));
+    let (request_node, condition_request) = match &changed {
+        Some((request, of_conditions)) => (Node::from_json(request), Node::from_json(of_conditions)),
+        None if policy.uses_request() => (collector.request_node(), collector.request_node()),
+        None => (Node::Null, Node::Null),
     };
     let authorizer = HostAuthorizer::new(host, request, collector.answers);
     let mut arena = mem::take(&mut collector.arena);
@@ -105,6 +106,7 @@ fn decide_binding(
             object: objects.object,
             old_object: objects.old_object,
             request: request_node,
+            condition_request,
             params: node(param),
             namespace,
             authorizer: Some(&authorizer),

@@ -53,7 +53,7 @@ pub(super) fn evaluate<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Evaluation
 /// None where every condition holds, else the one that does not. A false one counts before any that failed.
 pub(super) fn conditions<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<Option<Skipped>, String> {
     // Conditions do not see the namespace.
-    let inputs = Inputs { namespace: Node::Null, ..inputs };
+    let inputs = Inputs { namespace: Node::Null, request: inputs.condition_request, ..inputs };
     let mut session = Session::new(policy, inputs, CONDITIONS_BUDGET);
     let mut errors: Vec<String> = Vec::new();
     let mut refusing = None;

@@ -71,7 +71,7 @@ static BASES: LazyLock<[Env; 2]> =
     LazyLock::new(|| [Mode::New, Mode::Stored].map(|mode| base(mode, &Type::Dyn)));
 
 fn base(mode: Mode, object: &Type) -> Env {
-    Env::kubernetes(VERSION, mode).with_variables([
+    Env::kubernetes(VERSION, mode).with_declared_scalars().with_variables([
         ("object", object.clone()),
         ("oldObject", object.clone()),
         ("namespaceObject", types::namespace()),
@@ -191,6 +191,7 @@ impl Role {
         if allowed.contains(output) {
             return Ok(());
         }
-        Err(CompileError::Invalid(format!("must evaluate to {expected} but got {output}")))
+        let found = output.with_full_names();
+        Err(CompileError::Invalid(format!("must evaluate to {expected} but got {found}")))
     }
 }

@@ -145,7 +145,7 @@ impl FailurePolicy {
             Some("Ignore") => Ok(Self::Ignore),
             Some(other) => {
                 let path = fields.path_of("failurePolicy");
-                errors.push(FieldError::not_supported(path, other, ["Fail", "Ignore"]));
+                errors.push(FieldError::not_supported(path, BadValue::marshalled(other), ["Fail", "Ignore"]));
                 Ok(Self::Fail)
             }
         }
@@ -303,7 +303,7 @@ impl Reader {
                 let supported = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
                 self.errors.push(FieldError::not_supported(
                     fields.path_of("reason"),
-                    name.as_str(),
+                    BadValue::marshalled(&name),
                     supported,
                 ));
                 Ok(Reason::Invalid)

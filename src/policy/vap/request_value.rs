@@ -1,5 +1,7 @@
 //! The `request` variable: an AdmissionRequest as expressions see it.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 use crate::matching::Matched;
@@ -32,6 +34,13 @@ pub(super) fn request_value(request: &Request<'_>, matched: &Matched<'_>) -> Val
     put("dryRun", json!(request.dry_run));
     put("options", request.options.as_ref().map_or(Value::Null, |options| options.value().into_owned()));
     Value::Object(fields)
+}
+
+/// The same as conditions see it: the kind is that of the match, and the resource the one that was asked for
+/// (apiserver `pkg/admission/plugin/webhook/matchconditions/matcher.go`).
+pub(super) fn condition_request_value(request: &Request<'_>, matched: &Matched<'_>) -> Value {
+    let resource = Cow::Borrowed(&request.resource);
+    request_value(request, &Matched { resource, kind: matched.kind.clone() })
 }
 
 fn kind_value(kind: &GroupVersionKind) -> Value {

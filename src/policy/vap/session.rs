@@ -19,6 +19,8 @@ pub(super) struct Inputs<'a> {
     pub(super) object: Node<'a>,
     pub(super) old_object: Node<'a>,
     pub(super) request: Node<'a>,
+    /// What match conditions see in the place of `request`.
+    pub(super) condition_request: Node<'a>,
     pub(super) params: Node<'a>,
     pub(super) namespace: Node<'a>,
     /// Absent where expressions may not ask.

@@ -13,7 +13,7 @@ pub use self::client::{Client, Service};
 
 use self::allowances::Allowances;
 use crate::decode::{DecodeError, Fields};
-use crate::error::FieldError;
+use crate::error::{BadValue, FieldError};
 use crate::matching::MatchResources;
 use crate::vap::{FailurePolicy, MatchConditions};
 use crate::{meta, names};
@@ -190,7 +190,11 @@ impl Reader {
                 self.errors.push(FieldError::required(path, detail));
             }
             Some(other) if !allowed.contains(&other) => {
-                self.errors.push(FieldError::not_supported(path, other, allowed.iter().copied()));
+                self.errors.push(FieldError::not_supported(
+                    path,
+                    BadValue::marshalled(other),
+                    allowed.iter().copied(),
+                ));
             }
             Some(_) => {}
         }
@@ -212,7 +216,11 @@ impl Reader {
             Some("IfNeeded") => Ok(true),
             Some(other) => {
                 let path = fields.path_of("reinvocationPolicy");
-                self.errors.push(FieldError::not_supported(path, other, ["IfNeeded", "Never"]));
+                self.errors.push(FieldError::not_supported(
+                    path,
+                    BadValue::marshalled(other),
+                    ["IfNeeded", "Never"],
+                ));
                 Ok(false)
             }
         }

@@ -71,7 +71,9 @@ impl RuleEnv {
             Some(true) => Type::Optional(Arc::new(self.ty.clone())),
             Some(false) | None => self.ty.clone(),
         };
-        Env::kubernetes(RELEASE, mode).with_variables([("self", self.ty.clone()), ("oldSelf", old)])
+        Env::kubernetes(RELEASE, mode)
+            .with_declared_scalars()
+            .with_variables([("self", self.ty.clone()), ("oldSelf", old)])
     }
 
     /// Compiles a rule of a node.
