@@ -15,6 +15,46 @@ impl Span {
     pub fn of(self, text: &str) -> &str {
         text.get(self.start as usize..self.end as usize).unwrap_or_default()
     }
+
+    /// The same part for readers: an operand at its end may stand in parentheses, which belong to no span.
+    #[must_use]
+    pub fn in_parentheses(self, text: &str) -> &str {
+        let (mut start, mut end) = (self.start as usize, self.end as usize);
+        let (opening, closing) = unbalanced(self.of(text));
+        for _ in 0..opening {
+            let before = text.get(..start).unwrap_or_default().trim_end();
+            let Some(before) = before.strip_suffix('(') else { break };
+            start = before.len();
+        }
+        for _ in 0..closing {
+            let after = text.get(end..).unwrap_or_default();
+            let Some(rest) = after.trim_start().strip_prefix(')') else { break };
+            end = text.len().saturating_sub(rest.len());
+        }
+        text.get(start..end).unwrap_or_default()
+    }
+}
+
+/// How many parentheses are missing before and behind `part`; those in quotes do not count.
+fn unbalanced(part: &str) -> (usize, usize) {
+    let (mut opening, mut open) = (0_usize, 0_usize);
+    let mut quote = None;
+    let mut chars = part.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (Some(_), '\\') => {
+                chars.next();
+            }
+            (Some(end), c) if c == end => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '(') => open = open.saturating_add(1),
+            (None, ')') if open == 0 => opening = opening.saturating_add(1),
+            (None, ')') => open = open.saturating_sub(1),
+            (None, _) => {}
+        }
+    }
+    (opening, open)
 }
 
 /// A position as error messages show it: both count from 1, columns in code points.
@@ -72,5 +112,26 @@ impl<'s> Source<'s> {
             return None;
         }
         self.text.split('\n').nth(number.checked_sub(1)? as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Span;
+
+    #[test]
+    fn operands_keep_their_parentheses() {
+        for (text, part, shown) in [
+            ("a || (b && c)", "a || (b && c", "a || (b && c)"),
+            ("(a || b) && c", "a || b) && c", "(a || b) && c"),
+            ("x ? ( (a) ) : d", "a", "a"),
+            ("f((a + (b)), c)", "a + (b", "a + (b)"),
+            ("(a) == ')' + ( 'b' )", "a) == ')' + ( 'b'", "(a) == ')' + ( 'b' )"),
+            ("a + b", "a + b", "a + b"),
+        ] {
+            let start = text.find(part).unwrap();
+            let [start, end] = [start, start + part.len()].map(|at| u32::try_from(at).unwrap());
+            assert_eq!(Span { start, end }.in_parentheses(text), shown, "{text}");
+        }
     }
 }

@@ -25,6 +25,21 @@ pub enum FieldErrorKind {
 }
 
 impl FieldErrorKind {
+    pub(crate) const ALL: [Self; 12] = [
+        Self::NotFound,
+        Self::Required,
+        Self::Duplicate,
+        Self::Invalid,
+        Self::NotSupported,
+        Self::Forbidden,
+        Self::TooLong,
+        Self::TooMany,
+        Self::TooFew,
+        Self::TooShort,
+        Self::Internal,
+        Self::TypeInvalid,
+    ];
+
     /// The `reason` of a cause in a `Status`.
     #[must_use]
     pub const fn reason(self) -> &'static str {

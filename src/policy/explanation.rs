@@ -62,7 +62,7 @@ impl<'r> Grown<'r> {
         Self {
             span: of.span,
             rounds: &of.rounds,
-            part: Part { text: own, round: None, outcome: &of.outcome, parts },
+            part: Part { text: of.span.in_parentheses(text), round: None, outcome: &of.outcome, parts },
         }
     }
 

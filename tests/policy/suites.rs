@@ -183,6 +183,45 @@ fn the_authorizer_answers_as_written() {
     }
 }
 
+/// A definition that complains of three things: what a case expects of field, message and cause is one of them.
+#[test]
+fn one_complaint_has_all_that_is_expected() {
+    let schema = "
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          a: {type: integer, x-kubernetes-validations: [{rule: self > 9, message: too small, reason: FieldValueForbidden}]}
+          b: {type: integer, x-kubernetes-validations: [{rule: self > 9, message: too low}]}
+          c: {type: string, x-kubernetes-validations: [{rule: self == 'c', message: too odd}]}
+";
+    let set = set(&widgets(schema));
+    for (expected, differs) in [
+        ("field: a, message: 'Forbidden: too small', reason: FieldValueForbidden", vec![]),
+        ("field: b, message: {contains: too low}, reason: FieldValueInvalid", vec![]),
+        ("message: {contains: too low}, reason: Invalid", vec![]),
+        ("field: a, message: {contains: too low}", vec!["message"]),
+        ("field: b, reason: FieldValueForbidden", vec!["reason"]),
+        ("field: d, message: {contains: too odd}", vec!["field"]),
+        ("message: {contains: too odd}, reason: FieldValueForbidden", vec!["reason"]),
+        ("reason: Forbidden", vec!["reason"]),
+    ] {
+        let text = format!(
+            "apiVersion: admit/v1\nkind: Suite\ncases:\n- name: it\n  object: {{apiVersion: example.com/v1, kind: \
+             Widget, metadata: {{name: x, namespace: team}}, a: 1, b: 2, c: d}}\n  expect: {{outcome: deny, {expected}}}"
+        );
+        let suite = Suite::decode(&yaml(&text)[0]).expect("the suite is right");
+        let result = suite::run(&suite.cases[0], &set);
+        let (found, told) = (result.mismatches, result.message);
+        let found: Vec<&str> = found.iter().map(|mismatch| mismatch.what).collect();
+        assert_eq!(found, differs, "{expected}: {told}");
+    }
+}
+
 #[test]
 fn objects_of_subresources_imply_where_they_go() {
     for (case, expected) in [

@@ -18,7 +18,7 @@ pub(super) fn deciding(recorded: &IndexMap<ExpressionId, Recorded>, result: &Cas
             name == policy && id.path == format!("{}.expression", result.field)
         }
         (None, Origin::Definition { .. }) => {
-            trace.at == result.field && trace.outcome.as_deref() != Ok("true")
+            is_at_or_below(&result.field, &trace.at) && trace.outcome.as_deref() != Ok("true")
         }
         _ => false,
     };
@@ -31,6 +31,12 @@ pub(super) fn deciding(recorded: &IndexMap<ExpressionId, Recorded>, result: &Cas
     }
     chosen.truncate(MAX_RULES);
     chosen.into_iter().map(|(id, rule, trace)| values(id, rule, trace)).collect()
+}
+
+/// Whether a rule at `node` may complain about `field`, which its fieldPath can put below it.
+fn is_at_or_below(field: &str, node: &str) -> bool {
+    let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+    node == "<nil>" || field.strip_prefix(node).is_some_and(below)
 }
 
 fn is_rule(id: &ExpressionId) -> bool {
@@ -79,7 +85,7 @@ fn is_way_to_others(text: &str, value: &str, texts: &[String]) -> bool {
 
 /// The text of a part in one line, after the rounds of the macros around it.
 fn written(text: &str, part: &RecordedOutcome) -> String {
-    let words: Vec<&str> = part.span.of(text).split_whitespace().collect();
+    let words: Vec<&str> = part.span.in_parentheses(text).split_whitespace().collect();
     let rounds: String = part.rounds.iter().map(|round| format!("[{round}]")).collect();
     if rounds.is_empty() { words.join(" ") } else { format!("{rounds} {}", words.join(" ")) }
 }

@@ -7,10 +7,9 @@ use regex_automata::meta::Regex;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::{API_VERSION, Case, Expectation, Outcome, Suite, Text, target};
+use super::{API_VERSION, Case, Expectation, ExpectedReason, Outcome, Suite, Text, target};
 use crate::access::{ANSWER_FIELDS, AccessAnswers};
 use crate::apply::Builtins;
-use crate::decision::Reason;
 use crate::decode::{DecodeError, Fields};
 use crate::patch;
 use crate::request::{GroupVersionKind, Operation, UserInfo};
@@ -327,12 +326,13 @@ fn not_a_pattern(error: &regex_automata::meta::BuildError) -> String {
     format!("is not a regular expression: {}", reason.strip_prefix("error: ").unwrap_or(reason))
 }
 
-fn reason(fields: &Fields<'_>) -> Result<Option<Reason>, SuiteError> {
+fn reason(fields: &Fields<'_>) -> Result<Option<ExpectedReason>, SuiteError> {
     let Some(name) = fields.optional_string("reason")? else { return Ok(None) };
-    match Reason::from_name(&name) {
+    match ExpectedReason::from_name(&name) {
         Some(reason) => Ok(Some(reason)),
         None => {
-            let names = "Invalid, Forbidden, Unauthorized, RequestEntityTooLarge";
+            let names = "Invalid, Forbidden, Unauthorized, RequestEntityTooLarge, nor a cause such as \
+                         FieldValueForbidden";
             Err(wrong(fields.path_of("reason"), format!("`{name}` is not one of {names}")))
         }
     }

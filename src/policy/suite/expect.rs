@@ -4,18 +4,28 @@ use regex_automata::meta::Regex;
 
 use super::Outcome;
 use crate::decision::Reason;
+use crate::error::FieldErrorKind;
 use crate::vap::Missed;
 
-/// What must come of a case. Absent parts are not looked at.
+/// What must come of a case. Absent parts are not looked at; field, message and cause must be told by one rule.
 #[derive(Debug)]
 pub struct Expectation {
     pub outcome: Outcome,
     pub message: Option<Text>,
-    pub reason: Option<Reason>,
+    pub reason: Option<ExpectedReason>,
     /// Path of the field that a CRD's rule or schema complains about.
     pub field: Option<String>,
     /// Audit annotations that must be there.
     pub annotations: Vec<(String, String)>,
+}
+
+/// A reason by the place that a `Status` has it in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum ExpectedReason {
+    /// Of the whole answer.
+    Status(Reason),
+    /// Of one of the causes of a definition's refusal.
+    Cause(FieldErrorKind),
 }
 
 /// A condition on a text.
@@ -42,14 +52,29 @@ pub(super) struct Answer {
     /// Failed rules were also written to the audit log.
     pub(super) audited: bool,
     /// What the rules in question said.
-    pub(super) messages: Vec<String>,
+    pub(super) told: Vec<Told>,
     pub(super) reason: Option<Reason>,
-    pub(super) fields: Vec<String>,
     /// The policy that spoke; none where a definition did.
     pub(super) policy: Option<String>,
     pub(super) annotations: Vec<(String, String)>,
     /// Policies that were not asked, with the reasons; only where the case is recorded.
     pub(super) missed: Vec<Missed>,
+}
+
+/// What one rule said.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) message: String,
+    pub(super) field: String,
+    /// Where a definition refuses.
+    pub(super) cause: Option<FieldErrorKind>,
+}
+
+impl Answer {
+    /// What was told first.
+    pub(super) fn first(&self) -> (String, String) {
+        self.told.first().map(|told| (told.message.clone(), told.field.clone())).unwrap_or_default()
+    }
 }
 
 impl Expectation {
@@ -60,22 +85,13 @@ impl Expectation {
         if actual != self.outcome && !also_audited {
             found.push(Mismatch::new("outcome", self.outcome.as_str(), actual.as_str()));
         }
-        if let Some(text) = &self.message
-            && !answer.messages.iter().any(|message| text.holds(message))
-        {
-            found.push(Mismatch::new("message", &text.describe(), &answer.messages.join("\n")));
-        }
-        if let Some(reason) = self.reason
+        if let Some(ExpectedReason::Status(reason)) = self.reason
             && answer.reason != Some(reason)
         {
             let actual = answer.reason.map(Reason::as_str).unwrap_or_default();
             found.push(Mismatch::new("reason", reason.as_str(), actual));
         }
-        if let Some(field) = &self.field
-            && !answer.fields.contains(field)
-        {
-            found.push(Mismatch::new("field", field, &answer.fields.join(", ")));
-        }
+        self.of_one_rule(&answer.told, &mut found);
         for (key, value) in &self.annotations {
             let actual = answer.annotations.iter().find(|(name, _)| name == key).map(|(_, value)| value);
             if actual != Some(value) {
@@ -84,6 +100,50 @@ impl Expectation {
             }
         }
         found
+    }
+
+    /// Each part is looked for among what agrees with the parts before it.
+    fn of_one_rule(&self, told: &[Told], found: &mut Vec<Mismatch>) {
+        let mut left: Vec<&Told> = told.iter().collect();
+        let mut narrow =
+            |what, expected: &str, holds: &dyn Fn(&Told) -> bool, shown: fn(&Told) -> &str, gap| {
+                if left.iter().any(|told| holds(told)) {
+                    left.retain(|told| holds(told));
+                } else {
+                    let shown: Vec<&str> = left.iter().map(|told| shown(told)).collect();
+                    found.push(Mismatch::new(what, expected, &shown.join(gap)));
+                }
+            };
+        if let Some(field) = &self.field {
+            narrow("field", field, &|told| told.field == *field, |told| &told.field, ", ");
+        }
+        if let Some(text) = &self.message {
+            narrow(
+                "message",
+                &text.describe(),
+                &|told| text.holds(&told.message),
+                |told| &told.message,
+                "\n",
+            );
+        }
+        if let Some(ExpectedReason::Cause(kind)) = self.reason {
+            let holds = |told: &Told| told.cause == Some(kind);
+            narrow(
+                "reason",
+                kind.reason(),
+                &holds,
+                |told| told.cause.map_or("", FieldErrorKind::reason),
+                ", ",
+            );
+        }
+    }
+}
+
+impl ExpectedReason {
+    /// The reason of that name, if it is one that answers have.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        let cause = || FieldErrorKind::ALL.into_iter().find(|kind| kind.reason() == name).map(Self::Cause);
+        Reason::from_name(name).map(Self::Status).or_else(cause)
     }
 }
 

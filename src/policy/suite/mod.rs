@@ -20,7 +20,7 @@ use serde_json::Value;
 
 pub(crate) use self::decode::known;
 pub use self::decode::{CASE_FIELDS, EXPECT_FIELDS, SUITE_FIELDS, SuiteError};
-pub use self::expect::{Expectation, Mismatch, Text};
+pub use self::expect::{Expectation, ExpectedReason, Mismatch, Text};
 pub use self::run::{CaseResult, run, run_recorded};
 use crate::access::AccessAnswers;
 use crate::request::{Operation, UserInfo};

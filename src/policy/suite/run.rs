@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::expect::Answer;
+use super::expect::{Answer, Told};
 use super::{Case, Mismatch, Outcome, target};
 use crate::crd::Write;
 use crate::decision::{Decision, Enforcement, PolicyOutcome, Reason, RuleOutcome, Verdict};
 use crate::documents::Documents;
+use crate::error::{FieldError, StatusCause};
 use crate::object::Object;
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request};
@@ -60,10 +61,11 @@ fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Case
     let request = request(case, &host);
     host.ensure_namespace(&request.namespace);
     let answer = answer(case, request, (set, &host), recording);
+    let (message, field) = answer.first();
     CaseResult {
         outcome: answer.outcome.unwrap_or(Outcome::Unmatched),
-        message: answer.messages.first().cloned().unwrap_or_default(),
-        field: answer.fields.first().cloned().unwrap_or_default(),
+        message,
+        field,
         mismatches: case.expect.mismatches(&answer),
         policy: answer.policy,
         missed: answer.missed,
@@ -142,11 +144,15 @@ fn write_resource(write: &Write<'_>, request: &mut Request<'_>) -> Result<bool, 
     }
     Err(Box::new(Answer {
         outcome: Some(Outcome::Deny),
-        messages: written.errors.iter().map(|error| error.cause().message).collect(),
+        told: written.errors.iter().map(of_error).collect(),
         reason: Some(Reason::Invalid),
-        fields: written.errors.iter().map(|error| error.field.clone()).collect(),
         ..Answer::default()
     }))
+}
+
+fn of_error(error: &FieldError) -> Told {
+    let StatusCause { message, field, .. } = error.cause();
+    Told { message, field, cause: Some(error.kind) }
 }
 
 fn of_decision<'d>(decision: &'d Decision, checked: bool) -> Answer {
@@ -184,15 +190,15 @@ fn of_decision<'d>(decision: &'d Decision, checked: bool) -> Answer {
     };
     for (policy, rule) in told {
         answer.policy.get_or_insert_with(|| policy.to_owned());
-        answer.fields.push(rule.path.to_string());
-        match &rule.verdict {
+        let message = match &rule.verdict {
             Verdict::Failed { message, reason } => {
-                answer.messages.push(message.clone());
                 answer.reason = Some(*reason);
+                message.clone()
             }
-            Verdict::Errored { message, .. } => answer.messages.push(message.clone()),
-            Verdict::Admitted => {}
-        }
+            Verdict::Errored { message, .. } => message.clone(),
+            Verdict::Admitted => continue,
+        };
+        answer.told.push(Told { message, field: rule.path.to_string(), cause: None });
     }
     answer
 }

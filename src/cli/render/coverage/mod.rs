@@ -89,7 +89,7 @@ fn missed(expression: &Covered) -> Vec<String> {
     }
     let line = |branch: &Branch| {
         let place = Source::new(&expression.text).position(branch.span.start);
-        let part: Vec<&str> = branch.span.of(&expression.text).split_whitespace().collect();
+        let part: Vec<&str> = branch.span.in_parentheses(&expression.text).split_whitespace().collect();
         format!("{}:{} {}: {}", place.line, place.column, missing(branch), part.join(" "))
     };
     expression.branches.iter().filter(|(_, hit)| !hit).map(|(branch, _)| line(branch)).collect()
