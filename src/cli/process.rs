@@ -4,6 +4,8 @@ use std::fmt;
 use std::future::Future;
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
+use std::num::NonZero;
+use std::thread;
 
 use admit_policy::manifest::LoadError;
 use tokio::net::{TcpListener, TcpSocket};
@@ -53,14 +55,35 @@ impl Fault {
     }
 }
 
+/// What the threads of a command's runtime do, and so how many there are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Threads {
+    /// The work of the command: one for each processor.
+    Work,
+    /// They carry bytes between connections and those who work: one for every two processors. More would mostly wake each
+    /// other, and who waits for a processor meanwhile is the tail of every latency.
+    Carry,
+}
+
+impl Threads {
+    fn count(self) -> usize {
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        match self {
+            Self::Work => processors,
+            Self::Carry => processors.div_ceil(2),
+        }
+    }
+}
+
 /// Runs `main` on a runtime until it ends by itself or, after SIGINT or SIGTERM cancelled its token, has drained.
-pub(super) fn run<F>(format: LogFormat, main: impl FnOnce(CancellationToken) -> F) -> Exit
+pub(super) fn run<F>(threads: Threads, format: LogFormat, main: impl FnOnce(CancellationToken) -> F) -> Exit
 where
     F: Future<Output = Result<(), Fault>>,
 {
     let outcome = telemetry::init(format).map_err(Fault::usage).and_then(|()| {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
+            .worker_threads(threads.count())
             .thread_stack_size(THREAD_STACK)
             .build()
             .map_err(|error| Fault::internal(format!("cannot start the runtime: {error}")))?;

@@ -26,7 +26,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Exit;
 use super::gathering::GatheringArgs;
 use super::generate::webhook::{self, Callee, Endpoint};
-use super::process::{self, Fault};
+use super::process::{self, Fault, Threads};
 use super::typed::address;
 use super::{kubeconfig, load, register, token_key};
 use crate::admission::tls::{Authority, server_config, write_private};
@@ -75,7 +75,7 @@ pub(super) struct UpArgs {
 
 impl UpArgs {
     pub(super) fn run(self) -> Exit {
-        process::run(self.log_format, |shutdown| self.up(shutdown))
+        process::run(Threads::Work, self.log_format, |shutdown| self.up(shutdown))
     }
 
     async fn up(self, shutdown: CancellationToken) -> Result<(), Fault> {

@@ -1,7 +1,6 @@
 //! JSON text to [`Node`]s. Containers under construction stand on an explicit stack, so that nesting costs heap and is
 //! bounded by the caller's depth budget; strings without escapes borrow the text.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use bumpalo::Bump;
@@ -127,9 +126,10 @@ pub fn parse<'a>(arena: &'a Bump, text: &'a [u8], limits: &ReadLimits) -> Result
             kind: ReadErrorKind::TooLong { limit: limits.max_bytes },
         });
     }
-    let text = match String::from_utf8_lossy(text) {
-        Cow::Borrowed(text) => text,
-        Cow::Owned(text) => arena.alloc_str(&text),
+    // Nearly all text is UTF-8, which is sooner found out than mended.
+    let text = match str::from_utf8(text) {
+        Ok(text) => text,
+        Err(_) => arena.alloc_str(&String::from_utf8_lossy(text)),
     };
     let mut reader =
         Reader { arena, limits, scan: Scanner::new(text), open: Vec::new(), values: Vec::new(), count: 0 };

@@ -28,7 +28,7 @@ use self::args::Certificates;
 pub(super) use self::args::ServeArgs;
 use self::policies::Sources;
 use super::Exit;
-use super::process::{self, Fault};
+use super::process::{self, Fault, Threads};
 use crate::admission::tls::Managed;
 use crate::admission::{self, Admission, Cluster, InForce, Observed, Port, Shutdown, Workers};
 use crate::controllers::kit::tasks::Supervisor;
@@ -49,7 +49,7 @@ struct Process {
 
 impl ServeArgs {
     pub(super) fn run(self) -> Exit {
-        process::run(self.log_format, |shutdown| self.serve(shutdown))
+        process::run(Threads::Carry, self.log_format, |shutdown| self.serve(shutdown))
     }
 
     async fn serve(self, shutdown: CancellationToken) -> Result<(), Fault> {
