@@ -189,7 +189,7 @@ fn local(listener: &TcpListener) -> Result<SocketAddr, Fault> {
 fn store(state_dir: &Path) -> Result<Store, Fault> {
     let path = state_dir.join("data.redb");
     RedbBackend::open(&path).and_then(|backend| Store::open(Box::new(backend))).map_err(|error| {
-        let hint = "end the `admit up` that uses it, or choose another folder with --state-dir";
+        let hint = "end the `admit up` that uses it, delete it if it is damaged, or choose another folder with --state-dir";
         Fault::usage(format!("{error}; {hint}"))
     })
 }

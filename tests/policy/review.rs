@@ -74,6 +74,7 @@ fn what_is_wrong_is_named_with_the_uid_where_there_is_one() {
         let error = refused(&review(&[change]));
         assert_eq!((error.to_string().as_str(), error.uid.as_deref()), (expected, Some("u-1")));
     }
+    assert_eq!(refused(b"[]").to_string(), "must be an object, not a list");
     let error = refused(&review(&[("/request", Value::Null)]));
     assert_eq!((error.to_string().as_str(), error.uid), ("request: must be specified", None));
 }

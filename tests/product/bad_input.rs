@@ -195,6 +195,16 @@ fn an_expired_authority_is_told_in_one_line_with_the_remedy() {
 }
 
 #[test]
+fn data_that_is_damaged_is_told_in_one_line() {
+    let place = Workplace::new();
+    write(&place, ".admit/data.redb", "no database");
+    let output = up(&place, &[]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));
+    assert!(said(&output).contains("data.redb") && said(&output).contains("delete it"), "{}", said(&output));
+}
+
+#[test]
 fn a_folder_in_use_is_told_in_one_line() {
     let place = Workplace::new();
     let running = place.start();

@@ -43,7 +43,8 @@ const PRIORITIES: [(&str, i64); 23] = [
 ];
 const LEAST: i64 = 1_000;
 
-/// The `groupPriorityMinimum` of a group: those of definitions count least, but for two that are known by name.
+/// The `groupPriorityMinimum` of a group: those of definitions count least, but for two that OpenShift's kube-apiserver puts
+/// before the others.
 #[must_use]
 pub(crate) fn priority(group: &str) -> i64 {
     PRIORITIES.iter().find(|(name, _)| *name == group).map_or(LEAST, |(_, priority)| *priority)

@@ -4,6 +4,7 @@
 //! The checks have kube-apiserver's names, so that probes which name one find it. A check of `poststarthook/` tells that
 //! a part of the start is over, which here is so for all of them before the server answers at all.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use axum::response::Response;
@@ -11,6 +12,7 @@ use axum::response::Response;
 use super::respond;
 use crate::registry::Query;
 use crate::server::Server;
+use crate::status::go_quoted;
 
 /// One check: its name, and whether it passes.
 type Check = (String, bool);
@@ -91,7 +93,14 @@ pub(super) fn answer(server: &Server, path: &str, query: &Query) -> Option<Respo
     let probe = Probe::ALL.into_iter().find(|probe| probe.name() == name)?;
     let checks = probe.checks(server);
     match check {
-        None => Some(whole(probe, &checks, query)),
+        None => {
+            let (passes, text) = whole(probe, &checks, &query.all("exclude"));
+            Some(match passes {
+                true if query.get("verbose").is_none() => respond::text(200, "ok"),
+                true => respond::text(200, text),
+                false => respond::text(500, text),
+            })
+        }
         Some(check) => {
             let (_, passes) = checks.iter().find(|(name, _)| name == check)?;
             Some(match passes {
@@ -102,22 +111,29 @@ pub(super) fn answer(server: &Server, path: &str, query: &Query) -> Option<Respo
     }
 }
 
-fn whole(probe: Probe, checks: &[Check], query: &Query) -> Response {
-    let excluded = query.get("exclude").unwrap_or_default();
-    let failed = checks.iter().any(|(name, passes)| !passes && name != excluded);
-    if query.get("verbose").is_none() && !failed {
-        return respond::text(200, "ok");
-    }
-    let mut text = String::new();
+/// Whether all checks pass but those that are `excluded`, and the same in words.
+fn whole(probe: Probe, checks: &[Check], excluded: &[&str]) -> (bool, String) {
+    let (mut text, mut passed) = (String::new(), true);
     for (name, passes) in checks {
-        let _ = match (passes, name == excluded) {
+        // Writing to a string cannot fail.
+        let _ = match (passes, excluded.contains(&name.as_str())) {
             (_, true) => writeln!(text, "[+]{name} excluded: ok"),
             (true, false) => writeln!(text, "[+]{name} ok"),
-            (false, false) => writeln!(text, "[-]{name} failed: reason withheld"),
+            (false, false) => {
+                passed = false;
+                writeln!(text, "[-]{name} failed: reason withheld")
+            }
         };
     }
-    let _ = writeln!(text, "{} check {}", probe.name(), if failed { "failed" } else { "passed" });
-    respond::text(if failed { 500 } else { 200 }, text)
+    let unknown: BTreeSet<_> =
+        excluded.iter().filter(|name| !checks.iter().any(|(known, _)| known == *name)).collect();
+    if !unknown.is_empty() {
+        let unknown: Vec<String> = unknown.into_iter().map(|name| go_quoted(name)).collect();
+        let unknown = unknown.join(",");
+        let _ = writeln!(text, "warn: some health checks cannot be excluded: no matches for {unknown}");
+    }
+    let _ = writeln!(text, "{} check {}", probe.name(), if passed { "passed" } else { "failed" });
+    (passed, text)
 }
 
 /// The paths of all probes and checks.
@@ -141,4 +157,28 @@ pub(super) fn indicators(server: &Server) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_count_unless_they_are_excluded() {
+        let checks = [("ping", true), ("etcd", false), ("log", false)];
+        let checks = checks.map(|(name, passes)| (name.to_owned(), passes));
+        let (passed, text) = whole(Probe::Ready, &checks, &["etcd"]);
+        assert!(!passed);
+        assert_eq!(
+            text,
+            "[+]ping ok\n[+]etcd excluded: ok\n[-]log failed: reason withheld\nreadyz check failed\n"
+        );
+        let (passed, text) = whole(Probe::Live, &checks, &["etcd", "z", "log", "a"]);
+        assert!(passed);
+        assert_eq!(
+            text,
+            "[+]ping ok\n[+]etcd excluded: ok\n[+]log excluded: ok\n\
+             warn: some health checks cannot be excluded: no matches for \"a\",\"z\"\nlivez check passed\n"
+        );
+    }
 }

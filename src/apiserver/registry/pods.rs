@@ -10,7 +10,7 @@ use super::{Call, ListOptions, Registry, WriteOptions};
 use crate::admission::Review;
 use crate::object;
 use crate::resources::Subresource;
-use crate::status::{Cause, Refusal};
+use crate::status::{Cause, Refusal, go_quoted};
 use admit_policy::matching::LabelSelector;
 
 /// A budget whose pods were evicted counts as taken until its controller has counted again, at most for so many pods.
@@ -139,7 +139,7 @@ fn bound(call: &Call, pod: &Value, node: &str) -> Result<Value, Refusal> {
     }
     if let Some(taken) = pod.pointer("/spec/nodeName").and_then(Value::as_str).filter(|node| !node.is_empty())
     {
-        return Err(refused(format!("pod {name} is already assigned to node {taken:?}")));
+        return Err(refused(format!("pod {name} is already assigned to node {}", go_quoted(taken))));
     }
     let mut bound = pod.clone();
     bound["spec"]["nodeName"] = node.into();

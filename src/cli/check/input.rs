@@ -51,7 +51,7 @@ pub(in crate::cli) struct InputArgs {
 
     /// Ask for a subresource of the objects, as kubectl would
     #[arg(long, value_enum)]
-    subresource: Option<Of>,
+    subresource: Option<Part>,
 
     /// Who applies
     #[arg(long = "as", visible_alias = "user", value_name = "USER", default_value = "admin")]
@@ -88,7 +88,7 @@ enum Asked {
 
 /// Which part of an object a request is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum Of {
+enum Part {
     /// A change of the status, which leaves all else as it is there before
     Status,
     /// Another number of replicas than there is before
@@ -104,15 +104,15 @@ enum Of {
     PortForward,
 }
 
-impl From<Of> for Subresource {
-    fn from(of: Of) -> Self {
-        match of {
-            Of::Status => Self::Status,
-            Of::Scale => Self::Scale,
-            Of::Eviction => Self::Eviction,
-            Of::Exec => Self::Exec,
-            Of::Attach => Self::Attach,
-            Of::PortForward => Self::PortForward,
+impl From<Part> for Subresource {
+    fn from(part: Part) -> Self {
+        match part {
+            Part::Status => Self::Status,
+            Part::Scale => Self::Scale,
+            Part::Eviction => Self::Eviction,
+            Part::Exec => Self::Exec,
+            Part::Attach => Self::Attach,
+            Part::PortForward => Self::PortForward,
         }
     }
 }
@@ -215,7 +215,9 @@ impl InputArgs {
             (Some(Subresource::Status), _) => "--subresource status".to_owned(),
             (Some(subresource), Some(_)) => {
                 let subresource = subresource.as_str();
-                return Err(Fault::usage(format!("--subresource {subresource} has an operation of its own")));
+                return Err(Fault::usage(format!(
+                    "--subresource {subresource} has an operation of its own: leave --operation out"
+                )));
             }
             (Some(subresource), None) if subresource.updates() => {
                 format!("--subresource {}", subresource.as_str())

@@ -67,9 +67,6 @@ impl Sources {
     /// Refuses a folder that has lost everything: more often a mount that went wrong than an author's wish, and whoever
     /// wants nothing enforced can say so by a start with an empty folder.
     fn not_emptied(&self, set: InForce, before: &InForce) -> Result<InForce, Fault> {
-        let is_empty = |set: &InForce| {
-            set.policies.policies().next().is_none() && set.policies.documents().crds().is_empty()
-        };
         match &self.folder {
             Some(folder) if is_empty(&set) && !is_empty(before) => Err(Fault::not_compiled(format!(
                 "`{}` holds no policies and no definitions any more; restart to enforce none",
@@ -183,11 +180,19 @@ pub(super) fn tell_broken(set: &InForce, before: &InForce, metrics: &Metrics) {
     }
 }
 
+/// Whether a set refuses nothing, whatever is asked.
+fn is_empty(set: &InForce) -> bool {
+    set.policies.policies().next().is_none() && set.policies.documents().crds().is_empty()
+}
+
 /// Says what is in force.
 pub(super) fn announce(set: &InForce, metrics: &Metrics) {
     let policies = set.policies.policies().count();
     metrics.set_in_force(&set.hash, policies);
     tracing::info!(policies, sha256 = set.hash, "policies in force");
+    if is_empty(set) {
+        tracing::warn!("there are no policies and no definitions: everything is allowed");
+    }
     for warning in &set.warnings {
         tracing::warn!("{warning}");
     }

@@ -98,9 +98,7 @@ fn spec(configuration: Configuration) -> Result<Option<DataGatherSpec>, ConfigEr
         Mode::All => Vec::new(),
         Mode::Custom => gatherers.custom.configs,
     };
-    let data_policy = match data_policy.contains(&PolicyOption::ObfuscateNetworking) {
-        true => DataPolicy::ObfuscateNetworking,
-        false => DataPolicy::Unset,
-    };
+    let hides = data_policy.contains(&PolicyOption::ObfuscateNetworking);
+    let data_policy = if hides { DataPolicy::ObfuscateNetworking } else { DataPolicy::Unset };
     Ok(Some(DataGatherSpec { data_policy, gatherers_config, gatherers: Vec::new() }))
 }

@@ -1,6 +1,7 @@
 //! `admit serve` that makes its certificates itself, with the rights of the manifests: they are in the Secret, and the API
 //! server is given the authority, before the first request comes.
 
+use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
@@ -14,10 +15,7 @@ use crate::serve::cluster::follows;
 /// Two replicas one after the other, with one authority; then, the Secret gone, with another.
 pub(super) fn certificates_reach_the_api_server(api: &ApiServer) {
     let cluster = Cluster::new(api);
-    cluster.define();
-    let manifests = base(&["certificates=self-managed"]);
-    let rights = manifests.path().join("deploy/rbac.yaml").display().to_string();
-    let kubeconfig = cluster.as_account("admit", &rights);
+    let (rights, kubeconfig) = entitled(&cluster);
     let listen = format!("127.0.0.1:{}", free_port());
     let policies = shipped("policies");
     let args = ["--listen", &listen, "--kubeconfig", &kubeconfig, "--policies", &policies];
@@ -47,10 +45,7 @@ pub(super) fn certificates_reach_the_api_server(api: &ApiServer) {
 /// Policies and params that are stored in the cluster, changed under it.
 pub(super) fn stored_policies_are_followed(api: &ApiServer) {
     let cluster = Cluster::new(api);
-    cluster.define();
-    let manifests = base(&["certificates=self-managed"]);
-    let rights = manifests.path().join("deploy/rbac.yaml").display().to_string();
-    let kubeconfig = cluster.as_account("admit", &rights);
+    let (rights, kubeconfig) = entitled(&cluster);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime
         .block_on(async { follows(client(&api.kubeconfig()).await, Path::new(&kubeconfig), "admit").await });
@@ -62,6 +57,17 @@ pub(super) fn stored_policies_are_followed(api: &ApiServer) {
     cluster.works(&["delete", "secret", "admit-self-signed", "--namespace=admit-system"]);
     cluster.unregister();
     cluster.works(&["delete", "-f", &rights]);
+}
+
+/// The rights that the manifests give a webhook of such certificates, and a kubeconfig by which to have them.
+fn entitled(cluster: &Cluster<'_>) -> (String, String) {
+    cluster.define();
+    let manifests = base(&["certificates=self-managed"]);
+    let rights = cluster.place.path("rights.yaml");
+    fs::copy(manifests.path().join("deploy/rbac.yaml"), &rights).unwrap();
+    let rights = rights.display().to_string();
+    let kubeconfig = cluster.as_account("admit", &rights);
+    (rights, kubeconfig)
 }
 
 fn denies(cluster: &Cluster<'_>) {

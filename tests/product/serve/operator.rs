@@ -162,6 +162,16 @@ async fn an_emptied_folder_takes_nothing_out_of_force() {
     serving.log_until(|log| log.contains(told));
 }
 
+/// Whoever wants nothing enforced may; whoever named the wrong folder reads why nothing is.
+#[test]
+fn an_empty_folder_is_served_and_told_of() {
+    let place = Place::new();
+    fs::create_dir_all(place.path("policies")).unwrap();
+    let serving = place.start(&["--shutdown-delay", "0"]);
+    serving.log_until(|log| log.contains("there are no policies and no definitions: everything is allowed"));
+    assert!(serving.terminate().success());
+}
+
 /// By habit: SIGHUP to have files read again. It ends nothing, and is not needed.
 #[tokio::test(flavor = "multi_thread")]
 async fn hanging_up_ends_nothing() {

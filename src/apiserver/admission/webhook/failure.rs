@@ -10,6 +10,8 @@ use rustls::CertificateError;
 use rustls::pki_types::UnixTime;
 use serde_json::Value;
 
+use crate::status::go_quoted;
+
 /// Of an answer that is no Status, so much is shown.
 const SHOWN: usize = 2048;
 
@@ -107,7 +109,9 @@ pub(super) fn unsuccessful(status: StatusCode, content_type: Option<&str>, body:
         504 => "the server was unable to return a response in the time allotted, but may still be processing the \
                 request"
             .to_owned(),
-        500.. => format!("an error on the server ({text:?}) has prevented the request from succeeding"),
+        500.. => {
+            format!("an error on the server ({}) has prevented the request from succeeding", go_quoted(&text))
+        }
         code => format!("the server responded with the status code {code} but did not return more information"),
     })
 }

@@ -1,28 +1,34 @@
 //! Defaults that are values at paths, whatever else the object says; `absent.txt` holds them.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
 use super::defaults::set_absent;
 use crate::resources::ResourceInfo;
 
 const TABLE: &str = include_str!("absent.txt");
+/// Kind and group, path, value.
+static LINES: LazyLock<Vec<(&str, &str, Value)>> = LazyLock::new(|| written().filter_map(read).collect());
 
 /// Fills in the values of the kind.
 pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
-    for (kind, path, value) in lines() {
+    for (kind, path, value) in &*LINES {
         let (name, group) = kind.split_once('.').unwrap_or((kind, ""));
         if name == info.kind && group == info.group {
-            put(object, path, &value);
+            put(object, path, value);
         }
     }
 }
 
-fn lines() -> impl Iterator<Item = (&'static str, &'static str, Value)> {
-    TABLE.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
-        let mut parts = line.splitn(3, " | ");
-        let (kind, path, value) = (parts.next()?, parts.next()?, parts.next()?);
-        Some((kind, path, serde_json::from_str(value).ok()?))
-    })
+fn written() -> impl Iterator<Item = &'static str> {
+    TABLE.lines().filter(|line| !line.starts_with('#'))
+}
+
+fn read(line: &'static str) -> Option<(&'static str, &'static str, Value)> {
+    let mut parts = line.splitn(3, " | ");
+    let (kind, path, value) = (parts.next()?, parts.next()?, parts.next()?);
+    Some((kind, path, serde_json::from_str(value).ok()?))
 }
 
 fn put(object: &mut Value, path: &str, value: &Value) {
@@ -51,17 +57,16 @@ mod tests {
 
     #[test]
     fn every_line_is_understood_and_of_a_served_kind() {
-        let written = TABLE.lines().filter(|line| !line.starts_with('#')).count();
-        assert_eq!(lines().count(), written);
+        assert_eq!(LINES.len(), written().count());
         let rows = crate::resources::builtin_rows();
-        for (kind, ..) in lines() {
+        for (kind, ..) in &*LINES {
             let served = rows.iter().any(|row| {
                 let own = if row.group.is_empty() {
                     row.kind.clone()
                 } else {
                     format!("{}.{}", row.kind, row.group)
                 };
-                own == kind
+                own == *kind
             });
             assert!(served, "{kind} is not served");
         }

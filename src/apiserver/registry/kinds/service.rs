@@ -56,11 +56,11 @@ fn text<'v>(service: &'v Value, field: &str) -> &'v str {
 }
 
 fn address(uid: &str) -> String {
-    let mut bytes =
+    let hash =
         uid.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     // The first and the last address of the range belong to nobody.
-    bytes = (bytes & 0x00ff_ffff).clamp(1, 0x00ff_fffe) | 0x0a00_0000;
-    std::net::Ipv4Addr::from(bytes).to_string()
+    let host = (hash & 0x00ff_ffff).clamp(1, 0x00ff_fffe);
+    std::net::Ipv4Addr::from(host | 0x0a00_0000).to_string()
 }
 
 #[cfg(test)]
