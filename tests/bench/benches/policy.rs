@@ -1,10 +1,11 @@
-//! Speed of admit-policy: loading sets, and deciding a Pod of three containers under sixteen policies, alone and among
-//! ten thousand.
+//! Speed of admit-policy: loading sets, reading reviews, and deciding a Pod of three containers under sixteen policies, alone
+//! and among ten thousand.
 
 use std::hint::black_box;
 use std::time::Duration;
 
-use admit_policy::PolicySet;
+use admit_policy::review::{Arena, Review};
+use admit_policy::{PolicySet, Request};
 use bench::policies;
 use criterion::{Criterion, criterion_group, criterion_main};
 
@@ -37,5 +38,21 @@ fn decide(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, load, decide);
+/// From text to a request that can be decided on, beside the tree that `serde_json` makes of the same text.
+fn read(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("read");
+    let text = policies::review(2);
+    group.bench_function("review-of-a-pod/admit", |b| {
+        b.iter(|| {
+            let arena = Arena::default();
+            let review = Review::read(&arena, black_box(&text));
+            assert!(review.is_ok_and(|review| Request::from_review(review).is_ok()));
+        });
+    });
+    group.bench_function("review-of-a-pod/serde_json", |b| {
+        b.iter(|| serde_json::from_slice::<serde_json::Value>(black_box(&text)));
+    });
+}
+
+criterion_group!(benches, load, read, decide);
 criterion_main!(benches);

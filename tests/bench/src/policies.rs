@@ -96,6 +96,21 @@ pub fn host() -> Documents {
 #[must_use]
 #[expect(clippy::unwrap_used, reason = "a request that is none is a mistake of this package")]
 pub fn request(annotations: usize) -> Request<'static> {
+    Request::from_value(&asked(annotations)).unwrap()
+}
+
+/// The review of that request, as an API server sends it.
+#[must_use]
+pub fn review(annotations: usize) -> Vec<u8> {
+    let review = json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": asked(annotations),
+    });
+    review.to_string().into_bytes()
+}
+
+fn asked(annotations: usize) -> Value {
     let container = |n: usize| {
         json!({
             "name": format!("c{n}"),
@@ -128,7 +143,7 @@ pub fn request(annotations: usize) -> Request<'static> {
             "volumes": [{"name": "tmp", "emptyDir": {}}],
         },
     });
-    Request::from_value(&json!({
+    json!({
         "uid": "1",
         "kind": {"group": "", "version": "v1", "kind": "Pod"},
         "resource": {"group": "", "version": "v1", "resource": "pods"},
@@ -137,6 +152,5 @@ pub fn request(annotations: usize) -> Request<'static> {
         "operation": "CREATE",
         "userInfo": {"username": "alice", "groups": ["staff"]},
         "object": pod,
-    }))
-    .unwrap()
+    })
 }

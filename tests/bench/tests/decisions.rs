@@ -1,5 +1,8 @@
-//! What a decision allocates grows neither with the object nor with the policies that do not concern it.
+//! What a decision allocates grows neither with the object nor with the policies that do not concern it; and what reading
+//! takes for the object is its place in an arena.
 
+use admit_policy::Request;
+use admit_policy::review::{Arena, Review};
 use allocation_counter::{AllocationInfo, measure};
 use bench::policies;
 
@@ -19,6 +22,26 @@ fn a_decision_allocates_the_same_for_an_object_a_thousand_times_as_large() {
     println!("{} allocations, {} bytes for 16 policies", small.0, small.1);
     assert!(small.0 <= 3 * 16, "{} allocations", small.0);
     assert_eq!(small, decide(16, 10_000));
+}
+
+/// Allocations of reading the review of a request with so many annotations.
+fn read(annotations: usize) -> u64 {
+    let text = policies::review(annotations);
+    let read = || {
+        let arena = Arena::default();
+        let review = Review::read(&arena, &text).unwrap();
+        assert_eq!(Request::from_review(review).unwrap().name, "web");
+    };
+    measure(read).count_total
+}
+
+#[test]
+fn reading_allocates_for_the_envelope_and_in_steps_that_double_for_the_object() {
+    let small = read(1);
+    println!("{small} allocations for a review");
+    assert!(small <= 96, "{small} allocations");
+    let large = read(10_000);
+    assert!(large <= small + 32, "{large} allocations, {small} for a small object");
 }
 
 #[test]
