@@ -45,6 +45,10 @@ fn inside(tables: &Tables, kind: &TypeRef, value: &mut Value) {
         (TypeRef::Map(inner), Value::Object(members)) => {
             members.values_mut().for_each(|member| inside(tables, inner, member));
         }
+        // Protobuf has no null either.
+        (TypeRef::Bytes, value @ Value::Null) => {
+            *value = "".into();
+        }
         _ => {}
     }
 }

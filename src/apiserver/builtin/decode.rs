@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 
 use admit_policy::go_text::{self, json_kind};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
-use super::model::{Field, Tables, TypeDef, TypeId, TypeRef};
+use super::go_names;
+use super::model::{Field, RawKind, Tables, TypeDef, TypeId, TypeRef};
 use super::scalar;
 
 /// A value in its canonical form, and what had to be dropped to get there.
@@ -54,17 +55,28 @@ impl DecodeError {
 /// Reads `value` as the message `id`.
 ///
 /// # Errors
-/// The first wrong type in the order of the document.
+/// The first value in the order of the document that its type cannot read, such as a time; else the first wrong type.
 pub fn decode(tables: &Tables, id: TypeId, value: &Value) -> Result<Decoded, DecodeError> {
-    let mut decoder =
-        Decoder { tables, unknown: Vec::new(), indexed: String::new(), plain: String::new(), owner: "" };
+    let mut decoder = Decoder {
+        tables,
+        unknown: Vec::new(),
+        mismatch: None,
+        indexed: String::new(),
+        plain: String::new(),
+        owner: "",
+    };
     let value = decoder.message(id, value)?;
-    Ok(Decoded { value, unknown: decoder.unknown })
+    match decoder.mismatch {
+        Some(mismatch) => Err(mismatch),
+        None => Ok(Decoded { value, unknown: decoder.unknown }),
+    }
 }
 
 struct Decoder<'t> {
     tables: &'t Tables,
     unknown: Vec<String>,
+    /// The first wrong type. Reading goes on, because a value that its own type cannot read is told rather than that.
+    mismatch: Option<DecodeError>,
     /// The path with list indices, for unknown members.
     indexed: String,
     /// The path without, as type errors give it.
@@ -77,7 +89,7 @@ impl Decoder<'_> {
     fn message(&mut self, id: TypeId, value: &Value) -> Result<Value, DecodeError> {
         let definition = self.tables.get(id);
         let Value::Object(members) = value else {
-            return Err(self.mismatch(value, &format!("v1.{}", definition.name)));
+            return Ok(self.wrong(value, &self.message_type(id)));
         };
         let owner = std::mem::replace(&mut self.owner, definition.name);
         let mut decoded: BTreeMap<&str, Value> = BTreeMap::new();
@@ -91,10 +103,11 @@ impl Decoder<'_> {
             match found {
                 None => self.unknown.push(self.indexed.clone()),
                 Some(_) if member.is_null() => {}
-                Some((_, field)) => {
-                    let value = self.value(&field.kind, member)?;
-                    decoded.insert(field.name, value);
-                }
+                Some((_, field)) => match self.value(&field.kind, member)? {
+                    // A list of schemas that is neither.
+                    Value::Null => {}
+                    value => drop(decoded.insert(field.name, value)),
+                },
             }
             self.leave(lengths);
         }
@@ -133,43 +146,39 @@ impl Decoder<'_> {
             TypeRef::List(inner) => self.list(inner, value, kind),
             TypeRef::Map(inner) => self.map(inner, value, kind),
             TypeRef::SchemaOrArray(id) | TypeRef::SchemaOrBool(id) | TypeRef::SchemaOrStrings(id) => {
-                match value {
-                    Value::Object(_) => self.message(*id, value),
-                    Value::Array(_) if matches!(kind, TypeRef::SchemaOrArray(_)) => {
-                        self.list(&TypeRef::Message(*id), value, kind)
-                    }
-                    other => Ok(other.clone()),
-                }
+                // Types that read themselves know nothing of strict reading.
+                let unknown = self.unknown.len();
+                let read = self.schema(kind, *id, value);
+                self.unknown.truncate(unknown);
+                read
             }
             TypeRef::String | TypeRef::Enum(_) => match value {
                 Value::String(_) => Ok(value.clone()),
-                _ => Err(self.mismatch(value, &self.go_type(kind))),
+                _ => Ok(self.wrong(value, &self.go_type(kind))),
             },
             TypeRef::Bool => match value {
                 Value::Bool(_) => Ok(value.clone()),
-                _ => Err(self.mismatch(value, "bool")),
+                _ => Ok(self.wrong(value, "bool")),
             },
-            TypeRef::Int32 | TypeRef::Int64 | TypeRef::Float64 => self.number(kind, value),
+            TypeRef::Int32 | TypeRef::Int64 | TypeRef::Float64 => Ok(self.number(kind, value)),
             TypeRef::IntOrString => match value {
                 Value::String(_) => Ok(value.clone()),
-                Value::Number(_) => self.number(&TypeRef::Int32, value),
-                _ => Err(DecodeError::new(format!(
-                    "json: cannot unmarshal {} into Go value of type string",
-                    json_kind(value)
-                ))),
+                Value::Number(number) if fits_32(number) => Ok(value.clone()),
+                _ => Err(self.mismatch(value, "int32")),
             },
-            TypeRef::Bytes => match value {
-                Value::String(text) => scalar::base64(text).map(Value::String).map_err(DecodeError::new),
-                _ => Err(self.mismatch(value, "[]uint8")),
-            },
+            TypeRef::Bytes => {
+                match value {
+                    Value::String(text) => Ok(scalar::base64(text)
+                        .map_or_else(|why| self.note(DecodeError::new(why)), Value::String)),
+                    Value::Array(items) => Ok(self.bytes(items)),
+                    _ => Ok(self.wrong(value, "[]uint8")),
+                }
+            }
             TypeRef::Time | TypeRef::MicroTime => match value {
                 Value::String(text) => scalar::time(text, *kind == TypeRef::MicroTime)
                     .map(Value::String)
                     .map_err(DecodeError::new),
-                _ => Err(DecodeError::new(format!(
-                    "json: cannot unmarshal {} into Go value of type string",
-                    json_kind(value)
-                ))),
+                _ => Err(self.mismatch(value, "string")),
             },
             TypeRef::Quantity => {
                 let text = match value {
@@ -182,7 +191,7 @@ impl Decoder<'_> {
     }
 
     fn list(&mut self, inner: &TypeRef, value: &Value, kind: &TypeRef) -> Result<Value, DecodeError> {
-        let Value::Array(items) = value else { return Err(self.mismatch(value, &self.go_type(kind))) };
+        let Value::Array(items) = value else { return Ok(self.wrong(value, &self.go_type(kind))) };
         let mut decoded = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let length = self.indexed.len();
@@ -195,7 +204,7 @@ impl Decoder<'_> {
     }
 
     fn map(&mut self, inner: &TypeRef, value: &Value, kind: &TypeRef) -> Result<Value, DecodeError> {
-        let Value::Object(members) = value else { return Err(self.mismatch(value, &self.go_type(kind))) };
+        let Value::Object(members) = value else { return Ok(self.wrong(value, &self.go_type(kind))) };
         let mut sorted = BTreeMap::new();
         for (name, member) in members {
             let length = self.indexed.len();
@@ -208,29 +217,52 @@ impl Decoder<'_> {
         Ok(Value::Object(sorted.into_iter().collect()))
     }
 
-    fn number(&self, kind: &TypeRef, value: &Value) -> Result<Value, DecodeError> {
-        let Value::Number(number) = value else { return Err(self.mismatch(value, &self.go_type(kind))) };
+    fn number(&mut self, kind: &TypeRef, value: &Value) -> Value {
+        let Value::Number(number) = value else { return self.wrong(value, &self.go_type(kind)) };
         let fits = match kind {
-            TypeRef::Int32 => number.as_i64().is_some_and(|number| i32::try_from(number).is_ok()),
+            TypeRef::Int32 => fits_32(number),
             TypeRef::Int64 => number.as_i64().is_some(),
             _ => true,
         };
-        if fits { Ok(value.clone()) } else { Err(self.mismatch(value, &self.go_type(kind))) }
+        if fits { value.clone() } else { self.wrong(value, &self.go_type(kind)) }
     }
 
-    /// Appends a member to both paths; the former lengths undo it. Type errors also name the embedded types, the
-    /// `owners`, that the member is found in.
-    fn enter(&mut self, name: &str, owners: &[&str]) -> (usize, usize) {
-        let lengths = (self.indexed.len(), self.plain.len());
-        for owner in owners {
-            self.plain.push('.');
-            self.plain.push_str(owner);
-        }
-        for path in [&mut self.indexed, &mut self.plain] {
-            if !path.is_empty() {
-                path.push('.');
+    fn schema(&mut self, kind: &TypeRef, id: TypeId, value: &Value) -> Result<Value, DecodeError> {
+        match (kind, value) {
+            (_, Value::Object(_)) => self.message(id, value),
+            (TypeRef::SchemaOrArray(_), Value::Array(_)) => self.list(&TypeRef::Message(id), value, kind),
+            (TypeRef::SchemaOrArray(_), _) => Ok(Value::Null),
+            (TypeRef::SchemaOrBool(_), Value::Bool(_)) | (TypeRef::SchemaOrStrings(_), _) => {
+                Ok(value.clone())
             }
-            path.push_str(name);
+            _ => Err(DecodeError::new("boolean or JSON schema expected".to_owned())),
+        }
+    }
+
+    /// Bytes that are given one by one.
+    fn bytes(&mut self, items: &[Value]) -> Value {
+        let mut bytes = Vec::with_capacity(items.len());
+        for item in items {
+            match item.as_u64().and_then(|number| u8::try_from(number).ok()) {
+                Some(byte) => bytes.push(byte),
+                None if item.is_null() => bytes.push(0),
+                None => return self.wrong(item, "uint8"),
+            }
+        }
+        Value::String(scalar::to_base64(&bytes))
+    }
+
+    /// Appends a member to both paths, to one after the types that it is embedded with; the former lengths undo it.
+    fn enter(&mut self, name: &str, embedding: &[&str]) -> (usize, usize) {
+        let lengths = (self.indexed.len(), self.plain.len());
+        let steps = [(&mut self.indexed, &[][..]), (&mut self.plain, embedding)];
+        for (path, embedding) in steps {
+            for step in embedding.iter().copied().chain([name]) {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(step);
+            }
         }
         lengths
     }
@@ -240,9 +272,19 @@ impl Decoder<'_> {
         self.plain.truncate(plain);
     }
 
+    /// Notes a wrong type, if it is the first.
+    fn wrong(&mut self, value: &Value, expected: &str) -> Value {
+        self.note(self.mismatch(value, expected))
+    }
+
+    fn note(&mut self, mismatch: DecodeError) -> Value {
+        self.mismatch.get_or_insert(mismatch);
+        Value::Null
+    }
+
     fn mismatch(&self, value: &Value, expected: &str) -> DecodeError {
         let shown = match value {
-            Value::Number(_) if matches!(expected, "int32" | "int64") => Some(go_text::json(value)),
+            Value::Number(_) if matches!(expected, "int32" | "int64" | "uint8") => Some(go_text::json(value)),
             _ => None,
         };
         let found =
@@ -258,7 +300,23 @@ impl Decoder<'_> {
         DecodeError { text, number: shown.map(|shown| (self.indexed.clone(), shown)) }
     }
 
+    /// How Go calls the type of the value that is looked at: the one of the field, or of an element of it.
     fn go_type(&self, kind: &TypeRef) -> String {
+        let field = self.plain.rsplit('.').next().unwrap_or_default();
+        match (go_names::field(self.owner, field), kind) {
+            (Some(name), TypeRef::List(_)) if name.starts_with("map[") => go_names::element(name).to_owned(),
+            (Some(name), TypeRef::List(_) | TypeRef::Map(_)) => name.to_owned(),
+            (Some(name), TypeRef::String) => go_names::element(name).to_owned(),
+            _ => self.plain_type(kind),
+        }
+    }
+
+    fn message_type(&self, id: TypeId) -> String {
+        let definition = self.tables.get(id);
+        format!("{}.{}", definition.package.version, definition.name)
+    }
+
+    fn plain_type(&self, kind: &TypeRef) -> String {
         match kind {
             TypeRef::String => "string".to_owned(),
             TypeRef::Enum(id) => format!("v1.{}", self.tables.enumeration(*id).name),
@@ -271,16 +329,23 @@ impl Decoder<'_> {
             TypeRef::MicroTime => "v1.MicroTime".to_owned(),
             TypeRef::Quantity => "resource.Quantity".to_owned(),
             TypeRef::IntOrString => "intstr.IntOrString".to_owned(),
-            TypeRef::Raw(_) => "runtime.RawExtension".to_owned(),
+            TypeRef::Raw(RawKind::Json) => "v1.JSON".to_owned(),
+            TypeRef::Raw(RawKind::Fields) => "v1.FieldsV1".to_owned(),
+            TypeRef::Raw(RawKind::Extension) => "runtime.RawExtension".to_owned(),
             TypeRef::SchemaOrArray(_) => "v1.JSONSchemaPropsOrArray".to_owned(),
             TypeRef::SchemaOrBool(_) => "v1.JSONSchemaPropsOrBool".to_owned(),
             TypeRef::SchemaOrStrings(_) => "v1.JSONSchemaPropsOrStringArray".to_owned(),
-            TypeRef::Message(id) => format!("v1.{}", self.tables.get(*id).name),
+            TypeRef::Message(id) => self.message_type(*id),
             TypeRef::Pointer(inner) => self.go_type(inner),
             TypeRef::List(inner) => format!("[]{}", self.go_type(inner)),
+            TypeRef::Map(inner) if **inner == TypeRef::Quantity => "v1.ResourceList".to_owned(),
             TypeRef::Map(inner) => format!("map[string]{}", self.go_type(inner)),
         }
     }
+}
+
+fn fits_32(number: &Number) -> bool {
+    number.as_i64().is_some_and(|number| i32::try_from(number).is_ok())
 }
 
 /// What the encoder writes for a field, if anything.

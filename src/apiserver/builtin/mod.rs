@@ -7,6 +7,7 @@
 mod binary;
 pub mod decode;
 pub mod encode;
+mod go_names;
 mod internal;
 mod model;
 mod parse;

@@ -30,7 +30,11 @@ pub(super) fn base64(text: &str) -> Result<String, String> {
         };
         format!("illegal base64 data at input byte {at}")
     })?;
-    Ok(STANDARD.encode(bytes))
+    Ok(to_base64(&bytes))
+}
+
+pub(super) fn to_base64(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
 }
 
 #[derive(Clone, Copy, PartialEq)]

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use admit_policy::go_text::{self, json_kind};
+use admit_policy::go_text;
 use admit_policy::json::{self, Document};
 use serde_json::{Map, Value};
 
@@ -109,9 +109,7 @@ pub(crate) fn receive(
         let number = error.strip_prefix(PARSE_ERROR).filter(|error| error.starts_with(NUMBER_ERROR));
         number.map_or_else(|| unrecognized(&error), |error| unhandled_as(info, error))
     })?;
-    if custom.is_none()
-        && let Some(error) = mistyped_kind(&value)
-    {
+    if let Some(error) = unnamed(&value) {
         return Err(unrecognized(&error));
     }
     // Without a type of its own a kind is what the object says it is, letter by letter.
@@ -350,18 +348,16 @@ fn text(value: &Value, field: &str) -> Option<String> {
     text.filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// What Go says of a version or kind that is no text.
-fn mistyped_kind(value: &Value) -> Option<String> {
+/// What Go says of a kind or version that is no text.
+fn unnamed(value: &Value) -> Option<String> {
+    let named =
+        |name: &str| ["apiVersion", "kind"].into_iter().find(|known| known.eq_ignore_ascii_case(name));
     value.as_object()?.iter().find_map(|(name, value)| {
-        let field = ["apiVersion", "kind"].into_iter().find(|field| name.eq_ignore_ascii_case(field))?;
-        let is_text = matches!(value, Value::String(_) | Value::Null);
-        let found = json_kind(value);
-        let says = || {
-            format!(
-                "{PARSE_ERROR}json: cannot unmarshal {found} into Go struct field .{field} of type string"
-            )
-        };
-        (!is_text).then(says)
+        let field = named(name).filter(|_| !value.is_string() && !value.is_null())?;
+        let found = go_text::json_kind(value);
+        Some(format!(
+            "{PARSE_ERROR}json: cannot unmarshal {found} into Go struct field .{field} of type string"
+        ))
     })
 }
 

@@ -71,6 +71,7 @@ impl Registry {
         if let Some(warning) = metadata::dedup_owners(&mut object) {
             call.warnings.add(warning);
         }
+        let shares_labels = kinds::shares_labels(&call.info, &object);
         kinds::default(call, &mut object);
         if ownership == Ownership::Tracked {
             self.track(call, None, &mut object, options);
@@ -85,6 +86,9 @@ impl Registry {
             object::set_field(&mut object, "status", None);
         }
         kinds::prepare_create(&call.info, &mut object, &call.identity);
+        if shares_labels {
+            kinds::share_labels(&mut object);
+        }
         kinds::refuse_create(call, &object)?;
         self.refuse_escalation(call, &object, None)?;
         let causes = kinds::validate(call, &object, None);

@@ -54,7 +54,7 @@ fn names(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
 
 fn rule_for(info: &ResourceInfo) -> NameRule {
     match (info.group.as_str(), info.kind.as_str()) {
-        ("", "Namespace") => NameRule::Label,
+        ("", "Namespace") | ("apps", "StatefulSet") => NameRule::Label,
         ("", "Service") => NameRule::Label1035,
         ("rbac.authorization.k8s.io", _) | ("" | "events.k8s.io", "Event") => NameRule::PathSegment,
         _ => NameRule::Subdomain,

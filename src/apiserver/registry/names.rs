@@ -43,7 +43,9 @@ impl NameRule {
         };
         match self {
             Self::Subdomain => bounded(name, 253, is_subdomain(name), SUBDOMAIN_1123),
-            Self::Label => bounded(name, 63, is_label(name), LABEL_1123),
+            // A subdomain that is no label has dots.
+            Self::Label if is_subdomain(name) => bounded(name, 63, is_label(name), "must not contain dots"),
+            Self::Label => bounded(name, 63, false, LABEL_1123),
             Self::Label1035 => {
                 let ok = is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase());
                 bounded(name, 63, ok, LABEL_1035)

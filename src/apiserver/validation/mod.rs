@@ -16,6 +16,7 @@ mod workload;
 
 use serde_json::Value;
 
+use crate::registry::names::qualified_name_problems;
 use crate::resources::ResourceInfo;
 use crate::status::Cause;
 
@@ -29,6 +30,7 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
     causes.extend(match (info.group.as_str(), info.kind.as_str()) {
         ("", "ConfigMap") => config::config_map(object),
         ("", "Secret") => config::secret(object),
+        ("", "Namespace") => namespace(object),
         ("", "Pod") => {
             let changed = old.map(|old| pod_update::changed(object, old)).unwrap_or_default();
             let spec = pod::spec(object.get("spec").unwrap_or(&Value::Null), "spec");
@@ -73,14 +75,29 @@ fn checks_finalizers(info: &ResourceInfo) -> bool {
     matches!(info.group.as_str(), "" | "apps" | "batch" | "policy") && info.kind != "Event"
 }
 
+const NOT_QUALIFIED: &str = "name is neither a standard finalizer name nor is it fully qualified";
+
 fn finalizers(object: &Value) -> Vec<Cause> {
-    const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
     let names = object.get("metadata").map(|metadata| items(metadata, "finalizers")).unwrap_or_default();
-    let bare = names.iter().enumerate().filter(|(_, name)| {
-        name.as_str().is_some_and(|name| !name.contains('/') && !STANDARD.contains(&name))
-    });
-    let why = "name is neither a standard finalizer name nor is it fully qualified";
-    bare.map(|(at, name)| Cause::invalid(format!("metadata.finalizers[{at}]"), name, why)).collect()
+    let bare = names.iter().enumerate().filter(|(_, name)| is_bare(name));
+    bare.map(|(at, name)| Cause::invalid(format!("metadata.finalizers[{at}]"), name, NOT_QUALIFIED)).collect()
+}
+
+/// Namespaces have finalizers of their own besides those of the metadata.
+fn namespace(object: &Value) -> Vec<Cause> {
+    let names = object.get("spec").map(|spec| items(spec, "finalizers")).unwrap_or_default();
+    let mut causes = Vec::new();
+    for name in names {
+        let problems = qualified_name_problems(name.as_str().unwrap_or_default());
+        causes.extend(problems.iter().map(|problem| Cause::invalid("spec.finalizers", name, problem)));
+        causes.extend(is_bare(name).then(|| Cause::invalid("spec.finalizers", name, NOT_QUALIFIED)));
+    }
+    causes
+}
+
+fn is_bare(finalizer: &Value) -> bool {
+    const STANDARD: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
+    finalizer.as_str().is_some_and(|name| !name.contains('/') && !STANDARD.contains(&name))
 }
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {

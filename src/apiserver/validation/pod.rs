@@ -75,11 +75,28 @@ fn container(spec: &Value, container: &Value, path: &str) -> Vec<Cause> {
         if text(variable, "name").is_empty() {
             causes.push(Cause::required(format!("{path}.env[{index}].name"), ""));
         }
+        causes.extend(source(variable, &format!("{path}.env[{index}].valueFrom")));
     }
     causes.extend(mounts(spec, container, path));
     causes.extend(one_of(container, path, "terminationMessagePolicy", &MESSAGE_POLICIES));
     causes.extend(one_of(container, path, "imagePullPolicy", &PULL_POLICIES));
     causes
+}
+
+/// Where the value of a variable comes from, if it is not given: one place, with what finds it there.
+fn source(variable: &Value, path: &str) -> Option<Cause> {
+    let sources = variable.get("valueFrom")?.as_object()?;
+    match sources.iter().next() {
+        None => Some(Cause::invalid(
+            path,
+            &"".into(),
+            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`",
+        )),
+        Some((kind, from)) if kind == "fieldRef" && text(from, "fieldPath").is_empty() => {
+            Some(Cause::required(format!("{path}.fieldRef.fieldPath"), ""))
+        }
+        Some(_) => None,
+    }
 }
 
 fn mounts(spec: &Value, container: &Value, path: &str) -> Vec<Cause> {
@@ -90,7 +107,8 @@ fn mounts(spec: &Value, container: &Value, path: &str) -> Vec<Cause> {
         let volume = text(mount, "name");
         if volume.is_empty() {
             causes.push(Cause::required(format!("{path}.name"), ""));
-        } else if !known(volume) {
+        }
+        if !known(volume) {
             causes.push(Cause::not_found(format!("{path}.name"), &volume.into()));
         }
         if text(mount, "mountPath").is_empty() {

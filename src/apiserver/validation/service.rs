@@ -8,6 +8,7 @@ use crate::status::Cause;
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
+const OFF_NODES: &str = "provided port is not in the valid range. The range of valid ports is 30000-32767";
 const RANGE: &str = "must be between 1 and 65535, inclusive";
 
 pub(super) fn service(object: &Value) -> Vec<Cause> {
@@ -22,6 +23,11 @@ pub(super) fn service(object: &Value) -> Vec<Cause> {
         "ExternalName" if text(spec, "externalName").is_empty() => {
             causes.push(Cause::required("spec.externalName", ""));
         }
+        "ExternalName" => {
+            let name = text(spec, "externalName").trim_end_matches('.');
+            let problems = NameRule::Subdomain.problems(name, false);
+            causes.extend(problems.iter().map(|why| Cause::invalid("spec.externalName", &name.into(), why)));
+        }
         "LoadBalancer" | "NodePort" if headless => {
             let why = format!("may not be set to 'None' for {kind} services");
             causes.push(Cause::invalid("spec.clusterIPs[0]", &"None".into(), &why));
@@ -33,6 +39,7 @@ pub(super) fn service(object: &Value) -> Vec<Cause> {
         causes.extend(self::port(port, earlier, &format!("spec.ports[{at}]"), ports.len() > 1));
     }
     causes.extend(selector(spec));
+    causes.extend(on_nodes(kind, ports));
     causes.extend(one_of(spec, "spec", "sessionAffinity", &["ClientIP", "None"]));
     causes.extend(one_of(spec, "spec", "type", &TYPES));
     let key = |port: &Value| (text(port, "protocol").to_owned(), port.get("port").cloned());
@@ -90,7 +97,44 @@ fn port(port: &Value, earlier: &[Value], path: &str, several: bool) -> Vec<Cause
     if let Some(number) = port.get("targetPort").and_then(Value::as_i64).filter(|number| !in_range(*number)) {
         causes.push(Cause::invalid(at("targetPort"), &number.into(), RANGE));
     }
+    match text(port, "targetPort") {
+        "" => {}
+        name => {
+            let problems = port_name_problems(name);
+            causes
+                .extend(problems.into_iter().map(|why| Cause::invalid(at("targetPort"), &name.into(), why)));
+        }
+    }
     causes
+}
+
+/// What is wrong with the name that a container gives a port.
+fn port_name_problems(name: &str) -> Vec<&'static str> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let rules = [
+        (name.len() > 15, "must be no more than 15 characters"),
+        (!name.chars().all(plain), "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)"),
+        (!name.contains(|c: char| c.is_ascii_lowercase()), "must contain at least one letter (a-z)"),
+        (name.contains("--"), "must not contain consecutive hyphens"),
+        (name.starts_with('-') || name.ends_with('-'), "must not begin or end with a hyphen"),
+    ];
+    rules.into_iter().filter(|(broken, _)| *broken).map(|(_, why)| why).collect()
+}
+
+/// Ports on nodes are for services that are reached there, and lie in one range.
+fn on_nodes(kind: &str, ports: &[Value]) -> Vec<Cause> {
+    let given = ports.iter().enumerate().filter_map(|(at, port)| {
+        let number = port.get("nodePort").and_then(Value::as_i64).filter(|number| *number != 0)?;
+        Some((format!("spec.ports[{at}].nodePort"), number))
+    });
+    given
+        .filter_map(|(path, number)| match (kind, number) {
+            ("ClusterIP", _) => Some(Cause::forbidden(path, "may not be used when `type` is 'ClusterIP'")),
+            ("NodePort" | "LoadBalancer", 30_000..=32_767) => None,
+            ("NodePort" | "LoadBalancer", _) => Some(Cause::invalid(path, &number.into(), OFF_NODES)),
+            _ => None,
+        })
+        .collect()
 }
 
 fn selector(spec: &Value) -> Vec<Cause> {

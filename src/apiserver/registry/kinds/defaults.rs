@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::absent;
+use super::{absent, namespace, node_ports};
 use crate::object;
 use crate::resources::ResourceInfo;
 
@@ -16,7 +16,11 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
         ("", "Pod") => {
             pod_spec(&mut object["spec"], "Always");
             set_absent(&mut object["spec"], &[("enableServiceLinks", json!(true))]);
+            for list in ["containers", "initContainers"] {
+                each(&mut object["spec"], list).for_each(requests);
+            }
         }
+        ("", "Namespace") => namespace::name_label(object),
         ("", "Service") => service(object),
         ("batch", "Job") => job(object),
         ("batch", "CronJob") => cron_job(object),
@@ -132,8 +136,23 @@ fn container(container: &mut Value) {
     }
 }
 
+/// What a container of a pod is limited to is set aside for it, unless it asks for something else.
+fn requests(container: &mut Value) {
+    let Some(limits) = container.pointer("/resources/limits").and_then(Value::as_object).cloned() else {
+        return;
+    };
+    let requests = object::member_mut(object::map_of(&mut container["resources"]), "requests");
+    for (resource, limit) in limits {
+        requests.entry(resource).or_insert(limit);
+    }
+}
+
 fn volume(volume: &mut Value) {
     const MODE: i64 = 0o644;
+    let sources = volume.as_object().into_iter().flatten().filter(|(name, _)| *name != "name");
+    if sources.count() == 0 {
+        object::set_field(volume, "emptyDir", Some(json!({})));
+    }
     for source in ["secret", "configMap", "downwardAPI", "projected"] {
         if let Some(source) = volume.get_mut(source) {
             set_absent(source, &[("defaultMode", json!(MODE))]);
@@ -299,16 +318,30 @@ fn set_default(value: &mut Value, field: &str, default: &str) {
     set_absent(value, &[(field, default.into())]);
 }
 
+/// How long a client stays with a pod.
+const AFFINITY_SECONDS: i64 = 10_800;
+
 fn service(service: &mut Value) {
+    set_absent(&mut service["spec"], &[("type", json!("ClusterIP")), ("sessionAffinity", json!("None"))]);
+    if node_ports::is_addressed(service) {
+        set_absent(&mut service["spec"], &[("internalTrafficPolicy", json!("Cluster"))]);
+    }
+    if node_ports::is_external(service) {
+        set_absent(&mut service["spec"], &[("externalTrafficPolicy", json!("Cluster"))]);
+    }
+    if node_ports::is_balanced(service) {
+        set_absent(&mut service["spec"], &[("allocateLoadBalancerNodePorts", json!(true))]);
+    }
     let spec = &mut service["spec"];
-    set_absent(
-        spec,
-        &[
-            ("type", json!("ClusterIP")),
-            ("sessionAffinity", json!("None")),
-            ("internalTrafficPolicy", json!("Cluster")),
-        ],
-    );
+    match spec.get("sessionAffinity").and_then(Value::as_str) {
+        Some("None") => object::set_field(spec, "sessionAffinityConfig", None),
+        Some("ClientIP") => {
+            let config = object::member_mut(object::map_of(spec), "sessionAffinityConfig");
+            let client = config.entry("clientIP").or_insert(json!({}));
+            set_absent(client, &[("timeoutSeconds", json!(AFFINITY_SECONDS))]);
+        }
+        _ => {}
+    }
     for port in each(spec, "ports") {
         set_absent(port, &[("protocol", json!("TCP"))]);
         // An unset target is read as zero, which is no port.

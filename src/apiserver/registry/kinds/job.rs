@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::builtin::{internal, tables};
 use crate::object;
-use crate::registry::names::NameRule;
 use crate::status::Cause;
 
 const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
@@ -37,22 +36,6 @@ pub(super) fn read(job: &mut Value) {
 
 pub(super) fn reads_otherwise(job: &Value) -> bool {
     job.pointer("/metadata/labels").is_none() && job.pointer("/spec/template/metadata/labels").is_some()
-}
-
-/// Pods and their host names are made from the Job's name.
-pub(super) fn warning(job: &Value) -> Option<String> {
-    let problems = if object::name(job).contains('.') {
-        vec!["must not contain dots".to_owned()]
-    } else {
-        NameRule::Label.problems(object::name(job), false)
-    };
-    (!problems.is_empty()).then(|| {
-        format!(
-            "metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS \
-             label is recommended: [{}]",
-            problems.join(", ")
-        )
-    })
 }
 
 /// What of a Job's specification may not change.

@@ -1,6 +1,7 @@
 //! What single kinds do differently: defaults, what the server fills in at creation, what may not change, deletion.
 
 mod absent;
+mod advice;
 mod api_service;
 mod certificate;
 mod defaults;
@@ -8,6 +9,7 @@ mod frozen;
 mod job;
 mod looks;
 mod namespace;
+mod node_ports;
 mod pod;
 mod secret;
 mod service;
@@ -107,6 +109,17 @@ pub(super) fn default(call: &Call, object: &mut Value) {
     }
 }
 
+/// Whether the new object has its labels from its template, which is asked before defaults are filled in: what the
+/// server adds to one is in the other then.
+pub(super) fn shares_labels(info: &ResourceInfo, object: &Value) -> bool {
+    id(info) == ("batch", "Job") && job::reads_otherwise(object)
+}
+
+/// Gives the object the labels of its template.
+pub(super) fn share_labels(object: &mut Value) {
+    job::read(object);
+}
+
 /// Fills in a new object, after the metadata.
 pub(super) fn prepare_create(info: &ResourceInfo, object: &mut Value, identity: &Identity) {
     if has_generation(info) {
@@ -121,6 +134,7 @@ pub(super) fn prepare_create(info: &ResourceInfo, object: &mut Value, identity: 
         ("certificates.k8s.io", "CertificateSigningRequest") => certificate::prepare_create(object, identity),
         ("", "PersistentVolume" | "PersistentVolumeClaim") => object["status"] = json!({"phase": "Pending"}),
         ("apiregistration.k8s.io", "APIService") => api_service::prepare_create(object),
+        ("coordination.k8s.io", "Lease") => uncoordinated(object),
         _ => {}
     }
 }
@@ -131,10 +145,20 @@ pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
         ("", "Namespace") => namespace::prepare_update(call, object, old),
         ("", "Pod") if call.subresource.is_none() => pod::prepare_update(object, old),
         ("", "Service") if call.subresource.is_none() => service::prepare_update(object, old),
+        ("coordination.k8s.io", "Lease") => uncoordinated(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") if call.subresource.is_none() => {
             super::crds::prepare_update(object, old);
         }
         _ => {}
+    }
+}
+
+/// Holders of leases are not elected by the server, which is how it is unless switched on: what only that needs goes.
+fn uncoordinated(lease: &mut Value) {
+    for field in ["strategy", "preferredHolder"] {
+        if lease.get("spec").is_some() {
+            object::set_field(&mut lease["spec"], field, None);
+        }
     }
 }
 
@@ -162,6 +186,11 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
         return custom.validate(object, old, status, &[]);
     }
     let mut causes = metadata::validate(&call.info, object);
+    if old.is_none() && id(&call.info) == ("", "Event") {
+        // The kind has a look of its own, which leaves the metadata alone; nobody else looks where it finds something.
+        let found = validation::content(&call.info, object, None);
+        return if found.is_empty() { causes } else { found };
+    }
     if let Some(old) = old {
         let change = metadata::validate_update(object, old);
         causes.extend(change.clone());
@@ -236,8 +265,8 @@ pub(super) fn warnings(call: &Call, object: &Value, old: Option<&Value>) {
     if id(&call.info) == ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") {
         call.warnings.add("this server stores MutatingAdmissionPolicies and does not run them");
     }
-    if let Some(warning) = (id(&call.info) == ("batch", "Job")).then(|| job::warning(object)).flatten() {
-        call.warnings.add(warning);
+    if call.info.builtin && call.subresource.is_none() {
+        advice::of(&call.info, object, old).into_iter().for_each(|warning| call.warnings.add(warning));
     }
 }
 

@@ -10,7 +10,12 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 pub(super) fn prepare_create(namespace: &mut Value) {
     name_label(namespace);
-    namespace["spec"]["finalizers"] = json!(["kubernetes"]);
+    let finalizers = namespace.pointer("/spec/finalizers").and_then(Value::as_array);
+    let mut finalizers = finalizers.cloned().unwrap_or_default();
+    if !finalizers.iter().any(|finalizer| finalizer == "kubernetes") {
+        finalizers.push("kubernetes".into());
+    }
+    namespace["spec"]["finalizers"] = finalizers.into();
     namespace["status"] = json!({"phase": "Active"});
 }
 
@@ -30,7 +35,11 @@ pub(super) fn is_empty_of_finalizers(namespace: &Value) -> bool {
     namespace.pointer("/spec/finalizers").and_then(Value::as_array).is_none_or(Vec::is_empty)
 }
 
-fn name_label(namespace: &mut Value) {
+/// The label by which others select the namespace. A name that is still to be made gets it later.
+pub(super) fn name_label(namespace: &mut Value) {
     let name = object::name(namespace).to_owned();
+    if name.is_empty() {
+        return;
+    }
     object::member_mut(object::meta_mut(namespace), "labels").insert(NAME_LABEL.to_owned(), name.into());
 }

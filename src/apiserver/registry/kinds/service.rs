@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::node_ports;
 use crate::object;
 
 /// What is given together, and kept by an update that does not speak of it.
@@ -16,15 +17,29 @@ pub(super) fn prepare_create(service: &mut Value) {
         "" => address(object::uid(service)),
         given => given.to_owned(),
     };
-    let family = if own.contains(':') { "IPv6" } else { "IPv4" };
+    let selects =
+        service.pointer("/spec/selector").and_then(Value::as_object).is_some_and(|own| !own.is_empty());
+    let (families, policy) = match own.as_str() {
+        // Whoever names its endpoints may name some of either family.
+        "None" if !selects => (json!(["IPv4", "IPv6"]), "RequireDualStack"),
+        own if own.contains(':') => (json!(["IPv6"]), "SingleStack"),
+        _ => (json!(["IPv4"]), "SingleStack"),
+    };
     let spec = object::member_mut(object::map_of(service), "spec");
     spec.insert("clusterIP".to_owned(), own.as_str().into());
     spec.entry("clusterIPs").or_insert_with(|| json!([own]));
-    spec.entry("ipFamilies").or_insert_with(|| json!([family]));
-    spec.entry("ipFamilyPolicy").or_insert_with(|| "SingleStack".into());
+    spec.entry("ipFamilies").or_insert(families);
+    spec.entry("ipFamilyPolicy").or_insert_with(|| policy.into());
+    node_ports::give(service, None);
 }
 
 pub(super) fn prepare_update(service: &mut Value, old: &Value) {
+    node_ports::withdraw(service, old);
+    keep_address(service, old);
+    node_ports::give(service, Some(old));
+}
+
+fn keep_address(service: &mut Value, old: &Value) {
     let addressed = |service: &Value| text(service, "type") != "ExternalName";
     match (addressed(old), addressed(service)) {
         (true, true) => {
@@ -55,11 +70,14 @@ fn text<'v>(service: &'v Value, field: &str) -> &'v str {
     service.get("spec").and_then(|spec| spec.get(field)?.as_str()).unwrap_or_default()
 }
 
+/// FNV-1a.
+pub(super) fn hash(uid: &str) -> u32 {
+    uid.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
 fn address(uid: &str) -> String {
-    let hash =
-        uid.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     // The first and the last address of the range belong to nobody.
-    let host = (hash & 0x00ff_ffff).clamp(1, 0x00ff_fffe);
+    let host = (hash(uid) & 0x00ff_ffff).clamp(1, 0x00ff_fffe);
     std::net::Ipv4Addr::from(host | 0x0a00_0000).to_string()
 }
 

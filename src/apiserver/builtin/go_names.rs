@@ -1,0 +1,43 @@
+//! Names that types of fields have in Go beside what they are, which type errors tell; `go_names.txt` holds them.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+static NAMES: LazyLock<BTreeMap<(&str, &str), &str>> = LazyLock::new(|| {
+    let lines = include_str!("go_names.txt").lines().filter(|line| !line.starts_with('#'));
+    lines
+        .filter_map(|line| Some((line.rsplit_once(' ')?.0.split_once(' ')?, line.rsplit_once(' ')?.1)))
+        .collect()
+});
+
+/// The name of the type of a field: all of it, such as `[]v1.FinalizerName`.
+pub(super) fn field(owner: &str, name: &str) -> Option<&'static str> {
+    NAMES.get(&(owner, name)).copied()
+}
+
+/// What a list or map of this name holds.
+pub(super) fn element(name: &str) -> &str {
+    match name.strip_prefix("map[") {
+        Some(rest) => rest.split_once(']').map_or(name, |(_, element)| element),
+        None => name.strip_prefix("[]").unwrap_or(name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::builtin::tables;
+
+    #[test]
+    fn every_name_is_of_a_field() {
+        let tables = tables();
+        for (owner, name) in NAMES.keys() {
+            let known =
+                tables.ids().any(|id| tables.get(id).name == *owner && tables.field(id, name).is_some());
+            assert!(known, "{owner}.{name}");
+        }
+        assert_eq!(element("[]v1.FinalizerName"), "v1.FinalizerName");
+        assert_eq!(element("map[v1.ResourceName]v1.ClaimResourceStatus"), "v1.ClaimResourceStatus");
+        assert_eq!(element("types.UID"), "types.UID");
+    }
+}

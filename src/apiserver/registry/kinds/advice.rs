@@ -1,0 +1,163 @@
+//! What Kubernetes warns of in accepted workloads and services: names that end in host names, settings that hide or
+//! ignore one another, and those that are on their way out. Said of what is new: of a changed object only where its
+//! specification changed.
+
+use serde_json::Value;
+
+use crate::object;
+use crate::registry::names::NameRule;
+use crate::resources::ResourceInfo;
+
+/// The warnings that `object` deserves, which replaces `old` if there is one.
+pub(super) fn of(info: &ResourceInfo, object: &Value, old: Option<&Value>) -> Vec<String> {
+    // What of a pod may change is nothing to warn of.
+    if old.is_some_and(|old| old.get("spec") == object.get("spec") || info.kind == "Pod") {
+        return Vec::new();
+    }
+    let mut warnings = Vec::new();
+    if old.is_none() {
+        warnings.extend(name(info, object));
+    }
+    match info.kind.as_str() {
+        "Service" => warnings.extend(service(object)),
+        kind => warnings.extend(
+            template(kind).and_then(|path| Some(pod(object.pointer(path)?, path))).unwrap_or_default(),
+        ),
+    }
+    warnings
+}
+
+/// Where a kind holds the specification of pods.
+fn template(kind: &str) -> Option<&'static str> {
+    match kind {
+        "Pod" => Some("/spec"),
+        "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet" | "ReplicationController" | "Job" => {
+            Some("/spec/template/spec")
+        }
+        "CronJob" => Some("/spec/jobTemplate/spec/template/spec"),
+        "PodTemplate" => Some("/template/spec"),
+        _ => None,
+    }
+}
+
+/// Pods and their host names are made from the names of some kinds.
+fn name(info: &ResourceInfo, object: &Value) -> Option<String> {
+    let used = match info.kind.as_str() {
+        "Pod" => "the Pod's hostname",
+        "Deployment" | "ReplicaSet" | "ReplicationController" | "Job" | "CronJob" => {
+            "Pod names and hostnames"
+        }
+        _ => return None,
+    };
+    let problems = NameRule::Label.problems(object::name(object), false);
+    (!problems.is_empty()).then(|| {
+        format!(
+            "metadata.name: this is used in {used}, which can result in surprising behavior; a DNS label is \
+             recommended: [{}]",
+            problems.join(", ")
+        )
+    })
+}
+
+fn pod(spec: &Value, pointer: &str) -> Vec<String> {
+    let path = pointer.trim_start_matches('/').replace('/', ".");
+    let mut warnings = Vec::new();
+    for (index, alias) in items(spec, "hostAliases").iter().enumerate() {
+        let ip = text(alias, "ip");
+        if items(spec, "hostAliases").iter().take(index).any(|other| text(other, "ip") == ip) {
+            warnings.push(format!("{path}.hostAliases[{index}].ip: duplicate ip {ip:?}"));
+        }
+    }
+    for list in ["initContainers", "containers"] {
+        for (index, container) in items(spec, list).iter().enumerate() {
+            let path = format!("{path}.{list}[{index}]");
+            warnings.extend(fractions(container, &path));
+            warnings.extend(hidden(container, &path));
+        }
+    }
+    warnings.extend(shared_ports(spec, &path));
+    warnings
+}
+
+/// Memory has no parts of bytes.
+fn fractions(container: &Value, path: &str) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for resource in ["memory", "ephemeral-storage"] {
+        for side in ["limits", "requests"] {
+            let value = container.pointer(&format!("/resources/{side}/{resource}")).and_then(Value::as_str);
+            if let Some(value) = value.filter(|value| value.ends_with(['m', 'u', 'n'])) {
+                warnings.push(format!(
+                    "{path}.resources.{side}[{resource}]: fractional byte value {value:?} is invalid, must be an integer"
+                ));
+            }
+        }
+    }
+    warnings
+}
+
+fn hidden(container: &Value, path: &str) -> Vec<String> {
+    let variables = items(container, "env");
+    let again = variables.iter().enumerate().filter(|(index, variable)| {
+        variables.iter().take(*index).any(|other| text(other, "name") == text(variable, "name"))
+    });
+    again
+        .map(|(index, variable)| {
+            let name = text(variable, "name");
+            format!("{path}.env[{index}]: hides previous definition of {name:?}, which may be dropped when using apply")
+        })
+        .collect()
+}
+
+/// Containers of a pod share its address, and so its ports.
+fn shared_ports(spec: &Value, path: &str) -> Vec<String> {
+    let ports: Vec<(String, &Value)> = items(spec, "containers")
+        .iter()
+        .enumerate()
+        .flat_map(|(at, container)| {
+            let ports = items(container, "ports").iter().enumerate();
+            ports.map(move |(index, port)| (format!("containers[{at}].ports[{index}]"), port))
+        })
+        .collect();
+    let same = |one: &Value, two: &Value| {
+        ["containerPort", "protocol", "hostPort", "hostIP"]
+            .iter()
+            .all(|field| one.get(field) == two.get(field))
+    };
+    let mut warnings = Vec::new();
+    for (at, (place, port)) in ports.iter().enumerate() {
+        for (earlier, _) in ports.iter().take(at).filter(|(_, other)| same(other, port)) {
+            warnings.push(format!("{path}.{place}: duplicate port definition with {path}.{earlier}"));
+        }
+    }
+    warnings
+}
+
+fn service(service: &Value) -> Vec<String> {
+    let spec = service.get("spec").unwrap_or(&Value::Null);
+    let (kind, headless) = (text(spec, "type"), text(spec, "clusterIP") == "None");
+    let mut warnings = Vec::new();
+    if headless && text(spec, "sessionAffinity") == "ClientIP" {
+        warnings.push("spec.SessionAffinity is ignored for headless services".to_owned());
+    }
+    if !items(spec, "externalIPs").is_empty() {
+        let why = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
+        warnings.push(why.to_owned());
+    }
+    if kind != "ExternalName" && !text(spec, "externalName").is_empty() {
+        let why = "spec.externalName is ignored when spec.type is not \"ExternalName\"";
+        warnings.push(why.to_owned());
+    }
+    if text(spec, "trafficDistribution") == "PreferClose" {
+        let why = "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"";
+        warnings.push(why.to_owned());
+    }
+    warnings
+}
+
+fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+fn items<'v>(value: &'v Value, name: &str) -> &'v [Value] {
+    value.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
