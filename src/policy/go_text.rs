@@ -1,9 +1,28 @@
 //! Go's text forms of values, as Kubernetes prints them in messages: quoted strings (`%q`), numbers (`%v`) and
-//! `encoding/json`. Input: a decoded JSON value; output: text. Says nothing about where the text stands.
+//! `encoding/json`; and bytes as it reads them. Input: a decoded JSON value; output: text. Says nothing about where the text stands.
 
 use std::fmt::Write as _;
 
+use base64::engine::general_purpose::STANDARD;
+use base64::{DecodeError, Engine as _};
 use serde_json::{Number, Value};
+
+/// The bytes that `encoding/json` reads from a text: base64 in its padded standard form, line breaks passed over.
+///
+/// # Errors
+/// Go's complaint about the first byte that is out of place.
+pub fn bytes(text: &str) -> Result<Vec<u8>, String> {
+    let joined: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+    let whole_quads = |length: usize| length.saturating_sub(length % 4);
+    STANDARD.decode(&joined).map_err(|error| {
+        let at = match error {
+            DecodeError::InvalidByte(offset, _) | DecodeError::InvalidLastSymbol { offset, .. } => offset,
+            DecodeError::InvalidLength(length) => whole_quads(length),
+            DecodeError::InvalidPadding => whole_quads(joined.len()),
+        };
+        format!("illegal base64 data at input byte {at}")
+    })
+}
 
 /// `strconv.Quote`: double quotes, Go's escapes, printable Unicode kept.
 #[must_use]

@@ -14,19 +14,17 @@ pub(crate) fn name(document: &Fields<'_>, errors: &mut Vec<FieldError>) -> Resul
     let metadata = document.object("metadata")?;
     let name = metadata.string("name")?;
     let prefix = metadata.string("generateName")?;
-    if name.is_empty() && !prefix.is_empty() {
-        let complaints = names::subdomain_name(&prefix, true).into_iter();
-        let at = metadata.path_of("generateName");
-        errors.extend(complaints.map(|complaint| FieldError::invalid(&at, prefix.as_str(), complaint)));
-    } else if name.is_empty() {
+    let mut complain = |field: &str, name: &str, complaints: Vec<String>| {
+        let at = metadata.path_of(field);
+        errors.extend(complaints.into_iter().map(|complaint| FieldError::invalid(&at, name, complaint)));
+    };
+    if !prefix.is_empty() {
+        complain("generateName", &prefix, names::subdomain_name(&prefix, true));
+    }
+    if !name.is_empty() {
+        complain("name", &name, names::dns1123_subdomain(&name));
+    } else if prefix.is_empty() {
         errors.push(FieldError::required(metadata.path_of("name"), "name or generateName is required"));
-    } else {
-        let complaints = names::dns1123_subdomain(&name);
-        errors.extend(
-            complaints
-                .into_iter()
-                .map(|complaint| FieldError::invalid(metadata.path_of("name"), name.as_str(), complaint)),
-        );
     }
     if let Some(fields) = document.get("metadata").and_then(Value::as_object) {
         validate_object_meta(fields, false, &Path::Root("metadata"), errors);

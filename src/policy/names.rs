@@ -137,9 +137,13 @@ pub fn subdomain_name(text: &str, prefix: bool) -> Vec<String> {
     dns1123_subdomain(&if prefix { mask_trailing_dash(text) } else { text.to_owned() })
 }
 
+/// The API server puts an `a` in the place of the dash and of the character before it, which nobody looks at.
 fn mask_trailing_dash(text: &str) -> String {
     match text.strip_suffix('-') {
-        Some(rest) if !rest.is_empty() => format!("{rest}a"),
+        Some(rest) if !rest.is_empty() => {
+            let kept = rest.len().checked_sub(1).and_then(|length| rest.get(..length)).unwrap_or(rest);
+            format!("{kept}a")
+        }
         _ => text.to_owned(),
     }
 }

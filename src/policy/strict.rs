@@ -1,16 +1,21 @@
 //! Fields that the kinds of policies and definitions do not have. The API server reads its manifests strictly, and
 //! kubectl asks for the same: a field in the wrong place says nothing, and a policy without it allows what it should not.
 
-use serde_json::Value;
+use serde_json::{Map as Object, Value};
 
 use crate::path::Path;
 use crate::schema::metadata;
+
+/// Fields by their names.
+type Fields = &'static [(&'static str, Shape)];
 
 /// What stands at a place of a document, as far as its fields' names go.
 enum Shape {
     /// Scalars, and what is checked elsewhere.
     Any,
-    Struct(&'static [(&'static str, Self)]),
+    Struct(Fields),
+    /// A structure with fields of its own beside those that it shares.
+    Both(Fields, Fields),
     /// One that a structure shares with others.
     One(&'static Self),
     List(&'static Self),
@@ -21,7 +26,7 @@ enum Shape {
     Metadata,
 }
 
-use Shape::{Any, Lenient, List, Map, Metadata, One, Struct};
+use Shape::{Any, Both, Lenient, List, Map, Metadata, One, Struct};
 
 /// A field that its kind does not have.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,6 +42,8 @@ pub(crate) fn unknown_fields(group: &str, kind: &str, document: &Value) -> Vec<U
     let shape = match (group, kind) {
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => &POLICY,
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => &BINDING,
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => &VALIDATING_WEBHOOKS,
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => &MUTATING_WEBHOOKS,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => &DEFINITION,
         _ => return Vec::new(),
     };
@@ -54,15 +61,8 @@ struct Walk {
 impl Walk {
     fn value(&mut self, value: &Value, shape: &Shape, path: &Path<'_>) {
         match (shape, value) {
-            (Struct(known), Value::Object(fields)) => {
-                for (name, value) in fields {
-                    let at = path.child(name);
-                    match known.iter().find(|(known, _)| known == name) {
-                        Some((_, shape)) => self.value(value, shape, &at),
-                        None => self.push(at.to_string()),
-                    }
-                }
-            }
+            (Struct(known), Value::Object(fields)) => self.fields(fields, (known, &[]), path),
+            (Both(own, shared), Value::Object(fields)) => self.fields(fields, (own, shared), path),
             (Map(entry), Value::Object(fields)) => {
                 for (key, value) in fields {
                     self.value(value, entry, &path.key(key));
@@ -82,7 +82,17 @@ impl Walk {
                 self.refused = refused;
             }
             // A value of another type is told by those who read it.
-            (Any | Struct(_) | Map(_) | List(_), _) => {}
+            (Any | Struct(_) | Both(..) | Map(_) | List(_), _) => {}
+        }
+    }
+
+    fn fields(&mut self, fields: &Object<String, Value>, (own, shared): (Fields, Fields), path: &Path<'_>) {
+        for (name, value) in fields {
+            let at = path.child(name);
+            match own.iter().chain(shared).find(|(known, _)| known == name) {
+                Some((_, shape)) => self.value(value, shape, &at),
+                None => self.push(at.to_string()),
+            }
         }
     }
 
@@ -146,6 +156,48 @@ static BINDING: Shape = Struct(&[
         ]),
     ),
 ]);
+
+static VALIDATING_WEBHOOKS: Shape = Struct(&[
+    ("apiVersion", Any),
+    ("kind", Any),
+    ("metadata", Metadata),
+    ("webhooks", List(&Both(WEBHOOK, &[]))),
+]);
+
+static MUTATING_WEBHOOKS: Shape = Struct(&[
+    ("apiVersion", Any),
+    ("kind", Any),
+    ("metadata", Metadata),
+    ("webhooks", List(&Both(WEBHOOK, &[("reinvocationPolicy", Any)]))),
+]);
+
+const WEBHOOK: &[(&str, Shape)] = &[
+    ("name", Any),
+    ("clientConfig", CLIENT_CONFIG),
+    ("rules", RULES_OF_WEBHOOKS),
+    ("failurePolicy", Any),
+    ("matchPolicy", Any),
+    ("namespaceSelector", SELECTOR),
+    ("objectSelector", SELECTOR),
+    ("sideEffects", Any),
+    ("timeoutSeconds", Any),
+    ("admissionReviewVersions", Any),
+    ("matchConditions", List(&Struct(&[("name", Any), ("expression", Any)]))),
+];
+
+const CLIENT_CONFIG: Shape = Struct(&[
+    ("url", Any),
+    ("caBundle", Any),
+    ("service", Struct(&[("namespace", Any), ("name", Any), ("path", Any), ("port", Any)])),
+]);
+
+const RULES_OF_WEBHOOKS: Shape = List(&Struct(&[
+    ("operations", Any),
+    ("apiGroups", Any),
+    ("apiVersions", Any),
+    ("resources", Any),
+    ("scope", Any),
+]));
 
 static DEFINITION: Shape = Struct(&[
     ("apiVersion", Any),
@@ -230,20 +282,7 @@ static VERSION: Shape = Struct(&[
 
 const CONVERSION: Shape = Struct(&[
     ("strategy", Any),
-    (
-        "webhook",
-        Struct(&[
-            (
-                "clientConfig",
-                Struct(&[
-                    ("url", Any),
-                    ("caBundle", Any),
-                    ("service", Struct(&[("namespace", Any), ("name", Any), ("path", Any), ("port", Any)])),
-                ]),
-            ),
-            ("conversionReviewVersions", Any),
-        ]),
-    ),
+    ("webhook", Struct(&[("clientConfig", CLIENT_CONFIG), ("conversionReviewVersions", Any)])),
 ]);
 
 static A_SCHEMA: Shape = Struct(SCHEMA);

@@ -20,17 +20,7 @@ pub(super) fn time(text: &str, micro: bool) -> Result<String, String> {
 
 /// Base64 in its padded standard form; line breaks are ignored.
 pub(super) fn base64(text: &str) -> Result<String, String> {
-    let joined: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
-    let bytes = STANDARD.decode(&joined).map_err(|error| {
-        let at = match error {
-            base64::DecodeError::InvalidByte(offset, _)
-            | base64::DecodeError::InvalidLastSymbol { offset, .. } => offset,
-            base64::DecodeError::InvalidLength(length) => length - length % 4,
-            base64::DecodeError::InvalidPadding => joined.len() - joined.len() % 4,
-        };
-        format!("illegal base64 data at input byte {at}")
-    })?;
-    Ok(to_base64(&bytes))
+    Ok(to_base64(&admit_policy::go_text::bytes(text)?))
 }
 
 pub(super) fn to_base64(bytes: &[u8]) -> String {

@@ -260,6 +260,12 @@ impl Reader {
             }
         });
         let ca_bundle = self.optional_text(at, "caBundle").filter(|bundle| !bundle.is_empty());
+        if let Some(bundle) = &ca_bundle
+            && let Err(problem) = go_text::bytes(bundle)
+        {
+            let at = at.path.child("caBundle");
+            self.errors.push(FieldError::invalid(at, bundle.as_str(), problem));
+        }
         Some(WebhookClient { url: self.optional_text(at, "url"), service, ca_bundle })
     }
 

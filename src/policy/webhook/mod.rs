@@ -16,7 +16,7 @@ use crate::decode::{DecodeError, Fields};
 use crate::error::{BadValue, FieldError};
 use crate::matching::MatchResources;
 use crate::vap::{FailurePolicy, MatchConditions};
-use crate::{meta, names};
+use crate::{go_text, meta, names};
 
 /// Versions of AdmissionReview that a webhook may understand.
 const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
@@ -152,6 +152,10 @@ impl Reader {
         let matching =
             MatchResources { rules, excludes: Vec::new(), match_policy, namespace_selector, object_selector };
         let ca_bundle = config.string("caBundle")?;
+        if let Err(problem) = go_text::bytes(&ca_bundle) {
+            let at = config.path_of("caBundle");
+            self.errors.push(FieldError::invalid(at, ca_bundle.as_str(), problem));
+        }
         Ok(client.zip(conditions).map(|(client, conditions)| Webhook {
             name,
             client,

@@ -82,23 +82,27 @@ pub(super) fn validate(
 
 fn metadata_given(manifest: &Value, definition: &Definition, errors: &mut Vec<FieldError>) {
     let fields = manifest.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
-    if let Some(prefix) = fields.get("generateName").and_then(Value::as_str).filter(|text| !text.is_empty()) {
-        let problems = names::subdomain_name(prefix, true);
-        let refused = |problem| FieldError::invalid("metadata.generateName", prefix, problem);
-        errors.extend(problems.into_iter().map(refused));
+    let prefix = fields.get("generateName").and_then(Value::as_str).unwrap_or_default();
+    if !prefix.is_empty() {
+        named("metadata.generateName", prefix, names::subdomain_name(prefix, true), definition, errors);
     }
-    name(definition, errors);
+    if !definition.name.is_empty() {
+        let name = definition.name.as_str();
+        named("metadata.name", name, names::dns1123_subdomain(name), definition, errors);
+    } else if prefix.is_empty() {
+        errors.push(FieldError::required("metadata.name", "name or generateName is required"));
+    }
     metadata::validate_object_meta(&fields, false, &Path::Root("metadata"), errors);
 }
 
-fn name(definition: &Definition, errors: &mut Vec<FieldError>) {
-    let at = "metadata.name";
-    let name = definition.name.as_str();
-    if name.is_empty() {
-        errors.push(FieldError::required(at, "name or generateName is required"));
-        return;
-    }
-    let mut problems = names::dns1123_subdomain(name);
+/// A name, or the beginning of one, which has to be the whole name all the same.
+fn named(
+    at: &str,
+    name: &str,
+    mut problems: Vec<String>,
+    definition: &Definition,
+    errors: &mut Vec<FieldError>,
+) {
     if name != definition.group_resource() {
         problems.push("must be spec.names.plural+\".\"+spec.group".to_owned());
     }

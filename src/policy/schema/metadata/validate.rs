@@ -99,8 +99,8 @@ pub fn validate_object_meta(
     let at = path.child("namespace");
     match (namespaced, namespace) {
         (true, "") => errors.push(FieldError::required(at, "")),
-        (false, "") => {}
-        (false, _) => errors.push(FieldError::forbidden(at, "not allowed on this type")),
+        // A server drops the namespace that an object of a cluster-scoped kind comes with before it looks at the rest.
+        (false, _) => {}
         (true, namespace) => {
             let problems = names::dns1123_label(namespace);
             errors.extend(problems.into_iter().map(|problem| FieldError::invalid(at, namespace, problem)));
