@@ -224,6 +224,7 @@ fn policies_of_subresources() -> Vec<Value> {
             "UPDATE",
             "object.kind != 'Scale' || object.spec.replicas < 5",
         ),
+        policy("status", "apps", "deployments", "CREATE", "has(object.status)"),
         policy("token", "", "serviceaccounts/token", "CREATE", "object.spec.expirationSeconds < 4000"),
         policy(
             "exec",

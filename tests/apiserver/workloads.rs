@@ -203,3 +203,25 @@ async fn a_service_keeps_its_address() {
         "one field stands for both"
     );
 }
+
+/// By the cases of `defaults.json`: a path, the spec that is sent, where to look, and what stands there.
+#[tokio::test]
+async fn what_is_left_out_follows_from_what_is_said() {
+    let cases: Vec<(String, Value, String, Value)> =
+        serde_json::from_str(include_str!("defaults.json")).unwrap();
+    let server = Server::builder().build().await.unwrap();
+    for (path, spec, pointer, expected) in cases {
+        let object = json!({"metadata": {"name": "a"}, "spec": spec});
+        let made = post(&server, &format!("{path}?dryRun=All"), &object).await;
+        assert_eq!(made.status, 201, "{path}: {made:?}");
+        assert_eq!(made.body.pointer(&pointer).unwrap_or(&Value::Null), &expected, "{path}: {pointer}");
+    }
+}
+
+#[tokio::test]
+async fn budgets_may_have_any_name_that_a_path_may_have() {
+    let server = Server::builder().build().await.unwrap();
+    let budget = json!({"metadata": {"name": "Upper:Case"}, "spec": {"maxUnavailable": 1}});
+    let path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    assert_eq!(post(&server, path, &budget).await.status, 201);
+}

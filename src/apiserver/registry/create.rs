@@ -83,7 +83,7 @@ impl Registry {
         }
         fill_metadata(&mut object);
         if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) {
-            object::set_field(&mut object, "status", None);
+            object::set_field(&mut object, "status", views::empty_status(&call.info));
         }
         kinds::prepare_create(&call.info, &mut object, &call.identity);
         if shares_labels {

@@ -56,7 +56,9 @@ fn rule_for(info: &ResourceInfo) -> NameRule {
     match (info.group.as_str(), info.kind.as_str()) {
         ("", "Namespace") | ("apps", "StatefulSet") => NameRule::Label,
         ("", "Service") => NameRule::Label1035,
-        ("rbac.authorization.k8s.io", _) | ("" | "events.k8s.io", "Event") => NameRule::PathSegment,
+        ("rbac.authorization.k8s.io", _) | ("" | "events.k8s.io", "Event") | ("policy", _) => {
+            NameRule::PathSegment
+        }
         _ => NameRule::Subdomain,
     }
 }

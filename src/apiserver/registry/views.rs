@@ -78,6 +78,13 @@ pub(super) fn arranged(info: &ResourceInfo, object: Value) -> Value {
     typed.value
 }
 
+/// The status of an object of a built-in kind of which nothing is known yet.
+pub(super) fn empty_status(info: &ResourceInfo) -> Option<Value> {
+    let id = tables().kind(&info.group, &info.version, &info.kind).filter(|_| info.builtin)?;
+    let empty = decode(tables(), id, &Value::Object(Map::new())).ok()?;
+    empty.value.get("status").cloned()
+}
+
 fn by_name(value: Value) -> Value {
     match value {
         Value::Object(members) => {

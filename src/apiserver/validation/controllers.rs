@@ -16,7 +16,10 @@ pub(super) fn controller(kind: &str, object: &Value) -> Vec<Cause> {
     let template = spec.get("template").unwrap_or(NULL);
     causes.extend(selector(kind, spec.get("selector").unwrap_or(NULL), template));
     let pod_spec = template.get("spec").unwrap_or(NULL);
-    causes.extend(pod::spec(pod_spec, "spec.template.spec"));
+    // Volumes of a StatefulSet's pods come of its claims, too; upstream leaves their specification to the pods.
+    if kind != "StatefulSet" {
+        causes.extend(pod::spec(pod_spec, "spec.template.spec"));
+    }
     match text(pod_spec, "restartPolicy") {
         "" | "Always" => {}
         other => {

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{absent, namespace, node_ports};
+use super::pod_defaults::{self, pod_spec};
+use super::{absent, daemon_set, namespace, node_ports};
 use crate::object;
 use crate::resources::ResourceInfo;
 
@@ -15,10 +16,7 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
     match (info.group.as_str(), info.kind.as_str()) {
         ("", "Pod") => {
             pod_spec(&mut object["spec"], "Always");
-            set_absent(&mut object["spec"], &[("enableServiceLinks", json!(true))]);
-            for list in ["containers", "initContainers"] {
-                each(&mut object["spec"], list).for_each(requests);
-            }
+            pod_defaults::of_pod(&mut object["spec"]);
         }
         ("", "Namespace") => namespace::name_label(object),
         ("", "Service") => service(object),
@@ -30,7 +28,7 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
             pod_spec(&mut object["spec"]["template"]["spec"], "Always");
         }
         ("apps", "StatefulSet") => stateful_set(object),
-        ("apps", "DaemonSet") => daemon_set(object),
+        ("apps", "DaemonSet") => daemon_set_spec(object),
         ("", "ReplicationController") => replication_controller(object),
         ("", "PodTemplate") => pod_spec(&mut object["template"]["spec"], "Always"),
         ("", "LimitRange") => limits(object),
@@ -52,7 +50,7 @@ pub(super) fn set_absent(value: &mut Value, defaults: &[(&str, Value)]) {
     }
 }
 
-fn each<'v>(value: &'v mut Value, field: &str) -> impl Iterator<Item = &'v mut Value> {
+pub(super) fn each<'v>(value: &'v mut Value, field: &str) -> impl Iterator<Item = &'v mut Value> {
     value.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
 }
 
@@ -72,94 +70,6 @@ fn binding(object: &mut Value) {
 fn set_empty(value: &mut Value, field: &str, default: Value) {
     if value.get(field).and_then(Value::as_str).is_none_or(str::is_empty) {
         object::set_field(value, field, Some(default));
-    }
-}
-
-fn pod_spec(spec: &mut Value, restart_policy: &str) {
-    set_absent(
-        spec,
-        &[
-            ("restartPolicy", restart_policy.into()),
-            ("terminationGracePeriodSeconds", json!(30)),
-            ("dnsPolicy", json!("ClusterFirst")),
-            ("securityContext", json!({})),
-            ("schedulerName", json!("default-scheduler")),
-        ],
-    );
-    // The older name of the same field is kept beside the newer one.
-    if let Some(account) = spec.get("serviceAccountName").cloned() {
-        set_absent(spec, &[("serviceAccount", account)]);
-    } else if let Some(account) = spec.get("serviceAccount").cloned() {
-        set_absent(spec, &[("serviceAccountName", account)]);
-    }
-    for list in ["containers", "initContainers", "ephemeralContainers"] {
-        each(spec, list).for_each(container);
-    }
-    each(spec, "volumes").for_each(volume);
-}
-
-fn container(container: &mut Value) {
-    let image = container.get("image").and_then(Value::as_str).unwrap_or_default();
-    let tag = image.rsplit('/').next().and_then(|last| last.split_once(':')).map_or("latest", |(_, tag)| tag);
-    let pull = if tag == "latest" && !image.contains('@') { "Always" } else { "IfNotPresent" };
-    set_absent(
-        container,
-        &[
-            ("resources", json!({})),
-            ("terminationMessagePath", json!("/dev/termination-log")),
-            ("terminationMessagePolicy", json!("File")),
-            ("imagePullPolicy", pull.into()),
-        ],
-    );
-    for port in each(container, "ports") {
-        set_absent(port, &[("protocol", json!("TCP"))]);
-    }
-    for variable in each(container, "env") {
-        if let Some(field) = variable.pointer_mut("/valueFrom/fieldRef") {
-            set_absent(field, &[("apiVersion", json!("v1"))]);
-        }
-    }
-    for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
-        let Some(probe) = container.get_mut(probe) else { continue };
-        set_absent(
-            probe,
-            &[
-                ("timeoutSeconds", json!(1)),
-                ("periodSeconds", json!(10)),
-                ("successThreshold", json!(1)),
-                ("failureThreshold", json!(3)),
-            ],
-        );
-        if let Some(get) = probe.get_mut("httpGet") {
-            set_absent(get, &[("path", json!("/")), ("scheme", json!("HTTP"))]);
-        }
-    }
-}
-
-/// What a container of a pod is limited to is set aside for it, unless it asks for something else.
-fn requests(container: &mut Value) {
-    let Some(limits) = container.pointer("/resources/limits").and_then(Value::as_object).cloned() else {
-        return;
-    };
-    let requests = object::member_mut(object::map_of(&mut container["resources"]), "requests");
-    for (resource, limit) in limits {
-        requests.entry(resource).or_insert(limit);
-    }
-}
-
-fn volume(volume: &mut Value) {
-    const MODE: i64 = 0o644;
-    let sources = volume.as_object().into_iter().flatten().filter(|(name, _)| *name != "name");
-    if sources.count() == 0 {
-        object::set_field(volume, "emptyDir", Some(json!({})));
-    }
-    for source in ["secret", "configMap", "downwardAPI", "projected"] {
-        if let Some(source) = volume.get_mut(source) {
-            set_absent(source, &[("defaultMode", json!(MODE))]);
-        }
-    }
-    if let Some(path) = volume.get_mut("hostPath") {
-        set_absent(path, &[("type", json!(""))]);
     }
 }
 
@@ -280,15 +190,27 @@ fn stateful_set(set: &mut Value) {
             ),
         ],
     );
+    for claim in each(spec, "volumeClaimTemplates") {
+        set_absent(claim, &[("kind", json!("PersistentVolumeClaim")), ("apiVersion", json!("v1"))]);
+        set_absent(&mut claim["spec"], &[("volumeMode", json!("Filesystem"))]);
+        set_absent(&mut claim["status"], &[("phase", json!("Pending"))]);
+    }
     let strategy = &mut spec["updateStrategy"];
-    set_default(strategy, "type", "RollingUpdate");
-    if strategy["type"] == "RollingUpdate" {
-        set_absent(&mut strategy["rollingUpdate"], &[("partition", json!(0))]);
+    if strategy.get("type").and_then(Value::as_str).is_none_or(str::is_empty) {
+        set_default(strategy, "type", "RollingUpdate");
+        set_absent(strategy, &[("rollingUpdate", json!({}))]);
+    }
+    // Whoever names the type alone has no parameters of it.
+    if strategy["type"] == "RollingUpdate"
+        && let Some(rolling) = strategy.get_mut("rollingUpdate").filter(|rolling| rolling.is_object())
+    {
+        set_absent(rolling, &[("partition", json!(0))]);
     }
     pod_spec(&mut spec["template"]["spec"], "Always");
 }
 
-fn daemon_set(set: &mut Value) {
+fn daemon_set_spec(set: &mut Value) {
+    daemon_set::fill(set);
     let spec = &mut set["spec"];
     set_absent(spec, &[("revisionHistoryLimit", json!(10))]);
     let strategy = &mut spec["updateStrategy"];

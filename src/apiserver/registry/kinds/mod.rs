@@ -4,6 +4,7 @@ mod absent;
 mod advice;
 mod api_service;
 mod certificate;
+mod daemon_set;
 mod defaults;
 mod frozen;
 mod job;
@@ -11,6 +12,7 @@ mod looks;
 mod namespace;
 mod node_ports;
 mod pod;
+mod pod_defaults;
 mod secret;
 mod service;
 
@@ -129,6 +131,7 @@ pub(super) fn prepare_create(info: &ResourceInfo, object: &mut Value, identity: 
         ("", "Namespace") => namespace::prepare_create(object),
         ("", "Pod") => pod::prepare_create(object),
         ("", "Service") => service::prepare_create(object),
+        ("apps", "DaemonSet") => daemon_set::prepare_create(object),
         ("batch", "Job") => job::prepare_create(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => super::crds::prepare_create(object),
         ("certificates.k8s.io", "CertificateSigningRequest") => certificate::prepare_create(object, identity),
@@ -146,6 +149,7 @@ pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
         ("", "Pod") if call.subresource.is_none() => pod::prepare_update(object, old),
         ("", "Service") if call.subresource.is_none() => service::prepare_update(object, old),
         ("coordination.k8s.io", "Lease") => uncoordinated(object),
+        ("apps", "DaemonSet") if call.subresource.is_none() => daemon_set::prepare_update(object, old),
         ("apiextensions.k8s.io", "CustomResourceDefinition") if call.subresource.is_none() => {
             super::crds::prepare_update(object, old);
         }

@@ -56,8 +56,11 @@ pub(super) fn grace_period(pod: &Value, asked: Option<i64>) -> i64 {
 }
 
 fn qos_class(pod: &Value) -> &'static str {
-    let empty = Vec::new();
-    let containers = pod.pointer("/spec/containers").and_then(Value::as_array).unwrap_or(&empty);
+    let spec = &pod["spec"];
+    let listed = ["containers", "initContainers"].into_iter().filter_map(|list| spec.get(list)?.as_array());
+    // A pod that asks for resources as a whole is judged by them.
+    let as_whole = spec.pointer("/resources").and_then(Value::as_object).is_some_and(|own| !own.is_empty());
+    let containers: Vec<&Value> = if as_whole { vec![spec] } else { listed.flatten().collect() };
     let part = |container: &Value, side: &str, name: &str| {
         container.pointer(&format!("/resources/{side}/{name}")).cloned()
     };
