@@ -1,4 +1,4 @@
-//! An object of a request: laid out by the reader of the request's text, or shared with whoever has it already.
+//! An object of a request: a view of one that lives elsewhere, or shared with whoever has it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,9 +9,9 @@ use serde_json::Value;
 /// An object, wherever it lives.
 #[derive(Clone, Debug)]
 pub enum Object<'d> {
-    /// In the arena of the reader.
-    Read(Node<'d>),
-    /// As the API server, a suite or the command line holds it.
+    /// In the arena of a reader, or as the API server holds it.
+    Seen(Node<'d>),
+    /// As a suite or the command line holds it.
     Shared(Arc<Value>),
 }
 
@@ -19,15 +19,15 @@ impl Object<'_> {
     /// The object as expressions and selectors see it.
     pub fn node(&self) -> Node<'_> {
         match self {
-            Self::Read(node) => *node,
+            Self::Seen(node) => *node,
             Self::Shared(value) => Node::from_json(value),
         }
     }
 
-    /// The object as what changes or validates it needs it: a copy of one that was read.
+    /// The object as what changes or validates it needs it: a copy of one that is only seen.
     pub fn value(&self) -> Cow<'_, Value> {
         match self {
-            Self::Read(node) => Cow::Owned(node.to_json()),
+            Self::Seen(node) => Cow::Owned(node.to_json()),
             Self::Shared(value) => Cow::Borrowed(value),
         }
     }
@@ -38,6 +38,12 @@ impl Object<'_> {
             Node::String(text) => Some(text),
             _ => None,
         }
+    }
+}
+
+impl<'d> From<&'d Value> for Object<'d> {
+    fn from(value: &'d Value) -> Self {
+        Self::Seen(Node::from_json(value))
     }
 }
 

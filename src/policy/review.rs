@@ -101,7 +101,7 @@ impl<'d> Review<'d> {
                     continue;
                 }
             };
-            *place = (!matches!(node, Node::Null)).then_some(Object::Read(node));
+            *place = (!matches!(node, Node::Null)).then_some(Object::Seen(node));
         }
         Value::Object(rest)
     }

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use admit_policy::PolicySet;
 use admit_policy::vap::{Binding, Policy};
 use admit_policy::webhook::{Configuration, Kind};
-use admit_policy::{PolicySet, Request};
 use serde_json::{Value, json};
 
 use super::host::StoreHost;
@@ -39,9 +39,7 @@ impl Policies {
         if set.policies().next().is_none() {
             return Ok(());
         }
-        let request = Request::from_value(&review.to_value(""))
-            .map_err(|error| Refusal::internal(format!("the request cannot be put to policies: {error}")))?;
-        let decision = set.decide(&request, &StoreHost(registry));
+        let decision = set.decide(&review.request()?, &StoreHost(registry));
         if !decision.audit_annotations.is_empty() {
             // This server writes no audit log.
             tracing::debug!(annotations = %json!(decision.audit_annotations), "audit annotations");

@@ -1,9 +1,12 @@
 //! The question that admission is asked, as `admission.k8s.io/v1 AdmissionRequest`.
 
+use admit_policy::Request;
+use admit_policy::object::Object;
 use serde_json::{Map, Value, json};
 
 use crate::registry::{Call, DeleteOptions};
 use crate::resources::Subresource;
+use crate::status::Refusal;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
@@ -147,6 +150,19 @@ impl<'a> Review<'a> {
     /// The `request` of an AdmissionReview, as it was sent; `uid` names this question.
     #[must_use]
     pub fn to_value(&self, uid: &str) -> Value {
+        let whole = |object: Option<&Value>| object.cloned().unwrap_or(Value::Null);
+        self.told(uid, whole(self.object), whole(self.old_object))
+    }
+
+    /// What policies and the rules of webhooks look at. The objects stay where they are.
+    pub(super) fn request(&self) -> Result<Request<'_>, Refusal> {
+        let seen = |object: Option<&'a Value>| object.filter(|object| !object.is_null()).map(Object::from);
+        let rest = Request::from_value(&self.told("", Value::Null, Value::Null))
+            .map_err(|error| Refusal::internal(format!("the request cannot be decided on: {error}")))?;
+        Ok(Request { object: seen(self.object), old_object: seen(self.old_object), ..rest })
+    }
+
+    fn told(&self, uid: &str, object: Value, old_object: Value) -> Value {
         let info = &self.call.info;
         let kind = self.kind();
         let resource = json!({"group": info.group, "version": info.version, "resource": info.plural});
@@ -176,8 +192,8 @@ impl<'a> Review<'a> {
         }
         set("operation", self.operation.as_str().into());
         set("userInfo", self.call.identity.user_info());
-        set("object", self.object.cloned().unwrap_or(Value::Null));
-        set("oldObject", self.old_object.cloned().unwrap_or(Value::Null));
+        set("object", object);
+        set("oldObject", old_object);
         set("dryRun", self.dry_run.into());
         set("options", self.options.clone());
         Value::Object(request)

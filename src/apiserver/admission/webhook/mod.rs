@@ -44,7 +44,7 @@ pub(super) async fn admit(
         return Ok(());
     }
     let host = StoreHost(registry);
-    let request = request(review)?;
+    let request = review.request()?;
     let mut concerned = Vec::new();
     for hook in &hooks {
         if let Some(matched) = concerns(hook, &request, &host, review)? {
@@ -77,11 +77,6 @@ fn concerns<'r>(
         Ok(false) => Ok(None),
         Err(why) => Err(Refusal::forbidden(&review.call.info, review.name, &why)),
     }
-}
-
-fn request(review: &Review<'_>) -> Result<Request<'static>, Refusal> {
-    Request::from_value(&review.to_value(""))
-        .map_err(|error| Refusal::internal(format!("the request cannot be put to webhooks: {error}")))
 }
 
 /// What a webhook's outcome means for the write.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::answer::Role;
 use super::hook::Hook;
-use super::{Outcome, ask, concerns, request, settle, stored_hooks};
+use super::{Outcome, ask, concerns, settle, stored_hooks};
 use crate::admission::host::StoreHost;
 use crate::admission::{Resolver, Review};
 use crate::registry::Registry;
@@ -50,7 +50,7 @@ impl Asking<'_> {
             let current = object.as_ref().map(|object| self.review.with_object(object));
             let review = current.as_ref().unwrap_or(self.review);
             let host = StoreHost(self.registry);
-            let request = request(review)?;
+            let request = review.request()?;
             let Some(matched) = concerns(hook, &request, &host, review)? else { return Ok(false) };
             let outcome = ask(self.resolver, review, (hook, &matched), Role::Mutating).await;
             if let Some(refusal) = settle(hook, &outcome, review) {
