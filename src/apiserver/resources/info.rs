@@ -40,35 +40,49 @@ pub enum Subresource {
     Proxy,
 }
 
-/// Each subresource and the last segment of its path.
-const NAMES: [(Subresource, &str); 14] = [
-    (Subresource::Status, "status"),
-    (Subresource::Scale, "scale"),
-    (Subresource::Approval, "approval"),
-    (Subresource::EphemeralContainers, "ephemeralcontainers"),
-    (Subresource::Resize, "resize"),
-    (Subresource::Log, "log"),
-    (Subresource::Finalize, "finalize"),
-    (Subresource::Token, "token"),
-    (Subresource::Binding, "binding"),
-    (Subresource::Eviction, "eviction"),
-    (Subresource::Exec, "exec"),
-    (Subresource::Attach, "attach"),
-    (Subresource::PortForward, "portforward"),
-    (Subresource::Proxy, "proxy"),
-];
-
 impl Subresource {
+    const ALL: [Self; 14] = [
+        Self::Status,
+        Self::Scale,
+        Self::Approval,
+        Self::EphemeralContainers,
+        Self::Resize,
+        Self::Log,
+        Self::Finalize,
+        Self::Token,
+        Self::Binding,
+        Self::Eviction,
+        Self::Exec,
+        Self::Attach,
+        Self::PortForward,
+        Self::Proxy,
+    ];
+
     /// The last segment of the subresource's path.
     #[must_use]
     pub fn name(self) -> &'static str {
-        NAMES.iter().find(|(subresource, _)| *subresource == self).map_or("", |(_, name)| name)
+        match self {
+            Self::Status => "status",
+            Self::Scale => "scale",
+            Self::Approval => "approval",
+            Self::EphemeralContainers => "ephemeralcontainers",
+            Self::Resize => "resize",
+            Self::Log => "log",
+            Self::Finalize => "finalize",
+            Self::Token => "token",
+            Self::Binding => "binding",
+            Self::Eviction => "eviction",
+            Self::Exec => "exec",
+            Self::Attach => "attach",
+            Self::PortForward => "portforward",
+            Self::Proxy => "proxy",
+        }
     }
 
     /// The subresource that a path names so.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        NAMES.iter().find(|(_, known)| *known == name).map(|(subresource, _)| *subresource)
+        Self::ALL.into_iter().find(|subresource| subresource.name() == name)
     }
 
     /// Group, version and kind of what is sent to it, where that is not the resource's own kind. Kinds of the core group
@@ -92,7 +106,12 @@ impl Subresource {
                     _ => "PodProxyOptions",
                 },
             )),
-            _ => None,
+            Self::Status
+            | Self::Approval
+            | Self::EphemeralContainers
+            | Self::Resize
+            | Self::Log
+            | Self::Finalize => None,
         }
     }
 
@@ -111,7 +130,9 @@ impl Subresource {
             Self::Token | Self::Binding | Self::Eviction => &["create"],
             Self::Exec | Self::Attach | Self::PortForward => &["create", "get"],
             Self::Proxy => &["create", "delete", "get", "patch", "update"],
-            _ => &["get", "patch", "update"],
+            Self::Status | Self::Scale | Self::Approval | Self::EphemeralContainers | Self::Resize => {
+                &["get", "patch", "update"]
+            }
         }
     }
 }
