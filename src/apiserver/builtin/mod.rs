@@ -12,6 +12,7 @@ mod internal;
 mod model;
 mod parse;
 pub mod protobuf;
+mod restore;
 mod scalar;
 
 use std::sync::LazyLock;
@@ -21,6 +22,7 @@ pub use internal::internal;
 pub use model::{
     EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
 };
+pub use restore::restore;
 
 static TEXTS: [&str; 27] = [
     include_str!("tables/meta.txt"),

@@ -349,7 +349,7 @@ fn text(value: &Value, field: &str) -> Option<String> {
 }
 
 /// What Go says of a kind or version that is no text.
-fn unnamed(value: &Value) -> Option<String> {
+pub(crate) fn unnamed(value: &Value) -> Option<String> {
     let named =
         |name: &str| ["apiVersion", "kind"].into_iter().find(|known| known.eq_ignore_ascii_case(name));
     value.as_object()?.iter().find_map(|(name, value)| {

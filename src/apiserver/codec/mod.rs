@@ -4,5 +4,5 @@ mod decode;
 mod literal;
 mod yaml;
 
-pub(crate) use decode::{Body, Format, parse, receive, receive_kind, recheck, strict_refusal};
+pub(crate) use decode::{Body, Format, parse, receive, receive_kind, recheck, strict_refusal, unnamed};
 pub(crate) use yaml::{strict_text as yaml_strict_text, to_yaml};

@@ -216,7 +216,7 @@ impl Writer<'_> {
 }
 
 /// `batch/v1, Kind=Job`; the core group is empty, but its slash is there.
-fn kind_text(api_version: &str, kind: &str) -> String {
+pub(crate) fn kind_text(api_version: &str, kind: &str) -> String {
     let slash = if api_version.contains('/') { "" } else { "/" };
     format!("{slash}{api_version}, Kind={kind}")
 }

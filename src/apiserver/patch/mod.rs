@@ -2,5 +2,6 @@
 //! registry.
 
 pub mod applied;
+pub(crate) mod shown;
 pub mod strategic;
 pub(crate) mod touched;

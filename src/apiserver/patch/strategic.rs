@@ -5,13 +5,15 @@
 
 use serde_json::{Map, Value};
 
+use super::shown::printed;
 use crate::builtin::{Field, PatchStrategy, Tables, TypeId, TypeRef};
 
-/// Why a patch cannot be applied. All are the client's fault and answered with 400.
+/// Why a patch cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PatchError {
-    #[error("unknown patch type: {0}")]
-    UnknownDirective(String),
+    /// The directive, and the part of the patch that it stands in as Go prints it.
+    #[error("unknown patch type: {0} in map: {1}")]
+    UnknownDirective(String, String),
     #[error("map: {item} does not contain declared merge key: {key}")]
     NoMergeKey { item: String, key: &'static str },
     #[error("invalid patch format of {0}")]
@@ -52,7 +54,9 @@ impl<'t> Merger<'t> {
         match directive(patch)? {
             Some(Directive::Replace) => return Ok(without_directive(patch)),
             Some(Directive::Delete) => return Ok(Map::new()),
-            Some(Directive::Merge) | None => {}
+            // Merging is what is done without being told, and objects cannot be told.
+            Some(Directive::Merge) => return Err(unknown_directive(patch)),
+            None => {}
         }
         if let Some(retained) = patch.get(RETAIN_KEYS) {
             let retained = retained.as_array().ok_or(PatchError::DirectiveFormat("retainKeys"))?;
@@ -212,10 +216,15 @@ fn directive(patch: &Map<String, Value>) -> Result<Option<Directive>, PatchError
             "replace" => Ok(Some(Directive::Replace)),
             "delete" => Ok(Some(Directive::Delete)),
             "merge" => Ok(Some(Directive::Merge)),
-            other => Err(PatchError::UnknownDirective(other.to_owned())),
+            _ => Err(unknown_directive(patch)),
         },
-        Some(other) => Err(PatchError::UnknownDirective(other.to_string())),
+        Some(_) => Err(unknown_directive(patch)),
     }
+}
+
+fn unknown_directive(patch: &Map<String, Value>) -> PatchError {
+    let name = patch.get(DIRECTIVE).map(printed).unwrap_or_default();
+    PatchError::UnknownDirective(name, printed(&Value::Object(patch.clone())))
 }
 
 fn without_directive(patch: &Map<String, Value>) -> Map<String, Value> {
@@ -324,7 +333,7 @@ mod tests {
         );
         assert_eq!(
             patched(&original, &json!({"spec": {"$patch": "x"}})),
-            Err(PatchError::UnknownDirective("x".to_owned()))
+            Err(PatchError::UnknownDirective("x".to_owned(), "map[$patch:x]".to_owned()))
         );
     }
 }

@@ -7,8 +7,9 @@ use super::options::{FieldValidation, WriteOptions};
 use super::ownership::{Ownership, applied_scale};
 use super::update::Change;
 use super::{Answer, Call, Registry};
+use crate::builtin::{restore, tables};
 use crate::codec::{self, Body, Format, recheck};
-use crate::managed_fields::ApplyError;
+use crate::managed_fields::{ApplyError, kind_text};
 use crate::object;
 use crate::status::{Cause, Refusal};
 
@@ -87,6 +88,16 @@ impl Registry {
             (Some(why), FieldValidation::Warn) => call.warnings.add(why.as_str()),
             _ => {}
         }
+        let info = &call.info;
+        if let Some(id) = tables().kind(&info.group, &info.version, &info.kind).filter(|_| info.builtin) {
+            restore(tables(), id, &merged).map_err(|why| {
+                let kind = kind_text(&info.api_version(), &info.kind);
+                inconvertible(
+                    &config.value,
+                    &format!("unable to convert unstructured object to {kind}: {why}"),
+                )
+            })?;
+        }
         let mut object = recheck(&call.info, call.custom.as_deref(), merged)
             .map_err(|why| inconvertible(&config.value, &why))?
             .object;
@@ -138,11 +149,10 @@ fn read(body: &[u8]) -> Result<Configuration, Refusal> {
 fn inconvertible(config: &Value, why: &str) -> Refusal {
     let text = |field: &str| config.get(field).and_then(Value::as_str).unwrap_or_default();
     Refusal::unclassified(format!(
-        "failed to convert new object ({}/{}; {}, Kind={}) to proper version: {why}",
+        "failed to convert new object ({}/{}; {}) to proper version: {why}",
         object::namespace(config),
         object::name(config),
-        text("apiVersion"),
-        text("kind")
+        kind_text(text("apiVersion"), text("kind"))
     ))
 }
 

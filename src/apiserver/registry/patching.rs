@@ -8,13 +8,14 @@ use serde_json::{Map, Value};
 use super::create::belongs_to_path;
 use super::options::{FieldValidation, WriteOptions};
 use super::ownership::Ownership;
-use super::update::Change;
+use super::update::{Change, named};
 use super::{Answer, Call, Registry};
 use crate::builtin::decode::decode;
-use crate::builtin::tables;
-use crate::codec::recheck;
+use crate::builtin::{restore, tables};
+use crate::codec::{self, recheck};
 use crate::object;
-use crate::patch::{strategic, touched};
+use crate::patch::strategic::{self, PatchError};
+use crate::patch::touched;
 use crate::status::{Cause, Refusal, shown};
 
 /// More operations in one JSON patch are refused.
@@ -67,7 +68,8 @@ impl Registry {
                 };
             }
             let patched = patch.apply(call, live.clone())?;
-            accepted(call, name, &patched, &patch.strict, options)
+            let patched = patch.restored(call, live, patched)?;
+            accepted(call, name, (&patch, live), &patched, options)
         };
         let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Tracked };
         self.change(call, name, &change, options).await
@@ -139,7 +141,14 @@ impl Patch {
                     let operation = upserting(&target, operation);
                     json_patch::patch(&mut target, &[operation]).map_err(|_| Refusal::unprocessable())?;
                 }
-                operations.iter().for_each(|operation| touched::sort_along(&mut target, operation.path()));
+                for operation in operations {
+                    touched::sort_along(&mut target, operation.path());
+                    match operation {
+                        PatchOperation::Copy(copy) => touched::sort_along(&mut target, &copy.from),
+                        PatchOperation::Move(moved) => touched::sort_along(&mut target, &moved.from),
+                        _ => {}
+                    }
+                }
                 Ok(target)
             }
             Parsed::Merge(patch) => {
@@ -158,16 +167,46 @@ impl Patch {
                     kind.ok_or_else(|| Refusal::internal(format!("{} has no field table", info.kind)))?;
                 strategic::apply(tables(), kind, object::map_of(&mut target), patch)
                     .map(Value::Object)
-                    .map_err(|error| Refusal::bad_request(error.to_string()))
+                    .map_err(|error| match error {
+                        PatchError::UnknownDirective(..) => Refusal::unclassified(error.to_string()),
+                        _ => Refusal::bad_request(error.to_string()),
+                    })
             }
             Parsed::Impossible => Err(Refusal::unprocessable()),
+        }
+    }
+
+    /// The patched object as it is read again: what a strategic merge patch made is read without going through text, into
+    /// an object that keeps its kind.
+    fn restored(&self, call: &Call, live: &Value, mut patched: Value) -> Result<Value, Refusal> {
+        let info = &call.info;
+        let kind = tables().kind(&info.group, &info.version, &info.kind);
+        let (Parsed::Strategic(_), Some(id)) = (&self.kind, kind) else { return Ok(patched) };
+        for field in ["kind", "apiVersion"] {
+            if let Some(why) = patched.get(field).and_then(not_a_text) {
+                return Err(refused_as(self.shown(live, &patched), why));
+            }
+            object::set_field(&mut patched, field, live.get(field).cloned());
+        }
+        restore(tables(), id, &patched).map_err(|why| refused_as(self.shown(live, &patched), &why))
+    }
+
+    /// What refusals show: the patch, or what it made.
+    fn shown(&self, live: &Value, patched: &Value) -> String {
+        match (&self.kind, live) {
+            (Parsed::Strategic(patch), Value::Object(live)) => crate::patch::shown::merged(patch, live),
+            _ => patched.to_string(),
         }
     }
 }
 
 /// The refusal of a patched object that cannot be read any more.
 fn refused(patched: &Value, why: &str) -> Refusal {
-    let text = shown(&Value::String(patched.to_string()));
+    refused_as(patched.to_string(), why)
+}
+
+fn refused_as(what: String, why: &str) -> Refusal {
+    let text = shown(&Value::String(what));
     let cause = Cause {
         reason: "FieldValueInvalid".to_owned(),
         field: "patch".to_owned(),
@@ -176,41 +215,53 @@ fn refused(patched: &Value, why: &str) -> Refusal {
     Refusal::invalid_kind("", "", "", vec![cause])
 }
 
+fn not_a_text(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::String(_) | Value::Null => None,
+        Value::Number(number) if number.is_i64() => Some("cannot convert int64 to string"),
+        _ => Some("unrecognized type: string"),
+    }
+}
+
 /// The patched object in canonical form, when it is still the object that the path names.
 fn accepted(
     call: &Call,
     name: &str,
+    (patch, live): (&Patch, &Value),
     patched: &Value,
-    strict: &[String],
     options: &WriteOptions,
 ) -> Result<Value, Refusal> {
     same_kind(call, name, patched)?;
     let received =
         recheck(&call.info, call.custom.as_deref(), patched.clone()).map_err(|why| refused(patched, &why))?;
-    let objections: Vec<String> = strict.iter().cloned().chain(received.strict).collect();
+    let objections: Vec<String> = patch.strict.iter().cloned().chain(received.strict).collect();
     match options.field_validation {
         FieldValidation::Strict if !objections.is_empty() => {
-            return Err(refused(patched, &format!("strict decoding error: {}", objections.join(", "))));
+            let why = format!("strict decoding error: {}", objections.join(", "));
+            return Err(refused_as(patch.shown(live, patched), &why));
         }
         FieldValidation::Warn => objections.into_iter().for_each(|text| call.warnings.add(text)),
         FieldValidation::Strict | FieldValidation::Ignore => {}
     }
     let mut object = received.object;
-    let own = object::name(&object);
-    if own != name {
-        return Err(Refusal::bad_request(format!(
-            "the name of the object ({own}) does not match the name on the URL ({name})"
-        )));
-    }
+    named(&object, name)?;
     belongs_to_path(call, &mut object)?;
     Ok(object)
 }
 
 fn same_kind(call: &Call, name: &str, patched: &Value) -> Result<(), Refusal> {
     let text = |field: &str| patched.get(field).and_then(Value::as_str).unwrap_or_default();
+    if let Some(why) = codec::unnamed(patched) {
+        return Err(refused(patched, &why));
+    }
     let (kind, api_version) = (text("kind"), text("apiVersion"));
+    if kind.is_empty() && !call.info.builtin {
+        return Err(refused(patched, &format!("Object 'Kind' is missing in '{patched}'")));
+    }
     let expected = call.info.api_version();
-    if kind == call.info.kind && api_version == expected {
+    // A built-in kind that is not named any more is the one that it was.
+    let unnamed = kind.is_empty() && call.info.builtin;
+    if (kind == call.info.kind || unnamed) && api_version == expected {
         return Ok(());
     }
     if call.info.builtin {

@@ -38,19 +38,7 @@ impl Registry {
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         belongs_to_path(call, &mut object)?;
-        match object::name(&object) {
-            "" => {
-                return Err(Refusal::bad_request(format!(
-                    "the name of the object ({name} based on URL) was undeterminable: name must be provided"
-                )));
-            }
-            own if own == name => {}
-            own => {
-                return Err(Refusal::bad_request(format!(
-                    "the name of the object ({own}) does not match the name on the URL ({name})"
-                )));
-            }
-        }
+        named(&object, name)?;
         if self.store.latest(&call.key(name)).is_none() && kinds::created_by_update(&call.info) {
             return self.create(call, object, options).await;
         }
@@ -157,6 +145,19 @@ impl Registry {
         }
         let stored = self.store.put(&key, Expect::Revision(live.revision), stored_form).await?;
         Ok(views::outgoing(call, &stored.object).into_owned())
+    }
+}
+
+/// The object has the name that the path names.
+pub(super) fn named(object: &Value, name: &str) -> Result<(), Refusal> {
+    match object::name(object) {
+        "" => Err(Refusal::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        ))),
+        own if own == name => Ok(()),
+        own => Err(Refusal::bad_request(format!(
+            "the name of the object ({own}) does not match the name on the URL ({name})"
+        ))),
     }
 }
 

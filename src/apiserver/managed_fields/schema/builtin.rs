@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+use serde_json::Value;
+
 use super::{Field, List, ListRelation, Map, ScalarKind, Schema, Type, TypeId};
 use crate::builtin::{self, ListType, RawKind, Tables, TypeRef, tables};
 
@@ -65,6 +67,7 @@ impl Converter<'_> {
         }
         for field in self.tables.flat_fields(id) {
             let default = field.default.and_then(|text| serde_json::from_str(text).ok());
+            let default = default.or_else(|| zero(field));
             fields.insert(field.name.to_owned(), Field { kind: self.field(field), default });
         }
         let others = fields.is_empty().then_some(Schema::DEDUCED);
@@ -120,6 +123,17 @@ impl Converter<'_> {
 
     fn scalar(&mut self, kind: ScalarKind) -> TypeId {
         self.schema.add(Type { scalar: Some(kind), ..Type::default() })
+    }
+}
+
+/// What a member that is always written is where nothing is said of it.
+fn zero(field: &builtin::Field) -> Option<Value> {
+    match &field.kind {
+        _ if !field.always_written => None,
+        TypeRef::String | TypeRef::Enum(_) => Some("".into()),
+        TypeRef::Int32 | TypeRef::Int64 => Some(0.into()),
+        TypeRef::Bool => Some(false.into()),
+        _ => None,
     }
 }
 

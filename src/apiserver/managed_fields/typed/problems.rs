@@ -76,7 +76,12 @@ impl Walk<'_> {
             let length = self.enter(&Element::Field(name.clone()));
             match map.member(name) {
                 Some((kind, _)) => self.value(kind, member),
-                None => self.report("field not declared in schema"),
+                // Nothing is said of what comes after.
+                None => {
+                    self.report("field not declared in schema");
+                    self.at.truncate(length);
+                    return;
+                }
             }
             self.at.truncate(length);
         }

@@ -1,0 +1,61 @@
+//! A strategic merge patch as refusals show it: the way Go prints maps, without what merging took out of it.
+
+use admit_policy::go_text;
+use serde_json::{Map, Value};
+
+/// The patch after it was merged into `live`.
+pub(crate) fn merged(patch: &Map<String, Value>, live: &Map<String, Value>) -> String {
+    printed(&Value::Object(merged_map(patch, Some(live))))
+}
+
+/// Directives are gone, and so are nulls of what the object did not have.
+fn merged_map(patch: &Map<String, Value>, live: Option<&Map<String, Value>>) -> Map<String, Value> {
+    let kept =
+        patch.iter().filter(|(name, value)| !name.starts_with('$') && (live.is_some() || !value.is_null()));
+    kept.map(|(name, value)| {
+        let value = match value {
+            Value::Object(inner) => {
+                let inside = live.and_then(|live| live.get(name)).and_then(Value::as_object);
+                Value::Object(merged_map(inner, inside))
+            }
+            other => other.clone(),
+        };
+        (name.clone(), value)
+    })
+    .collect()
+}
+
+/// `%+v`.
+pub(super) fn printed(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Bool(flag) => flag.to_string(),
+        Value::Number(number) => go_text::number(number),
+        Value::Array(items) => format!("[{}]", items.iter().map(printed).collect::<Vec<_>>().join(" ")),
+        Value::Object(members) => {
+            let mut names: Vec<&String> = members.keys().collect();
+            names.sort();
+            let shown: Vec<String> = names
+                .into_iter()
+                .filter_map(|name| Some(format!("{name}:{}", printed(members.get(name)?))))
+                .collect();
+            format!("map[{}]", shown.join(" "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn patches_are_shown_as_go_prints_what_is_left_of_them() {
+        let text = |patch: Value, live: Value| merged(patch.as_object().unwrap(), live.as_object().unwrap());
+        let patch = json!({"b": [1, "x y"], "a": {"n": null, "k": true}, "$retainKeys": ["a"]});
+        assert_eq!(text(patch.clone(), json!({})), "map[a:map[k:true] b:[1 x y]]");
+        assert_eq!(text(patch, json!({"a": {}})), "map[a:map[k:true n:<nil>] b:[1 x y]]");
+    }
+}
