@@ -45,6 +45,30 @@ pub(super) fn policies_with(paths: &[impl AsRef<Path>], options: LoadOptions) ->
 /// # Errors
 /// As [`policies`].
 pub(super) fn documents(paths: &[impl AsRef<Path>]) -> Result<Vec<Document>, Fault> {
+    match parted(paths)? {
+        (documents, errors) if errors.is_empty() => Ok(documents),
+        (_, errors) => Err(not_compiled(&errors)),
+    }
+}
+
+/// The same of policies: where a text cannot be read, what is wrong with the others is told as well.
+///
+/// # Errors
+/// As [`policies`].
+pub(super) fn policy_documents(paths: &[impl AsRef<Path>]) -> Result<Vec<Document>, Fault> {
+    let (documents, mut errors) = parted(paths)?;
+    if errors.is_empty() {
+        return Ok(documents);
+    }
+    // Without the policies that cannot be read, their params would seem to be of no use.
+    let options = LoadOptions { ignore_unknown: true };
+    errors.extend(PolicySet::load_with(&documents, options).err().unwrap_or_default());
+    errors.sort_by(|a, b| (&a.file, a.position).cmp(&(&b.file, b.position)));
+    Err(not_compiled(&errors))
+}
+
+/// What can be read at `paths`, and what is wrong with the rest.
+fn parted(paths: &[impl AsRef<Path>]) -> Result<(Vec<Document>, Vec<LoadError>), Fault> {
     let (mut documents, mut errors) = (Vec::new(), Vec::new());
     for path in paths {
         for file in files(path.as_ref())? {
@@ -54,7 +78,7 @@ pub(super) fn documents(paths: &[impl AsRef<Path>]) -> Result<Vec<Document>, Fau
             }
         }
     }
-    if errors.is_empty() { Ok(documents) } else { Err(not_compiled(&errors)) }
+    Ok((documents, errors))
 }
 
 /// The documents of one file, or what is wrong with its text.

@@ -165,7 +165,7 @@ impl InputArgs {
         if paths.filter(|path| load::is_stdin(path)).count() > 1 {
             return Err(Fault::usage("standard input can be read only once"));
         }
-        let policies = load::documents(&self.policies)?;
+        let policies = load::policy_documents(&self.policies)?;
         let (new, old) = (manifests(&self.filenames)?, self.old_documents()?);
         if new.is_empty() {
             let paths: Vec<String> =

@@ -43,7 +43,7 @@ impl Sources {
     /// What cannot be read, or all that does not compile.
     pub(super) fn load(&self, before: &InForce) -> Result<InForce, Fault> {
         let mut documents = match &self.folder {
-            Some(folder) => load::documents(&[folder])?,
+            Some(folder) => load::policy_documents(&[folder])?,
             None => Vec::new(),
         };
         let mut broken = Vec::new();

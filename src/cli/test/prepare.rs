@@ -127,7 +127,7 @@ impl Workshop {
 
     fn load(&self, paths: &[PathBuf]) -> Result<Arc<Loaded>, Fault> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(paths);
-        let documents = load::documents(paths)?;
+        let documents = load::policy_documents(paths)?;
         let set = PolicySet::load_with(&documents, self.load_options)
             .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?;
         let places = self.ledger.as_ref().map(|ledger| {

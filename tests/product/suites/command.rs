@@ -161,3 +161,18 @@ fn built_in_kinds_are_patched_as_kubectl_patches_them() {
         );
     }
 }
+
+#[test]
+fn one_file_that_cannot_be_read_hides_nothing() {
+    let folder = folder(
+        ("object.metadata.name != 'bad'", "object.metadata.name =! 'bad'"),
+        ("[p.yaml]", "[p.yaml, q.yaml]"),
+    );
+    fs::write(folder.path().join("q.yaml"), "kind: [A\n").unwrap();
+    let output = admit(folder.path(), &["."]);
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    for mistake in ["q.yaml:2:1: not YAML", "p.yaml:9:5: spec.validations[0].expression: Invalid value"] {
+        assert!(errors.contains(mistake), "{errors}");
+    }
+}
