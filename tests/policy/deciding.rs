@@ -254,3 +254,20 @@ fn messages_beyond_the_budget_are_errors_of_all_validations() {
     let told = &within.outcomes[0].rules[1].verdict;
     assert!(matches!(told, Verdict::Failed { message, .. } if message == "m"), "{told:?}");
 }
+
+#[test]
+fn failures_quote_expressions_as_they_are_written() {
+    for spec in [
+        "matchConditions: [{name: c, expression: TEXT}]\n  validations: [{expression: 'true'}]",
+        "auditAnnotations: [{key: k, valueExpression: TEXT}]",
+    ] {
+        let written = if spec.starts_with('m') { "bool(object.data.a)" } else { "string(object.data.a)" };
+        let spec = spec.replace("TEXT", &format!("\"\\n {written}\\n\""));
+        let expected = format!(
+            "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: expression '\n {written}\n' resulted in error: \
+             no such key: data"
+        );
+        let decision = decide(&policy(&spec, "validationActions: [Deny]", ""), "x");
+        assert_eq!(message(&decision), Some(expected.as_str()));
+    }
+}

@@ -124,13 +124,14 @@ impl Reader {
         let mut names: Vec<String> = Vec::with_capacity(items.len());
         let mut conditions = Vec::with_capacity(items.len());
         for item in items {
-            let text = item.string("expression")?;
-            let text = text.trim();
+            let written = item.string("expression")?;
+            let text = written.trim();
             if text.is_empty() {
                 self.errors.push(FieldError::required(item.path_of("expression"), ""));
             } else {
                 let path = item.path_of("expression");
-                conditions.extend(self.expression(Role::Condition, &path, text));
+                let compiled = self.expression(Role::Condition, &path, text);
+                conditions.extend(compiled.map(|expression| expression.written_as(&written)));
             }
             let name = item.string("name")?;
             self.condition_name(&item.path_of("name"), &name, &names);

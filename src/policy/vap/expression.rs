@@ -158,6 +158,12 @@ fn authorizer() -> Type {
 }
 
 impl Expression {
+    /// The same under the text that stands in the policy, which failures quote: it was compiled without the spaces
+    /// around it.
+    pub(super) fn written_as(self, text: &str) -> Self {
+        Self { text: text.to_owned(), ..self }
+    }
+
     /// What `slot` of the program stands for.
     pub(super) fn name_of(&self, slot: Slot) -> Option<Name> {
         self.names.get(usize::from(slot.0)).copied().flatten()

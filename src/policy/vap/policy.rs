@@ -356,7 +356,8 @@ impl Reader {
             self.errors.push(FieldError::required(path, detail));
             return Ok(None);
         }
-        Ok(self.shown_as(&text, Role::Annotation, &path, trimmed))
+        let compiled = self.shown_as(&text, Role::Annotation, &path, trimmed);
+        Ok(compiled.map(|expression| expression.written_as(&text)))
     }
 
     pub(super) fn expression(&mut self, role: Role, path: &str, text: &str) -> Option<Expression> {
