@@ -9,7 +9,7 @@ use std::thread;
 
 use admit_policy::manifest::LoadError;
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
@@ -89,7 +89,9 @@ where
             .map_err(|error| Fault::internal(format!("cannot start the runtime: {error}")))?;
         let outcome = runtime.block_on(async {
             let shutdown = CancellationToken::new();
-            let signals = tokio::spawn(cancel_on_signal(shutdown.clone()));
+            // Listened for before anything else is done, so that none that comes early ends the process at once.
+            let listening = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+            let signals = tokio::spawn(cancel_on_signal(listening, shutdown.clone()));
             let outcome = main(shutdown).await;
             signals.abort();
             outcome
@@ -143,10 +145,11 @@ fn bound(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-async fn cancel_on_signal(shutdown: CancellationToken) {
-    let (Ok(mut terminate), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
+async fn cancel_on_signal(
+    (terminate, interrupt): (io::Result<Signal>, io::Result<Signal>),
+    shutdown: CancellationToken,
+) {
+    let (Ok(mut terminate), Ok(mut interrupt)) = (terminate, interrupt) else {
         tracing::warn!("cannot listen for signals: only killing ends this process");
         return;
     };
