@@ -48,6 +48,11 @@ impl Schemas {
             Some(prefix) => format!("{prefix}{}", row.list_kind),
             None => custom_name(row, &row.list_kind),
         };
+        let mut metadata =
+            json!({"description": LIST_METADATA, "allOf": [reference(&format!("{META}.ListMeta"))]});
+        if row.builtin {
+            metadata["default"] = json!({});
+        }
         let schema = json!({
             "description": format!("{} is a list of {}", row.list_kind, row.kind),
             "type": "object",
@@ -60,7 +65,7 @@ impl Schemas {
                     "items": reference(&object),
                 },
                 "kind": {"description": KIND, "type": "string"},
-                "metadata": {"description": LIST_METADATA, "allOf": [reference(&format!("{META}.ListMeta"))]},
+                "metadata": metadata,
             },
             "x-kubernetes-group-version-kind": [gvk(row, &row.list_kind)],
         });
@@ -144,9 +149,10 @@ impl Schemas {
         let published: Option<Value> = match (&field.kind, field.default) {
             (_, Some(default)) => serde_json::from_str(default).ok(),
             (TypeRef::Message(_), None) => Some(json!({})),
-            (TypeRef::String, None) if field.required => Some(json!("")),
-            (TypeRef::Int32 | TypeRef::Int64, None) if field.required => Some(json!(0)),
-            (TypeRef::Bool, None) if field.required => Some(json!(false)),
+            _ if !field.required && !field.always_written => None,
+            (TypeRef::String | TypeRef::Enum(_), None) => Some(json!("")),
+            (TypeRef::Int32 | TypeRef::Int64, None) => Some(json!(0)),
+            (TypeRef::Bool, None) => Some(json!(false)),
             _ => None,
         };
         if let Some(default) = published {
@@ -325,9 +331,21 @@ fn complete_embedded(schema: &mut Map<String, Value>) {
     }
 }
 
+/// What extensions say, said again in words that every reader of OpenAPI knows.
 fn complete_node(schema: &mut Map<String, Value>) {
-    if schema.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true)) {
+    let says = |name: &str| schema.get(name) == Some(&Value::Bool(true));
+    let (embedded, either) = (says("x-kubernetes-embedded-resource"), says("x-kubernetes-int-or-string"));
+    if embedded {
         add_object_members(schema);
+        let required = schema.entry("required").or_insert_with(|| json!([]));
+        for name in ["kind", "apiVersion"] {
+            if let Some(names) = required.as_array_mut().filter(|names| !names.contains(&name.into())) {
+                names.push(name.into());
+            }
+        }
+    }
+    if either && !schema.contains_key("type") {
+        schema.entry("anyOf").or_insert_with(|| json!([{"type": "integer"}, {"type": "string"}]));
     }
     complete_embedded(schema);
 }
