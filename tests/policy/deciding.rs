@@ -271,3 +271,15 @@ fn failures_quote_expressions_as_they_are_written() {
         assert_eq!(message(&decision), Some(expected.as_str()));
     }
 }
+
+#[test]
+fn a_variable_that_holds_all_variables_is_equal_to_itself() {
+    let said = |expression: &str| {
+        let spec = format!(
+            "variables: [{{name: v, expression: variables}}]\n  validations: [{{expression: \"{expression}\", message: refused}}]"
+        );
+        decide(&policy(&spec, "validationActions: [Deny]", ""), "x").allowed()
+    };
+    assert!(said("variables.v == variables.v && variables.v.v == variables"));
+    assert!(!said("variables.v != variables"));
+}
