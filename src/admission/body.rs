@@ -14,13 +14,13 @@ use tokio::time::timeout;
 pub(super) const MAX_BODY: usize = 8 * 1024 * 1024;
 /// A body must arrive within this time.
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(10);
-/// What a body is given before any of it is there. Of what is only announced nothing is held: a few callers that announce
-/// much and send little would take the room of all others.
-const FIRST: usize = 64 * 1024;
 /// KiB that the bodies of all open requests may take together.
 const MAX_BODIES: usize = 64 * 1024;
 
 /// What all bodies together may still take.
+///
+/// INVARIANT: a body takes at most twice what has arrived of it, and nothing for what it only announces: many callers that
+/// announce much and send little would take the room of all others.
 #[derive(Clone, Debug)]
 pub(super) struct BodyMemory(Arc<Semaphore>);
 
@@ -56,15 +56,14 @@ impl BodyMemory {
         if announced.is_some_and(|length: usize| length > MAX_BODY) {
             return Err(NoBody::TooLarge);
         }
-        timeout(BODY_TIMEOUT, self.collect(body, announced.unwrap_or(0)))
+        timeout(BODY_TIMEOUT, self.collect(body, announced.unwrap_or(MAX_BODY)))
             .await
             .unwrap_or(Err(NoBody::TooSlow))
     }
 
+    /// A body of at most `announced` bytes.
     async fn collect(&self, mut body: Body, announced: usize) -> Result<Received, NoBody> {
-        let mut taken = announced.min(FIRST);
-        let mut share = vec![self.take(taken)?];
-        let mut bytes = BytesMut::with_capacity(taken);
+        let (mut taken, mut share, mut bytes) = (0, Vec::new(), BytesMut::new());
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|_| NoBody::BrokenOff)?;
             let Ok(data) = frame.into_data() else { continue };
@@ -74,8 +73,9 @@ impl BodyMemory {
             }
             if length > taken {
                 // Doubled, so that a body in small pieces does not take a permit for each.
-                let wanted = length.saturating_mul(2).min(MAX_BODY);
+                let wanted = length.saturating_mul(2).min(announced.max(length));
                 share.push(self.take(wanted.saturating_sub(taken))?);
+                bytes.reserve(wanted.saturating_sub(bytes.len()));
                 taken = wanted;
             }
             bytes.extend_from_slice(&data);
@@ -86,5 +86,58 @@ impl BodyMemory {
     fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, NoBody> {
         let kibibytes = u32::try_from(bytes.div_ceil(1024)).map_err(|_| NoBody::TooLarge)?;
         Arc::clone(&self.0).try_acquire_many_owned(kibibytes).map_err(|_| NoBody::NoMemory)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::future::ready;
+
+    use futures::{StreamExt as _, poll, stream};
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn announcing(length: usize) -> HeaderMap {
+        HeaderMap::from_iter([(header::CONTENT_LENGTH, HeaderValue::from(length))])
+    }
+
+    #[tokio::test]
+    async fn bodies_that_hardly_come_leave_the_room_to_others() {
+        const SLOW: usize = 5_000;
+        let memory = BodyMemory::default();
+        let announced = announcing(MAX_BODY);
+        let first = || ready(Ok::<_, Infallible>(Bytes::from_static(b"{")));
+        let slow = || Body::from_stream(stream::once(first()).chain(stream::pending()));
+        let mut held: Vec<_> = (0..SLOW).map(|_| Box::pin(memory.receive(&announced, slow()))).collect();
+        for body in &mut held {
+            assert!(poll!(body).is_pending());
+        }
+        let whole = vec![b' '; 100 * 1024];
+        let received = memory.receive(&announcing(whole.len()), Body::from(whole.clone())).await.unwrap();
+        assert_eq!(received.bytes, whole);
+        assert_eq!(
+            memory.0.available_permits(),
+            MAX_BODIES - SLOW - 100,
+            "what was announced and came, no more"
+        );
+        drop((received, held));
+        assert_eq!(memory.0.available_permits(), MAX_BODIES);
+    }
+
+    #[tokio::test]
+    async fn a_body_in_pieces_is_whole_and_bounded() {
+        let memory = BodyMemory::default();
+        let pieces = |count| {
+            Body::from_stream(stream::iter(
+                (0..count).map(|_| Ok::<_, Infallible>(Bytes::from_static(&[b' '; 1000]))),
+            ))
+        };
+        let received = memory.receive(&HeaderMap::new(), pieces(500)).await.unwrap();
+        assert_eq!(received.bytes.len(), 500_000);
+        assert!(received.share.len() <= 10, "{} permits", received.share.len());
+        assert_eq!(memory.receive(&HeaderMap::new(), pieces(9_000)).await.unwrap_err(), NoBody::TooLarge);
+        assert_eq!(memory.receive(&announcing(MAX_BODY + 1), pieces(1)).await.unwrap_err(), NoBody::TooLarge);
     }
 }
