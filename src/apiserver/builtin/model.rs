@@ -43,11 +43,10 @@ pub struct TypeDef {
     pub fields: Vec<Field>,
 }
 
-/// A string type with a name, and with a closed set of values if any are known.
+/// A string type with a closed set of values.
 #[derive(Debug)]
 pub struct EnumDef {
     pub name: &'static str,
-    /// As published; empty where none are.
     pub values: Vec<&'static str>,
 }
 

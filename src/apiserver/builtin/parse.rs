@@ -6,7 +6,7 @@
 //!
 //! TYPE [object] [atomic] [: description]
 //!   NUMBER NAME[!+~] TYPE [patch=STRATEGY[:KEY]] [list=KIND[:KEY,…]] [map=atomic] [default=JSON] [fill=JSON] [: description]
-//! TYPE = [VALUE VALUE …]                          a string type, with a closed set of values if they are published
+//! TYPE = VALUE VALUE …                            a string type with a closed set of values
 //! ```
 //!
 //! `!` marks a required field, `+` one that is optional but always written, `~` a message that is left out when empty, and
@@ -67,7 +67,7 @@ fn declare(texts: &[&'static str], tables: &mut Tables) -> Names {
             let (Some(package), false) = (package, line.is_empty() || line.starts_with([' ', '#'])) else {
                 continue;
             };
-            if let Some((name, values)) = line.split_once(" =") {
+            if let Some((name, values)) = line.split_once(" = ") {
                 let id = EnumId(tables.enums.len());
                 tables.enums.push(EnumDef { name, values: values.split_whitespace().collect() });
                 names.insert((package.alias, name), Named::Enum(id));

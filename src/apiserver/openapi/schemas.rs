@@ -199,10 +199,7 @@ impl Schemas {
             TypeRef::Bool => return simple("boolean", ""),
             TypeRef::Enum(id) => {
                 let mut schema = simple("string", "");
-                let values = &tables().enumeration(*id).values;
-                if !values.is_empty() {
-                    schema.insert("enum".into(), values.clone().into());
-                }
+                schema.insert("enum".into(), tables().enumeration(*id).values.clone().into());
                 return schema;
             }
             TypeRef::List(inner) => {
