@@ -161,9 +161,10 @@ impl<'t> Report<'t> {
         answered / self.took.as_secs_f64().max(f64::MIN_POSITIVE)
     }
 
-    /// Name and milliseconds.
+    /// Name and milliseconds; nothing where nothing was answered.
     fn latencies(&self) -> Vec<(&'static str, f64)> {
-        let Some(latencies) = &self.tally.latencies else { return Vec::new() };
+        let answered = self.tally.latencies.as_ref().filter(|latencies| !latencies.is_empty());
+        let Some(latencies) = answered else { return Vec::new() };
         let milli = |micros: u64| micros as f64 / 1_000.0;
         let mut all = vec![("min", milli(latencies.min())), ("mean", latencies.mean() / 1_000.0)];
         all.extend(
@@ -255,5 +256,19 @@ mod tests {
         let text = report.text();
         assert!(text.starts_with("6 requests in 2.00 s over 3 connections: 2 a second\n"), "{text}");
         assert!(text.contains("\n  3 status 429\n"), "{text}");
+    }
+
+    #[test]
+    fn what_nobody_answered_took_no_time() {
+        let mut all = Tally::default();
+        let mut one = Tally::default();
+        one.failed(Failure::Connect);
+        all.merge(&one);
+        let report = Report::new("https://x/", 1, None, &all, Duration::from_secs(1));
+        assert_eq!(report.json()["latencyMs"], json!({}));
+        assert_eq!(
+            report.text(),
+            "1 requests in 1.00 s over 0 connections: 0 a second\n0 allowed, 0 denied, 1 failed\n  1 connect\n"
+        );
     }
 }
