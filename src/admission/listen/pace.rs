@@ -16,7 +16,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 /// Counts the beginnings and ends of requests: while the number is even none is worked on, and bytes that arrive belong to
 /// the head of the next.
@@ -45,17 +45,33 @@ pub(super) struct Paced<S> {
     stream: S,
     between: Between,
     limit: Duration,
-    /// Runs while a head arrives.
-    clock: Option<Pin<Box<Sleep>>>,
-    /// The count at which it was started: with another, that head is whole, even where nothing was read meanwhile.
+    /// When the head began that arrives.
+    begun: Option<Instant>,
+    /// The count at which it began: with another, that head is whole, even where nothing was read meanwhile.
     head: u64,
+    /// Wakes the task at the latest when the time of the head is over. It stays set from one head to the next and is set
+    /// anew where it rings too early: to set a timer that is the earliest of all wakes the runtime, and every head's would be.
+    alarm: Option<Pin<Box<Sleep>>>,
     /// Runs while the other side takes nothing.
     stuck: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Paced<S> {
     pub(super) fn new(stream: S, between: Between, limit: Duration) -> Self {
-        Self { stream, between, limit, clock: None, head: 0, stuck: None }
+        Self { stream, between, limit, begun: None, head: 0, alarm: None, stuck: None }
+    }
+
+    /// Whether the time is over of a head that began then; else the task is woken when it is.
+    fn is_over(&mut self, begun: Instant, cx: &mut Context<'_>) -> bool {
+        let end = begun + self.limit;
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(end)));
+        while alarm.as_mut().poll(cx).is_ready() {
+            if Instant::now() >= end {
+                return true;
+            }
+            alarm.as_mut().reset(end);
+        }
+        false
     }
 
     /// What came of an attempt to write, unless nothing has come of any for too long.
@@ -80,23 +96,23 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         let this = &mut *self;
         let count = this.between.count();
         if count != this.head {
-            this.clock = None;
+            this.begun = None;
             this.head = count;
         }
         if count % 2 == 1 {
             return Pin::new(&mut this.stream).poll_read(cx, buffer);
         }
-        if let Some(clock) = &mut this.clock
-            && clock.as_mut().poll(cx).is_ready()
+        if let Some(begun) = this.begun
+            && this.is_over(begun, cx)
         {
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the head took too long")));
         }
         ready!(Pin::new(&mut this.stream).poll_read(cx, buffer))?;
-        if this.clock.is_none() {
-            let mut clock = Box::pin(sleep(this.limit));
+        if this.begun.is_none() {
+            let now = Instant::now();
+            this.begun = Some(now);
             // Registers the task, which may wait for nothing but the next byte from here on.
-            let _ = clock.as_mut().poll(cx);
-            this.clock = Some(clock);
+            this.is_over(now, cx);
         }
         Poll::Ready(Ok(()))
     }
@@ -134,7 +150,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
-    use tokio::time::{Instant, timeout};
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -201,5 +217,26 @@ mod tests {
             tokio::time::advance(Duration::from_secs(1)).await;
         }
         assert!(started.elapsed() <= LIMIT + Duration::from_secs(1), "{:?}", started.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_head_has_its_whole_time_however_soon_it_follows_another() {
+        let (mut client, server) = duplex(64);
+        let between = Between::default();
+        let mut paced = Paced::new(server, between.clone(), LIMIT);
+        for _ in 0..3 {
+            client.write_all(b"P").await.unwrap();
+            paced.read_exact(&mut [0]).await.unwrap();
+            between.request_begins();
+            between.request_ends();
+            assert!(timeout(LIMIT * 9 / 10, paced.read(&mut [0])).await.is_err(), "between two heads");
+        }
+        client.write_all(b"P").await.unwrap();
+        paced.read_exact(&mut [0]).await.unwrap();
+        let begun = Instant::now();
+        let error = timeout(LIMIT * 2, paced.read(&mut [0])).await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let took = begun.elapsed();
+        assert!(took >= LIMIT && took <= LIMIT + Duration::from_millis(10), "{took:?}");
     }
 }
