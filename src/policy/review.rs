@@ -42,8 +42,9 @@ impl<'d> Review<'d> {
     /// For text that is not JSON, nests too deep or repeats a field.
     pub fn read(arena: &'d Arena, text: &'d [u8]) -> Result<Self, NoReview> {
         let limits = ReadLimits {
-            // As long as whoever received it allowed.
+            // Whoever received it has bounded its length, and with it all that is in it.
             max_bytes: text.len(),
+            max_values: text.len(),
             duplicate_keys: DuplicateKeys::Refuse,
             ..ReadLimits::default()
         };

@@ -131,18 +131,29 @@ pub fn parse<'a>(arena: &'a Bump, text: &'a [u8], limits: &ReadLimits) -> Result
         Ok(text) => text,
         Err(_) => arena.alloc_str(&String::from_utf8_lossy(text)),
     };
-    let mut reader =
-        Reader { arena, limits, scan: Scanner::new(text), open: Vec::new(), values: Vec::new(), count: 0 };
+    let mut reader = Reader {
+        arena,
+        limits,
+        scan: Scanner::new(text),
+        open: Vec::new(),
+        items: Vec::new(),
+        members: Vec::new(),
+        count: 0,
+    };
     let document = reader.document().map_err(|kind| ReadError { offset: reader.scan.offset(), kind })?;
     Ok(document)
 }
 
-/// A container whose end has not been read; its parts are the tail of [`Reader::values`].
-struct Open<'a> {
-    first: usize,
-    /// The key that waits for its value; none in a list.
-    key: Option<Key<'a>>,
-    is_map: bool,
+/// A container whose end has not been read; its parts are the tail of [`Reader::items`] or [`Reader::members`].
+enum Open<'a> {
+    List {
+        first: usize,
+    },
+    Map {
+        first: usize,
+        /// The key that waits for its value.
+        key: Key<'a>,
+    },
 }
 
 struct Reader<'a, 'l> {
@@ -150,8 +161,10 @@ struct Reader<'a, 'l> {
     limits: &'l ReadLimits,
     scan: Scanner<'a>,
     open: Vec<Open<'a>>,
-    /// Parts of the open containers, outermost first; list items carry an empty key.
-    values: Vec<(Key<'a>, Node<'a>)>,
+    /// Of the open lists, those of the outermost first.
+    items: Vec<Node<'a>>,
+    /// Of the open objects, those of the outermost first.
+    members: Vec<(Key<'a>, Node<'a>)>,
     count: usize,
 }
 
@@ -161,20 +174,39 @@ impl<'a> Reader<'a, '_> {
             let Some(mut value) = self.start_value()? else { continue };
             // A complete value ends every container that closes right after it.
             loop {
-                let Some(open) = self.open.last_mut() else { return self.finish(value) };
-                self.values.push((open.key.take().unwrap_or(Key::with_hash("", 0)), value));
-                let close = if open.is_map { b'}' } else { b']' };
-                if self.scan.take(b',') {
-                    if self.open.last().is_some_and(|open| open.is_map) {
-                        self.key()?;
-                    }
-                    break;
-                }
-                if !self.scan.take(close) {
-                    return Err(self.scan.unexpected("`,` or the end of the list or object"));
-                }
-                value = self.close()?;
+                let Some(open) = self.open.pop() else { return self.finish(value) };
+                let Some(closed) = self.put(open, value)? else { break };
+                value = closed;
             }
+        }
+    }
+
+    /// Adds `value` to the innermost container: that container where it ends here.
+    fn put(&mut self, open: Open<'a>, value: Node<'a>) -> Result<Option<Node<'a>>, ReadErrorKind> {
+        let close = match open {
+            Open::List { .. } => {
+                self.items.push(value);
+                b']'
+            }
+            Open::Map { key, .. } => {
+                self.members.push((key, value));
+                b'}'
+            }
+        };
+        if self.scan.take(b',') {
+            let open = match open {
+                Open::List { .. } => open,
+                Open::Map { first, .. } => Open::Map { first, key: self.key()? },
+            };
+            self.open.push(open);
+            return Ok(None);
+        }
+        if !self.scan.take(close) {
+            return Err(self.scan.unexpected("`,` or the end of the list or object"));
+        }
+        match open {
+            Open::List { first } => Ok(Some(self.list(first))),
+            Open::Map { first, .. } => self.map(first).map(Some),
         }
     }
 
@@ -201,17 +233,18 @@ impl<'a> Reader<'a, '_> {
             return Err(ReadErrorKind::TooDeep { limit: self.limits.max_depth });
         }
         self.scan.bump();
-        self.open.push(Open { first: self.values.len(), key: None, is_map });
-        if self.scan.take(if is_map { b'}' } else { b']' }) {
-            return self.close().map(Some);
-        }
-        if is_map {
-            self.key()?;
-        }
+        let (items, members) = (self.items.len(), self.members.len());
+        let open = match is_map {
+            true if self.scan.take(b'}') => return self.map(members).map(Some),
+            true => Open::Map { first: members, key: self.key()? },
+            false if self.scan.take(b']') => return Ok(Some(self.list(items))),
+            false => Open::List { first: items },
+        };
+        self.open.push(open);
         Ok(None)
     }
 
-    fn key(&mut self) -> Result<(), ReadErrorKind> {
+    fn key(&mut self) -> Result<Key<'a>, ReadErrorKind> {
         if self.scan.peek() != Some(b'"') {
             return Err(self.scan.unexpected("a property name in quotes"));
         }
@@ -219,35 +252,33 @@ impl<'a> Reader<'a, '_> {
         if !self.scan.take(b':') {
             return Err(self.scan.unexpected("`:` after a property name"));
         }
-        if let Some(open) = self.open.last_mut() {
-            open.key = Some(Key::new(name));
-        }
-        Ok(())
+        Ok(Key::new(name))
     }
 
-    /// Lays the innermost container out in the arena.
-    fn close(&mut self) -> Result<Node<'a>, ReadErrorKind> {
-        let Some(open) = self.open.pop() else { return Ok(Node::Null) };
-        let first = open.first.min(self.values.len());
-        if !open.is_map {
-            let items = self.values.drain(first..).map(|(_, node)| node);
-            return Ok(Node::List(ListNode::new(self.arena.alloc_slice_fill_iter(items))));
-        }
+    /// Lays a list out in the arena.
+    fn list(&mut self, first: usize) -> Node<'a> {
+        let items = self.items.drain(first.min(self.items.len())..);
+        Node::List(ListNode::new(self.arena.alloc_slice_fill_iter(items)))
+    }
+
+    /// Lays an object out in the arena.
+    fn map(&mut self, first: usize) -> Result<Node<'a>, ReadErrorKind> {
+        let first = first.min(self.members.len());
         self.settle_duplicates(first)?;
-        let entries = self.arena.alloc_slice_fill_iter(self.values.drain(first..));
+        let entries = self.arena.alloc_slice_fill_iter(self.members.drain(first..));
         Ok(Node::Map(MapNode::new(self.arena.alloc(Object::new(self.arena, entries)))))
     }
 
     /// Leaves one entry per key: the place of the first, the value of the last.
     fn settle_duplicates(&mut self, first: usize) -> Result<(), ReadErrorKind> {
-        let entries = self.values.get(first..).unwrap_or_default();
+        let entries = self.members.get(first..).unwrap_or_default();
         if entries.len() <= FEW && !has_duplicates(entries) {
             return Ok(());
         }
         let mut order: Vec<(Key<'a>, usize)> =
             entries.iter().enumerate().map(|(at, (key, _))| (*key, at)).collect();
         order.sort_unstable_by_key(|(key, at)| (key.hash(), key.name(), *at));
-        let mut entries: Vec<_> = self.values.drain(first..).map(Some).collect();
+        let mut entries: Vec<_> = self.members.drain(first..).map(Some).collect();
         let mut kept: Option<(Key<'a>, usize)> = None;
         for (key, at) in order {
             let Some((_, place)) = kept.filter(|(last, _)| *last == key) else {
@@ -262,7 +293,7 @@ impl<'a> Reader<'a, '_> {
                 *entry = later;
             }
         }
-        self.values.extend(entries.into_iter().flatten());
+        self.members.extend(entries.into_iter().flatten());
         Ok(())
     }
 
