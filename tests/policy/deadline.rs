@@ -7,7 +7,7 @@ use admit_policy::decision::Verdict;
 use admit_policy::{Deadline, Oversight};
 use serde_json::json;
 
-use crate::support::{request, set, widgets, yaml};
+use crate::support::{request, set, widgets_of, yaml};
 
 const POLICIES: &str = "
 apiVersion: admissionregistration.k8s.io/v1
@@ -70,17 +70,9 @@ fn what_was_not_decided_is_let_through_where_failures_are_ignored() {
 
 #[test]
 fn rules_of_custom_resources_stop_too() {
-    let versions = "  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          numbers: {type: array, items: {type: integer, x-kubernetes-validations: [{rule: self > 0}]}}
+    let properties = "          numbers: {type: array, items: {type: integer, x-kubernetes-validations: [{rule: self > 0}]}}
 ";
-    let crd = CompiledCrd::compile(&yaml(&widgets(versions))[0]).expect("the definition is right");
+    let crd = CompiledCrd::compile(&yaml(&widgets_of(properties))[0]).expect("the definition is right");
     let numbers = vec![1; 1000];
     let object = json!({
         "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "numbers": numbers,

@@ -5,7 +5,7 @@ use admit_policy::recording::{Keep, Origin, Recorded, Recording};
 use indexmap::IndexMap;
 use serde_json::json;
 
-use crate::support::{request, set, widgets, yaml};
+use crate::support::{request, set, widgets_of, yaml};
 
 const POLICY: &str = "
 apiVersion: admissionregistration.k8s.io/v1
@@ -98,15 +98,7 @@ fn a_policy_tells_all_that_its_expressions_did() {
     assert!(recorded.keys().all(|id| all.contains(id)) && all.len() == recorded.len(), "{all:?}");
 }
 
-const VERSIONS: &str = "  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          spec:
+const PROPERTIES: &str = "          spec:
             type: object
             properties:
               ports:
@@ -123,7 +115,7 @@ const VERSIONS: &str = "  versions:
 
 #[test]
 fn the_rules_of_a_definition_are_told_by_their_place_in_the_schema() {
-    let crd = CompiledCrd::compile(&yaml(&widgets(VERSIONS))[0]).expect("the definition is right");
+    let crd = CompiledCrd::compile(&yaml(&widgets_of(PROPERTIES))[0]).expect("the definition is right");
     let version = &crd.versions()[0];
     let recording = Recording::new(Keep::TRACES);
     let object = json!({

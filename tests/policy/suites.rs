@@ -2,7 +2,7 @@
 
 use admit_policy::suite::{self, CaseResult, Outcome, Suite};
 
-use crate::support::{denying, set, widgets, yaml};
+use crate::support::{denying, set, widgets, widgets_of, yaml};
 
 const SPEC: &str = "  matchConstraints:
     resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
@@ -186,20 +186,11 @@ fn the_authorizer_answers_as_written() {
 /// A definition that complains of three things: what a case expects of field, message and cause is one of them.
 #[test]
 fn one_complaint_has_all_that_is_expected() {
-    let schema = "
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties:
-          a: {type: integer, x-kubernetes-validations: [{rule: self > 9, message: too small, reason: FieldValueForbidden}]}
+    let properties = "          a: {type: integer, x-kubernetes-validations: [{rule: self > 9, message: too small, reason: FieldValueForbidden}]}
           b: {type: integer, x-kubernetes-validations: [{rule: self > 9, message: too low}]}
           c: {type: string, x-kubernetes-validations: [{rule: self == 'c', message: too odd}]}
 ";
-    let set = set(&widgets(schema));
+    let set = set(&widgets_of(properties));
     for (expected, differs) in [
         ("field: a, message: 'Forbidden: too small', reason: FieldValueForbidden", vec![]),
         ("field: b, message: {contains: too low}, reason: FieldValueInvalid", vec![]),

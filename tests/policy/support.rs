@@ -32,6 +32,21 @@ spec:
     )
 }
 
+/// The same definition with one version, whose objects have `properties`, indented by ten.
+pub(crate) fn widgets_of(properties: &str) -> String {
+    widgets(&format!(
+        "  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+{properties}"
+    ))
+}
+
 /// The policy `p`, whose spec is `spec`, indented by two, and the binding `b` that makes it deny.
 pub(crate) fn denying(spec: &str) -> String {
     format!(

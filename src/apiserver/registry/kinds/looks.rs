@@ -5,20 +5,25 @@
 
 use crate::resources::ResourceInfo;
 
+/// A group, and the plural names of those of its kinds that are meant.
+type Kinds = (&'static str, &'static [&'static str]);
+
+const ADMISSION: Kinds = (
+    "admissionregistration.k8s.io",
+    &[
+        "mutatingadmissionpolicies",
+        "mutatingadmissionpolicybindings",
+        "mutatingwebhookconfigurations",
+        "validatingadmissionpolicies",
+        "validatingadmissionpolicybindings",
+        "validatingwebhookconfigurations",
+    ],
+);
+
 /// Kinds that do not look at the metadata of a change by themselves.
-const NO_CHANGES: [(&str, &[&str]); 6] = [
+const NO_CHANGES: [Kinds; 6] = [
     ("", &["limitranges", "persistentvolumes"]),
-    (
-        "admissionregistration.k8s.io",
-        &[
-            "mutatingadmissionpolicies",
-            "mutatingadmissionpolicybindings",
-            "mutatingwebhookconfigurations",
-            "validatingadmissionpolicies",
-            "validatingadmissionpolicybindings",
-            "validatingwebhookconfigurations",
-        ],
-    ),
+    ADMISSION,
     ("discovery.k8s.io", &["endpointslices"]),
     ("flowcontrol.apiserver.k8s.io", &["flowschemas", "prioritylevelconfigurations"]),
     ("policy", &["poddisruptionbudgets"]),
@@ -26,7 +31,7 @@ const NO_CHANGES: [(&str, &[&str]); 6] = [
 ];
 
 /// Kinds that look once more at all of the changed object.
-const WHOLE: [(&str, &[&str]); 11] = [
+const WHOLE: [Kinds; 11] = [
     (
         "",
         &[
@@ -59,17 +64,7 @@ const WHOLE: [(&str, &[&str]); 11] = [
             "volumeattributesclasses",
         ],
     ),
-    (
-        "admissionregistration.k8s.io",
-        &[
-            "mutatingadmissionpolicies",
-            "mutatingadmissionpolicybindings",
-            "mutatingwebhookconfigurations",
-            "validatingadmissionpolicies",
-            "validatingadmissionpolicybindings",
-            "validatingwebhookconfigurations",
-        ],
-    ),
+    ADMISSION,
 ];
 
 /// Whether the kind looks at the metadata of a change beside what every kind does.
@@ -86,7 +81,7 @@ pub(super) fn at_whole(info: &ResourceInfo) -> usize {
     }
 }
 
-fn has(table: &[(&str, &[&str])], info: &ResourceInfo) -> bool {
+fn has(table: &[Kinds], info: &ResourceInfo) -> bool {
     info.builtin
         && table
             .iter()
