@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::admission::{Admission, Resolver};
 use crate::authentication::{Issuer, TokenKey};
 use crate::http as face;
 use crate::identity::Identity;
@@ -51,7 +50,6 @@ struct Inner {
 pub struct ServerBuilder {
     store: Option<Store>,
     tokens: HashMap<String, Identity>,
-    resolver: Option<Arc<dyn Resolver>>,
     token_key: Option<TokenKey>,
     issuer: Option<String>,
 }
@@ -92,20 +90,13 @@ impl ServerBuilder {
         self
     }
 
-    /// How webhooks are reached that name a Service instead of a URL.
-    #[must_use]
-    pub fn resolver(mut self, resolver: Arc<dyn Resolver>) -> Self {
-        self.resolver = Some(resolver);
-        self
-    }
-
     /// Makes the server, and the namespaces and roles that every cluster has.
     ///
     /// # Errors
     /// When the store does not take them, or there are no random numbers for a key.
     pub async fn build(self) -> Result<Server, Refusal> {
         let store = self.store.unwrap_or_else(Store::in_memory);
-        let registry = Registry::new(store, Admission::new(self.resolver));
+        let registry = Registry::new(store);
         registry.serve_definitions();
         let key = match self.token_key {
             Some(key) => key,

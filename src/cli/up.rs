@@ -43,7 +43,13 @@ const MASTERS: &str = "system:masters";
 
 /// Arguments of `admit up`.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  admit up\n  KUBECONFIG=.admit/kubeconfig kubectl get datagathers")]
+#[command(after_help = "\
+Webhooks that name a Service are called at a ready endpoint of its EndpointSlices or, if it is an ExternalName, at that name:
+`externalName: localhost` and the port of a program of yours in `clientConfig.service.port` reach it on this machine.
+
+Example:
+  admit up
+  KUBECONFIG=.admit/kubeconfig kubectl get datagathers")]
 pub(super) struct UpArgs {
     /// Address of the API server; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:6443", value_parser = address)]

@@ -24,6 +24,7 @@ mod protobuf;
 mod store;
 mod table;
 mod webhook;
+mod webhook_services;
 mod webhook_subresources;
 mod webhook_words;
 mod workloads;

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use admit_apiserver::Server;
-use admit_apiserver::admission::Resolver;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Json, State};
@@ -261,25 +260,11 @@ async fn a_certificate_of_another_authority_is_refused() {
     assert!(script.asked().is_empty());
 }
 
-#[derive(Debug)]
-struct Fixed(SocketAddr);
-
-impl Resolver for Fixed {
-    fn resolve(&self, namespace: &str, service: &str, port: u16) -> Option<SocketAddr> {
-        (namespace == "demo" && service == "hook" && port == 443).then_some(self.0)
-    }
-}
-
 #[tokio::test]
-async fn a_service_is_found_by_the_resolver_and_selectors_choose() {
+async fn selectors_choose() {
     let script = Script::default();
-    let (address, pem) = serve(script.clone()).await;
-    let server = Server::builder().resolver(Arc::new(Fixed(address))).build().await.unwrap();
-    let client = json!({
-        "service": {"namespace": "demo", "name": "hook", "path": "/validate"}, "caBundle": STANDARD.encode(pem)
-    });
     let choice = json!({"objectSelector": {"matchLabels": {"guarded": "yes"}}});
-    post(&server, CONFIGURATIONS, &configuration(&client, &choice)).await;
+    let server = asking(&script, "/validate", &choice).await;
     script.answers(json!({"allowed": false, "status": {"message": "guarded"}}));
     assert_eq!(post(&server, MAPS, &map("free")).await.status, 201);
     let mut guarded = map("guarded");

@@ -8,10 +8,6 @@ mod policies;
 mod review;
 mod webhook;
 
-use std::fmt::Debug;
-use std::net::SocketAddr;
-use std::sync::Arc;
-
 pub(crate) use policies::validate as validate_policy;
 pub use review::{Operation, Review};
 
@@ -22,25 +18,13 @@ use crate::status::Refusal;
 
 use self::policies::Policies;
 
-/// Where the webhooks' services are.
-pub trait Resolver: Debug + Send + Sync {
-    /// The address of a port of a Service; None when there is none.
-    fn resolve(&self, namespace: &str, service: &str, port: u16) -> Option<SocketAddr>;
-}
-
 /// What the admission of a server needs beside the registry.
-#[derive(Debug)]
-pub struct Admission {
-    resolver: Option<Arc<dyn Resolver>>,
+#[derive(Debug, Default)]
+pub(crate) struct Admission {
     policies: Policies,
 }
 
 impl Admission {
-    #[must_use]
-    pub fn new(resolver: Option<Arc<dyn Resolver>>) -> Self {
-        Self { resolver, policies: Policies::default() }
-    }
-
     /// Something at this storage key changed.
     pub(crate) fn written(&self, storage_key: &str) {
         if Policies::concerns(storage_key) {
@@ -58,12 +42,11 @@ impl Registry {
         if review.is_exempt() {
             return Ok(None);
         }
-        let resolver = self.admission.resolver.as_deref();
         let Some((object, paths)) = review.object.zip(review.call.scale()) else {
-            return webhook::mutate(self, resolver, review).await;
+            return webhook::mutate(self, review).await;
         };
         let (scale, old) = scales(paths, review);
-        let changed = webhook::mutate(self, resolver, &review.seen_as(scale.as_ref(), old.as_ref())).await?;
+        let changed = webhook::mutate(self, &review.seen_as(scale.as_ref(), old.as_ref())).await?;
         Ok(changed.map(|scale| paths.with_scale(object, &scale)))
     }
 
@@ -103,7 +86,7 @@ impl Registry {
 
     async fn ask(&self, review: &Review<'_>) -> Result<(), Refusal> {
         self.admission.policies.admit(self, review)?;
-        webhook::admit(self, self.admission.resolver.as_deref(), review).await
+        webhook::admit(self, review).await
     }
 }
 

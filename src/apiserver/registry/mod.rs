@@ -146,12 +146,12 @@ pub struct Registry {
 
 impl Registry {
     #[must_use]
-    pub fn new(store: Store, admission: Admission) -> Self {
+    pub fn new(store: Store) -> Self {
         let served = RwLock::new(Arc::new(Served::builtin()));
         Self {
             store,
             served,
-            admission,
+            admission: Admission::default(),
             authorization: Authorization::default(),
             collector: Collector::default(),
             logs: RwLock::default(),

@@ -84,6 +84,17 @@ impl<'a> Cluster<'a> {
         self.works(&["apply", "-f", &self.file("webhook.json", &configuration)]);
     }
 
+    /// The shipped webhook configuration with its Service, at another port of that.
+    pub(super) fn register_as_shipped(&self, port: u16) {
+        let bundle = STANDARD.encode(self.place.authority.certificate_pem());
+        let mut configuration = yaml(&root().join("deploy/webhook.yaml"));
+        for webhook in configuration["webhooks"].as_array_mut().unwrap() {
+            webhook["clientConfig"]["service"]["port"] = port.into();
+            webhook["clientConfig"]["caBundle"] = bundle.as_str().into();
+        }
+        self.works(&["apply", "-f", &self.file("webhook.json", &configuration)]);
+    }
+
     pub(super) fn unregister(&self) {
         self.works(&["delete", "validatingwebhookconfiguration", "admit"]);
     }

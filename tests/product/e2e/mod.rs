@@ -27,6 +27,7 @@ const SCENARIOS: &[fn(&ApiServer)] = &[
     users::the_plugin_takes_live_objects,
     managed::certificates_reach_the_api_server,
     webhook::denies_rotates_and_comes_back,
+    webhook::is_called_behind_its_service,
     words::are_those_of_stored_policies,
     managed::stored_policies_are_followed,
 ];

@@ -1,6 +1,10 @@
-//! `admit serve`, called over TLS by the API server for what the shipped webhook configuration sends.
+//! `admit serve`, called over TLS by the API server for what the shipped webhook configuration sends: at a URL, and at the
+//! Service that it names as shipped.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::json;
+use time::OffsetDateTime;
 
 use super::apiserver::ApiServer;
 use super::cluster::{Cluster, said, shipped};
@@ -34,6 +38,47 @@ pub(super) fn denies_rotates_and_comes_back(api: &ApiServer) {
     denies_and_allows(&cluster);
     assert!(serving.terminate().success());
     cluster.unregister();
+}
+
+/// The configuration, the Service and its certificate are those of the manifests, but that the Service stands for a name of this
+/// machine, where nobody forwards what is sent to the address of one.
+pub(super) fn is_called_behind_its_service(api: &ApiServer) {
+    let cluster = Cluster::new(api);
+    cluster.define();
+    let names = ["admit.admit-system.svc".to_owned()];
+    let leaf = cluster.place.authority.issue_server(&names, OffsetDateTime::now_utc()).unwrap();
+    cluster.place.write("tls.crt", &leaf.certificate_pem);
+    cluster.place.write("tls.key", &leaf.key_pem);
+    let serving = cluster.place.start(&["--policies", &shipped("policies"), "--shutdown-delay", "0"]);
+    let port = serving.webhook.port();
+    let is_out_of_reach = |why: &str| {
+        let expected = format!(
+            "Internal error occurred: failed calling webhook \"policies.admit.local\": failed to call webhook: Post \
+             \"https://admit.admit-system.svc:{port}/enforce?timeout=10s\": {why}\n"
+        );
+        cluster.until(|| said(&cluster.dry_run("welcome")), |said| said.ends_with(&expected));
+    };
+    let delete = || cluster.works(&["delete", "service", "admit", "--namespace=admit-system"]);
+    cluster.register_as_shipped(port);
+    is_out_of_reach("service \"admit\" not found");
+
+    cluster.works(&["apply", "-f", &shipped("deploy/service.yaml")]);
+    is_out_of_reach(&format!("no service port {port} found for service \"admit\""));
+    delete();
+
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "admit", "namespace": "admit-system"},
+        "spec": {"type": "ExternalName", "externalName": "localhost"},
+    });
+    cluster.works(&["apply", "-f", &cluster.file("service.json", &service)]);
+    denies_and_allows(&cluster);
+
+    // Over a connection that is open kube-apiserver goes on asking, whatever becomes of the Service.
+    assert!(serving.terminate().success());
+    delete();
+    is_out_of_reach("service \"admit\" not found");
+    cluster.unregister();
+    cluster.works(&["delete", "service", "admit-metrics", "--namespace=admit-system"]);
 }
 
 /// Also waits for the API server to have learnt of the webhook: a real one takes a moment.

@@ -1,9 +1,8 @@
 //! The HTTPS call of a webhook: one connection, one POST, HTTP/1.1, no redirects, a bounded answer.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
-use admit_policy::webhook::{Client, Service};
+use admit_policy::webhook::Client;
 use bytes::Bytes;
 use http::{Method, Request, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -13,9 +12,12 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
+use uuid::Uuid;
 
 use super::hook::Hook;
-use super::{CallFailed, Resolver, failure};
+use super::service::{self, Place};
+use super::{CallFailed, failure};
+use crate::registry::Registry;
 
 /// An AdmissionReview with a refusal is small; more than this is no answer. kube-apiserver reads on without an end.
 const ANSWER_LIMIT: usize = 16 << 20;
@@ -24,17 +26,17 @@ const ANSWER_LIMIT: usize = 16 << 20;
 ///
 /// # Errors
 /// Everything else, in the words of kube-apiserver's client.
-pub(super) async fn post(
-    hook: &Hook,
-    resolver: Option<&dyn Resolver>,
-    body: Bytes,
-) -> Result<Bytes, CallFailed> {
+pub(super) async fn post(registry: &Registry, hook: &Hook, body: Bytes) -> Result<Bytes, CallFailed> {
     let url = hook.url();
     let failed = |why: String| CallFailed(format!("failed to call webhook: Post \"{url}\": {why}"));
     let uri: Uri = url.parse().map_err(|error| failed(format!("invalid URL: {error}")))?;
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-    let port = uri.port_u16().unwrap_or(443);
-    let stream = connect(hook, resolver, &host, port).await.map_err(&failed)?;
+    let place = match hook.client() {
+        Client::Service(wanted) => service::locate(registry, wanted, Uuid::new_v4().as_u64_pair().1)
+            .map_err(|error| failed(error.to_string()))?,
+        Client::Url(_) => Place { host: host.clone(), port: uri.port_u16().unwrap_or(443) },
+    };
+    let stream = connect(&place).await.map_err(&failed)?;
     let stream = secured(hook, &host, stream).await.map_err(&failed)?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
@@ -72,38 +74,18 @@ pub(super) async fn post(
     }
 }
 
-async fn connect(
-    hook: &Hook,
-    resolver: Option<&dyn Resolver>,
-    host: &str,
-    port: u16,
-) -> Result<TcpStream, String> {
-    match hook.client() {
-        Client::Service(Service { namespace, name, port, .. }) => {
-            let port = u16::try_from(*port).map_err(|_| format!("address {port}: invalid port"))?;
-            let address = resolver
-                .and_then(|resolver| resolver.resolve(namespace, name, port))
-                .ok_or_else(|| format!("service \"{name}\" not found"))?;
-            dial(address).await
-        }
-        Client::Url(_) => {
-            let found = tokio::net::lookup_host((host, port)).await;
-            let mut failed = format!("dial tcp: lookup {host}: no such host");
-            // Of several addresses the first tells why.
-            for (number, address) in found.into_iter().flatten().enumerate() {
-                match dial(address).await {
-                    Ok(stream) => return Ok(stream),
-                    Err(why) if number == 0 => failed = why,
-                    Err(_) => {}
-                }
-            }
-            Err(failed)
+/// Of several addresses of a name the first that takes the connection; if none does, the first tells why.
+async fn connect(Place { host, port }: &Place) -> Result<TcpStream, String> {
+    let mut failed = format!("dial tcp: lookup {host}: no such host");
+    let found = tokio::net::lookup_host((host.as_str(), *port)).await;
+    for (number, address) in found.into_iter().flatten().enumerate() {
+        match TcpStream::connect(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) if number == 0 => failed = failure::dialled(&address.to_string(), &error),
+            Err(_) => {}
         }
     }
-}
-
-async fn dial(address: SocketAddr) -> Result<TcpStream, String> {
-    TcpStream::connect(address).await.map_err(|error| failure::dialled(&address.to_string(), &error))
+    Err(failed)
 }
 
 async fn secured(

@@ -19,6 +19,9 @@ const SHOWN: usize = 2048;
 pub(super) fn dialled(at: &str, error: &io::Error) -> String {
     let why = match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+        io::ErrorKind::HostUnreachable => "no route to host".to_owned(),
+        io::ErrorKind::NetworkUnreachable => "network is unreachable".to_owned(),
+        io::ErrorKind::TimedOut => "connection timed out".to_owned(),
         _ => error.to_string(),
     };
     format!("dial tcp {at}: connect: {why}")

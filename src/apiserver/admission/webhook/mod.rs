@@ -5,6 +5,7 @@ mod client;
 mod failure;
 mod hook;
 mod mutating;
+mod service;
 
 pub(super) use mutating::mutate;
 
@@ -16,8 +17,8 @@ use futures::future::join_all;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::Review;
 use super::host::StoreHost;
-use super::{Resolver, Review};
 use crate::object;
 use crate::registry::Registry;
 use crate::status::Refusal;
@@ -34,11 +35,7 @@ const MUTATING: &str = "mutatingwebhookconfigurations";
 pub(super) struct CallFailed(pub(super) String);
 
 /// Asks all webhooks that the write concerns, at once.
-pub(super) async fn admit(
-    registry: &Registry,
-    resolver: Option<&dyn Resolver>,
-    review: &Review<'_>,
-) -> Result<(), Refusal> {
+pub(super) async fn admit(registry: &Registry, review: &Review<'_>) -> Result<(), Refusal> {
     let hooks = stored_hooks(registry, Kind::Validating);
     if hooks.is_empty() {
         return Ok(());
@@ -52,7 +49,7 @@ pub(super) async fn admit(
         }
     }
     let outcomes = join_all(
-        concerned.iter().map(|(hook, matched)| ask(resolver, review, (hook, matched), Role::Validating)),
+        concerned.iter().map(|(hook, matched)| ask(registry, review, (hook, matched), Role::Validating)),
     )
     .await;
     let mut refusal = None;
@@ -110,7 +107,7 @@ enum Outcome {
 }
 
 async fn ask(
-    resolver: Option<&dyn Resolver>,
+    registry: &Registry,
     review: &Review<'_>,
     (hook, matched): (&Hook, &Matched<'_>),
     role: Role,
@@ -127,7 +124,7 @@ async fn ask(
     let uid = Uuid::new_v4().to_string();
     let question = question(review, matched, &uid);
     let exchange = async {
-        let body = client::post(hook, resolver, question.to_string().into()).await?;
+        let body = client::post(registry, hook, question.to_string().into()).await?;
         answer::verify(&body, &uid, role)
     };
     match tokio::time::timeout(hook.timeout, exchange).await {

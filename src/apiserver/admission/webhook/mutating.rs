@@ -6,22 +6,21 @@ use serde_json::Value;
 use super::answer::Role;
 use super::hook::Hook;
 use super::{Outcome, ask, concerns, settle, stored_hooks};
+use crate::admission::Review;
 use crate::admission::host::StoreHost;
-use crate::admission::{Resolver, Review};
 use crate::registry::Registry;
 use crate::status::Refusal;
 
 /// The object as the webhooks leave it; None when they leave it as it is.
 pub(in crate::admission) async fn mutate(
     registry: &Registry,
-    resolver: Option<&dyn Resolver>,
     review: &Review<'_>,
 ) -> Result<Option<Value>, Refusal> {
     let hooks = stored_hooks(registry, Kind::Mutating);
     if hooks.is_empty() {
         return Ok(None);
     }
-    let asking = Asking { registry, resolver, review };
+    let asking = Asking { registry, review };
     let mut object = review.object.cloned();
     let mut seen = Vec::with_capacity(hooks.len());
     for hook in &hooks {
@@ -39,7 +38,6 @@ pub(in crate::admission) async fn mutate(
 
 struct Asking<'r> {
     registry: &'r Registry,
-    resolver: Option<&'r dyn Resolver>,
     review: &'r Review<'r>,
 }
 
@@ -52,7 +50,7 @@ impl Asking<'_> {
             let host = StoreHost(self.registry);
             let request = review.request()?;
             let Some(matched) = concerns(hook, &request, &host, review)? else { return Ok(false) };
-            let outcome = ask(self.resolver, review, (hook, &matched), Role::Mutating).await;
+            let outcome = ask(self.registry, review, (hook, &matched), Role::Mutating).await;
             if let Some(refusal) = settle(hook, &outcome, review) {
                 return Err(refusal);
             }
