@@ -1,5 +1,4 @@
-//! What runs in the containers: flags that the program knows, mounts that the flags speak of, no rights to spare, and an
-//! image that holds the program and nothing that runs besides.
+//! What runs in the containers: flags that the program knows, mounts that the flags speak of, and no rights to spare.
 
 use std::fs;
 use std::process::Command;
@@ -7,7 +6,6 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::{CERTIFICATES, base, documents};
-use crate::repository::root;
 
 /// Those of a base with these certificates.
 fn deployments(certificates: &str) -> Vec<(String, Value)> {
@@ -97,54 +95,4 @@ fn containers_have_no_rights_to_spare() {
         assert_eq!(texts(&security["capabilities"]["drop"]), ["ALL"], "{name}");
         assert!(container["resources"]["limits"]["memory"].is_string(), "{name}");
     }
-}
-
-/// No container engine is needed: the file is read as text, and what it copies must be in the repository.
-#[test]
-fn the_image_holds_the_program_and_nothing_else_that_runs() {
-    let text = fs::read_to_string(root().join("deploy/Containerfile")).unwrap();
-    let instructions: Vec<(String, String)> = joined(&text)
-        .into_iter()
-        .map(|line| line.split_once(' ').map(|(word, rest)| (word.to_owned(), rest.to_owned())).unwrap())
-        .collect();
-    let known = ["ARG", "FROM", "WORKDIR", "COPY", "RUN", "USER", "ENTRYPOINT", "LABEL", "EXPOSE"];
-    assert!(instructions.iter().all(|(word, _)| known.contains(&word.as_str())), "{instructions:?}");
-
-    let last = instructions.iter().rposition(|(word, _)| word == "FROM").unwrap();
-    let (build, image) = instructions.split_at(last);
-    assert_eq!(image[0].1, "scratch");
-    let words: Vec<&str> = image.iter().map(|(word, _)| word.as_str()).collect();
-    assert!(!words.contains(&"RUN"), "scratch has no shell");
-    assert!(image.contains(&("USER".to_owned(), "65532:65532".to_owned())), "{image:?}");
-    assert!(image.contains(&("ENTRYPOINT".to_owned(), "[\"/admit\"]".to_owned())), "{image:?}");
-    for (word, rest) in image.iter().filter(|(word, _)| word == "COPY") {
-        assert!(rest.starts_with("--from="), "{word} {rest}: the image takes from the build alone");
-    }
-    for (_, rest) in build.iter().filter(|(word, rest)| word == "COPY" && !rest.starts_with("--")) {
-        let (sources, _) = rest.rsplit_once(' ').unwrap();
-        for source in sources.split(' ') {
-            assert!(root().join(source).exists(), "COPY {source}: there is no such file");
-        }
-    }
-    // The version that the manifest asks for is the one that is built with.
-    let manifest: toml::Table =
-        toml::from_str(&fs::read_to_string(root().join("Cargo.toml")).unwrap()).unwrap();
-    let rust = manifest["workspace"]["package"]["rust-version"].as_str().unwrap();
-    assert!(build.iter().any(|(word, rest)| word == "ARG" && rest == &format!("RUST={rust}")), "{build:?}");
-}
-
-/// Instructions, with continued lines as one, without remarks.
-fn joined(text: &str) -> Vec<String> {
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#') && !line.is_empty());
-    let mut instructions: Vec<String> = Vec::new();
-    let mut continued = false;
-    for line in lines {
-        let body = line.trim_end_matches('\\').trim();
-        match instructions.last_mut().filter(|_| continued) {
-            Some(last) => *last += &format!(" {body}"),
-            None => instructions.push(body.to_owned()),
-        }
-        continued = line.ends_with('\\');
-    }
-    instructions
 }

@@ -3,6 +3,7 @@
 
 mod chart;
 mod container;
+mod image;
 mod wiring;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,139 @@
+//! The image, without a container engine: the Containerfile is read as text, and what its build is given is tried out in a
+//! folder of its own.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::repository::root;
+
+/// `COPY` of the build: files and folders of the repository, and where they go.
+struct Copied {
+    sources: Vec<String>,
+    target: String,
+}
+
+#[test]
+fn the_image_holds_the_program_and_nothing_else_that_runs() {
+    let (build, image) = stages();
+    assert_eq!(image[0].1, "scratch");
+    let words: Vec<&str> = image.iter().map(|(word, _)| word.as_str()).collect();
+    assert!(!words.contains(&"RUN"), "scratch has no shell");
+    assert!(image.contains(&("USER".to_owned(), "65532:65532".to_owned())), "{image:?}");
+    assert!(image.contains(&("ENTRYPOINT".to_owned(), "[\"/admit\"]".to_owned())), "{image:?}");
+    for (word, rest) in image.iter().filter(|(word, _)| word == "COPY") {
+        assert!(rest.starts_with("--from="), "{word} {rest}: the image takes from the build alone");
+    }
+    // The version that the manifest asks for is the one that is built with.
+    let manifest: toml::Table =
+        toml::from_str(&fs::read_to_string(root().join("Cargo.toml")).unwrap()).unwrap();
+    let rust = manifest["workspace"]["package"]["rust-version"].as_str().unwrap();
+    assert!(build.iter().any(|(word, rest)| word == "ARG" && rest == &format!("RUST={rust}")), "{build:?}");
+}
+
+/// That it compiles follows: cargo reads every manifest of the workspace, and the compiler what it says that it has read.
+#[test]
+fn the_build_is_given_all_that_the_program_is_made_of() {
+    let folder = tempfile::tempdir().unwrap();
+    for copied in copies() {
+        copied.play(folder.path());
+    }
+    let metadata = Command::new(env!("CARGO"))
+        .args(["metadata", "--locked", "--offline", "--no-deps", "--format-version=1"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert!(metadata.status.success(), "{}", String::from_utf8_lossy(&metadata.stderr));
+    assert!(folder.path().join("Cargo.lock").is_file(), "the build is --locked");
+
+    let sources = sources();
+    assert!(sources.len() > 500, "only {} files are said to be compiled", sources.len());
+    let absent: Vec<_> = sources.iter().filter(|source| !folder.path().join(source).is_file()).collect();
+    assert!(absent.is_empty(), "no COPY of the Containerfile brings {absent:#?}");
+}
+
+/// The files that the program was compiled from, those that it includes among them, from the root: cargo lists them beside
+/// the program, as a rule of make.
+fn sources() -> Vec<PathBuf> {
+    let rule = fs::read_to_string(concat!(env!("CARGO_BIN_EXE_admit"), ".d")).unwrap();
+    let (_, files) = rule.trim_end().split_once(": ").unwrap();
+    // A blank in a name is escaped.
+    let files = files.replace("\\ ", "\0");
+    let files = files.split(' ').map(|file| root().join(file.replace('\0', " ")));
+    files.map(|file| file.strip_prefix(root()).unwrap().to_owned()).collect()
+}
+
+impl Copied {
+    /// As a container engine does it: of a folder the content, links as links.
+    fn play(&self, folder: &Path) {
+        let target = folder.join(&self.target);
+        for source in &self.sources {
+            let from = root().join(source);
+            assert!(from.exists(), "COPY {source}: there is no such file");
+            if from.is_dir() || !(self.target.ends_with('/') || self.target == ".") {
+                place(&from, &target);
+            } else {
+                place(&from, &target.join(from.file_name().unwrap()));
+            }
+        }
+    }
+}
+
+fn place(from: &Path, to: &Path) {
+    fs::create_dir_all(to.parent().unwrap()).unwrap();
+    if from.is_symlink() {
+        symlink(fs::read_link(from).unwrap(), to).unwrap();
+    } else if from.is_dir() {
+        for entry in fs::read_dir(from).unwrap() {
+            let name = entry.unwrap().file_name();
+            place(&from.join(&name), &to.join(&name));
+        }
+    } else {
+        fs::copy(from, to).unwrap();
+    }
+}
+
+/// What the build takes from the repository, into its work folder.
+fn copies() -> Vec<Copied> {
+    let (build, _) = stages();
+    let copies = build.iter().filter(|(word, rest)| word == "COPY" && !rest.starts_with("--"));
+    let copies = copies.map(|(_, rest)| {
+        let (sources, target) = rest.rsplit_once(' ').unwrap();
+        assert!(!target.starts_with('/'), "COPY {rest}: into the work folder");
+        Copied { sources: sources.split(' ').map(ToOwned::to_owned).collect(), target: target.to_owned() }
+    });
+    copies.collect()
+}
+
+type Instructions = Vec<(String, String)>;
+
+/// The build and the image itself, as instructions and what they are given.
+fn stages() -> (Instructions, Instructions) {
+    let text = fs::read_to_string(root().join("deploy/Containerfile")).unwrap();
+    let mut instructions: Instructions = joined(&text)
+        .into_iter()
+        .map(|line| line.split_once(' ').map(|(word, rest)| (word.to_owned(), rest.to_owned())).unwrap())
+        .collect();
+    let known = ["ARG", "FROM", "WORKDIR", "COPY", "RUN", "USER", "ENTRYPOINT", "LABEL", "EXPOSE"];
+    assert!(instructions.iter().all(|(word, _)| known.contains(&word.as_str())), "{instructions:?}");
+    let last = instructions.iter().rposition(|(word, _)| word == "FROM").unwrap();
+    let image = instructions.split_off(last);
+    (instructions, image)
+}
+
+/// Instructions, with continued lines as one, without remarks.
+fn joined(text: &str) -> Vec<String> {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#') && !line.is_empty());
+    let mut instructions: Vec<String> = Vec::new();
+    let mut continued = false;
+    for line in lines {
+        let body = line.trim_end_matches('\\').trim();
+        match instructions.last_mut().filter(|_| continued) {
+            Some(last) => *last += &format!(" {body}"),
+            None => instructions.push(body.to_owned()),
+        }
+        continued = line.ends_with('\\');
+    }
+    instructions
+}
