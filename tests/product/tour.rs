@@ -26,8 +26,13 @@ impl Step {
 
 /// The fenced block of the README that follows a mark: `<!-- MARK:`.
 pub(crate) fn fenced(mark: &str, language: &str) -> String {
-    let readme = fs::read_to_string(root().join("README.md")).unwrap();
-    let (_, after) = readme.split_once(&format!("<!-- {mark}:")).unwrap();
+    fenced_in("README.md", mark, language)
+}
+
+/// The same of any document of the repository.
+pub(crate) fn fenced_in(document: &str, mark: &str, language: &str) -> String {
+    let text = fs::read_to_string(root().join(document)).unwrap();
+    let (_, after) = text.split_once(&format!("<!-- {mark}:")).unwrap();
     let (_, block) = after.split_once(&format!("```{language}\n")).unwrap();
     block.split_once("```").unwrap().0.to_owned()
 }

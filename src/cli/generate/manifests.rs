@@ -143,6 +143,7 @@ fn chart(policies: &PolicySet, folder: &PolicyFolder) -> Result<Vec<File>, Fault
     let mut files = vec![
         file("chart/Chart.yaml", include_str!("templates/Chart.yaml")),
         file("chart/values.yaml", &Settings::chart_values()),
+        file("chart/values.schema.json", &format!("{:#}\n", Settings::chart_schema())),
         file(
             "chart/.helmignore",
             "# Not definitions, and not policies.\nkustomization.yaml\n*.suite.yaml\nREADME.md\n",

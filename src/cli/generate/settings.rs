@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use crate::cli::typed;
@@ -139,6 +140,28 @@ impl Settings {
         text
     }
 
+    /// `values.schema.json` of the chart, by which Helm refuses what [`Settings::new`] refuses.
+    pub(super) fn chart_schema() -> Value {
+        let mut properties: Map<String, Value> =
+            ROWS.iter().map(|row| (row.name.to_owned(), row.schema())).collect();
+        // What charts that this one is a part of share with it.
+        properties.insert("global".to_owned(), json!({}));
+        json!({
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object",
+            "properties": properties,
+            "additionalProperties": false,
+            // As `SettingError::Unwatched`; Helm has filled the defaults in.
+            "oneOf": [
+                {"properties": {"certificates": {"enum": ["secret", "cert-manager"]}}},
+                {"properties": {
+                    "certificates": {"const": "self-managed"},
+                    "watchCluster": {"enum": [true, "true"]},
+                }},
+            ],
+        })
+    }
+
     /// The settings for `--help`.
     pub(super) fn help() -> String {
         let mut text = "Settings:\n".to_owned();
@@ -150,6 +173,18 @@ impl Settings {
 }
 
 impl Row {
+    /// As values of a chart are written: numbers, and what is a boolean in YAML, with or without quotes.
+    fn schema(&self) -> Value {
+        let choices = || self.choices.iter().flat_map(|choice| spellings(choice)).collect::<Vec<_>>();
+        let mut schema = match self.check {
+            Check::Choice => json!({"enum": choices()}),
+            Check::Count => json!({"type": "integer", "minimum": 1, "maximum": u16::MAX}),
+            Check::Text => json!({"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9./:@_-]*$"}),
+        };
+        schema["description"] = self.doc.into();
+        schema
+    }
+
     fn check(&self, value: &str) -> Result<(), SettingError> {
         let expected = match self.check {
             Check::Choice if self.choices.contains(&value) => return Ok(()),
@@ -166,6 +201,11 @@ impl Row {
         };
         Err(SettingError::Value { name: self.name.to_owned(), value: value.to_owned(), expected })
     }
+}
+
+fn spellings(choice: &str) -> Vec<Value> {
+    let bare = choice.parse::<bool>().ok().map(Value::from);
+    bare.into_iter().chain([choice.into()]).collect()
 }
 
 fn is_plain(character: char) -> bool {

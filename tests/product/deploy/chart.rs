@@ -1,52 +1,86 @@
 //! The chart, rendered with its own values, is the base. Helm itself is not needed for that: the chart's templates keep to
-//! the few forms that are understood here, and a form that is not fails the test.
+//! the few forms that are understood here, and a form that is not fails the test. `helm` holds this reader against the real
+//! one.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::{CERTIFICATES, base, documents};
+use super::{base, documents};
 use crate::repository::root;
+use crate::support::json_schema::complaints;
 
-type Values = BTreeMap<String, String>;
+/// By name, as text.
+pub(super) struct Values(BTreeMap<String, String>);
+
+/// Every way to have certificates, with and without what depends on it, and each other setting that is not the default.
+pub(super) const SETTINGS: &[&[&str]] = &[
+    &[],
+    &["monitoring=true"],
+    &["certificates=self-managed"],
+    &["certificates=self-managed", "monitoring=true"],
+    &["certificates=cert-manager"],
+    &["certificates=cert-manager", "monitoring=true"],
+    &["certificates=cert-manager", "watchCluster=false"],
+    &["watchCluster=false"],
+    &["watchCluster=false", "monitoring=true"],
+    &["image=registry.example:5000/admit:2", "replicas=3", "failurePolicy=Ignore"],
+];
 
 #[test]
 fn the_chart_says_what_the_base_says() {
-    let watching = CERTIFICATES.iter().map(|certificates| (*certificates, "true"));
-    for (certificates, watch) in watching.chain([("secret", "false")]) {
-        for monitoring in ["false", "true"] {
-            let settings = [
-                format!("certificates={certificates}"),
-                format!("watchCluster={watch}"),
-                format!("monitoring={monitoring}"),
-            ];
-            let folder = base(&settings.each_ref().map(String::as_str));
-            let deploy = folder.path().join("deploy");
-            let mut values = defaults(&deploy.join("chart"));
-            values.insert("certificates".to_owned(), certificates.to_owned());
-            values.insert("watchCluster".to_owned(), watch.to_owned());
-            values.insert("monitoring".to_owned(), monitoring.to_owned());
-            let mut chart = rendered(&deploy.join("chart"), &values);
+    for settings in SETTINGS {
+        let folder = base(settings);
+        let deploy = folder.path().join("deploy");
+        let values = Values::of(&deploy.join("chart"), settings);
+        let mut chart = rendered(&deploy.join("chart"), &values);
 
-            let mut expected = listed(&deploy);
-            if monitoring == "true" {
-                expected.extend(listed(&deploy.join("monitoring")));
-            }
-            let key = |kind: &str, name: &str| (kind.to_owned(), name.to_owned());
-            // The one by `--create-namespace`, the other from the folder `crds`, which is a link.
-            expected.remove(&key("Namespace", "admit-system")).unwrap();
-            let policies = chart.remove(&key("ConfigMap", "admit-policies")).unwrap();
-            assert_eq!(policies["data"], listed_policies(&folder.path().join("policies")));
+        let mut expected = listed(&deploy);
+        if values.0["monitoring"] == "true" {
+            expected.extend(listed(&deploy.join("monitoring")));
+        }
+        let key = |kind: &str, name: &str| (kind.to_owned(), name.to_owned());
+        // The one by `--create-namespace`, the other from the folder `crds`, which is a link.
+        expected.remove(&key("Namespace", "admit-system")).unwrap();
+        let policies = chart.remove(&key("ConfigMap", "admit-policies")).unwrap();
+        assert_eq!(policies["data"], listed_policies(&folder.path().join("policies")));
 
-            assert!(expected.len() > 15, "{:?}", expected.keys());
-            assert_eq!(chart.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "{settings:?}");
-            for (key, document) in &expected {
-                assert_eq!(&chart[key], document, "{settings:?}: {key:?}");
-            }
+        assert!(expected.len() > 15, "{:?}", expected.keys());
+        assert_eq!(chart.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "{settings:?}");
+        for (key, document) in &expected {
+            assert_eq!(&chart[key], document, "{settings:?}: {key:?}");
         }
     }
+}
+
+/// What [`Values::of`] and the program take, the chart's schema takes; and it is a schema of nothing less.
+#[test]
+fn the_schema_allows_the_settings_that_there_are() {
+    let schema = fs::read_to_string(root().join("deploy/chart/values.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let defaults = yaml(&root().join("deploy/chart/values.yaml"));
+    assert_eq!(complaints(&schema, &defaults), Vec::<String>::new());
+    let with = |changes: &[(&str, Value)]| {
+        let mut values = defaults.clone();
+        for (name, value) in changes {
+            values[name] = value.clone();
+        }
+        values
+    };
+    let unwatched = [("certificates", json!("self-managed")), ("watchCluster", json!(false))];
+    let refused = [
+        with(&[("certificates", json!("none"))]),
+        with(&[("image", json!("a b"))]),
+        with(&[("replicas", json!(0))]),
+        with(&[("size", json!(1))]),
+        with(&unwatched),
+    ];
+    for values in refused {
+        assert_ne!(complaints(&schema, &values), Vec::<String>::new(), "{values}");
+    }
+    assert_eq!(complaints(&schema, &with(&unwatched[..1])), Vec::<String>::new());
 }
 
 #[test]
@@ -70,8 +104,7 @@ fn the_chart_finds_definitions_and_policies_through_its_links() {
 
 /// The documents of the files that a kustomization lists, those of other folders left out.
 fn listed(folder: &Path) -> BTreeMap<(String, String), Value> {
-    let list: Value =
-        serde_saphyr::from_str(&fs::read_to_string(folder.join("kustomization.yaml")).unwrap()).unwrap();
+    let list = yaml(&folder.join("kustomization.yaml"));
     let names = list["resources"].as_array().unwrap().iter().map(|name| name.as_str().unwrap());
     let files = names.filter(|name| name.ends_with(".yaml"));
     files.flat_map(|name| documents(&fs::read_to_string(folder.join(name)).unwrap())).collect()
@@ -79,8 +112,7 @@ fn listed(folder: &Path) -> BTreeMap<(String, String), Value> {
 
 /// The `data` that kustomize makes of the list beside the policies.
 fn listed_policies(folder: &Path) -> Value {
-    let list = fs::read_to_string(folder.join("kustomization.yaml")).unwrap();
-    let list: Value = serde_saphyr::from_str(&list).unwrap();
+    let list = yaml(&folder.join("kustomization.yaml"));
     let entries = list["configMapGenerator"][0]["files"].as_array().unwrap();
     assert!(entries.len() > 40, "only {} policies are listed", entries.len());
     let data = entries.iter().map(|entry| {
@@ -90,14 +122,26 @@ fn listed_policies(folder: &Path) -> Value {
     Value::Object(data.collect())
 }
 
-fn defaults(chart: &Path) -> Values {
-    let text = fs::read_to_string(chart.join("values.yaml")).unwrap();
-    let values: Value = serde_saphyr::from_str(&text).unwrap();
-    let text_of = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-    values.as_object().unwrap().iter().map(|(name, value)| (name.clone(), text_of(value))).collect()
+fn yaml(path: &Path) -> Value {
+    serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-fn rendered(chart: &Path, values: &Values) -> BTreeMap<(String, String), Value> {
+impl Values {
+    /// The chart's own, but for `settings`, as `NAME=VALUE`.
+    pub(super) fn of(chart: &Path, settings: &[&str]) -> Self {
+        let values = yaml(&chart.join("values.yaml"));
+        let text_of = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+        let defaults = values.as_object().unwrap().iter().map(|(name, value)| (name.clone(), text_of(value)));
+        let mut values: BTreeMap<String, String> = defaults.collect();
+        for setting in settings {
+            let (name, value) = setting.split_once('=').unwrap();
+            assert!(values.insert(name.to_owned(), value.to_owned()).is_some(), "the chart has no {name}");
+        }
+        Self(values)
+    }
+}
+
+pub(super) fn rendered(chart: &Path, values: &Values) -> BTreeMap<(String, String), Value> {
     let mut files: Vec<PathBuf> =
         fs::read_dir(chart.join("templates")).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
@@ -113,7 +157,7 @@ fn render(chart: &Path, template: &str, values: &Values) -> String {
     for line in template.lines() {
         if let Some(condition) = line.strip_prefix("{{- if eq (toString .Values.") {
             let (name, rest) = condition.split_once(") \"").unwrap();
-            open.push(values[name] == rest.strip_suffix("\" }}").unwrap());
+            open.push(values.0[name] == rest.strip_suffix("\" }}").unwrap());
         } else if line == "{{- end }}" {
             open.pop().unwrap();
         } else if open.iter().all(|holds| *holds) {
@@ -132,7 +176,7 @@ fn actions(chart: &Path, line: &str, values: &Values) -> String {
         let (action, after) = after.split_once(" }}").unwrap();
         out.push_str(before);
         if let Some(name) = action.strip_prefix(".Values.") {
-            out.push_str(&values[name]);
+            out.push_str(&values.0[name]);
         } else if let Some(get) = action.strip_prefix(".Files.Get \"") {
             let path = get.strip_suffix("\" | toJson").unwrap();
             let text = fs::read_to_string(chart.join(path)).unwrap();

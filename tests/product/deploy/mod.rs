@@ -3,6 +3,7 @@
 
 mod chart;
 mod container;
+pub(crate) mod helm;
 mod image;
 mod wiring;
 

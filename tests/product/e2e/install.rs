@@ -68,7 +68,7 @@ pub(super) fn manifests_are_taken(api: &ApiServer) {
 }
 
 /// What `admit certs` prints, pasted: the Secret is there, and each webhook trusts the authority.
-fn printed_commands_hand_certificates_over(cluster: &Cluster<'_>) {
+pub(super) fn printed_commands_hand_certificates_over(cluster: &Cluster<'_>) {
     let printed = Command::new(env!("CARGO_BIN_EXE_admit"))
         .args(["certs", "--out", "certs"])
         .current_dir(cluster.place.path("."))
@@ -87,13 +87,17 @@ fn printed_commands_hand_certificates_over(cluster: &Cluster<'_>) {
         .unwrap();
     assert!(pasted.status.success(), "{}", said(&pasted));
     let bundle = STANDARD.encode(std::fs::read(cluster.place.path("certs/ca.crt")).unwrap());
-    let trusted = cluster.works(&[
+    assert_eq!(trusted(cluster), format!("{bundle} {bundle}"));
+    cluster.works(&["delete", "secret", "admit-tls", "--namespace=admit-system"]);
+}
+
+/// The `caBundle` of each webhook of the configuration.
+pub(super) fn trusted(cluster: &Cluster<'_>) -> String {
+    cluster.works(&[
         "get",
         "validatingwebhookconfiguration/admit",
         "--output=jsonpath={.webhooks[*].clientConfig.caBundle}",
-    ]);
-    assert_eq!(trusted, format!("{bundle} {bundle}"));
-    cluster.works(&["delete", "secret", "admit-tls", "--namespace=admit-system"]);
+    ])
 }
 
 /// What `admit generate` prints changes nothing of the base.

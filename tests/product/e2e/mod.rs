@@ -6,6 +6,7 @@
 mod apiserver;
 mod cluster;
 mod controllers;
+mod helm;
 mod install;
 mod managed;
 mod users;
@@ -17,10 +18,11 @@ use std::path::Path;
 use self::apiserver::ApiServer;
 use crate::tour::has_kubectl;
 
-/// Played one after the other: all of them work in the same cluster. Those with stored policies that take their params from
+/// Played one after the other: all of them work in the same cluster. The chart comes first, to where nothing is. Those with stored policies that take their params from
 /// ConfigMaps come last, the words first: once no such policy is left, kube-apiserver stops to follow ConfigMaps for good, and
 /// sees no params that are made afterwards.
 const SCENARIOS: &[fn(&ApiServer)] = &[
+    helm::the_chart_comes_and_goes,
     install::manifests_are_taken,
     controllers::follow_one_another,
     users::the_tour_is_the_same,

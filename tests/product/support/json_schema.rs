@@ -1,5 +1,6 @@
 //! A validator of JSON Schema: of the keywords that our schemas use; it fails on any other.
 
+use regex_automata::meta::Regex;
 use serde_json::Value;
 
 /// Everything in `value` that `schema` does not allow.
@@ -24,6 +25,11 @@ fn below(root: &Value, schema: &Value, value: &Value, path: &str) -> Vec<String>
             "enum" => asked.as_array().unwrap().contains(value),
             "const" => asked == value,
             "minimum" => value.as_f64().is_none_or(|value| value >= number(asked)),
+            "maximum" => value.as_f64().is_none_or(|value| value <= number(asked)),
+            "pattern" => {
+                let pattern = Regex::new(asked.as_str().unwrap()).unwrap();
+                value.as_str().is_none_or(|text| pattern.is_match(text))
+            }
             "minLength" => value.as_str().is_none_or(|text| text.chars().count() as f64 >= number(asked)),
             "minItems" => value.as_array().is_none_or(|items| items.len() as f64 >= number(asked)),
             "minProperties" => value.as_object().is_none_or(|map| map.len() as f64 >= number(asked)),
