@@ -148,7 +148,7 @@ impl Context {
         let (review, beta, traced) = (bytes.clone(), self.admission.beta, trace.is_recorded());
         let work = move || {
             let mut about = Vec::new();
-            let arena = Arena::default();
+            let arena = Arena::for_text(review.len());
             let decided = match read(&arena, &review, beta) {
                 Ok(question) => {
                     if traced {

@@ -31,12 +31,13 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub(crate) fn of(value: &'a Value, path: &str) -> Result<Self, DecodeError> {
+    pub(crate) fn of(value: &'a Value, path: impl Into<String>) -> Result<Self, DecodeError> {
+        let path = path.into();
         match value {
-            Value::Object(map) => Ok(Self { map: Some(map), path: path.to_owned() }),
-            Value::Null => Ok(Self { map: None, path: path.to_owned() }),
+            Value::Object(map) => Ok(Self { map: Some(map), path }),
+            Value::Null => Ok(Self { map: None, path }),
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                Err(DecodeError { path: path.to_owned(), expected: "an object", found: type_name(value) })
+                Err(DecodeError { path, expected: "an object", found: type_name(value) })
             }
         }
     }
@@ -77,31 +78,38 @@ impl<'a> Fields<'a> {
 
     /// The object at `key`, empty when absent.
     pub(crate) fn object(&self, key: &str) -> Result<Self, DecodeError> {
-        Self::of(self.get(key).unwrap_or(&Value::Null), &self.path_of(key))
+        Self::of(self.get(key).unwrap_or(&Value::Null), self.path_of(key))
     }
 
     pub(crate) fn optional_object(&self, key: &str) -> Result<Option<Self>, DecodeError> {
-        self.get(key).map(|value| Self::of(value, &self.path_of(key))).transpose()
+        self.get(key).map(|value| Self::of(value, self.path_of(key))).transpose()
     }
 
     /// The items at `key` with their paths.
     pub(crate) fn list(&self, key: &str) -> Result<Vec<(String, &'a Value)>, DecodeError> {
+        let items = self.items(key)?.iter().enumerate();
+        Ok(items.map(|(index, item)| (self.path_of_item(key, index), item)).collect())
+    }
+
+    pub(crate) fn objects(&self, key: &str) -> Result<Vec<Self>, DecodeError> {
+        self.list(key)?.into_iter().map(|(path, item)| Self::of(item, path)).collect()
+    }
+
+    pub(crate) fn strings(&self, key: &str) -> Result<Vec<String>, DecodeError> {
+        let items = self.items(key)?.iter().enumerate();
+        items.map(|(index, item)| as_string(item, || self.path_of_item(key, index))).collect()
+    }
+
+    fn items(&self, key: &str) -> Result<&'a [Value], DecodeError> {
         match self.get(key) {
-            None => Ok(Vec::new()),
-            Some(Value::Array(items)) => {
-                let path = self.path_of(key);
-                Ok(items.iter().enumerate().map(|(index, item)| (format!("{path}[{index}]"), item)).collect())
-            }
+            None => Ok(&[]),
+            Some(Value::Array(items)) => Ok(items),
             Some(other) => Err(self.wrong(key, "a list", other)),
         }
     }
 
-    pub(crate) fn objects(&self, key: &str) -> Result<Vec<Self>, DecodeError> {
-        self.list(key)?.into_iter().map(|(path, item)| Self::of(item, &path)).collect()
-    }
-
-    pub(crate) fn strings(&self, key: &str) -> Result<Vec<String>, DecodeError> {
-        self.list(key)?.into_iter().map(|(path, item)| as_string(item, || path)).collect()
+    fn path_of_item(&self, key: &str, index: usize) -> String {
+        format!("{}[{index}]", self.path_of(key))
     }
 
     /// A map of strings at `key`, in document order.

@@ -2,7 +2,8 @@
 //! concern.
 //!
 //! Input: the rules of all policies, once; then a request's resource and operation. Output: positions of policies that
-//! have a rule for them. Scope, names and selectors are left to matching, which asks the whole rule.
+//! have a rule for them. Scope, names and selectors are left to matching, which asks the whole rule; of the many policies
+//! that ask for none of them it is told that there is nothing left to ask, and what they say is not even touched.
 //!
 //! Every combination of group, version, resource and subresource that a rule names is a key, a wildcard standing for
 //! itself. A request is looked up once for each combination of wildcards that any rule uses: rules without any make
@@ -37,6 +38,24 @@ struct Entry {
     operations: Operations,
     /// Whether the policy takes the rule to name other versions too.
     equivalent: bool,
+    /// Whether all that the policy asks for is in the key and the operations.
+    sufficient: bool,
+}
+
+/// A policy that may speak about a request.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Candidate {
+    pub(crate) position: usize,
+    pub(crate) certainty: Certainty,
+}
+
+/// What is known of a candidate. The more certain comes first.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Certainty {
+    /// It matches the request as it is.
+    Matches,
+    /// Matching has to be asked.
+    Open,
 }
 
 /// A set of operations.
@@ -53,16 +72,17 @@ impl PolicyIndex {
             let equivalent = constraints.match_policy == MatchPolicy::Equivalent;
             index.any_equivalent |= equivalent;
             for rule in &constraints.rules {
-                let entry = Entry { position, operations: Operations::of(rule), equivalent };
+                let sufficient = rule.asks_for_kinds_alone() && constraints.ask_for_rules_alone();
+                let entry = Entry { position, operations: Operations::of(rule), equivalent, sufficient };
                 index.insert(rule, entry);
             }
         }
         index
     }
 
-    /// Positions, in ascending order, of the policies with a rule for what `request` does, to its resource or to one
-    /// that `host` tells to be the same in another version.
-    pub(crate) fn candidates(&self, request: &Request<'_>, host: &dyn Host) -> Vec<usize> {
+    /// By ascending position, the policies with a rule for what `request` does, to its resource or to one that `host`
+    /// tells to be the same in another version.
+    pub(crate) fn candidates(&self, request: &Request<'_>, host: &dyn Host) -> Vec<Candidate> {
         let mut found = Vec::new();
         self.look_up(&request.resource, request, false, &mut found);
         if self.any_equivalent {
@@ -71,7 +91,7 @@ impl PolicyIndex {
             }
         }
         found.sort_unstable();
-        found.dedup();
+        found.dedup_by_key(|candidate| candidate.position);
         found
     }
 
@@ -109,7 +129,7 @@ impl PolicyIndex {
         resource: &GroupVersionResource,
         request: &Request<'_>,
         as_equivalent: bool,
-        found: &mut Vec<usize>,
+        found: &mut Vec<Candidate>,
     ) {
         let GroupVersionResource { group, version, resource } = resource;
         let parts = [group, version, resource, &request.subresource]
@@ -121,7 +141,11 @@ impl PolicyIndex {
             let concerned = entries.iter().filter(|entry| {
                 entry.operations.contain(request.operation) && (entry.equivalent || !as_equivalent)
             });
-            found.extend(concerned.filter_map(|entry| usize::try_from(entry.position).ok()));
+            found.extend(concerned.filter_map(|entry| {
+                let certain = entry.sufficient && !as_equivalent;
+                let certainty = if certain { Certainty::Matches } else { Certainty::Open };
+                Some(Candidate { position: usize::try_from(entry.position).ok()?, certainty })
+            }));
         }
     }
 }
@@ -204,14 +228,19 @@ mod tests {
     }
 
     fn policy(match_policy: &str, rule: &Value) -> Policy {
+        constrained(&json!({"matchPolicy": match_policy, "resourceRules": [rule]}))
+    }
+
+    fn constrained(constraints: &Value) -> Policy {
         Policy::compile(&json!({
             "metadata": {"name": "p"},
-            "spec": {
-                "matchConstraints": {"matchPolicy": match_policy, "resourceRules": [rule]},
-                "validations": [{"expression": "true"}],
-            },
+            "spec": {"matchConstraints": constraints, "validations": [{"expression": "true"}]},
         }))
         .unwrap()
+    }
+
+    fn positions(candidates: &[Candidate]) -> Vec<usize> {
+        candidates.iter().map(|candidate| candidate.position).collect()
     }
 
     fn request(
@@ -240,9 +269,53 @@ mod tests {
                     |policy: &Policy| policy.constraints.matches(&request, &host).is_ok_and(|m| m.is_some());
                 let expected: Vec<usize> =
                     (0..).zip(&policies).filter(|(_, policy)| matches(policy)).map(|(at, _)| at).collect();
-                assert_eq!(index.candidates(&request, &host), expected, "{request:?}");
+                assert_eq!(positions(&index.candidates(&request, &host)), expected, "{request:?}");
             }
         }
+    }
+
+    /// What a rule and a policy may ask for beside kinds, nothing first.
+    fn further_questions() -> Vec<(Value, Value)> {
+        let selector = json!({"matchLabels": {"a": "b"}});
+        let excluded =
+            json!([{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}]);
+        vec![
+            (json!({}), json!({})),
+            (json!({"scope": "Cluster"}), json!({})),
+            (json!({"scope": "Namespaced"}), json!({})),
+            (json!({"resourceNames": ["other"]}), json!({})),
+            (json!({}), json!({"namespaceSelector": selector})),
+            (json!({}), json!({"objectSelector": selector})),
+            (json!({}), json!({"excludeResourceRules": excluded})),
+        ]
+    }
+
+    #[test]
+    fn what_is_certain_would_match() {
+        let host = Documents::default();
+        let mut certain = Vec::new();
+        for (of_rule, of_policy) in further_questions() {
+            let mut rule = json!({
+                "apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["deployments"],
+            });
+            rule.as_object_mut().unwrap().extend(of_rule.as_object().unwrap().clone());
+            let mut constraints = json!({"resourceRules": [rule]});
+            constraints.as_object_mut().unwrap().extend(of_policy.as_object().unwrap().clone());
+            let policy = constrained(&constraints);
+            let index = PolicyIndex::of([Some(&policy)]);
+            for version in ["v1", "v1beta1"] {
+                let request = request("apps", version, "deployments", "", "CREATE");
+                for candidate in index.candidates(&request, &host) {
+                    let matched = policy.constraints.matches(&request, &host);
+                    let as_it_is = matched.is_ok_and(|matched| matched.is_some_and(|m| m.is_as_it_is()));
+                    let known = candidate.certainty == Certainty::Matches;
+                    assert!(!known || as_it_is, "{version}: {constraints}");
+                    certain.push(known);
+                }
+            }
+        }
+        let [first, rest @ ..] = certain.as_slice() else { panic!("nothing was found") };
+        assert!(*first && rest.len() > 4 && rest.iter().all(|known| !known), "{certain:?}");
     }
 
     #[test]
@@ -253,7 +326,7 @@ mod tests {
         policies.push(policy("Equivalent", &rule("pods")));
         let index = PolicyIndex::of(policies.iter().map(Some));
         let pods = request("", "v1", "pods", "", "CREATE");
-        assert_eq!(index.candidates(&pods, &Documents::default()), [500]);
+        assert_eq!(positions(&index.candidates(&pods, &Documents::default())), [500]);
         assert_eq!(index.shapes.len(), 1, "without wildcards there is one thing to look up");
         let unbound = PolicyIndex::of(policies.iter().map(|_| None));
         assert!(unbound.candidates(&pods, &Documents::default()).is_empty());

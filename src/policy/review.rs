@@ -16,6 +16,17 @@ use crate::object::Object;
 #[derive(Debug, Default)]
 pub struct Arena(Bump);
 
+impl Arena {
+    /// Room for so many bytes is taken at once: what more is needed, a large text takes as it goes.
+    const MOST_AT_ONCE: usize = 64 * 1024;
+
+    /// An arena with room for a text of `length` bytes, laid out: about thrice as many.
+    #[must_use]
+    pub fn for_text(length: usize) -> Self {
+        Self(Bump::with_capacity(length.saturating_mul(3).min(Self::MOST_AT_ONCE)))
+    }
+}
+
 /// A review with its objects apart.
 #[derive(Clone, Debug)]
 pub struct Review<'d> {

@@ -11,8 +11,8 @@ use crate::decision::Decision;
 use crate::documents::Documents;
 use crate::error::FieldError;
 use crate::host::Host;
-use crate::index::PolicyIndex;
-use crate::matching;
+use crate::index::{Candidate, Certainty, PolicyIndex};
+use crate::matching::{self, Matched};
 use crate::oversight::Oversight;
 use crate::rbac::AccessRules;
 use crate::recording::Recording;
@@ -142,10 +142,15 @@ impl PolicySet {
         let candidates = self.index.candidates(request, host);
         let collector = vap::Collector::new(request, host, &workspace).overseen(oversight);
         let mut collector = collector.expect(candidates.len());
-        for position in candidates {
-            if let Some(bound) = self.policies.get(position).filter(|bound| accept(&bound.policy.name)) {
-                vap::decide(&bound.policy, &bound.bindings, &mut collector);
-            }
+        for Candidate { position, certainty } in candidates {
+            let Some(bound) = self.policies.get(position).filter(|bound| accept(&bound.policy.name)) else {
+                continue;
+            };
+            let matched = match certainty {
+                Certainty::Matches => Ok(Some(Matched::as_it_is(request))),
+                Certainty::Open => bound.policy.constraints.matches(request, host),
+            };
+            vap::decide(&bound.policy, &bound.bindings, matched, &mut collector);
         }
         collector.finish()
     }

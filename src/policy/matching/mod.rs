@@ -98,6 +98,11 @@ impl MatchResources {
         namespace.map(|_| Some(matched))
     }
 
+    /// Whether a request that a rule speaks about matches.
+    pub(crate) fn ask_for_rules_alone(&self) -> bool {
+        self.excludes.is_empty() && self.namespace_selector.is_empty() && self.object_selector.is_empty()
+    }
+
     fn namespace_matches(&self, request: &Request<'_>, host: &dyn Host) -> Result<bool, MatchError> {
         // Cluster-scoped objects other than Namespaces have no namespace to be exempted by.
         if request.namespace.is_empty() && request.resource.resource != "namespaces" {

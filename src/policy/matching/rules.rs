@@ -35,6 +35,11 @@ impl Rule {
             && self.resource_matches(&resource.resource, &request.subresource)
     }
 
+    /// Whether it names operations and resources, and nothing else decides.
+    pub(crate) fn asks_for_kinds_alone(&self) -> bool {
+        self.scope == ScopeRule::All && self.resource_names.is_empty()
+    }
+
     pub(crate) fn names(&self, name: &str) -> bool {
         self.resource_names.is_empty() || self.resource_names.iter().any(|allowed| allowed == name)
     }

@@ -15,7 +15,7 @@ use super::policy::Policy;
 use super::request_value::{condition_request_value, request_value};
 use super::session::Inputs;
 use crate::host::Scope;
-use crate::matching::Matched;
+use crate::matching::{MatchError, Matched};
 
 /// A policy and one of its bindings.
 #[derive(Clone, Copy)]
@@ -26,13 +26,18 @@ pub(super) struct Bound<'a> {
     pub(super) matched: &'a Matched<'a>,
 }
 
-/// Decides `policy` with `bindings`, adding to `collector`.
-pub(crate) fn decide(policy: &Policy, bindings: &[Binding], collector: &mut Collector<'_>) {
+/// Decides `policy` with `bindings` on a request that it speaks about as `matched` tells, adding to `collector`.
+pub(crate) fn decide(
+    policy: &Policy,
+    bindings: &[Binding],
+    matched: Result<Option<Matched<'_>>, MatchError>,
+    collector: &mut Collector<'_>,
+) {
     if bindings.is_empty() {
         return;
     }
-    let (request, host) = (collector.request, collector.host);
-    let matched = match policy.constraints.matches(request, host) {
+    let host = collector.host;
+    let matched = match matched {
         Ok(Some(matched)) => matched,
         Ok(None) => return,
         Err(error) => {

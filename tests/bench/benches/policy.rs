@@ -44,7 +44,7 @@ fn read(criterion: &mut Criterion) {
     let text = policies::review(2);
     group.bench_function("review-of-a-pod/admit", |b| {
         b.iter(|| {
-            let arena = Arena::default();
+            let arena = Arena::for_text(text.len());
             let review = Review::read(&arena, black_box(&text));
             assert!(review.is_ok_and(|review| Request::from_review(review).is_ok()));
         });

@@ -28,7 +28,7 @@ fn a_decision_allocates_the_same_for_an_object_a_thousand_times_as_large() {
 fn read(annotations: usize) -> u64 {
     let text = policies::review(annotations);
     let read = || {
-        let arena = Arena::default();
+        let arena = Arena::for_text(text.len());
         let review = Review::read(&arena, &text).unwrap();
         assert_eq!(Request::from_review(review).unwrap().name, "web");
     };
