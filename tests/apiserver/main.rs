@@ -10,6 +10,7 @@
 
 mod access;
 mod answers;
+mod conversion;
 mod corpus;
 mod crd_matrix;
 mod definitions;

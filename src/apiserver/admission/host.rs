@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use admit_policy::crd::ConversionError;
 use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
 use admit_policy::matching::builtin;
 use admit_policy::request::{GroupVersionKind, GroupVersionResource, UserInfo};
@@ -12,8 +11,6 @@ use crate::object;
 use crate::registry::Registry;
 use crate::resources;
 use crate::store::{Key, Range, Stored};
-
-const DEFINITIONS: &str = "apiextensions.k8s.io/customresourcedefinitions";
 
 #[derive(Debug)]
 pub(super) struct StoreHost<'r>(pub(super) &'r Registry);
@@ -86,10 +83,12 @@ impl Host for StoreHost<'_> {
         if let Some(converted) = builtin::convert(object, kind) {
             return Ok(converted);
         }
-        let found = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
-        if self.converts_by_webhook(kind) && found != kind.api_version() {
-            let error = ConversionError { api_version: found.to_owned(), kind: kind.kind.clone() };
-            return Err(HostError(error.to_string()));
+        let served = self.0.served();
+        let info = served.table.find_kind(&kind.group, &kind.version, &kind.kind);
+        let custom = info.and_then(|info| served.custom_version(info));
+        if let Some(compiled) = custom.as_ref().and_then(|custom| custom.compiled.as_ref()) {
+            let checked = compiled.check_conversion(object, &kind.api_version());
+            checked.map_err(|error| HostError(error.to_string()))?;
         }
         // Versions of one resource differ in nothing but the name of the version.
         let mut converted = object.clone();
@@ -100,16 +99,5 @@ impl Host for StoreHost<'_> {
 
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
         Ok(self.0.access_rules().authorize(user, attributes))
-    }
-}
-
-impl StoreHost<'_> {
-    fn converts_by_webhook(&self, kind: &GroupVersionKind) -> bool {
-        let served = self.0.served();
-        let Some(info) = served.table.find_kind(&kind.group, &kind.version, &kind.kind) else { return false };
-        let name = format!("{}.{}", info.plural, info.group);
-        let key = Key { resource: DEFINITIONS.into(), namespace: String::new(), name };
-        let strategy = |stored: Stored| stored.object.pointer("/spec/conversion/strategy").cloned();
-        self.0.store.latest(&key).and_then(strategy).is_some_and(|strategy| strategy == "Webhook")
     }
 }

@@ -55,9 +55,11 @@ impl Registry {
         super::create::fill_metadata(&mut object);
         kinds::prepare_create(&call.info, &mut object, &call.identity);
         self.track(call, None, &mut object, &WriteOptions::own());
-        let stored_form = views::incoming(call, object);
         let name = name_of(version);
-        noted(&name, self.store.put(&call.key(&name), Expect::Absent, stored_form).await);
+        match views::incoming(call, object) {
+            Ok(form) => noted(&name, self.store.put(&call.key(&name), Expect::Absent, form).await),
+            Err(error) => tracing::error!(%error, name, "an APIService has no form to be stored in"),
+        }
     }
 
     /// The APIServices that follow definitions.

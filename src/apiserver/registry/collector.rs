@@ -4,7 +4,7 @@
 //! walk over the stored objects. At start it looks at everything once, so that nothing is forgotten over a restart.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Value, json};
 use tokio::sync::Notify;
@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use super::{Call, DeleteOptions, Registry, Warnings};
 use crate::identity::Identity;
 use crate::object;
+use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 
 /// What the collector was told since it last looked.
@@ -188,13 +189,20 @@ impl Registry {
         Ok(())
     }
 
-    pub(super) fn own_call(
-        &self,
-        info: &std::sync::Arc<crate::resources::ResourceInfo>,
-        namespace: &str,
-    ) -> Call {
+    /// About an object of the resource. If that is a custom one, in the version that the object is stored in, served or not:
+    /// in that one it can always be had.
+    pub(super) fn own_call_about(&self, info: &Arc<ResourceInfo>, object: &Value) -> Call {
+        let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        let served = self.served();
+        let versions = served.custom_kind(&info.group, &info.plural).map(|kind| kind.versions.as_slice());
+        let mut versions = versions.unwrap_or_default().iter();
+        let stored_in = versions.find(|candidate| candidate.info.api_version() == version);
+        self.own_call(stored_in.map_or(info, |stored_in| &stored_in.info), object::namespace(object))
+    }
+
+    pub(super) fn own_call(&self, info: &Arc<ResourceInfo>, namespace: &str) -> Call {
         Call {
-            info: std::sync::Arc::clone(info),
+            info: Arc::clone(info),
             custom: self.served().custom_version(info),
             namespace: namespace.to_owned(),
             subresource: None,
@@ -217,7 +225,7 @@ impl Registry {
             }
             let mut collect = |stored: &crate::store::Stored| {
                 let object = &stored.object;
-                nodes.push(node(self.own_call(info, object::namespace(object)), object));
+                nodes.push(node(self.own_call_about(info, object), object));
                 false
             };
             let range = crate::store::Range::default();

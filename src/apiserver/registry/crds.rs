@@ -205,13 +205,26 @@ impl Registry {
         else {
             return;
         };
-        let about =
-            Call { custom: served.custom_version(kind), identity: Identity::admin(), ..call.about(kind, "") };
-        let (list, options) = (super::ListOptions::default(), super::DeleteOptions::default());
-        if let Err(error) = Box::pin(self.delete_collection(&about, &list, &options)).await {
-            tracing::warn!(%error, definition = name, "objects of a deleted definition are left");
+        let options = super::DeleteOptions::default();
+        for object in self.stored_objects(&kind.storage_key) {
+            let about = Call { identity: Identity::admin(), ..self.own_call_about(kind, &object) };
+            match Box::pin(self.delete(&about, object::name(&object), &options)).await {
+                Err(error) if error.code() != 404 => {
+                    tracing::warn!(%error, definition = name, "an object of a deleted definition is left");
+                }
+                _ => {}
+            }
         }
         self.finish_definition(call, name, &kind.storage_key).await;
+    }
+
+    fn stored_objects(&self, storage_key: &str) -> Vec<Arc<Value>> {
+        let page = self.store.list(storage_key, Range::default(), 0, &mut |_| true);
+        let items = page.map(|page| page.items).unwrap_or_else(|error| {
+            tracing::error!(%error, storage_key, "objects cannot be listed");
+            Vec::new()
+        });
+        items.into_iter().map(|stored| stored.object).collect()
     }
 
     async fn note_deletion(&self, call: &Call, name: &str) {

@@ -119,16 +119,17 @@ impl Registry {
         }
         if dry_run {
             let mut object = object;
+            views::incoming(call, object.clone())?;
             kinds::read(&call.info, &mut object);
             return Ok(Answer { code: 201, object: views::arranged(&call.info, object) });
         }
-        let stored = match self.store.put(&key, Expect::Absent, views::incoming(call, object)).await {
+        let stored = match self.store.put(&key, Expect::Absent, views::incoming(call, object)?).await {
             Ok(stored) => stored,
             Err(StoreError::Conflict(_)) => return Err(Refusal::already_exists(&call.info, name)),
             Err(other) => return Err(super::store_failed(&other)),
         };
         self.after_write(call, name).await;
-        Ok(Answer { code: 201, object: views::outgoing(call, &stored.object).into_owned() })
+        Ok(Answer { code: 201, object: views::outgoing(call, &stored.object)?.into_owned() })
     }
 
     /// Namespaced objects need a namespace that is there and not going away.

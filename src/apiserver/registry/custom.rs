@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use admit_policy::crd::{CompiledCrd, CrdVersion, ValidateOptions};
+use admit_policy::crd::{CompiledCrd, ConversionError, CrdVersion, ValidateOptions};
 use admit_policy::error::{BadValue, FieldError, FieldErrorKind};
 use admit_policy::schema::metadata::Malformed;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use super::scale::ScalePaths;
 use crate::managed_fields::schema::{Schema, TypeId};
 use crate::object;
 use crate::resources::ResourceInfo;
-use crate::status::Cause;
+use crate::status::{Cause, Refusal};
 
 /// A resource that a CRD defines, with all its versions.
 #[derive(Debug)]
@@ -67,15 +67,28 @@ impl CustomVersion {
     }
 
     /// The object in the version that objects are stored in: what that version does not know is lost.
-    pub(super) fn to_stored(&self, object: &mut Value, version: &str) {
-        let compiled = self.compiled.as_ref().filter(|_| version != self.info.version);
-        if let Some(stored) = compiled.and_then(|compiled| compiled.version(version)) {
+    ///
+    /// # Errors
+    /// When a webhook would have to convert it.
+    pub(super) fn to_stored(&self, object: &mut Value, version: &str) -> Result<(), ConversionError> {
+        let Some(compiled) = self.compiled.as_ref().filter(|_| version != self.info.version) else {
+            return Ok(());
+        };
+        compiled.check_conversion(object, &format!("{}/{version}", self.info.group))?;
+        if let Some(stored) = compiled.version(version) {
             stored.prune(object);
         }
+        Ok(())
     }
 
     /// A stored object in this version. Defaults are those of the version that it was stored in.
-    pub(super) fn read_stored(&self, object: &mut Value) {
+    ///
+    /// # Errors
+    /// When a webhook would have to convert it.
+    pub(super) fn read_stored(&self, object: &mut Value) -> Result<(), ConversionError> {
+        if let Some(compiled) = &self.compiled {
+            compiled.check_conversion(object, &self.info.api_version())?;
+        }
         let stored_as = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         let version = stored_as.rsplit('/').next().unwrap_or_default();
         if let Some(stored) = self.compiled.as_ref().and_then(|compiled| compiled.version(version)) {
@@ -83,6 +96,7 @@ impl CustomVersion {
         }
         object::set_field(object, "apiVersion", Some(self.info.api_version().into()));
         self.prune(object);
+        Ok(())
     }
 
     /// What is wrong with the object, its metadata apart.
@@ -100,6 +114,12 @@ impl CustomVersion {
         let earlier: Vec<FieldError> = earlier.iter().map(field_error).collect();
         let options = ValidateOptions { status, earlier: &earlier, ..ValidateOptions::default() };
         causes(&rules.validate(new, old, &options).errors)
+    }
+}
+
+impl From<ConversionError> for Refusal {
+    fn from(error: ConversionError) -> Self {
+        Self::unclassified(error.to_string())
     }
 }
 

@@ -1,5 +1,6 @@
 //! DELETE of one object and of a collection: preconditions, finalizers, grace periods, what happens to dependents.
 
+use admit_policy::crd::ConversionError;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
@@ -34,14 +35,14 @@ impl Registry {
         for _ in 0..ATTEMPTS {
             let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
             preconditions(call, name, &live.object, options)?;
-            let old = views::outgoing(call, &live.object).into_owned();
+            let old = views::outgoing(call, &live.object)?.into_owned();
             let review = Review::delete(call, told, &old, options);
             self.mutate(&review).await?;
             self.admit(&review).await?;
             match self.delete_once(call, name, &live, options).await {
                 Err(StoreError::Conflict(_)) => {}
                 Err(other) => return Err(super::store_failed(&other)),
-                Ok(answer) => return Ok(answer),
+                Ok(answer) => return Ok(answer?),
             }
         }
         Err(Refusal::modified(&call.info, name))
@@ -53,14 +54,14 @@ impl Registry {
         name: &str,
         live: &Stored,
         options: &DeleteOptions,
-    ) -> Result<Answer, StoreError> {
+    ) -> Result<Result<Answer, ConversionError>, StoreError> {
         let key = call.key(name);
         let mut marked = (*live.object).clone();
         kinds::read(&call.info, &mut marked);
         let grace = mark(call, &mut marked, options);
         let kept =
             !object::finalizers(&marked).is_empty() || grace > 0 || kinds::is_held(&call.info, &marked);
-        let answer = |object: &Value| Answer::ok(views::outgoing(call, object).into_owned());
+        let answer = |object: &Value| views::outgoing(call, object).map(|view| Answer::ok(view.into_owned()));
         if !kept {
             let mut last = marked;
             if !options.dry_run {
@@ -72,7 +73,7 @@ impl Registry {
             return Ok(if kinds::answers_deleted_object(&call.info) {
                 answer(&last)
             } else {
-                Answer::ok(deleted(&call.info, name, object::uid(&live.object)))
+                Ok(Answer::ok(deleted(&call.info, name, object::uid(&live.object))))
             });
         }
         if options.dry_run || marked == *live.object {

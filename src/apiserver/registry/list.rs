@@ -88,8 +88,15 @@ impl Registry {
         // A list from the cache, which upstream answers whole, does not page.
         let limit = if options.resource_version == "0" { 0 } else { options.limit };
         let mut items = Vec::new();
+        let mut unseen = None;
         let mut take = |stored: &Stored| {
-            let view = views::outgoing(call, &stored.object);
+            let view = match views::outgoing(call, &stored.object) {
+                Ok(view) => view,
+                Err(error) => {
+                    unseen.get_or_insert(error);
+                    return false;
+                }
+            };
             let taken = selector.matches(&view);
             if taken {
                 items.push(view.into_owned());
@@ -100,6 +107,9 @@ impl Registry {
             .store
             .list(&call.info.storage_key, range, limit, &mut take)
             .map_err(|error| list_refusal(&error, place.is_some()))?;
+        if let Some(error) = unseen {
+            return Err(error.into());
+        }
         let more = page.remaining > 0;
         let token = if more { next_token(page.revision, items.last()) } else { String::new() };
         let remaining = (more && selector.is_empty()).then_some(page.remaining);

@@ -7,10 +7,10 @@ use crate::status::Refusal;
 
 impl Registry {
     /// # Errors
-    /// 404 when there is none.
+    /// 404 when there is none, 500 for one that a webhook would have to convert.
     pub fn get(&self, call: &Call, name: &str) -> Result<Value, Refusal> {
         let stored = self.store.get(&call.key(name)).ok_or_else(|| Refusal::not_found(&call.info, name))?;
-        let view = views::outgoing(call, &stored.object).into_owned();
+        let view = views::outgoing(call, &stored.object)?.into_owned();
         Ok(call.scale().map(|paths| paths.scale_of(&view)).unwrap_or(view))
     }
 }

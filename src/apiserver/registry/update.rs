@@ -59,7 +59,7 @@ impl Registry {
         let key = call.key(name);
         for _ in 0..ATTEMPTS {
             let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
-            let old = views::outgoing(call, &live.object).into_owned();
+            let old = views::outgoing(call, &live.object)?.into_owned();
             let wanted = (change.make)(&old)?;
             if change.uid_is_precondition {
                 same_object(call, name, &wanted, &old)?;
@@ -73,12 +73,20 @@ impl Registry {
             };
             let new = self.checked(call, name, new, &old, options).await?;
             let new = views::arranged(&call.info, new);
-            if options.dry_run || (new == old && !kinds::reads_otherwise(&call.info, &live.object)) {
+            if new == old && !kinds::reads_otherwise(&call.info, &live.object) {
                 return Ok(Answer::ok(answered(call, new)));
             }
-            match self.write(call, name, &live, new).await {
-                Ok(object) => {
+            let stored_form = views::incoming(call, new.clone())?;
+            if options.dry_run {
+                return Ok(Answer::ok(answered(call, new)));
+            }
+            match self.write(call, name, &live, stored_form).await {
+                Ok(written) => {
                     self.after_write(call, name).await;
+                    let object = match written {
+                        Some(stored) => views::outgoing(call, &stored.object)?.into_owned(),
+                        None => new,
+                    };
                     return Ok(Answer::ok(answered(call, object)));
                 }
                 // Read again: a version that the client named is stale now, and is refused for it.
@@ -133,18 +141,22 @@ impl Registry {
         Ok(new)
     }
 
-    /// Writes the change; an object that only waited for its last finalizer goes instead.
-    async fn write(&self, call: &Call, name: &str, live: &Stored, new: Value) -> Result<Value, StoreError> {
+    /// Writes the change; an object that only waited for its last finalizer goes instead, and nothing is answered.
+    async fn write(
+        &self,
+        call: &Call,
+        name: &str,
+        live: &Stored,
+        stored_form: Value,
+    ) -> Result<Option<Stored>, StoreError> {
         let key = call.key(name);
-        let stored_form = views::incoming(call, new.clone());
-        if kinds::is_finished(&call.info, &new) {
+        if kinds::is_finished(&call.info, &stored_form) {
             // Watchers see the object as it was stored last, not the change that ended it.
             self.store.delete(&key, live.revision, (*live.object).clone()).await?;
             self.after_delete(call, &live.object).await;
-            return Ok(new);
+            return Ok(None);
         }
-        let stored = self.store.put(&key, Expect::Revision(live.revision), stored_form).await?;
-        Ok(views::outgoing(call, &stored.object).into_owned())
+        self.store.put(&key, Expect::Revision(live.revision), stored_form).await.map(Some)
     }
 }
 

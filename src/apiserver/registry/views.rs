@@ -1,9 +1,11 @@
 //! A stored object as a request sees it: in the version of its path, Events and autoscalers in either of their two shapes.
 //!
-//! Objects are stored in the version that `ResourceInfo::storage_version` names; Events as core/v1.
+//! Objects are stored in the version that `ResourceInfo::storage_version` names; Events as core/v1. Versions of custom resources
+//! that only a webhook converts into one another are refused: none is called.
 
 use std::borrow::Cow;
 
+use admit_policy::crd::ConversionError;
 use admit_policy::go_text;
 use serde_json::{Map, Value};
 
@@ -14,10 +16,13 @@ use crate::object;
 use crate::resources::ResourceInfo;
 
 /// The stored object for the caller.
-pub(super) fn outgoing<'v>(call: &Call, stored: &'v Value) -> Cow<'v, Value> {
+///
+/// # Errors
+/// When a webhook would have to convert it.
+pub(super) fn outgoing<'v>(call: &Call, stored: &'v Value) -> Result<Cow<'v, Value>, ConversionError> {
     let version_differs = stored.get("apiVersion").and_then(Value::as_str) != Some(&call.info.api_version());
     if !version_differs && call.custom.is_none() && !kinds::reads_otherwise(&call.info, stored) {
-        return Cow::Borrowed(stored);
+        return Ok(Cow::Borrowed(stored));
     }
     let mut view = stored.clone();
     if kinds::reads_otherwise(&call.info, stored) {
@@ -33,17 +38,20 @@ pub(super) fn outgoing<'v>(call: &Call, stored: &'v Value) -> Cow<'v, Value> {
         view = arranged(&call.info, view);
     }
     match &call.custom {
-        Some(custom) => custom.read_stored(&mut view),
+        Some(custom) => custom.read_stored(&mut view)?,
         None => object::set_field(&mut view, "apiVersion", Some(call.info.api_version().into())),
     }
-    Cow::Owned(view)
+    Ok(Cow::Owned(view))
 }
 
 /// The caller's object in its stored form.
-pub(super) fn incoming(call: &Call, mut object: Value) -> Value {
+///
+/// # Errors
+/// When a webhook would have to convert it.
+pub(super) fn incoming(call: &Call, mut object: Value) -> Result<Value, ConversionError> {
     let info = &*call.info;
     if let Some(custom) = &call.custom {
-        custom.to_stored(&mut object, &info.storage_version);
+        custom.to_stored(&mut object, &info.storage_version)?;
     }
     if is_regarding(info) {
         object = canonical("", core_event(&object));
@@ -59,7 +67,7 @@ pub(super) fn incoming(call: &Call, mut object: Value) -> Value {
     object::set_field(&mut object, "apiVersion", Some(api_version.into()));
     // The store fills the version in where the member stands already.
     object::set_meta(&mut object, "resourceVersion", Some("0".into()));
-    arranged(info, object)
+    Ok(arranged(info, object))
 }
 
 /// The object with its members in the order in which they are shown: as declared, or by name in custom resources, whose

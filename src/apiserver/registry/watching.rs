@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use admit_policy::crd::ConversionError;
 use serde_json::{Value, json};
 
 use super::list::{everything, parse_version};
@@ -54,7 +55,8 @@ impl Registry {
         if wants_state {
             let (revision, objects) = everything(self, call)?;
             from = revision;
-            watching.initial = objects.iter().filter_map(|object| watching.added(object)).collect();
+            let added = objects.iter().filter_map(|object| watching.added(object).transpose());
+            watching.initial = added.collect::<Result<_, _>>()?;
             if options.send_initial_events == Some(true) && options.allow_bookmarks {
                 watching.initial.push(watching.bookmark_at(revision, true));
             }
@@ -79,7 +81,7 @@ impl Watching {
             let subscription = self.subscription.as_mut()?;
             match subscription.drain() {
                 Ok(events) => {
-                    let seen: Vec<WatchEvent> = events.iter().filter_map(|event| self.seen(event)).collect();
+                    let seen = self.all_seen(&events);
                     if !seen.is_empty() {
                         return Some(seen);
                     }
@@ -111,38 +113,54 @@ impl Watching {
         WatchEvent { kind: "BOOKMARK", object }
     }
 
-    fn added(&self, object: &Arc<Value>) -> Option<WatchEvent> {
-        let view = views::outgoing(&self.call, object);
-        self.selector.matches(&view).then(|| WatchEvent { kind: "ADDED", object: view.into_owned() })
+    /// What cannot be shown ends the watch.
+    fn all_seen(&mut self, events: &[Arc<Event>]) -> Vec<WatchEvent> {
+        let mut all = Vec::with_capacity(events.len());
+        for event in events {
+            match self.seen(event) {
+                Ok(seen) => all.extend(seen),
+                Err(error) => {
+                    self.subscription = None;
+                    all.push(WatchEvent { kind: "ERROR", object: Refusal::from(error).to_value() });
+                    break;
+                }
+            }
+        }
+        all
+    }
+
+    fn added(&self, object: &Arc<Value>) -> Result<Option<WatchEvent>, ConversionError> {
+        let view = views::outgoing(&self.call, object)?;
+        let is_selected = self.selector.matches(&view);
+        Ok(is_selected.then(|| WatchEvent { kind: "ADDED", object: view.into_owned() }))
     }
 
     /// An object that enters the selection is added, one that leaves it deleted.
-    fn seen(&self, event: &Event) -> Option<WatchEvent> {
+    fn seen(&self, event: &Event) -> Result<Option<WatchEvent>, ConversionError> {
         if !self.call.namespace.is_empty() && event.namespace != self.call.namespace {
-            return None;
+            return Ok(None);
         }
-        let view = views::outgoing(&self.call, &event.object);
+        let view = views::outgoing(&self.call, &event.object)?;
+        let before = event.previous.as_deref().map(|previous| views::outgoing(&self.call, previous));
+        let before = before.transpose()?;
         let matches_now = event.kind != EventKind::Deleted && self.selector.matches(&view);
-        let matched = event
-            .previous
-            .as_ref()
-            .is_some_and(|previous| self.selector.matches(&views::outgoing(&self.call, previous)));
+        let matched = before.as_ref().is_some_and(|before| self.selector.matches(before));
         let kind = match (matched, matches_now) {
             (false, true) => "ADDED",
             (true, true) => "MODIFIED",
             (true, false) => "DELETED",
-            (false, false) => return None,
+            (false, false) => return Ok(None),
         };
         let mut object = view.into_owned();
         if kind == "DELETED"
-            && let Some(previous) = &event.previous
+            && let Some(before) = before
             && event.kind == EventKind::Modified
         {
             // What left the selection is shown as it was, at the revision of the change.
-            object = views::outgoing(&self.call, previous).into_owned();
+            object = before.into_owned();
             object::set_meta(&mut object, "resourceVersion", Some(event.revision.to_string().into()));
         }
-        Some(WatchEvent { kind, object })
+        Ok(Some(WatchEvent { kind, object }))
     }
 }
 
