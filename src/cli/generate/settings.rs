@@ -152,13 +152,8 @@ impl Settings {
             "properties": properties,
             "additionalProperties": false,
             // As `SettingError::Unwatched`; Helm has filled the defaults in.
-            "oneOf": [
-                {"properties": {"certificates": {"enum": ["secret", "cert-manager"]}}},
-                {"properties": {
-                    "certificates": {"const": "self-managed"},
-                    "watchCluster": {"enum": [true, "true"]},
-                }},
-            ],
+            "if": {"properties": {"certificates": {"const": "self-managed"}}},
+            "then": {"properties": {"watchCluster": {"enum": spellings("true")}}},
         })
     }
 

@@ -61,7 +61,10 @@ fn helm_refuses_values_that_the_program_refuses() {
         ("image=a b", "image: Does not match pattern"),
         ("replicas=0", "replicas: Must be greater than or equal to 1"),
         ("size=1", "Additional property size is not allowed"),
-        ("certificates=self-managed,watchCluster=false", "(root): Must validate one and only one schema"),
+        (
+            "certificates=self-managed,watchCluster=false",
+            "watchCluster: watchCluster must be one of the following: true",
+        ),
     ];
     for (settings, reason) in refused {
         let output = helm(&["template", "admit", &chart, "--set", settings]);

@@ -63,6 +63,13 @@ fn below(root: &Value, schema: &Value, value: &Value, path: &str) -> Vec<String>
                 let fits = |schema: &&Value| below(root, schema, value, path).is_empty();
                 asked.as_array().unwrap().iter().filter(fits).count() == 1
             }
+            "if" => {
+                if below(root, asked, value, path).is_empty() {
+                    found.extend(below(root, &schema["then"], value, path));
+                }
+                true
+            }
+            "then" => schema.get("if").is_some(),
             other => panic!("the validator does not know `{other}`"),
         };
         if !holds {
