@@ -3,6 +3,7 @@
 
 mod bypass;
 mod connections;
+mod fuzzing;
 mod mutated;
 mod reload;
 
