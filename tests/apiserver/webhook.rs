@@ -13,6 +13,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -60,11 +61,19 @@ async fn raw(State(script): State<Script>) -> Response<Body> {
 
 /// Serves `script` over TLS; answers the address and the PEM of its certificate.
 pub(crate) async fn serve(script: Script) -> (SocketAddr, String) {
-    let names = vec!["127.0.0.1".to_owned(), "hook.demo.svc".to_owned()];
-    let certified = rcgen::generate_simple_self_signed(names).unwrap();
-    let pem = certified.cert.pem();
-    let certificate = CertificateDer::from(certified.cert.der().to_vec());
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
+    serve_as(script, IsCa::NoCa).await
+}
+
+/// The same with a certificate that is that of an authority, or not.
+async fn serve_as(script: Script, is_ca: IsCa) -> (SocketAddr, String) {
+    let names = ["127.0.0.1".to_owned(), "hook.demo.svc".to_owned()];
+    let mut params = CertificateParams::new(names).unwrap();
+    params.is_ca = is_ca;
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let pem = certificate.pem();
+    let certificate = CertificateDer::from(certificate.der().to_vec());
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -258,6 +267,39 @@ async fn a_certificate_of_another_authority_is_refused() {
     assert_eq!(refused.status, 500);
     assert!(refused.message().contains("tls: "), "{}", refused.message());
     assert!(script.asked().is_empty());
+}
+
+/// As `openssl req -x509` makes them.
+#[tokio::test]
+async fn a_certificate_in_the_bundle_may_be_that_of_an_authority() {
+    let script = Script::default();
+    script.answers(json!({"allowed": false, "status": {"message": "reached"}}));
+    let authority = IsCa::Ca(BasicConstraints::Unconstrained);
+    let (address, pem) = serve_as(script.clone(), authority).await;
+    let (_, another) = serve_as(script, authority).await;
+    let server = Server::builder().build().await.unwrap();
+    let port = address.port();
+    let cases = [
+        ("127.0.0.1", &pem, "denied the request: reached"),
+        (
+            "localhost",
+            &pem,
+            "tls: failed to verify certificate: x509: certificate is valid for hook.demo.svc, not localhost",
+        ),
+        (
+            "127.0.0.1",
+            &another,
+            "tls: failed to verify certificate: x509: certificate signed by unknown authority",
+        ),
+    ];
+    for (host, bundle, told) in cases {
+        let url = format!("https://{host}:{port}/validate");
+        let client = json!({"url": url, "caBundle": STANDARD.encode(bundle)});
+        post(&server, CONFIGURATIONS, &configuration(&client, &json!({}))).await;
+        let refused = post(&server, MAPS, &map("one")).await;
+        assert!(refused.message().contains(told), "{host}: {}", refused.message());
+        delete(&server, &format!("{CONFIGURATIONS}/hook"), None).await;
+    }
 }
 
 #[tokio::test]

@@ -7,16 +7,14 @@ use bytes::Bytes;
 use http::{Method, Request, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use uuid::Uuid;
 
 use super::hook::Hook;
 use super::service::{self, Place};
-use super::{CallFailed, failure};
+use super::{CallFailed, failure, trust};
 use crate::registry::Registry;
 
 /// An AdmissionReview with a refusal is small; more than this is no answer. kube-apiserver reads on without an end.
@@ -93,18 +91,7 @@ async fn secured(
     host: &str,
     stream: TcpStream,
 ) -> Result<tokio_rustls::client::TlsStream<TcpStream>, String> {
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(&hook.ca_bundle) {
-        let certificate = certificate.map_err(|error| format!("caBundle: {error}"))?;
-        roots.add(certificate).map_err(|error| format!("caBundle: {error}"))?;
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let config = trust::client_config(&hook.ca_bundle)?;
     let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
     let connector = TlsConnector::from(Arc::new(config));
     connector.connect(name, stream).await.map_err(|error| failure::unsecured(host, &error))

@@ -6,6 +6,7 @@ mod failure;
 mod hook;
 mod mutating;
 mod service;
+mod trust;
 
 pub(super) use mutating::mutate;
 

@@ -1,0 +1,131 @@
+//! Which certificates a webhook may show: those that an authority of its bundle signed, and those that the bundle holds
+//! themselves, as in Go. The latter are often authorities as well (`openssl req -x509` makes them so), which the verifier alone
+//! takes for no server's.
+
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, TrustAnchor, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
+};
+use webpki::EndEntityCert;
+
+/// How to connect to a webhook with this bundle, PEM. With an empty one nobody is trusted.
+///
+/// # Errors
+/// A bundle that cannot be read.
+pub(super) fn client_config(bundle: &[u8]) -> Result<ClientConfig, String> {
+    let unreadable = |error: &dyn std::fmt::Display| format!("caBundle: {error}");
+    let bundle: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(bundle).collect();
+    let bundle = bundle.map_err(|error| unreadable(&error))?;
+    let mut roots = RootCertStore::empty();
+    for certificate in &bundle {
+        roots.add(certificate.clone()).map_err(|error| unreadable(&error))?;
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| error.to_string())?;
+    let mut config = if roots.is_empty() {
+        config.with_root_certificates(roots).with_no_client_auth()
+    } else {
+        let verifier = Bundled::new(roots, bundle, provider)?;
+        config.dangerous().with_custom_certificate_verifier(Arc::new(verifier)).with_no_client_auth()
+    };
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+#[derive(Debug)]
+struct Bundled {
+    by_authorities: Arc<WebPkiServerVerifier>,
+    authorities: Arc<RootCertStore>,
+    bundle: Vec<CertificateDer<'static>>,
+}
+
+impl Bundled {
+    fn new(
+        roots: RootCertStore,
+        bundle: Vec<CertificateDer<'static>>,
+        provider: Arc<CryptoProvider>,
+    ) -> Result<Self, String> {
+        let authorities = Arc::new(roots);
+        let by_authorities =
+            WebPkiServerVerifier::builder_with_provider(Arc::clone(&authorities), provider).build();
+        Ok(Self { by_authorities: by_authorities.map_err(|error| error.to_string())?, authorities, bundle })
+    }
+
+    /// Whether the issuer that the certificate names, other than itself, is in the bundle.
+    fn may_have_signed(&self, certificate: &CertificateDer<'_>) -> bool {
+        let Ok(certificate) = EndEntityCert::try_from(certificate) else { return false };
+        let is_issuer = |anchor: &TrustAnchor<'_>| anchor.subject.as_ref() == certificate.issuer();
+        certificate.issuer() != certificate.subject() && self.authorities.roots.iter().any(is_issuer)
+    }
+}
+
+impl ServerCertVerifier for Bundled {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let verified = self.by_authorities.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match verified {
+            // Told only of certificates that are valid at this time.
+            Err(error) if is_of_authority(&error) => {
+                if self.bundle.contains(end_entity) {
+                    verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                    return Ok(ServerCertVerified::assertion());
+                }
+                Err(if self.may_have_signed(end_entity) {
+                    error
+                } else {
+                    CertificateError::UnknownIssuer.into()
+                })
+            }
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.by_authorities.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.by_authorities.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.by_authorities.supported_verify_schemes()
+    }
+}
+
+/// Whether the certificate was refused for being that of an authority.
+fn is_of_authority(error: &Error) -> bool {
+    let Error::InvalidCertificate(CertificateError::Other(OtherError(why))) = error else { return false };
+    why.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
+}
