@@ -178,11 +178,13 @@ fn the_figures_of_the_webhook_can_be_made() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let Value::Object(figures) = json(&output) else { panic!("{said}") };
-    assert_eq!(figures.len(), 10, "{figures:?}");
+    assert_eq!(figures.len(), 12, "{figures:?}");
     for (name, figure) in &figures {
-        let number = figure.as_f64().unwrap_or_else(|| panic!("{name}: {figure}"));
+        let numbers = figure.as_array().map_or(std::slice::from_ref(figure), Vec::as_slice);
+        let is_positive = |number: &Value| number.as_f64().is_some_and(|number| number > 0.0);
         // How many fail depends on what else the machine does.
-        assert!(number > 0.0 || name == "failedAtHalfRate", "{name}: {number}");
+        let told = numbers.len() == 1 && (numbers.iter().all(is_positive) || name == "failedAtHalfRate");
+        assert!(told, "{name}: {figure}");
     }
 }
 
