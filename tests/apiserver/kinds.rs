@@ -68,16 +68,50 @@ async fn every_stored_kind_is_made_shown_and_removed() {
     }
 }
 
+/// Names and priorities of kube-apiserver v1.36.2: of a group that all versions share, and of the version in it.
+const API_SERVICES: &[(&str, i64, i64)] = &[
+    ("v1.", 18000, 1),
+    ("v1.admissionregistration.k8s.io", 16700, 15),
+    ("v1.apiextensions.k8s.io", 16700, 15),
+    ("v1.apps", 17800, 15),
+    ("v1.authentication.k8s.io", 17700, 15),
+    ("v1.authorization.k8s.io", 17600, 15),
+    ("v1.autoscaling", 17500, 15),
+    ("v1.batch", 17400, 15),
+    ("v1.certificates.k8s.io", 17300, 15),
+    ("v1.coordination.k8s.io", 16500, 15),
+    ("v1.discovery.k8s.io", 16200, 15),
+    ("v1.events.k8s.io", 17750, 15),
+    ("v1.flowcontrol.apiserver.k8s.io", 16100, 21),
+    ("v1.networking.k8s.io", 17200, 15),
+    ("v1.node.k8s.io", 16300, 15),
+    ("v1.policy", 17100, 15),
+    ("v1.rbac.authorization.k8s.io", 17000, 15),
+    ("v1.resource.k8s.io", 16200, 21),
+    ("v1.scheduling.k8s.io", 16600, 15),
+    ("v1.storage.k8s.io", 16800, 15),
+    ("v2.autoscaling", 17500, 30),
+];
+
 #[tokio::test]
 async fn every_version_that_is_served_has_an_api_service() {
+    const SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
     let server = Server::builder().build().await.unwrap();
-    let list = accepting(&server, "/apis/apiregistration.k8s.io/v1/apiservices", TABLE).await.body;
-    let rows = list["rows"].as_array().unwrap();
-    for row in builtin_rows() {
-        let name = format!("{}.{}", row.version, row.group);
-        let found = rows.iter().find(|found| found["cells"][0] == name.as_str());
-        let cells = &found.unwrap_or_else(|| panic!("no {name}"))["cells"];
-        assert_eq!((&cells[1], &cells[2]), (&json!("Local"), &json!("True")), "{name}");
+    let list = get(&server, SERVICES).await.body;
+    let row = |service: &Value| {
+        let spec = &service["spec"];
+        let number = |field: &str| spec[field].as_i64().unwrap();
+        let name = service["metadata"]["name"].as_str().unwrap().to_owned();
+        (name, number("groupPriorityMinimum"), number("versionPriority"))
+    };
+    let found: Vec<_> = list["items"].as_array().unwrap().iter().map(row).collect();
+    let expected: Vec<_> =
+        API_SERVICES.iter().map(|(name, group, version)| ((*name).to_owned(), *group, *version)).collect();
+    assert_eq!(found, expected);
+    let table = accepting(&server, SERVICES, TABLE).await.body;
+    for row in table["rows"].as_array().unwrap() {
+        let cells = &row["cells"];
+        assert_eq!((&cells[1], &cells[2]), (&json!("Local"), &json!("True")), "{cells}");
     }
 }
 

@@ -1,4 +1,5 @@
-//! An APIService for each group and version that is served, made and removed together with what it stands for.
+//! An APIService for each group and version that is served, made and removed together with what it stands for. APIServices
+//! themselves have none: they are the aggregator's own, which asks nobody for them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,7 +40,8 @@ impl Registry {
         // The list comes first: a version that has its APIService there is served already.
         let managed = self.managed(&info);
         let served = self.served();
-        let versions: BTreeSet<Version> = served.table.rows().iter().map(|row| version_of(row)).collect();
+        let rows = served.table.rows().iter().filter(|row| row.group != info.group);
+        let versions: BTreeSet<Version> = rows.map(|row| version_of(row)).collect();
         let missing =
             versions.iter().filter(|version| self.store.latest(&call.key(&name_of(version))).is_none());
         // Written at once: a durable store then commits them together.
@@ -99,10 +101,13 @@ fn name_of((group, version, _): &Version) -> String {
 }
 
 fn api_service((group, version, builtin): &Version) -> Value {
-    let (managed, own) = match (builtin, version.as_str()) {
-        (true, "v2") => ("onstart", 30),
-        (true, _) => ("onstart", 15),
-        (false, _) => ("true", 100),
+    let managed = if *builtin { "onstart" } else { "true" };
+    let own = match (group.as_str(), version.as_str()) {
+        _ if !builtin => 100,
+        ("", _) => 1,
+        ("flowcontrol.apiserver.k8s.io" | "resource.k8s.io", "v1") => 21,
+        (_, "v2") => 30,
+        _ => 15,
     };
     let mut spec =
         json!({"version": version, "groupPriorityMinimum": priority(group), "versionPriority": own});
