@@ -7,7 +7,7 @@ use http::Request;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use crate::harness::{Answer, answer, delete, get, merge, post};
+use crate::harness::{Answer, answer, delete, get, merge, post, send};
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
@@ -65,6 +65,43 @@ async fn every_stored_kind_is_made_shown_and_removed() {
         let labelled = merge(&server, &one, &json!({"metadata": {"labels": {"a": "b"}}})).await;
         assert_eq!(labelled.status, 200, "{one}: {labelled:?}");
         assert_eq!(delete(&server, &one, None).await.status, 200, "{one}");
+    }
+}
+
+/// As kube-apiserver v1.36.2 warns: whatever comes of the request, if it reached a verb.
+#[tokio::test]
+async fn kinds_on_their_way_out_are_warned_of() {
+    const ENDPOINTS: &str = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+    const STATUSES: &str = "v1 ComponentStatus is deprecated in v1.19+";
+    const ALL: &str = "/api/v1/namespaces/default/endpoints";
+    let server = Server::builder().build().await.unwrap();
+    let (made, misnamed) = (json!({"metadata": {"name": "a"}}), json!({"metadata": {"name": "A_"}}));
+    let one = format!("{ALL}/a");
+    let cases = [
+        ("GET", ALL, None, 200, ENDPOINTS),
+        ("GET", "/api/v1/endpoints", None, 200, ENDPOINTS),
+        ("POST", ALL, Some(&made), 201, ENDPOINTS),
+        ("POST", ALL, Some(&misnamed), 422, ENDPOINTS),
+        ("GET", &one, None, 200, ENDPOINTS),
+        ("PUT", &one, Some(&made), 200, ENDPOINTS),
+        ("DELETE", &one, None, 200, ENDPOINTS),
+        ("DELETE", &one, None, 404, ENDPOINTS),
+        ("DELETE", ALL, None, 200, ENDPOINTS),
+        ("POST", &one, Some(&made), 405, ""),
+        ("GET", "/api/v1/namespaces/default/endpoints/a/status", None, 404, ""),
+        ("GET", "/api/v1/componentstatuses", None, 200, STATUSES),
+        ("GET", "/api/v1/componentstatuses/none", None, 404, STATUSES),
+        ("DELETE", "/api/v1/componentstatuses/none", None, 405, ""),
+        ("GET", "/api/v1/services", None, 200, ""),
+    ];
+    for (method, path, body, status, warning) in cases {
+        let answer = answer(send(&server, method, path, "application/json", body).await).await;
+        let expected: Vec<String> = Some(warning)
+            .filter(|text| !text.is_empty())
+            .map(|text| format!("299 - \"{text}\""))
+            .into_iter()
+            .collect();
+        assert_eq!((answer.status, answer.warnings), (status, expected), "{method} {path}");
     }
 }
 

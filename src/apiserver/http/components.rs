@@ -26,7 +26,6 @@ pub(super) async fn answer(
     query: &Query,
     accepted: &Accepted,
 ) -> Result<Response, Failure> {
-    call.warnings.add("v1 ComponentStatus is deprecated in v1.19+");
     let document = match name {
         Some(name) => match COMPONENTS.into_iter().find(|(known, _)| *known == name) {
             Some((name, port)) => status(name, port).await,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::response::Response;
-use http::Method;
+use http::{Method, StatusCode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -58,9 +58,6 @@ pub(super) async fn answer(
     let subresource = scope_and_subresource(info, &place)?;
     let query = Query::parse(&incoming.query);
     let warnings = Warnings::default();
-    if let Some(text) = custom.as_ref().and_then(|custom| custom.deprecation.as_ref()) {
-        warnings.add(text.as_str());
-    }
     let call = Call {
         info: Arc::clone(info),
         custom,
@@ -90,7 +87,11 @@ pub(super) async fn answer(
         Err(Failure::Refused(refusal)) => respond::refusal(&refusal, accepted),
         Err(Failure::NoSuchPage) => respond::page_not_found(),
     };
-    respond::warn(&mut response, &warnings.take());
+    // Nothing is said of a built-in kind where no verb of it was reached.
+    let unreached = [StatusCode::METHOD_NOT_ALLOWED, StatusCode::NOT_ACCEPTABLE].contains(&response.status());
+    let deprecation = info.deprecation.clone().filter(|_| !(info.builtin && unreached));
+    let told: Vec<String> = deprecation.into_iter().chain(warnings.take()).collect();
+    respond::warn(&mut response, &told);
     Ok(response)
 }
 

@@ -310,7 +310,6 @@ fn custom_kind(stored: &Stored) -> CustomKind {
         Arc::new(CustomVersion {
             served: version["served"] == true,
             terminating,
-            deprecation: deprecation(definition, &info, version),
             scale: scale(version),
             typing: Schema::of_definition(version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null)),
             rules: compiled.as_ref().and_then(|compiled| compiled.version(name)).cloned(),
@@ -342,7 +341,7 @@ fn custom_row(definition: &Value, version: &Value) -> ResourceInfo {
         subresources.push(Subresource::Scale);
     }
     let selectable = version["selectableFields"].as_array().into_iter().flatten();
-    ResourceInfo {
+    let mut row = ResourceInfo {
         version: version["name"].as_str().unwrap_or_default().to_owned(),
         storage_version: storage_version(definition),
         kind: name("kind"),
@@ -360,10 +359,13 @@ fn custom_row(definition: &Value, version: &Value) -> ResourceInfo {
             .filter_map(|field| field["jsonPath"].as_str())
             .map(|path| path.trim_start_matches('.').to_owned())
             .collect(),
+        deprecation: None,
         builtin: false,
         plural: name("plural"),
         group,
-    }
+    };
+    row.deprecation = deprecation(definition, &row, version);
+    row
 }
 
 fn strings(value: &Value) -> Vec<String> {

@@ -33,8 +33,6 @@ pub struct CustomVersion {
     pub info: Arc<ResourceInfo>,
     pub served: bool,
     pub terminating: bool,
-    /// The warning that every request to this version answers.
-    pub deprecation: Option<String>,
     pub scale: Option<ScalePaths>,
     /// How field ownership types objects.
     pub typing: (Schema, TypeId),

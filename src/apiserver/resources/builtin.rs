@@ -36,6 +36,15 @@ fn read(text: &str) -> (Vec<Arc<ResourceInfo>>, Vec<&str>) {
     (rows, problems)
 }
 
+/// `SINCE`, or `SINCE,APIVERSION,KIND` with what is to be used now.
+fn deprecation(row: &ResourceInfo, value: &str) -> String {
+    let text = |since: &str| format!("{} {} is deprecated in v{since}+", row.api_version(), row.kind);
+    match value.split_once(',') {
+        Some((since, now)) => format!("{}; use {}", text(since), now.replace(',', " ")),
+        None => text(value),
+    }
+}
+
 fn row_of(line: &str, group: &str, version: &str) -> Option<ResourceInfo> {
     let mut words = line.split(' ');
     let (kind, plural, scope) = (words.next()?, words.next()?, words.next()?);
@@ -60,6 +69,7 @@ fn row_of(line: &str, group: &str, version: &str) -> Option<ResourceInfo> {
         schema: None,
         storage_key: plural.to_owned(),
         selectable_fields: Vec::new(),
+        deprecation: None,
         builtin: true,
     };
     for word in words {
@@ -72,6 +82,7 @@ fn row_of(line: &str, group: &str, version: &str) -> Option<ResourceInfo> {
             "key" => value.clone_into(&mut row.storage_key),
             "stored" => value.clone_into(&mut row.storage_version),
             "fields" => row.selectable_fields = list(value),
+            "deprecated" => row.deprecation = Some(deprecation(&row, value)),
             _ => return None,
         }
     }

@@ -178,6 +178,8 @@ pub struct ResourceInfo {
     pub storage_key: String,
     /// Paths that field selectors may name beside `metadata.name` and `metadata.namespace`: `status.phase`.
     pub selectable_fields: Vec<String>,
+    /// The warning that requests to a version on its way out get.
+    pub deprecation: Option<String>,
     /// Built in (strategic merge patch is offered, field tables apply) or defined by a CRD.
     pub builtin: bool,
 }
