@@ -11,7 +11,7 @@ use crate::harness::{Answer, answer, delete, get, merge, post, send};
 
 const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
-async fn accepting(server: &Server, path: &str, accept: &str) -> Answer {
+pub(crate) async fn accepting(server: &Server, path: &str, accept: &str) -> Answer {
     let request = Request::get(path).header("accept", accept).body(Body::empty()).unwrap();
     answer(server.router().oneshot(request).await.unwrap()).await
 }

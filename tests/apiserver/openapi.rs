@@ -1,9 +1,13 @@
 //! OpenAPI documents hold together: every reference leads somewhere, clients find what they probe for.
 
+use admit_apiserver::Server;
 use admit_apiserver::openapi::OpenApi;
 use admit_apiserver::resources::builtin_rows;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::harness;
+use crate::kinds::accepting;
 
 fn get(openapi: &OpenApi, path: &str) -> Value {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
@@ -113,4 +117,43 @@ fn explanations_reach_into_built_in_kinds() {
         let document = get(&openapi, &format!("/openapi/v3/{document}"));
         assert!(explained(&document, kind, path).get(kept).is_some(), "{kind} {path}: no {kept}");
     }
+}
+
+/// Beside the schemas of objects and of lists, in both documents; a version that offers none says nothing.
+#[tokio::test]
+async fn fields_that_selectors_may_name_are_published() {
+    let server = Server::builder().build().await.unwrap();
+    // Where schemas do not differ, each version must have the same fields.
+    let version = |name: &str, sizes: &str, fields: Value| {
+        let spec =
+            json!({"type": "object", "properties": {"color": {"type": "string"}, "size": {"type": sizes}}});
+        json!({
+            "name": name, "served": true, "storage": name == "v1", "selectableFields": fields,
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
+        })
+    };
+    let both = json!([{"jsonPath": ".spec.color"}, {"jsonPath": ".spec.size"}]);
+    let definition = json!({
+        "metadata": {"name": "cats.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "cats", "kind": "Cat"},
+            "versions": [version("v1", "integer", both), version("v2", "string", json!([]))],
+        },
+    });
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let made = harness::post(&server, definitions, &definition).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    let published = json!([{"fieldPath": "spec.color"}, {"fieldPath": "spec.size"}]);
+    for (version, expected) in [("v1", Some(&published)), ("v2", None)] {
+        let document = harness::get(&server, &format!("/openapi/v3/apis/example.com/{version}")).await.body;
+        for kind in ["Cat", "CatList"] {
+            let schema = &document["components"]["schemas"][format!("com.example.{version}.{kind}")];
+            assert!(schema["x-kubernetes-group-version-kind"].is_array(), "{version} {kind}: {document}");
+            assert_eq!(schema.get("x-kubernetes-selectable-fields"), expected, "{version} {kind}");
+        }
+    }
+    let protobuf = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let second = accepting(&server, "/openapi/v2", protobuf).await.body;
+    let told = second.as_str().unwrap().matches("x-kubernetes-selectable-fields").count();
+    assert_eq!(told, 2);
 }

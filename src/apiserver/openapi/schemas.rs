@@ -36,6 +36,7 @@ impl Schemas {
         self.need(&format!("{META}.ObjectMeta"));
         let mut schema = custom_schema(row);
         schema.insert("x-kubernetes-group-version-kind".into(), json!([gvk(row, &row.kind)]));
+        schema.extend(selectable_fields(row));
         self.written.insert(name.clone(), Value::Object(schema));
         name
     }
@@ -53,7 +54,7 @@ impl Schemas {
         if row.builtin {
             metadata["default"] = json!({});
         }
-        let schema = json!({
+        let mut schema = json!({
             "description": format!("{} is a list of {}", row.list_kind, row.kind),
             "type": "object",
             "required": ["items"],
@@ -69,6 +70,9 @@ impl Schemas {
             },
             "x-kubernetes-group-version-kind": [gvk(row, &row.list_kind)],
         });
+        if let Some((extension, fields)) = selectable_fields(row) {
+            schema[extension] = fields;
+        }
         self.written.insert(name.clone(), schema);
         name
     }
@@ -345,6 +349,12 @@ fn complete_node(schema: &mut Map<String, Value>) {
         schema.entry("anyOf").or_insert_with(|| json!([{"type": "integer"}, {"type": "string"}]));
     }
     complete_embedded(schema);
+}
+
+/// What field selectors may name, of which custom kinds tell beside their schemas, and built-in ones do not.
+fn selectable_fields(row: &ResourceInfo) -> Option<(String, Value)> {
+    let fields: Vec<Value> = row.selectable_fields.iter().map(|path| json!({"fieldPath": path})).collect();
+    (!row.builtin && !fields.is_empty()).then(|| ("x-kubernetes-selectable-fields".to_owned(), fields.into()))
 }
 
 /// `io.openshift.insights.v1alpha1.DataGather`: the group's labels reversed, version, kind.
