@@ -1,5 +1,5 @@
-//! What `answers.json` says of single rules: short sequences of requests to a fresh server, with what is to be seen in
-//! their answers. The facts were read off kube-apiserver v1.36.2.
+//! What `answers.json` and `endpoints.json` say of single rules: short sequences of requests to a fresh server, with what
+//! is to be seen in their answers. The facts were read off kube-apiserver v1.36.2.
 //!
 //! A step is `{"do": "METHOD /path", "type": content type, "body": …, "status": code}` with any of `has` (JSON pointer →
 //! value), `lacks` (JSON pointers), `says` (a part of the message), `warns` (parts of the warnings, one for each) and
@@ -55,9 +55,10 @@ fn check(step: &Value, found: &Answer) -> Result<(), String> {
 
 #[tokio::test]
 async fn single_rules_are_those_of_the_reference() {
-    let sequences: Vec<Value> = serde_json::from_str(include_str!("answers.json")).unwrap();
+    let files = [include_str!("answers.json"), include_str!("endpoints.json")];
+    let sequences = files.map(|text| serde_json::from_str::<Vec<Value>>(text).unwrap());
     let mut failed = Vec::new();
-    for sequence in &sequences {
+    for sequence in sequences.iter().flatten() {
         let server = Server::builder().build().await.unwrap();
         for step in sequence["steps"].as_array().unwrap() {
             let found = send(&server, step).await;

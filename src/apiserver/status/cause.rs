@@ -56,6 +56,11 @@ impl Cause {
     }
 
     #[must_use]
+    pub fn too_many(field: impl Into<String>, count: usize, limit: usize) -> Self {
+        Self::new("FieldValueTooMany", field, format!("Too many: {count}: must have at most {limit} items"))
+    }
+
+    #[must_use]
     pub fn duplicate(field: impl Into<String>, value: &Value) -> Self {
         Self::new("FieldValueDuplicate", field, format!("Duplicate value: {}", shown(value)))
     }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use self::Fixed::{Forbidden, Immutable};
-use super::{items, one_of};
+use super::{endpoints, items, one_of};
 use crate::status::Cause;
 
 const NULL: &Value = &Value::Null;
@@ -129,7 +129,8 @@ fn own(id: &str, object: &Value) -> Vec<Cause> {
             neither.then(|| Cause::invalid("spec", rules, why)).into_iter().collect()
         }
         "EndpointSlice.discovery.k8s.io" => {
-            one_of(object, "", "addressType", &["FQDN", "IPv4", "IPv6"]).into_iter().map(unrooted).collect()
+            let kind = one_of(object, "", "addressType", &["FQDN", "IPv4", "IPv6"]).map(unrooted);
+            kind.into_iter().chain(endpoints::slice(object)).collect()
         }
         _ => Vec::new(),
     }

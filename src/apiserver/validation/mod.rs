@@ -6,6 +6,7 @@
 mod cluster;
 mod config;
 mod controllers;
+mod endpoints;
 mod event;
 mod job;
 mod pod;
@@ -36,6 +37,7 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
             let spec = pod::spec(object.get("spec").unwrap_or(&Value::Null), "spec");
             spec.into_iter().chain(changed).collect()
         }
+        ("", "Endpoints") => endpoints::endpoints(object),
         ("", "Service") => {
             let changed = old.and_then(|old| service::changed(object, old));
             service::service(object).into_iter().chain(changed).collect()
