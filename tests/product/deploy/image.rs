@@ -1,6 +1,7 @@
 //! The image, without a container engine: the Containerfile is read as text, and what its build is given is tried out in a
 //! folder of its own.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -53,11 +54,26 @@ fn the_build_is_given_all_that_the_program_is_made_of() {
     assert!(absent.is_empty(), "no COPY of the Containerfile brings {absent:#?}");
 }
 
-/// The files that the program was compiled from, those that it includes among them, from the root: cargo lists them beside
-/// the program, as a rule of make.
-fn sources() -> Vec<PathBuf> {
-    let rule = fs::read_to_string(concat!(env!("CARGO_BIN_EXE_admit"), ".d")).unwrap();
-    let (_, files) = rule.trim_end().split_once(": ").unwrap();
+/// The libraries that the program is made of; what it has beside them is `src/main.rs`.
+const LIBRARIES: &[&str] = &["admit", "admit_apiserver", "admit_cel", "admit_policy"];
+
+/// The files that the libraries were compiled from, those that they include among them, from the root.
+fn sources() -> BTreeSet<PathBuf> {
+    LIBRARIES.iter().flat_map(|name| sources_of(name)).collect()
+}
+
+/// The compiler lists them beside the library, as a rule of make. Of several builds the newest counts.
+fn sources_of(library: &str) -> Vec<PathBuf> {
+    let built = Path::new(env!("CARGO_BIN_EXE_admit")).with_file_name("deps");
+    let entries = fs::read_dir(&built).unwrap().map(|entry| entry.unwrap());
+    let builds = entries.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let build = name.strip_prefix(&format!("lib{library}-"))?.strip_suffix(".rlib")?.to_owned();
+        Some((entry.metadata().unwrap().modified().unwrap(), build))
+    });
+    let (_, build) = builds.max().unwrap_or_else(|| panic!("no {library} in {}", built.display()));
+    let rules = fs::read_to_string(built.join(format!("{library}-{build}.d"))).unwrap();
+    let (_, files) = rules.lines().next().unwrap().split_once(": ").unwrap();
     // A blank in a name is escaped.
     let files = files.replace("\\ ", "\0");
     let files = files.split(' ').map(|file| root().join(file.replace('\0', " ")));
