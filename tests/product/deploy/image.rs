@@ -131,7 +131,7 @@ fn stages() -> (Instructions, Instructions) {
         .into_iter()
         .map(|line| line.split_once(' ').map(|(word, rest)| (word.to_owned(), rest.to_owned())).unwrap())
         .collect();
-    let known = ["ARG", "FROM", "WORKDIR", "COPY", "RUN", "USER", "ENTRYPOINT", "LABEL", "EXPOSE"];
+    let known = ["ARG", "FROM", "WORKDIR", "COPY", "RUN", "USER", "ENTRYPOINT", "LABEL", "EXPOSE", "ENV"];
     assert!(instructions.iter().all(|(word, _)| known.contains(&word.as_str())), "{instructions:?}");
     let last = instructions.iter().rposition(|(word, _)| word == "FROM").unwrap();
     let image = instructions.split_off(last);
