@@ -62,22 +62,32 @@ fn sources() -> BTreeSet<PathBuf> {
     LIBRARIES.iter().flat_map(|name| sources_of(name)).collect()
 }
 
-/// The compiler lists them beside the library, as a rule of make. Of several builds the newest counts.
+/// The compiler lists them beside the library, as a rule of make. Of several builds the newest counts that is one of this
+/// folder: `cargo package` builds a copy of a package, with the paths of that.
 fn sources_of(library: &str) -> Vec<PathBuf> {
     let built = Path::new(env!("CARGO_BIN_EXE_admit")).with_file_name("deps");
     let entries = fs::read_dir(&built).unwrap().map(|entry| entry.unwrap());
-    let builds = entries.filter_map(|entry| {
-        let name = entry.file_name().into_string().ok()?;
-        let build = name.strip_prefix(&format!("lib{library}-"))?.strip_suffix(".rlib")?.to_owned();
-        Some((entry.metadata().unwrap().modified().unwrap(), build))
-    });
-    let (_, build) = builds.max().unwrap_or_else(|| panic!("no {library} in {}", built.display()));
-    let rules = fs::read_to_string(built.join(format!("{library}-{build}.d"))).unwrap();
+    let mut builds: Vec<_> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let build = name.strip_prefix(&format!("lib{library}-"))?.strip_suffix(".rlib")?.to_owned();
+            Some((entry.metadata().unwrap().modified().unwrap(), build))
+        })
+        .collect();
+    builds.sort();
+    let mut rules = builds.iter().rev().map(|(_, build)| listed(&built.join(format!("{library}-{build}.d"))));
+    let ours = |files: &Vec<PathBuf>| files.iter().all(|file| root().join(file).is_file());
+    rules.find(ours).unwrap_or_else(|| panic!("no {library} of ours in {}", built.display()))
+}
+
+/// The files of a rule, from the root.
+fn listed(rule: &Path) -> Vec<PathBuf> {
+    let rules = fs::read_to_string(rule).unwrap();
     let (_, files) = rules.lines().next().unwrap().split_once(": ").unwrap();
     // A blank in a name is escaped.
     let files = files.replace("\\ ", "\0");
     let files = files.split(' ').map(|file| root().join(file.replace('\0', " ")));
-    files.map(|file| file.strip_prefix(root()).unwrap().to_owned()).collect()
+    files.map(|file| file.strip_prefix(root()).map_or_else(|_| file.clone(), Path::to_owned)).collect()
 }
 
 impl Copied {
