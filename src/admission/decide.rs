@@ -42,6 +42,10 @@ pub(super) fn decide(
     } else {
         resource::Checked::default()
     };
+    if checked.interrupted {
+        let answer = Answer::undecided(&id, "the time for it is over");
+        return Decided { answer, label: "timeout" };
+    }
     let host = Surroundings { files: documents, in_force, cluster: cluster.as_deref() };
     let mut decision = match checked.denial {
         Some(denial) => Decision { denial: Some(denial), ..Decision::default() },

@@ -1,7 +1,7 @@
 //! Custom resources against the definitions that were loaded: what an API server whose installed definition has the same
 //! schema and rules would refuse, in its words.
 
-use admit_policy::crd::{CompiledCrd, CrdVersion, Write, Written};
+use admit_policy::crd::{CompiledCrd, CrdVersion, Unread, Write, Written};
 use admit_policy::decision::{Denial, Reason, Status, StatusDetails};
 use admit_policy::error::FieldError;
 use admit_policy::request::{Operation, Request};
@@ -15,6 +15,8 @@ pub(super) struct Checked {
     pub(super) denial: Option<Denial>,
     /// Unknown fields, and failures that were let pass because what they speak of did not change.
     pub(super) warnings: Vec<String>,
+    /// The time was over before it was decided.
+    pub(super) interrupted: bool,
 }
 
 /// Checks the object of `request` where a loaded definition serves its kind. Deletions have no object to check, and the
@@ -25,10 +27,12 @@ pub(super) fn check(documents: &Documents, request: &Request<'_>, deadline: Dead
     let Some(definition) = documents.crd_of(&request.kind) else { return Checked::default() };
     let Some(version) = definition.version(&request.kind.version) else { return Checked::default() };
     let written = write((definition, version), request, &object.value(), deadline);
+    let interrupted = written.interrupted;
     match written.refusal(definition) {
-        None => Checked { denial: None, warnings: written.warnings },
+        None => Checked { denial: None, warnings: written.warnings, interrupted },
         Some(message) => {
-            Checked { denial: Some(denial(definition, &written, message)), warnings: Vec::new() }
+            let denial = Some(denial(definition, &written, message));
+            Checked { denial, warnings: Vec::new(), interrupted }
         }
     }
 }
@@ -41,9 +45,9 @@ fn write(
 ) -> Written {
     // Only updates ratchet; a creation whose review brings an old object is no reason to.
     let old = request.old_object.as_ref().filter(|_| request.operation == Operation::Update);
-    let old = match old.map(|old| stored(version, old.value().into_owned())).transpose() {
+    let old = match old.map(|old| stored(version, old.value().into_owned(), deadline)).transpose() {
         Ok(old) => old,
-        Err(error) => return Written { object: object.clone(), errors: vec![*error], warnings: Vec::new() },
+        Err(unread) => return Written::unread(object.clone(), unread),
     };
     let write = Write {
         crd: definition,
@@ -56,10 +60,8 @@ fn write(
 }
 
 /// The old object as this definition reads it: the API server read it by its own, which may be another one.
-fn stored(version: &CrdVersion, mut object: Value) -> Result<Value, Box<FieldError>> {
-    version.default(&mut object);
-    version.prune(&mut object);
-    version.coerce_metadata(&mut object, Malformed::Refuse)?;
+fn stored(version: &CrdVersion, mut object: Value, deadline: Deadline<'_>) -> Result<Value, Unread> {
+    version.read(&mut object, Malformed::Refuse, Some(deadline))?;
     Ok(object)
 }
 

@@ -4,6 +4,8 @@
 use std::cell::Cell;
 use std::fmt;
 
+use thiserror::Error;
+
 use crate::recording::Recording;
 
 /// What a caller may want of a decision beside its outcome.
@@ -24,8 +26,9 @@ impl<'a> From<Option<&'a Recording>> for Oversight<'a> {
     }
 }
 
-/// Says whether it is time to stop. Asked before every expression and at least every hundred rounds within one; what is
-/// not decided by then is an error, `operation interrupted`, on which failurePolicy has its say.
+/// Says whether it is time to stop. Asked before every expression and at least every hundred rounds within one, and now
+/// and then while an object is read, defaulted, pruned and validated. What is not decided by then is an error, `operation
+/// interrupted`: of a policy, on which failurePolicy has its say, or of a write, which is then refused.
 #[derive(Clone, Copy)]
 pub struct Deadline<'a> {
     passed: &'a (dyn Fn() -> bool + 'a),
@@ -49,5 +52,53 @@ impl<'a> Deadline<'a> {
 impl fmt::Debug for Deadline<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Deadline").finish_non_exhaustive()
+    }
+}
+
+/// The time was over before the work was done. What there is of it means nothing.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("operation interrupted")]
+pub struct Interrupted;
+
+/// Asks a [`Deadline`] once in a while: work that takes many small steps counts them here. Once the time is over it stays
+/// so, and every walk that shares the pace ends at its next step.
+#[derive(Debug, Default)]
+pub struct Pace<'a> {
+    deadline: Option<Deadline<'a>>,
+    steps: Cell<u32>,
+    over: Cell<bool>,
+}
+
+impl<'a> Pace<'a> {
+    /// Steps between two looks at the clock. A step is a node of a document against a node of its schema, far below a
+    /// microsecond but for the longest of patterns, so that a stop is noticed within a millisecond or so; a look at a clock is
+    /// some 30 ns.
+    const EVERY: u32 = 256;
+
+    #[must_use]
+    pub const fn new(deadline: Option<Deadline<'a>>) -> Self {
+        Self { deadline, steps: Cell::new(0), over: Cell::new(false) }
+    }
+
+    /// Counts a step. Whether it is the one after the last: the time is over.
+    pub fn is_over(&self) -> bool {
+        if let Some(deadline) = self.deadline
+            && !self.over.get()
+        {
+            let steps = self.steps.get().wrapping_add(1);
+            self.steps.set(steps);
+            if steps.is_multiple_of(Self::EVERY) && deadline.has_passed() {
+                self.over.set(true);
+            }
+        }
+        self.over.get()
+    }
+
+    /// What came of the work.
+    ///
+    /// # Errors
+    /// [`Interrupted`] when a step found that the time was over.
+    pub fn outcome(&self) -> Result<(), Interrupted> {
+        if self.over.get() { Err(Interrupted) } else { Ok(()) }
     }
 }

@@ -13,7 +13,7 @@ use crate::error::FieldError;
 use crate::host::Host;
 use crate::index::{Candidate, Certainty, PolicyIndex};
 use crate::matching::{self, Matched};
-use crate::oversight::Oversight;
+use crate::oversight::{Deadline, Interrupted, Oversight};
 use crate::rbac::AccessRules;
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Request};
@@ -142,12 +142,14 @@ impl PolicySet {
         let candidates = self.index.candidates(request, host);
         let collector = vap::Collector::new(request, host, &workspace).overseen(oversight);
         let mut collector = collector.expect(candidates.len());
+        let overdue = || oversight.deadline.is_some_and(Deadline::has_passed);
         for Candidate { position, certainty } in candidates {
             let Some(bound) = self.policies.get(position).filter(|bound| accept(&bound.policy.name)) else {
                 continue;
             };
             let matched = match certainty {
                 Certainty::Matches => Ok(Some(Matched::as_it_is(request))),
+                Certainty::Open if overdue() => Err(Interrupted.into()),
                 Certainty::Open => bound.policy.constraints.matches(request, host),
             };
             vap::decide(&bound.policy, &bound.bindings, matched, &mut collector);

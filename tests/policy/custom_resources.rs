@@ -36,7 +36,7 @@ fn validation(spec_schema: &Value, new: &Value, old: Option<&Value>) -> Validati
             compiled.versions()[0].validate(&widget(new), old.as_ref(), &ValidateOptions::default())
         }
         // Told in place of what is expected.
-        Err(errors) => Validation { errors, warnings: Vec::new() },
+        Err(errors) => Validation { errors, ..Validation::default() },
     }
 }
 

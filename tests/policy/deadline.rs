@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use admit_policy::crd::{CompiledCrd, ValidateOptions};
+use admit_policy::crd::{CompiledCrd, ValidateOptions, Write};
 use admit_policy::decision::Verdict;
 use admit_policy::{Deadline, Oversight};
 use serde_json::json;
@@ -73,17 +73,55 @@ fn rules_of_custom_resources_stop_too() {
     let properties = "          numbers: {type: array, items: {type: integer, x-kubernetes-validations: [{rule: self > 0}]}}
 ";
     let crd = CompiledCrd::compile(&yaml(&widgets_of(properties))[0]).expect("the definition is right");
-    let numbers = vec![1; 1000];
-    let object = json!({
-        "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "numbers": numbers,
-    });
+    // The first look is that of the validation, the next one that of the rules.
+    let validated = validated(&crd, 120, 2);
+    let expected = "numbers[99]: Invalid value: \"integer\": operation interrupted evaluating rule: self > 0";
+    assert_eq!(validated, (2, true, vec![expected.to_owned()]), "the rules that follow are not run");
+}
+
+#[test]
+fn validation_stops_before_the_rules() {
+    let properties = "          numbers: {type: array, items: {type: integer}}\n";
+    let crd = CompiledCrd::compile(&yaml(&widgets_of(properties))[0]).expect("the definition is right");
+    let expected = ["<nil>: Internal error: operation interrupted".to_owned()];
+    assert_eq!(validated(&crd, 100_000, 3), (3, true, expected.to_vec()), "nothing of the rest is looked at");
+    let (asked, interrupted, errors) = validated(&crd, 10_000, u32::MAX);
+    assert_eq!((interrupted, errors), (false, Vec::new()));
+    assert!((80..400).contains(&asked), "once in a few hundred steps, not {asked} times");
+}
+
+#[test]
+fn a_write_that_is_not_read_in_time_is_refused() {
+    let properties = "          numbers: {type: array, items: {type: integer, default: 1}}\n";
+    let crd = CompiledCrd::compile(&yaml(&widgets_of(properties))[0]).expect("the definition is right");
+    let object = widget(1000);
     let passed = || true;
+    let oversight = Oversight { deadline: Some(Deadline::new(&passed)), ..Oversight::default() };
+    let version = crd.version("v1").expect("there is one");
+    let written = Write { crd: &crd, version, old: None, status: false, oversight }.decide(&object);
+    assert!(written.interrupted);
+    let refusal = written.refusal(&crd).expect("it is refused");
+    assert!(refusal.ends_with("is invalid: <nil>: Internal error: operation interrupted"), "{refusal}");
+}
+
+fn widget(numbers: usize) -> serde_json::Value {
+    json!({
+        "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "numbers": vec![1; numbers],
+    })
+}
+
+/// How often the clock was asked, whether it was told to have ended, and the errors.
+fn validated(crd: &CompiledCrd, numbers: usize, stop_at: u32) -> (u32, bool, Vec<String>) {
+    let asked = Cell::new(0);
+    let passed = || {
+        asked.set(asked.get() + 1);
+        asked.get() >= stop_at
+    };
     let options = ValidateOptions {
         oversight: Oversight { deadline: Some(Deadline::new(&passed)), ..Oversight::default() },
         ..ValidateOptions::default()
     };
-    let found = crd.version("v1").expect("there is one").validate(&object, None, &options);
-    let errors: Vec<_> = found.errors.iter().map(ToString::to_string).collect();
-    let expected = "numbers[99]: Invalid value: \"integer\": operation interrupted evaluating rule: self > 0";
-    assert_eq!(errors, [expected], "the rules that follow are not run");
+    let version = crd.version("v1").expect("there is one");
+    let found = version.validate(&widget(numbers), None, &options);
+    (asked.get(), found.interrupted, found.errors.iter().map(ToString::to_string).collect())
 }

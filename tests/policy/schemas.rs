@@ -1,6 +1,7 @@
 //! Schemas check, default and prune documents as the API server does. The recorded corpora hold the bulk; here stand
 //! the cases that explain a rule.
 
+use admit_policy::Pace;
 use admit_policy::path::Path;
 use admit_policy::schema::{self, Schema, list_type, validate};
 use serde_json::{Value, json};
@@ -11,7 +12,10 @@ fn schema_of(schema: &Value) -> Schema {
 }
 
 fn errors(schema: &Value, value: &Value) -> Vec<String> {
-    validate::validate(value, &schema_of(schema), None, &Path::Nil).iter().map(ToString::to_string).collect()
+    validate::validate(value, &schema_of(schema), None, &Path::Nil, &Pace::default())
+        .iter()
+        .map(ToString::to_string)
+        .collect()
 }
 
 #[test]
@@ -125,7 +129,7 @@ fn unknown_fields_are_removed_and_named() {
         "apiVersion": "v1", "kind": "K", "metadata": {"name": "n"},
         "spec": {"items": [{"a": "x", "b": 1}], "free": {"kept": 1, "strict": {"gone": 1}}, "typo": true},
     });
-    let unknown = schema::prune(&mut document, &schema);
+    let unknown = schema::prune(&mut document, &schema, &Pace::default());
     assert_eq!(unknown, ["spec.free.strict.gone", "spec.items[0].b", "spec.typo"]);
     assert_eq!(document["spec"], json!({"items": [{"a": "x"}], "free": {"kept": 1, "strict": {}}}));
 }
@@ -138,8 +142,8 @@ fn defaults_fill_objects_that_were_defaulted_and_replace_nulls() {
         "kept": {"type": "string", "nullable": true, "default": "x"},
     }}));
     let mut document = json!({"none": null, "kept": null});
-    schema::drop_nulls(&mut document, Some(&schema));
-    schema::default(&mut document, &schema);
+    schema::drop_nulls(&mut document, Some(&schema), &Pace::default());
+    schema::default(&mut document, &schema, &Pace::default());
     assert_eq!(document, json!({"kept": null, "outer": {"inner": 7}}));
 }
 
@@ -152,7 +156,7 @@ fn duplicates_are_told_once_at_their_second_appearance() {
     }}));
     let document = json!({"set": ["a", "b", "a", "a"], "map": [{"k": "x", "v": 1}, {"k": "x", "v": 2}]});
     let mut found = Vec::new();
-    list_type::validate(&document, &schema, &Path::Nil, &mut found);
+    list_type::validate(&document, &schema, &Path::Nil, &mut found, &Pace::default());
     let lines: Vec<_> = found.iter().map(ToString::to_string).collect();
     assert_eq!(lines, [r#"set[2]: Duplicate value: "a""#, r#"map[1]: Duplicate value: {"k":"x"}"#]);
 }

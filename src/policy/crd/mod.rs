@@ -28,7 +28,7 @@ pub use definition::{
     WebhookClient,
 };
 pub(crate) use registration::{EXPRESSION_LIMIT, TOTAL_LIMIT, occurrences};
-pub use resource::{CrdVersion, ValidateOptions, Validation};
+pub use resource::{CrdVersion, Unread, ValidateOptions, Validation};
 pub use write::{Write, Written};
 
 use crate::error::FieldError;

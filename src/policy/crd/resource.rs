@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use thiserror::Error;
 
 use super::definition::{Definition, ScalePaths, Version};
 use super::rules::{Limits, Recorder, RuleTree, Subject};
 use crate::error::{BadValue, FieldError};
-use crate::oversight::{Deadline, Oversight};
+use crate::oversight::{Deadline, Interrupted, Oversight, Pace};
 use crate::path::Path;
 use crate::recording::{Expression, ExpressionId, Origin};
 use crate::schema::correlate::Correlated;
@@ -38,7 +39,7 @@ pub struct ValidateOptions<'a> {
     pub status: bool,
     /// What was found before, in the metadata; errors that make rules pointless keep them from being run.
     pub earlier: &'a [FieldError],
-    /// Of the evaluation of rules; those that are not decided in time are errors.
+    /// The deadline is asked all along; the rest is for the evaluation of rules.
     pub oversight: Oversight<'a>,
 }
 
@@ -49,6 +50,25 @@ pub struct Validation {
     pub errors: Vec<FieldError>,
     /// Failed rules that were let pass because what they speak of did not change.
     pub warnings: Vec<String>,
+    /// The time was over before everything was looked at. Then there is an error that says so.
+    pub interrupted: bool,
+}
+
+/// An object that could not be read.
+#[derive(Clone, Debug, Error, PartialEq)]
+pub enum Unread {
+    #[error(transparent)]
+    Malformed(#[from] Box<FieldError>),
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
+}
+
+impl Validation {
+    /// Of which nothing is known but that it could not be finished.
+    fn interrupted(interrupted: Interrupted) -> Self {
+        let errors = vec![FieldError::internal(Path::Nil, interrupted.to_string())];
+        Self { errors, warnings: Vec::new(), interrupted: true }
+    }
 }
 
 impl CrdVersion {
@@ -102,19 +122,13 @@ impl CrdVersion {
 
     /// Fills in defaults; nulls that the schema does not allow count as absent. First step of reading an object.
     pub fn default(&self, object: &mut Value) {
-        schema::drop_nulls(object, Some(&self.schema));
-        schema::default(object, &self.schema);
+        self.defaulted(object, &Pace::default());
     }
 
     /// Removes unknown fields and names them, sorted, in the form of strict field validation: `spec.items[0].colour`.
     /// The object's own metadata is left to [`Self::coerce_metadata`]. Second step of reading an object.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
-        if self.preserve_unknown_fields {
-            return Vec::new();
-        }
-        let unknown = schema::prune(object, &self.schema);
-        schema::drop_nulls(object, Some(&self.schema));
-        unknown
+        self.pruned(object, &Pace::default())
     }
 
     /// Reads the metadata of the object and of the resources embedded in it; unknown fields are removed and named.
@@ -127,7 +141,40 @@ impl CrdVersion {
         object: &mut Value,
         malformed: Malformed,
     ) -> Result<Vec<String>, Box<FieldError>> {
-        metadata::coerce(object, &self.schema, true, malformed)
+        metadata::coerce(object, &self.schema, true, malformed, &Pace::default())
+    }
+
+    /// All three steps, until `deadline`. Returns the unknown fields, those of the metadata last.
+    ///
+    /// # Errors
+    /// The first field of the metadata of the wrong type, where these are not dropped; or the time was over, and the object is
+    /// in no state to be used.
+    pub fn read(
+        &self,
+        object: &mut Value,
+        malformed: Malformed,
+        deadline: Option<Deadline<'_>>,
+    ) -> Result<Vec<String>, Unread> {
+        let pace = Pace::new(deadline);
+        self.defaulted(object, &pace);
+        let mut unknown = self.pruned(object, &pace);
+        unknown.extend(metadata::coerce(object, &self.schema, true, malformed, &pace)?);
+        pace.outcome()?;
+        Ok(unknown)
+    }
+
+    fn defaulted(&self, object: &mut Value, pace: &Pace<'_>) {
+        schema::drop_nulls(object, Some(&self.schema), pace);
+        schema::default(object, &self.schema, pace);
+    }
+
+    fn pruned(&self, object: &mut Value, pace: &Pace<'_>) -> Vec<String> {
+        if self.preserve_unknown_fields {
+            return Vec::new();
+        }
+        let unknown = schema::prune(object, &self.schema, pace);
+        schema::drop_nulls(object, Some(&self.schema), pace);
+        unknown
     }
 
     /// An object as the server reads it back from its store. What was stored under another schema may be malformed under
@@ -135,34 +182,36 @@ impl CrdVersion {
     #[must_use]
     pub fn stored(&self, object: &Value) -> Value {
         let mut object = object.clone();
-        self.default(&mut object);
-        self.prune(&mut object);
-        let _ = self.coerce_metadata(&mut object, Malformed::Drop);
+        let _ = self.read(&mut object, Malformed::Drop, None);
         object
     }
 
     /// Validates an object that was defaulted and pruned; with `old`, an update of it. The object's own metadata is
-    /// the caller's to check: the checks of a name differ by kind.
+    /// the caller's to check: the checks of a name differ by kind. What is not decided by the deadline is an error.
     #[must_use]
     pub fn validate(&self, new: &Value, old: Option<&Value>, options: &ValidateOptions<'_>) -> Validation {
         let mut errors = self.type_meta(new);
         if !errors.is_empty() {
-            return Validation { errors, warnings: Vec::new() };
+            return Validation { errors, ..Validation::default() };
         }
+        let pace = Pace::new(options.oversight.deadline);
         let root = old.map(|old| Correlated { new, old, schema: &self.schema });
-        errors.extend(self.schema_errors(new, root.as_ref(), options));
+        errors.extend(self.schema_errors(new, root.as_ref(), options.status, &pace));
         if let Some(scale) = &self.scale {
             scale_errors(scale, new, options.status, &mut errors);
         }
         if !options.status {
-            metadata::validate(new, &self.schema, &Path::Nil, false, &mut errors);
+            metadata::validate(new, &self.schema, &Path::Nil, false, &mut errors, &pace);
         }
-        errors.extend(self.duplicates(new, old));
+        errors.extend(self.duplicates(new, old, &pace));
+        if let Err(interrupted) = pace.outcome() {
+            return Validation::interrupted(interrupted);
+        }
         if self.schema.has_rules()
             && options.earlier.iter().chain(&errors).any(|error| error.kind.blocks_rules())
         {
             errors.push(FieldError::invalid(Path::Nil, Value::Null, RULES_NOT_CHECKED));
-            return Validation { errors, warnings: Vec::new() };
+            return Validation { errors, ..Validation::default() };
         }
         let recorder =
             options.oversight.recording.map(|recording| Recorder { recording, schema: &self.place });
@@ -170,7 +219,8 @@ impl CrdVersion {
         let expired = options.oversight.deadline.map(Deadline::as_fn);
         let found = self.rules.evaluate(&subject, &Limits { expired, ..Limits::default() });
         errors.extend(found.errors);
-        Validation { errors, warnings: found.forgiven.iter().map(ToString::to_string).collect() }
+        let warnings = found.forgiven.iter().map(ToString::to_string).collect();
+        Validation { errors, warnings, interrupted: found.interrupted }
     }
 
     fn type_meta(&self, object: &Value) -> Vec<FieldError> {
@@ -188,23 +238,24 @@ impl CrdVersion {
         &self,
         new: &Value,
         root: Option<&Correlated<'_>>,
-        options: &ValidateOptions<'_>,
+        status: bool,
+        pace: &Pace<'_>,
     ) -> Vec<FieldError> {
-        if !options.status {
-            return validate::validate(new, &self.schema, root, &Path::Nil);
+        if !status {
+            return validate::validate(new, &self.schema, root, &Path::Nil, pace);
         }
         let Some(status) = new.get("status") else { return Vec::new() };
         let anything = Schema::default();
         let schema = self.schema.properties.get("status").unwrap_or(&anything);
         let ratchet = root.and_then(|root| root.key("status"));
-        validate::validate(status, schema, ratchet.as_ref(), &Path::Root("status"))
+        validate::validate(status, schema, ratchet.as_ref(), &Path::Root("status"), pace)
     }
 
     /// Duplicates are let pass in an object that already had some.
-    fn duplicates(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    fn duplicates(&self, new: &Value, old: Option<&Value>, pace: &Pace<'_>) -> Vec<FieldError> {
         let find = |object: &Value| {
             let mut errors = Vec::new();
-            list_type::validate(object, &self.schema, &Path::Nil, &mut errors);
+            list_type::validate(object, &self.schema, &Path::Nil, &mut errors, pace);
             errors
         };
         if old.is_some_and(|old| !find(old).is_empty()) { Vec::new() } else { find(new) }

@@ -10,7 +10,7 @@
 use serde_json::{Map, Value, json};
 
 use super::definition::Scope;
-use super::{CompiledCrd, CrdVersion, ValidateOptions};
+use super::{CompiledCrd, CrdVersion, Unread, ValidateOptions};
 use crate::error::{FieldError, aggregate};
 use crate::names;
 use crate::oversight::Oversight;
@@ -29,7 +29,7 @@ pub struct Write<'a> {
     pub old: Option<&'a Value>,
     /// The request goes to `/status`.
     pub status: bool,
-    /// Of the evaluation of rules.
+    /// The deadline is asked all along; the rest is for the evaluation of rules.
     pub oversight: Oversight<'a>,
 }
 
@@ -42,6 +42,8 @@ pub struct Written {
     pub errors: Vec<FieldError>,
     /// Unknown fields, and failed rules that were let pass because what they speak of did not change.
     pub warnings: Vec<String>,
+    /// The time was over before it was decided. Then there is an error that says so.
+    pub interrupted: bool,
 }
 
 impl Write<'_> {
@@ -49,12 +51,10 @@ impl Write<'_> {
     #[must_use]
     pub fn decide(&self, body: &Value) -> Written {
         let mut object = self.addressed(body);
-        self.version.default(&mut object);
-        let mut unknown = self.version.prune(&mut object);
-        match self.version.coerce_metadata(&mut object, Malformed::Refuse) {
-            Ok(more) => unknown.extend(more),
-            Err(error) => return Written { object, errors: vec![*error], warnings: Vec::new() },
-        }
+        let unknown = match self.version.read(&mut object, Malformed::Refuse, self.oversight.deadline) {
+            Ok(unknown) => unknown,
+            Err(unread) => return Written::unread(object, unread),
+        };
         let object = self.prepared(object);
         let mut errors = if self.old.is_none() { self.metadata_errors(&object) } else { Vec::new() };
         let options = ValidateOptions { status: self.status, earlier: &errors, oversight: self.oversight };
@@ -62,7 +62,7 @@ impl Write<'_> {
         errors.extend(found.errors);
         let mut warnings: Vec<_> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
         warnings.extend(found.warnings);
-        Written { object, errors, warnings }
+        Written { object, errors, warnings, interrupted: found.interrupted }
     }
 
     fn addressed(&self, body: &Value) -> Value {
@@ -128,6 +128,18 @@ impl Write<'_> {
 }
 
 impl Written {
+    /// Of `object`, which could not be read.
+    #[must_use]
+    pub fn unread(object: Value, unread: Unread) -> Self {
+        let (error, interrupted) = match unread {
+            Unread::Malformed(error) => (*error, false),
+            Unread::Interrupted(interrupted) => {
+                (FieldError::internal(Path::Nil, interrupted.to_string()), true)
+            }
+        };
+        Self { object, errors: vec![error], warnings: Vec::new(), interrupted }
+    }
+
     /// The message of the `Status` that refuses the write: `Widget.example.dev "a" is invalid: spec.b: …`.
     #[must_use]
     pub fn refusal(&self, crd: &CompiledCrd) -> Option<String> {

@@ -23,6 +23,7 @@ pub use self::selector::{LabelSelector, Requirement, SelectorOperator};
 
 use crate::host::{Host, HostError};
 use crate::object::{Object, node};
+use crate::oversight::Interrupted;
 use crate::request::{GroupVersionKind, GroupVersionResource, Operation, Request};
 
 /// The compiled form of `matchConstraints` and `matchResources`.
@@ -60,6 +61,8 @@ pub enum MatchError {
     NamespaceNotFound(String),
     #[error("Internal error occurred: {0}")]
     Host(HostError),
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
 }
 
 impl<'r> Matched<'r> {

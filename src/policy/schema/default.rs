@@ -3,9 +3,14 @@
 use serde_json::Value;
 
 use super::Schema;
+use crate::oversight::Pace;
 
 /// Drops nulls that are neither allowed nor defaulted; run before [`default`] and again after pruning.
-pub fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
+/// Ends when its time is over.
+pub fn drop_nulls(value: &mut Value, schema: Option<&Schema>, pace: &Pace<'_>) {
+    if pace.is_over() {
+        return;
+    }
     match value {
         Value::Object(map) => {
             map.retain(|key, child| {
@@ -13,7 +18,7 @@ pub fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
                 let dropped =
                     child.is_null() && child_schema.is_some_and(|s| !s.nullable && s.default.is_none());
                 if !dropped {
-                    drop_nulls(child, child_schema);
+                    drop_nulls(child, child_schema, pace);
                 }
                 !dropped
             });
@@ -21,7 +26,7 @@ pub fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
         Value::Array(items) => {
             let item_schema = schema.and_then(|schema| schema.items.as_deref());
             for item in items {
-                drop_nulls(item, item_schema);
+                drop_nulls(item, item_schema, pace);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -29,8 +34,11 @@ pub fn drop_nulls(value: &mut Value, schema: Option<&Schema>) {
 }
 
 /// Sets every absent property that has a default, outermost first, so that defaults of an object that was itself
-/// defaulted are filled in too.
-pub fn default(value: &mut Value, schema: &Schema) {
+/// defaulted are filled in too. Ends when its time is over.
+pub fn default(value: &mut Value, schema: &Schema, pace: &Pace<'_>) {
+    if pace.is_over() {
+        return;
+    }
     match value {
         Value::Object(map) => {
             for (name, property) in &schema.properties {
@@ -42,10 +50,10 @@ pub fn default(value: &mut Value, schema: &Schema) {
             }
             for (key, child) in map.iter_mut() {
                 if let Some(property) = schema.properties.get(key.as_str()) {
-                    default(child, property);
+                    default(child, property, pace);
                 } else if let Some(entry) = schema.additional_schema() {
                     replace_null(child, entry);
-                    default(child, entry);
+                    default(child, entry, pace);
                 }
             }
         }
@@ -53,7 +61,7 @@ pub fn default(value: &mut Value, schema: &Schema) {
             let Some(item_schema) = &schema.items else { return };
             for item in items {
                 replace_null(item, item_schema);
-                default(item, item_schema);
+                default(item, item_schema, pace);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

@@ -7,18 +7,28 @@ use serde_json::{Map, Value};
 use super::{ListType, Schema};
 use crate::error::FieldError;
 use crate::go_text;
+use crate::oversight::Pace;
 use crate::path::Path;
 
-/// All duplicates below a node.
-pub fn validate(value: &Value, schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+/// All duplicates below a node. Ends when its time is over.
+pub fn validate(
+    value: &Value,
+    schema: &Schema,
+    path: &Path<'_>,
+    errors: &mut Vec<FieldError>,
+    pace: &Pace<'_>,
+) {
+    if pace.is_over() {
+        return;
+    }
     match value {
         Value::Object(map) => {
             for (key, child) in map {
                 if let Some(property) = schema.properties.get(key.as_str()) {
-                    validate(child, property, &path.child(key), errors);
+                    validate(child, property, &path.child(key), errors, pace);
                 }
                 if let Some(entry) = schema.additional_schema() {
-                    validate(child, entry, &path.key(key), errors);
+                    validate(child, entry, &path.key(key), errors, pace);
                 }
             }
         }
@@ -30,7 +40,7 @@ pub fn validate(value: &Value, schema: &Schema, path: &Path<'_>, errors: &mut Ve
             }
             if let Some(item_schema) = &schema.items {
                 for (i, item) in items.iter().enumerate() {
-                    validate(item, item_schema, &path.index(i), errors);
+                    validate(item, item_schema, &path.index(i), errors, pace);
                 }
             }
         }

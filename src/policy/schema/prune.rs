@@ -6,15 +6,16 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use super::{AdditionalProperties, Schema};
+use crate::oversight::Pace;
 
-/// Prunes a document whose root is a resource. The paths removed come sorted.
-pub fn prune(document: &mut Value, schema: &Schema) -> Vec<String> {
-    prune_as(document, schema, true)
+/// Prunes a document whose root is a resource. The paths removed come sorted. Ends when its time is over.
+pub fn prune(document: &mut Value, schema: &Schema, pace: &Pace<'_>) -> Vec<String> {
+    prune_as(document, schema, true, pace)
 }
 
 /// Prunes a value that is a resource or not.
-pub(crate) fn prune_as(value: &mut Value, schema: &Schema, resource: bool) -> Vec<String> {
-    let mut pruner = Pruner { path: String::new(), unknown: Vec::new() };
+pub(crate) fn prune_as(value: &mut Value, schema: &Schema, resource: bool, pace: &Pace<'_>) -> Vec<String> {
+    let mut pruner = Pruner { path: String::new(), unknown: Vec::new(), pace };
     pruner.node(value, Some(schema), schema.preserves_unknown_fields(), resource);
     pruner.unknown.sort_unstable();
     pruner.unknown
@@ -24,14 +25,18 @@ pub(crate) fn is_meta_field(key: &str) -> bool {
     matches!(key, "apiVersion" | "kind" | "metadata")
 }
 
-struct Pruner {
+struct Pruner<'p> {
     path: String,
     unknown: Vec<String>,
+    pace: &'p Pace<'p>,
 }
 
-impl Pruner {
+impl Pruner<'_> {
     /// `keep` holds below a node that preserves unknown fields, until a property says otherwise.
     fn node(&mut self, value: &mut Value, schema: Option<&Schema>, keep: bool, resource: bool) {
+        if self.pace.is_over() {
+            return;
+        }
         match value {
             Value::Object(map) => self.object(map, schema, keep, resource),
             Value::Array(items) => {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::crd::rules::{Limits, RuleTree, Subject};
 use crate::error::{FieldError, aggregate};
+use crate::oversight::Pace;
 use crate::path::Path;
 use crate::schema::metadata::{self, Malformed};
 use crate::schema::prune::{is_meta_field, prune_as};
@@ -30,7 +31,7 @@ pub(super) fn are_pruned(schema: &Schema, is_resource: bool) -> bool {
 
 fn is_pruned(default: &Value, schema: &Schema, is_resource: bool) -> bool {
     let mut pruned = default.clone();
-    prune_as(&mut pruned, schema, is_resource);
+    prune_as(&mut pruned, schema, is_resource, &Pace::default());
     pruned == *default
 }
 
@@ -86,7 +87,8 @@ impl Walk {
             self.outside_metadata(default, schema, is_resource, path);
         }
         if self.errors.len() == before {
-            self.errors.extend(validate::validate(default, &without_int_or_string(schema), None, path));
+            let schema = without_int_or_string(schema);
+            self.errors.extend(validate::validate(default, &schema, None, path, &Pace::default()));
         }
         if self.errors.len() == before {
             self.rules(default, schema, is_resource, path);
@@ -123,11 +125,12 @@ impl Walk {
                 map.entry(key).or_insert_with(|| value.into());
             }
         }
-        let problem = match metadata::coerce(&mut object, at.resource, true, Malformed::Refuse) {
+        let pace = Pace::default();
+        let problem = match metadata::coerce(&mut object, at.resource, true, Malformed::Refuse, &pace) {
             Err(error) => Some(error.to_string()),
             Ok(_) => {
                 let mut errors = Vec::new();
-                metadata::validate(&object, at.resource, &Path::Nil, true, &mut errors);
+                metadata::validate(&object, at.resource, &Path::Nil, true, &mut errors, &pace);
                 (!errors.is_empty()).then(|| aggregate(&errors))
             }
         };
@@ -142,13 +145,14 @@ impl Walk {
 
     fn outside_metadata(&mut self, default: &Value, schema: &Schema, is_resource: bool, path: &Path<'_>) {
         let mut coerced = default.clone();
-        match metadata::coerce(&mut coerced, schema, is_resource, Malformed::Refuse) {
+        let pace = Pace::default();
+        match metadata::coerce(&mut coerced, schema, is_resource, Malformed::Refuse, &pace) {
             Err(error) => {
                 let field =
                     if error.field == "<nil>" { path.to_string() } else { format!("{path}.{}", error.field) };
                 self.errors.push(FieldError { field, ..*error });
             }
-            Ok(_) => metadata::validate(&coerced, schema, path, is_resource, &mut self.errors),
+            Ok(_) => metadata::validate(&coerced, schema, path, is_resource, &mut self.errors, &pace),
         }
     }
 }

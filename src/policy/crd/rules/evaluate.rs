@@ -69,6 +69,8 @@ pub struct Findings {
     pub forgiven: Vec<FieldError>,
     /// What is left of the budget; negative when evaluation was stopped.
     pub remaining: i64,
+    /// The time was over, which the last error says.
+    pub interrupted: bool,
 }
 
 impl RuleTree {
@@ -272,6 +274,7 @@ impl<'a> Walk<'a> {
     fn interrupted(&mut self, rule: &Rule, place: &Place<'_>, path: &Path<'_>) -> Result<(), Stopped> {
         let detail = format!("{} evaluating rule: {}", EvalError::Interrupted, rule_text(rule));
         self.fail(FieldError::invalid(path, place.schema.type_text(), detail));
+        self.findings.interrupted = true;
         self.stop()
     }
 
@@ -329,6 +332,9 @@ impl<'a> Walk<'a> {
         place: &Place<'_>,
         path: &Path<'_>,
     ) -> Result<(), Stopped> {
+        if *error == EvalError::Interrupted {
+            return self.interrupted(rule, place, path);
+        }
         let text = error.to_string();
         let rule = rule_text(rule);
         let over_limit = *error == EvalError::CostLimitExceeded;

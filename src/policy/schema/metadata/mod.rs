@@ -11,6 +11,7 @@ use super::Schema;
 use crate::Timestamp;
 use crate::error::FieldError;
 use crate::go_text::json_kind;
+use crate::oversight::Pace;
 use crate::path::Path;
 
 /// What a field of ObjectMeta holds.
@@ -94,7 +95,7 @@ pub enum Malformed {
 }
 
 /// Reads the metadata of every embedded resource (and of the document itself where `root`): unknown fields are
-/// removed and their paths returned sorted.
+/// removed and their paths returned sorted. Ends when its time is over.
 ///
 /// # Errors
 /// A field of the wrong type, where these are refused.
@@ -103,9 +104,11 @@ pub fn coerce(
     schema: &Schema,
     root: bool,
     malformed: Malformed,
+    pace: &Pace<'_>,
 ) -> Result<Vec<String>, Box<FieldError>> {
     let mut unknown = Vec::new();
-    coerce_node(document, schema, &Path::Nil, root, &mut Coercer { malformed, unknown: &mut unknown })?;
+    let mut coercer = Coercer { malformed, unknown: &mut unknown, pace };
+    coerce_node(document, schema, &Path::Nil, root, &mut coercer)?;
     unknown.sort_unstable();
     Ok(unknown)
 }
@@ -113,7 +116,7 @@ pub fn coerce(
 /// The fields of an object's metadata at `path` that no ObjectMeta has, sorted.
 pub(crate) fn unknown_fields(metadata: &Value, path: &Path<'_>) -> Vec<String> {
     let mut unknown = Vec::new();
-    let mut coercer = Coercer { malformed: Malformed::Refuse, unknown: &mut unknown };
+    let mut coercer = Coercer { malformed: Malformed::Refuse, unknown: &mut unknown, pace: &Pace::default() };
     coercer.drop_unknown(&mut metadata.clone(), &OBJECT_META, path);
     unknown.sort_unstable();
     unknown
@@ -122,6 +125,7 @@ pub(crate) fn unknown_fields(metadata: &Value, path: &Path<'_>) -> Vec<String> {
 struct Coercer<'u> {
     malformed: Malformed,
     unknown: &'u mut Vec<String>,
+    pace: &'u Pace<'u>,
 }
 
 fn coerce_node(
@@ -131,6 +135,9 @@ fn coerce_node(
     resource: bool,
     coercer: &mut Coercer<'_>,
 ) -> Result<(), Box<FieldError>> {
+    if coercer.pace.is_over() {
+        return Ok(());
+    }
     match value {
         Value::Object(map) => {
             if resource {

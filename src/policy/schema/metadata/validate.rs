@@ -6,14 +6,26 @@ use super::{OBJECT_META, check_shape};
 use crate::error::{BadValue, FieldError};
 use crate::go_text;
 use crate::names;
+use crate::oversight::Pace;
 use crate::path::Path;
 use crate::schema::Schema;
 
 /// Bytes that the keys and values of all annotations may have together.
 const MAX_ANNOTATIONS: usize = 262_144;
 
-/// Validates apiVersion, kind and metadata of every embedded resource, and of the document itself where `root`.
-pub fn validate(value: &Value, schema: &Schema, path: &Path<'_>, root: bool, errors: &mut Vec<FieldError>) {
+/// Validates apiVersion, kind and metadata of every embedded resource, and of the document itself where `root`. Ends
+/// when its time is over.
+pub fn validate(
+    value: &Value,
+    schema: &Schema,
+    path: &Path<'_>,
+    root: bool,
+    errors: &mut Vec<FieldError>,
+    pace: &Pace<'_>,
+) {
+    if pace.is_over() {
+        return;
+    }
     match value {
         Value::Object(map) => {
             if root || schema.embedded_resource {
@@ -21,16 +33,16 @@ pub fn validate(value: &Value, schema: &Schema, path: &Path<'_>, root: bool, err
             }
             for (key, child) in map {
                 if let Some(property) = schema.properties.get(key.as_str()) {
-                    validate(child, property, &path.child(key), false, errors);
+                    validate(child, property, &path.child(key), false, errors, pace);
                 } else if let Some(entry) = schema.additional_schema() {
-                    validate(child, entry, &path.key(key), false, errors);
+                    validate(child, entry, &path.key(key), false, errors, pace);
                 }
             }
         }
         Value::Array(items) => {
             if let Some(item_schema) = &schema.items {
                 for (i, item) in items.iter().enumerate() {
-                    validate(item, item_schema, &path.index(i), false, errors);
+                    validate(item, item_schema, &path.index(i), false, errors, pace);
                 }
             }
         }

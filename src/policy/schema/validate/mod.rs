@@ -15,26 +15,20 @@ use super::correlate::{Correlated, Items};
 use super::{AdditionalProperties, Schema, SchemaType, format, prune};
 use crate::error::FieldError;
 use crate::go_text;
+use crate::oversight::Pace;
 use crate::path::Path;
 
 /// Validates `value`, found at `prefix` in its document. Paths inside messages start at `value`, those of the errors
-/// at the document, as the API server prints them for a status or a default.
+/// at the document, as the API server prints them for a status or a default. Ends when its time is over.
 #[must_use]
 pub fn validate(
     value: &Value,
     schema: &Schema,
     ratchet: Option<&Correlated<'_>>,
     prefix: &Path<'_>,
+    pace: &Pace<'_>,
 ) -> Vec<FieldError> {
-    node(value, schema, ratchet, &Path::Nil).into_errors(prefix)
-}
-
-fn node(value: &Value, schema: &Schema, ratchet: Option<&Correlated<'_>>, path: &Path<'_>) -> Outcome {
-    let outcome = Node { schema, ratchet, path }.check(value);
-    match ratchet {
-        Some(correlated) if !outcome.is_valid() && correlated.is_unchanged() => outcome.forgiven(),
-        _ => outcome,
-    }
+    Node { schema, ratchet, path: &Path::Nil, pace }.outcome(value).into_errors(prefix)
 }
 
 /// One node of the schema at one place of the document.
@@ -43,9 +37,32 @@ struct Node<'a> {
     schema: &'a Schema,
     ratchet: Option<&'a Correlated<'a>>,
     path: &'a Path<'a>,
+    pace: &'a Pace<'a>,
 }
 
 impl Node<'_> {
+    /// What the checks found, but for what need not be right because it did not change.
+    fn outcome(&self, value: &Value) -> Outcome {
+        if self.pace.is_over() {
+            return Outcome::default();
+        }
+        let outcome = self.check(value);
+        match self.ratchet {
+            Some(correlated) if !outcome.is_valid() && correlated.is_unchanged() => outcome.forgiven(),
+            _ => outcome,
+        }
+    }
+
+    /// The node below at `path`.
+    fn below<'n>(
+        &'n self,
+        schema: &'n Schema,
+        ratchet: Option<&'n Correlated<'n>>,
+        path: &'n Path<'n>,
+    ) -> Node<'n> {
+        Node { schema, ratchet, path, pace: self.pace }
+    }
+
     fn check(&self, value: &Value) -> Outcome {
         let mut outcome = Outcome::default();
         if value.is_null() {
@@ -83,7 +100,8 @@ impl Node<'_> {
         if let Some(item_schema) = &self.schema.items {
             let old = self.ratchet.map_or_else(Items::none, Correlated::items);
             for (i, item) in items.iter().enumerate() {
-                outcome.merge(node(item, item_schema, old.get(i).as_ref(), &self.path.index(i)));
+                outcome
+                    .merge(self.below(item_schema, old.get(i).as_ref(), &self.path.index(i)).outcome(item));
             }
         }
         let checks = &self.schema.checks;
@@ -149,14 +167,14 @@ impl Node<'_> {
         // A change of apiVersion or kind cannot be seen: both documents were converted to the same version.
         let hidden = self.path.is_nil() && prune::is_meta_field(key) && key != "metadata";
         let ratchet = self.ratchet.filter(|_| !hidden).and_then(|correlated| correlated.key(key));
-        node(value, schema, ratchet.as_ref(), path)
+        self.below(schema, ratchet.as_ref(), path).outcome(value)
     }
 
     fn combinators(&self, value: &Value) -> Outcome {
         let checks = &self.schema.checks;
         let mut outcome = Outcome::default();
         let quoted = || go_text::quote(&outcome::name(self.path));
-        let alternative = |schema: &Schema| node(value, schema, None, self.path);
+        let alternative = |schema: &Schema| self.below(schema, None, self.path).outcome(value);
         if !checks.any_of.is_empty() {
             let (best, valid) = choose(checks.any_of.iter().map(alternative), true);
             if valid == 0 {

@@ -152,7 +152,7 @@ impl Server {
             status: op == "updateStatus",
             oversight: Oversight::default(),
         };
-        let Written { mut object, errors, warnings: told } = write.decide(body);
+        let Written { mut object, errors, warnings: told, interrupted: _ } = write.decide(body);
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];
         checks.extend(causes(step, &errors));
         checks.extend(warnings(step, &told));

@@ -158,7 +158,7 @@ impl SuiteCase {
             status: name.ends_with("Status"),
             oversight: Oversight::default(),
         };
-        let Written { mut object, errors, warnings: told } = write.decide(&body);
+        let Written { mut object, errors, warnings: told, interrupted: _ } = write.decide(&body);
         let accepted = step.get("outcome").and_then(Value::as_u64).is_some_and(|code| code < 300);
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];
         checks.extend(causes(step, &errors));

@@ -72,7 +72,7 @@ impl Case for Update {
             status: false,
             oversight: Oversight::default(),
         };
-        let Written { mut object, errors, warnings: told } = write.decide(&body);
+        let Written { mut object, errors, warnings: told, interrupted: _ } = write.decide(&body);
         let accepted = self.row.get("outcome").and_then(Value::as_u64).is_some_and(|code| code < 300);
         let mut checks = vec![Check::new(Aspect::Verdict, accepted, errors.is_empty())];
         checks.extend(causes(&self.row, &errors));
