@@ -1,9 +1,11 @@
 //! Questions about access as SubjectAccessReviews.
 
+use crate::telemetry::with_causes;
 use admit_policy::host::{Access, AccessAttributes, HostError};
 use admit_policy::request::UserInfo;
 use k8s_openapi::api::authorization::v1::{
-    NonResourceAttributes, ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
+    FieldSelectorAttributes, LabelSelectorAttributes, NonResourceAttributes, ResourceAttributes,
+    SubjectAccessReview, SubjectAccessReviewSpec,
 };
 use kube::api::PostParams;
 use kube::{Api, Client};
@@ -11,8 +13,8 @@ use kube::{Api, Client};
 /// Asks whether `user` may do what `attributes` say.
 ///
 /// # Errors
-/// When the cluster does not answer, or cannot evaluate what is asked. Selectors cannot be asked about: a review without
-/// them asks for more, so that a yes to it is a yes to them.
+/// When the cluster does not answer, or cannot evaluate what is asked. To expressions that is an `error()` of a check that
+/// is not `allowed()`, as an authorizer of kube-apiserver that fails is: it stops none of them.
 pub(super) async fn review(
     client: Client,
     user: &UserInfo,
@@ -20,7 +22,9 @@ pub(super) async fn review(
 ) -> Result<Access, HostError> {
     let review = SubjectAccessReview { spec: spec(user, attributes), ..SubjectAccessReview::default() };
     let answered = Api::<SubjectAccessReview>::all(client).create(&PostParams::default(), &review).await;
-    let status = answered.map_err(|error| HostError(format!("access cannot be checked: {error}")))?.status;
+    let status = answered
+        .map_err(|error| HostError(format!("access cannot be checked: {}", with_causes(&error))))?
+        .status;
     let status = status.unwrap_or_default();
     match status.evaluation_error {
         Some(error) if !status.allowed => Err(HostError(error)),
@@ -42,7 +46,15 @@ fn spec(user: &UserInfo, attributes: &AccessAttributes) -> SubjectAccessReviewSp
             spec.non_resource_attributes = Some(NonResourceAttributes { path: some(path), verb: some(verb) });
         }
         AccessAttributes::Resource {
-            verb, group, version, resource, subresource, namespace, name, ..
+            verb,
+            group,
+            version,
+            resource,
+            subresource,
+            namespace,
+            name,
+            field_selector,
+            label_selector,
         } => {
             spec.resource_attributes = Some(ResourceAttributes {
                 verb: some(verb),
@@ -52,7 +64,11 @@ fn spec(user: &UserInfo, attributes: &AccessAttributes) -> SubjectAccessReviewSp
                 subresource: some(subresource),
                 namespace: some(namespace),
                 name: some(name),
-                ..ResourceAttributes::default()
+                // As written: the API server reads them itself.
+                field_selector: some(field_selector)
+                    .map(|raw| FieldSelectorAttributes { raw_selector: Some(raw), requirements: None }),
+                label_selector: some(label_selector)
+                    .map(|raw| LabelSelectorAttributes { raw_selector: Some(raw), requirements: None }),
             });
         }
     }

@@ -156,10 +156,10 @@ impl Host for ClusterCache {
 
     /// Asks the cluster. Blocks, as those who decide may.
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
-        let asking = timeout(ACCESS_TIMEOUT, access::review(self.client.clone(), user, attributes));
-        match self.runtime.block_on(asking) {
-            Ok(answer) => answer,
-            Err(_) => Err(HostError("the cluster did not answer a question about access in time".to_owned())),
-        }
+        let asking = access::review(self.client.clone(), user, attributes);
+        // The clock of a timeout belongs to the runtime: made outside of it, as threads that decide are, it panics.
+        let asked = self.runtime.block_on(async { timeout(ACCESS_TIMEOUT, asking).await });
+        let late = || HostError("the cluster did not answer a question about access in time".to_owned());
+        asked.unwrap_or_else(|_| Err(late()))
     }
 }

@@ -6,6 +6,7 @@ mod handshakes;
 mod hostile;
 mod http2;
 pub(crate) mod load;
+mod native;
 mod operator;
 mod params;
 mod recorded;
