@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use admit_policy::PolicySet;
-use admit_policy::decision::Enforcement;
 use admit_policy::matching::MatchResources;
 use admit_policy::vap::{Binding, Policy};
 use serde_json::{Value, json};
@@ -45,7 +44,7 @@ pub(super) enum Ask {
     Everything,
     /// Those that can deny, and the definitions of custom resources.
     Enforcing,
-    /// Those that only warn or audit.
+    /// Those that can only warn or audit.
     Auditing,
     One(String),
 }
@@ -55,7 +54,7 @@ impl InForce {
     pub fn new(policies: Arc<PolicySet>, hash: String) -> Self {
         let enforcing = policies
             .policies()
-            .filter(|(_, bindings)| enforces(bindings))
+            .filter(|(policy, bindings)| policy.may_deny(bindings))
             .map(|(policy, _)| policy.name.to_string());
         let enforcing = enforcing.collect();
         let warnings = warnings(&policies);
@@ -75,7 +74,7 @@ impl InForce {
         self.names_suffice.then(named)
     }
 
-    /// Whether a failure of this policy may deny.
+    /// Whether this policy may deny: what it finds, or that it cannot be applied.
     #[must_use]
     pub fn enforces(&self, policy: &str) -> bool {
         self.enforcing.contains(policy)
@@ -120,10 +119,6 @@ fn names_suffice(policy: &Policy, bindings: &[Binding]) -> bool {
     let by_name =
         |resources: &MatchResources| resources.namespace_selector.keys().all(|key| key == NAME_LABEL);
     !policy.uses_namespace() && resources.all(by_name)
-}
-
-fn enforces(bindings: &[Binding]) -> bool {
-    bindings.iter().any(|binding| binding.actions.contains(&Enforcement::Deny))
 }
 
 fn warnings(set: &PolicySet) -> Vec<String> {

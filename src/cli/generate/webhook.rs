@@ -1,8 +1,9 @@
 //! The webhook configuration that sends an API server's requests to us: derived from what the policies match, so that
 //! nothing else waits for us and nothing they match passes by.
 //!
-//! Policies that deny and policies that only warn or audit are called apart: when the webhook cannot be reached the
-//! former refuse, and the latter, which never refuse, hold nothing up.
+//! Policies that may deny and policies that can only warn or audit are called apart: when the webhook cannot be reached the
+//! former refuse, and the latter, which never refuse, hold nothing up. A policy whose bindings only warn may deny as well,
+//! where it has params to miss or a Namespace to look at.
 //!
 //! Whatever the policies match, the calls without which a cluster cannot heal are left out: our own namespace (a replica
 //! that is down must be replaceable), Leases, token and access reviews, and the admission configuration itself.
@@ -10,17 +11,15 @@
 use std::collections::BTreeMap;
 
 use admit_policy::PolicySet;
-use admit_policy::decision::Enforcement;
 use admit_policy::matching::{Rule, ScopeRule};
 use admit_policy::request::Operation;
-use admit_policy::vap::Binding;
 use serde_json::{Map, Value, json};
 
 /// The name of the configuration and, as its first label, of the webhooks in it.
 pub(in crate::cli) const NAME: &str = "admit";
 /// What denials name: `admission webhook "policies.admit.local" denied the request: …`.
 const ENFORCING: &str = "policies.admit.local";
-/// The webhook of the policies that no binding lets deny.
+/// The webhook of the policies that cannot deny.
 const AUDITING: &str = "audit.policies.admit.local";
 /// Seconds an API server waits for an answer.
 const TIMEOUT: u32 = 10;
@@ -126,12 +125,12 @@ struct MergedRule {
     resources: Vec<String>,
 }
 
-/// The rules of the policies that some binding lets deny, or of those that none does. A policy without a binding has no
-/// effect and no rules. With `definitions` also the rules of custom resources.
+/// The rules of the policies that may deny, or of those that cannot. A policy without a binding has no effect and no
+/// rules. With `definitions` also the rules of custom resources.
 fn rules(policies: &PolicySet, enforcing: bool, definitions: bool) -> Vec<MergedRule> {
     let mut merged: BTreeMap<Key, Vec<String>> = BTreeMap::new();
     for (policy, bindings) in policies.policies() {
-        if bindings.is_empty() || bindings.iter().any(denies) != enforcing {
+        if bindings.is_empty() || policy.may_deny(bindings) != enforcing {
             continue;
         }
         for rule in &policy.constraints.rules {
@@ -157,10 +156,6 @@ fn rules(policies: &PolicySet, enforcing: bool, definitions: bool) -> Vec<Merged
         MergedRule { key, resources }
     });
     sorted.collect()
-}
-
-fn denies(binding: &Binding) -> bool {
-    binding.actions.contains(&Enforcement::Deny)
 }
 
 impl MergedRule {

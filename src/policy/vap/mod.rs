@@ -13,6 +13,7 @@ mod authorizer;
 mod binding;
 mod collector;
 mod conditions;
+mod consequence;
 mod decide;
 mod evaluate;
 mod expression;

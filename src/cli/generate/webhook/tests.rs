@@ -12,14 +12,22 @@ const PODS: &str =
 
 /// One policy with these rules, and a binding for each list of actions.
 fn configured(rules: &[Value], bindings: &[&[&str]]) -> Value {
+    configured_with(rules, bindings, &json!({}))
+}
+
+/// The same, with more in the policy's spec.
+fn configured_with(rules: &[Value], bindings: &[&[&str]], more: &Value) -> Value {
     let mut builder = PolicySet::builder();
-    let policy = json!({
+    let mut policy = json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": "p"},
         "spec": {
             "matchConstraints": {"resourceRules": rules}, "validations": [{"expression": "true"}],
         },
     });
+    for (key, value) in more.as_object().unwrap() {
+        policy["spec"][key] = value.clone();
+    }
     builder.add(&policy).unwrap();
     for (number, actions) in bindings.iter().enumerate() {
         let binding = json!({
@@ -84,6 +92,30 @@ fn enforcing_and_auditing_policies_are_called_apart() {
             .collect();
         assert_eq!(webhooks, *expected, "{bindings:?}");
     }
+}
+
+/// A binding that only warns does not soften what keeps its policy from being asked.
+#[test]
+fn policies_that_may_not_apply_are_called_with_those_that_deny() {
+    let params = json!({"paramKind": {"apiVersion": "v1", "kind": "ConfigMap"}});
+    let namespace = json!({"validations": [{"expression": "namespaceObject.metadata.name == 'n'"}]});
+    let annotation = json!({"auditAnnotations": [{"key": "a", "valueExpression": "'x'"}]});
+    let selector = json!({"matchConstraints": {
+        "resourceRules": [rule(PODS)], "namespaceSelector": {"matchLabels": {"a": "b"}}}});
+    let condition = json!({"matchConditions": [{"name": "c", "expression": "object.metadata.name == 'x'"}]});
+    let route = |more: &Value| {
+        let configuration = configured_with(&[rule(PODS)], &[&["Warn"]], more);
+        assert_eq!(configuration["webhooks"].as_array().unwrap().len(), 1);
+        configuration["webhooks"][0]["name"].as_str().unwrap().to_owned()
+    };
+    for more in [params, namespace, annotation, selector] {
+        assert_eq!(route(&more), ENFORCING, "{more}");
+        let mut ignoring = more;
+        ignoring["failurePolicy"] = json!("Ignore");
+        assert_eq!(route(&ignoring), AUDITING, "{ignoring}");
+    }
+    // What goes wrong in conditions and validations is for the binding to enforce.
+    assert_eq!(route(&condition), AUDITING);
 }
 
 #[test]

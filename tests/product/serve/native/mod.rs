@@ -2,6 +2,7 @@
 
 mod errors;
 mod recorded;
+mod table;
 
 use http::Request;
 use http_body_util::BodyExt as _;
