@@ -10,6 +10,7 @@ use super::deadline::Deadline;
 use super::in_force::{Ask, InForce};
 use super::review::{Answer, Question};
 use super::surroundings::{Cluster, Surroundings};
+use super::undecided::{AUDITING, Undecided};
 use super::{log, resource};
 use crate::telemetry::Metrics;
 
@@ -29,12 +30,13 @@ pub(super) fn decide(
     metrics: &Metrics,
 ) -> Decided {
     let (request, id) = (&question.request, question.id());
+    let late = |why| Undecided::of("timeout", why).answer(ask, Some(&id), metrics);
     if Instant::now() >= deadline.evaluation {
-        let answer = Answer::undecided(&id, "its time was over before it began");
-        return Decided { answer, label: "timeout" };
+        return late("its time was over before it began");
     }
     let spent = Cell::new(0);
-    let passed = || Instant::now() >= deadline.evaluation;
+    let until = deadline.evaluation;
+    let passed = || Instant::now() >= until;
     let deadline = admit_policy::Deadline::new(&passed);
     let documents = in_force.policies.documents();
     let checked = if ask.definitions() {
@@ -43,10 +45,9 @@ pub(super) fn decide(
         resource::Checked::default()
     };
     if checked.interrupted {
-        let answer = Answer::undecided(&id, "the time for it is over");
-        return Decided { answer, label: "timeout" };
+        return late("the time for it is over");
     }
-    let host = Surroundings { files: documents, in_force, cluster: cluster.as_deref() };
+    let host = Surroundings { files: documents, in_force, cluster: cluster.as_deref(), until };
     let mut decision = match checked.denial {
         Some(denial) => Decision { denial: Some(denial), ..Decision::default() },
         None => in_force.policies.decide_with(
@@ -102,11 +103,11 @@ const fn word(verdict: &Verdict) -> &'static str {
     }
 }
 
-/// On the auditing route nothing denies: policies there have no binding that does, so that a denial is a policy that
-/// could not be applied. It becomes a warning.
+/// On the auditing route nothing denies: of the policies there none may, but for objects that cannot be converted. That
+/// becomes a warning.
 fn audit_only(decision: &mut Decision, metrics: &Metrics) {
     if let Some(denial) = decision.denial.take() {
         decision.warnings.push(denial.message);
-        metrics.let_through("auditing_route");
+        metrics.let_through(AUDITING);
     }
 }

@@ -23,6 +23,7 @@ mod review;
 mod routes;
 mod surroundings;
 pub mod tls;
+mod undecided;
 mod workers;
 
 pub use in_force::{Broken, InForce};

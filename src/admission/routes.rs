@@ -4,11 +4,15 @@
 //! |---|---|
 //! | `/validate` | every policy that matches, and the definitions of custom resources |
 //! | `/validate/POLICY` | that policy alone |
-//! | `/enforce` | policies with a binding that denies, and the definitions: register it with `failurePolicy: Fail` |
-//! | `/audit` | policies that only warn or audit; never denies: register it with `failurePolicy: Ignore` |
+//! | `/enforce` | policies that may deny, and the definitions: register it with `failurePolicy: Fail` |
+//! | `/audit` | policies that can only warn or audit; never denies: register it with `failurePolicy: Ignore` |
+//!
+//! A policy may deny if a binding says so, or if it fails where it cannot be applied (`Policy::may_deny`): one that only
+//! warns, and has params to miss, is asked by `/enforce`.
 //!
 //! Whatever is asked with a uid is answered as a review, with 200; what is refused before a review was read (size, time,
-//! overload) is a Kubernetes `Status` with its own code, which the caller's failure policy decides on.
+//! overload) is a Kubernetes `Status` with its own code, which the caller's failure policy decides on. [`super::undecided`]
+//! has the table.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,8 +33,9 @@ use super::deadline::Deadline;
 use super::decide::{Decided, decide};
 use super::in_force::{Ask, InForce};
 use super::log;
-use super::review::{Answer, ReviewId, Unreadable, read, recover_id};
+use super::review::{Answer, read, recover_id};
 use super::surroundings::Cluster;
+use super::undecided::Undecided;
 use super::workers::{NotDone, Workers};
 use crate::telemetry::{Metrics, Readiness, Trace, Traces};
 
@@ -127,9 +132,7 @@ impl Context {
             .get(header::CONTENT_TYPE)
             .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
         if !json {
-            let message = "the body of a review is `application/json`";
-            let answer = Answer::plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message);
-            return Decided { answer, label: "malformed" };
+            return no_json().answer(&ask, None, &self.admission.metrics);
         }
         // The newest set at this moment decides the whole request.
         let in_force = Arc::clone(&self.admission.policies.borrow());
@@ -142,10 +145,11 @@ impl Context {
         }
         let Received { bytes, share } = match self.memory.receive(headers, body).await {
             Ok(received) => received,
-            Err(problem) => return no_body(problem),
+            Err(problem) => return no_body(problem).answer(&ask, None, &self.admission.metrics),
         };
         let (cluster, metrics) = (self.admission.cluster.clone(), Arc::clone(&self.admission.metrics));
         let (review, beta, traced) = (bytes.clone(), self.admission.beta, trace.is_recorded());
+        let asked = ask.clone();
         let work = move || {
             let mut about = Vec::new();
             let arena = Arena::for_text(review.len());
@@ -156,7 +160,9 @@ impl Context {
                     }
                     decide(&question, &ask, &in_force, &cluster, &deadline, &metrics)
                 }
-                Err(unreadable) => malformed(&unreadable),
+                Err(unreadable) => {
+                    Undecided::malformed(&unreadable).answer(&ask, unreadable.id.as_ref(), &metrics)
+                }
             };
             // As long as the body is worked on, it counts.
             drop(share);
@@ -164,18 +170,36 @@ impl Context {
         };
         let done =
             timeout_at(TokioInstant::from_std(deadline.answer), self.admission.workers.run(work)).await;
-        match done {
+        let undecided = match done {
             Ok(Ok((decided, about))) => {
                 about.into_iter().for_each(|(key, value)| trace.note(key, value));
-                decided
+                return decided;
             }
-            Ok(Err(NotDone::Overloaded)) => overloaded(),
+            Ok(Err(NotDone::Overloaded)) => Undecided::overloaded(),
             Ok(Err(NotDone::Panicked(text))) => {
                 self.admission.metrics.panicked();
-                denied(recover_id(&bytes, beta), "failed", &format!("panicked: {text}"))
+                Undecided::of("failed", &format!("panicked: {text}"))
             }
-            Err(_) => denied(recover_id(&bytes, beta), "timeout", "the time for it is over"),
+            Err(_) => Undecided::of("timeout", "the time for it is over"),
+        };
+        self.without_decision(&undecided, &asked, &bytes)
+    }
+
+    /// The answer to a review of which no more is known than whose it is.
+    fn without_decision(&self, undecided: &Undecided, ask: &Ask, review: &[u8]) -> Decided {
+        let overloaded = undecided.code == StatusCode::TOO_MANY_REQUESTS;
+        // Under overload a caller that may deny asks its failure policy, or again: both cost less than the review does.
+        let id =
+            if overloaded && *ask != Ask::Auditing { None } else { recover_id(review, self.admission.beta) };
+        if !overloaded {
+            let uid = id.as_ref().map(|id| log::shown(&id.uid));
+            tracing::error!(
+                uid = uid.as_deref(),
+                cause = undecided.message,
+                "a request could not be decided"
+            );
         }
+        undecided.answer(ask, id.as_ref(), &self.admission.metrics)
     }
 }
 
@@ -191,22 +215,16 @@ fn told_of(request: &Request<'_>) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A denial of a request of which no more is known than whose it is.
-fn denied(id: Option<ReviewId>, label: &'static str, why: &str) -> Decided {
-    let uid = id.as_ref().map(|id| log::shown(&id.uid));
-    tracing::error!(uid = uid.as_deref(), cause = why, "a request could not be decided and is denied");
-    let answer = match id {
-        Some(id) => Answer::undecided(&id, why),
-        None => Answer::plain(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", why),
-    };
-    Decided { answer, label }
+fn no_json() -> Undecided {
+    Undecided {
+        code: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        reason: "UnsupportedMediaType",
+        message: "the body of a review is `application/json`".to_owned(),
+        label: "malformed",
+    }
 }
 
-fn malformed(unreadable: &Unreadable) -> Decided {
-    Decided { answer: Answer::malformed(unreadable), label: "malformed" }
-}
-
-fn no_body(problem: NoBody) -> Decided {
+fn no_body(problem: NoBody) -> Undecided {
     let (code, reason, message, label) = match problem {
         NoBody::TooLarge => (
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -223,17 +241,9 @@ fn no_body(problem: NoBody) -> Decided {
         NoBody::BrokenOff => {
             (StatusCode::BAD_REQUEST, "BadRequest", "the body broke off".to_owned(), "malformed")
         }
-        NoBody::NoMemory => return overloaded(),
+        NoBody::NoMemory => return Undecided::overloaded(),
     };
-    Decided { answer: Answer::plain(code, reason, &message), label }
-}
-
-fn overloaded() -> Decided {
-    let message = "too many requests at once, please try again later";
-    Decided {
-        answer: Answer::plain(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message),
-        label: "overloaded",
-    }
+    Undecided { code, reason, message, label }
 }
 
 impl IntoResponse for Answer {

@@ -1,6 +1,7 @@
 //! What policies may ask about beside the request: the cluster, where one is watched, and the loaded files.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use admit_policy::Documents;
 use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
@@ -18,6 +19,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) files: &'a Documents,
     pub(super) in_force: &'a InForce,
     pub(super) cluster: Option<&'a (dyn Host + Send + Sync)>,
+    /// From when on nothing is worth asking any more.
+    pub(super) until: Instant,
 }
 
 impl Host for Surroundings<'_> {
@@ -68,6 +71,11 @@ impl Host for Surroundings<'_> {
 
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
         match self.cluster {
+            // Each question goes over the network: without this, an expression that asks many kept its thread for all of
+            // them, whoever waited for the answer.
+            Some(_) if Instant::now() >= self.until => {
+                Err(HostError("the time of the request is over".to_owned()))
+            }
             Some(cluster) => cluster.authorize(user, attributes),
             None => self.files.authorize(user, attributes),
         }

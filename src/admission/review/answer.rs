@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 
 use super::annotations;
 use super::id::{ReviewId, ReviewVersion};
-use super::read::Unreadable;
 
 /// Bytes of warnings that are told. API servers cut what clients get to 4,096 characters of all webhooks together.
 const MAX_WARNINGS: usize = 16 * 1024;
@@ -103,22 +102,20 @@ impl Answer {
         )
     }
 
-    /// The answer to a review that cannot be decided on: a denial where the uid is known, so that the caller's failure
-    /// policy is not asked; else a plain 400.
+    /// An approval of a request that was not decided, with the reason as a warning.
     #[must_use]
-    pub(in crate::admission) fn malformed(unreadable: &Unreadable) -> Self {
-        let message = format!("the AdmissionReview is malformed: {}", unreadable.why);
-        match &unreadable.id {
-            Some(id) => Self::failed(id, StatusCode::BAD_REQUEST, "BadRequest", &message),
-            None => Self::plain(StatusCode::BAD_REQUEST, "BadRequest", &message),
-        }
-    }
-
-    /// A denial because the request with this uid could not be decided.
-    #[must_use]
-    pub(in crate::admission) fn undecided(id: &ReviewId, why: &str) -> Self {
-        let message = format!("the policies could not be evaluated: {why}");
-        Self::failed(id, StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &message)
+    pub(in crate::admission) fn let_through(id: &ReviewId, warning: &str) -> Self {
+        let warnings = [warning.to_owned()];
+        review(
+            id.version,
+            Response {
+                uid: &id.uid,
+                allowed: true,
+                status: None,
+                warnings: told(&warnings),
+                audit_annotations: Map::new(),
+            },
+        )
     }
 
     /// A Kubernetes `Status` outside of any review.
@@ -128,7 +125,9 @@ impl Answer {
         Self { code, body: json(&Failure { types, ..plain_failure(code, reason, message) }) }
     }
 
-    fn failed(id: &ReviewId, code: StatusCode, reason: &str, message: &str) -> Self {
+    /// A denial of a request that was not decided: the caller's failure policy is not asked.
+    #[must_use]
+    pub(in crate::admission) fn denied(id: &ReviewId, code: StatusCode, reason: &str, message: &str) -> Self {
         let status = Some(plain_failure(code, reason, message));
         review(
             id.version,

@@ -1,6 +1,7 @@
 //! What the routes answer to reviews, good and malformed, and when what they stand on fails: without sockets. Rows are those
 //! of the acceptance table.
 
+mod auditing;
 mod mutated;
 mod spelling;
 pub(crate) mod support;

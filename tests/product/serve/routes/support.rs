@@ -51,7 +51,7 @@ pub(super) fn server_with(documents: &[Vec<Value>], cluster: Faulty) -> Server {
     server_of(documents, Some(Arc::new(cluster)), false)
 }
 
-fn server_of(documents: &[Vec<Value>], cluster: Cluster, beta: bool) -> Server {
+pub(super) fn server_of(documents: &[Vec<Value>], cluster: Cluster, beta: bool) -> Server {
     let mut builder = PolicySet::builder();
     for document in documents.iter().flatten() {
         builder.add(document).unwrap();
