@@ -16,6 +16,7 @@ mod reliability;
 mod replay;
 mod repository;
 mod running;
+mod security;
 mod serve;
 mod shipped;
 mod soak;
