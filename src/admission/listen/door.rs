@@ -14,11 +14,12 @@ use rustls::ServerConfig;
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// Connections at one time; further ones wait in the kernel's queue.
+/// Connections at one time; for further ones the longest idle are closed.
 const MAX_CONNECTIONS: usize = 8_192;
 /// Descriptors that are kept for everything else: the policies' files, the cluster, the second port.
 const OTHER_DESCRIPTORS: usize = 128;
@@ -34,6 +35,15 @@ pub(super) struct Entry {
     handshakes: Handle,
 }
 
+/// Ends a task with the value; one that has ended is left alone.
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 /// Why a connection does not come in.
 #[derive(Debug, Error)]
 pub(super) enum NoEntry {
@@ -41,6 +51,8 @@ pub(super) enum NoEntry {
     Refused(#[from] io::Error),
     #[error("the handshake took too long")]
     TooSlow,
+    #[error("another connection needs the room")]
+    NoRoom,
 }
 
 impl Door {
@@ -82,6 +94,8 @@ impl Entry {
         let accepting = self.acceptor.accept(stream);
         // The stream stays with the runtime that accepted it, whose events wake the handshake wherever it runs.
         let shaken = self.handshakes.spawn(async move { timeout(limit, accepting).await });
+        // Whoever gives up waiting gives up the connection, too.
+        let _given_up = AbortOnDrop(shaken.abort_handle());
         match shaken.await {
             Ok(Ok(shaken)) => Ok(shaken?),
             Ok(Err(_)) => Err(NoEntry::TooSlow),

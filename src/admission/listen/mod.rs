@@ -3,6 +3,9 @@
 
 mod door;
 mod pace;
+mod places;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::sync::Arc;
@@ -14,29 +17,34 @@ use http::{HeaderValue, Request, header};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use rustls::ServerConfig;
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
 use self::door::{Door, Entry, NoEntry};
-use self::pace::{Between, Paced};
+use self::pace::Paced;
+use self::places::{Place, Places};
 use crate::telemetry::Metrics;
 
 /// A handshake, and the head of a request, must arrive within this time.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// The first head must be whole within this time of the handshake: who connects does so to ask, and connections that say
+/// nothing cost whoever opens them less than whoever holds them.
+const FIRST_HEAD: Duration = Duration::from_secs(10);
 /// How long a connection may lie idle between requests.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Bytes of a connection's read buffer: heads fit, bodies pass through.
 const MAX_BUFFER: usize = 64 * 1024;
 /// How long open requests may go on after the listener closed. API servers wait at most 30 s for a webhook.
 const DRAIN: Duration = Duration::from_secs(10);
+/// How long a connection that is closed for its idleness may take to tell the other side so.
+const FAREWELL: Duration = Duration::from_millis(250);
 /// A pause when the system has no descriptor or memory left for another connection.
 const EXHAUSTED: Duration = Duration::from_millis(20);
 
@@ -73,9 +81,13 @@ pub struct Shutdown {
 /// # Errors
 /// When the system gives no thread, or the listener itself fails; trouble with one connection ends that connection only.
 pub async fn serve(port: Port, shutdown: Shutdown) -> Result<(), ServeError> {
+    serve_at_most(door::most_connections(), port, shutdown).await
+}
+
+async fn serve_at_most(most: usize, port: Port, shutdown: Shutdown) -> Result<(), ServeError> {
     let Port { listener, tls, router, metrics } = port;
-    let graceful = GracefulShutdown::new();
-    let permits = Arc::new(Semaphore::new(door::most_connections()));
+    let places = Places::new(most);
+    let draining = CancellationToken::new();
     let door = tls.is_some().then(Door::open).transpose().map_err(ServeError::Door)?;
     let mut connections = JoinSet::new();
     let linger = async {
@@ -84,72 +96,88 @@ pub async fn serve(port: Port, shutdown: Shutdown) -> Result<(), ServeError> {
     };
     let mut linger = std::pin::pin!(linger);
     loop {
-        let accepted = async {
-            let permit = Arc::clone(&permits).acquire_owned().await;
-            (permit, listener.accept().await)
-        };
-        let (permit, stream) = tokio::select! {
+        let (stream, place) = tokio::select! {
             () = &mut linger => break,
-            (permit, accepted) = accepted => match accepted {
-                Ok((stream, _)) => (permit, stream),
-                Err(error) if is_of_one_connection(&error) => continue,
-                Err(error) if is_exhaustion(&error) => {
-                    tracing::warn!(%error, "the system has no room for another connection");
-                    sleep(EXHAUSTED).await;
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
+            accepted = accept(&listener, &places) => match accepted? {
+                Some(accepted) => accepted,
+                None => continue,
             },
         };
         let connection = Connection {
             entry: door.as_ref().zip(tls.as_ref()).map(|(door, tls)| door.entry(Arc::clone(&tls.borrow()))),
             router: router.clone(),
-            watcher: graceful.watcher(),
+            place,
             closing: shutdown.asked.clone(),
+            draining: draining.clone(),
             metrics: Arc::clone(&metrics),
         };
-        connections.spawn(async move {
-            // Those of the port for operators are none of the webhook's.
-            let counted = connection.entry.as_ref().map(|_| Arc::clone(&connection.metrics));
-            counted.iter().for_each(|metrics| metrics.connection_opened());
-            if let Err(error) = connection.run(stream).await {
-                tracing::debug!(%error, "connection ended");
-            }
-            counted.iter().for_each(|metrics| metrics.connection_closed());
-            drop(permit);
-        });
+        connections.spawn(connection.counted(stream));
         while connections.try_join_next().is_some() {}
     }
     drop(listener);
-    let open = graceful.count();
-    if timeout(DRAIN, graceful.shutdown()).await.is_err() {
+    draining.cancel();
+    let all_gone = async { while connections.join_next().await.is_some() {} };
+    if timeout(DRAIN, all_gone).await.is_err() {
+        let open = connections.len();
         tracing::warn!(open, "requests were still open at the end of the drain and are cut");
     }
     connections.shutdown().await;
     Ok(())
 }
 
+/// The next connection, and a place for it; none where the one that came has gone, or the system has no room for it.
+async fn accept(listener: &TcpListener, places: &Places) -> io::Result<Option<(TcpStream, Place)>> {
+    match listener.accept().await {
+        Ok((stream, _)) => Ok(Some((stream, places.enter().await))),
+        Err(error) if is_of_one_connection(&error) => Ok(None),
+        Err(error) if is_exhaustion(&error) => {
+            tracing::warn!(%error, "the system has no room for another connection");
+            places.make_room();
+            sleep(EXHAUSTED).await;
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 struct Connection {
     /// None without TLS.
     entry: Option<Entry>,
     router: Router,
-    watcher: Watcher,
+    place: Place,
+    /// The server is about to stop: answers say that the connection ends.
     closing: CancellationToken,
+    /// Nothing new is begun any more.
+    draining: CancellationToken,
     metrics: Arc<Metrics>,
 }
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 impl Connection {
+    async fn counted(self, stream: TcpStream) {
+        // Those of the port for operators are none of the webhook's.
+        let counted = self.entry.as_ref().map(|_| Arc::clone(&self.metrics));
+        counted.iter().for_each(|metrics| metrics.connection_opened());
+        if let Err(error) = self.run(stream).await {
+            tracing::debug!(%error, "connection ended");
+        }
+        counted.iter().for_each(|metrics| metrics.connection_closed());
+    }
+
     async fn run(self, stream: TcpStream) -> Result<(), Failure> {
         stream.set_nodelay(true)?;
         let Some(entry) = &self.entry else { return self.serve(stream).await };
-        let shaken = entry.shake(stream, HEAD_TIMEOUT).await;
+        let shaken = tokio::select! {
+            shaken = entry.shake(stream, HEAD_TIMEOUT) => shaken,
+            () = self.place.is_wanted_by_another() => Err(NoEntry::NoRoom),
+        };
         self.metrics.handshake(match &shaken {
             Ok(_) => "success",
             Err(NoEntry::Refused(_)) => "failure",
-            Err(NoEntry::TooSlow) => "timeout",
+            Err(NoEntry::TooSlow | NoEntry::NoRoom) => "timeout",
         });
+        self.place.between.stirs();
         self.serve(shaken?).await
     }
 
@@ -157,8 +185,8 @@ impl Connection {
         self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     ) -> Result<(), Failure> {
-        let Self { entry: _, router, watcher, closing, metrics: _ } = self;
-        let between = Between::default();
+        let Self { entry: _, router, place, closing, draining, metrics: _ } = self;
+        let between = place.between.clone();
         let stream = TokioIo::new(Paced::new(stream, between.clone(), HEAD_TIMEOUT));
         let service = service_fn(move |request: Request<Incoming>| {
             let (router, closing, between) = (router.clone(), closing.clone(), between.clone());
@@ -179,8 +207,31 @@ impl Connection {
             .header_read_timeout(IDLE_TIMEOUT)
             .max_buf_size(MAX_BUFFER)
             .serve_connection(stream, service);
-        watcher.watch(connection).await?;
-        Ok(())
+        let mut connection = std::pin::pin!(connection);
+        let patient = tokio::select! {
+            ended = connection.as_mut() => return Ok(ended?),
+            () = draining.cancelled() => true,
+            () = place.is_wanted(FIRST_HEAD) => false,
+        };
+        // Says so in TLS, so that the other side takes no harm: it sends its next request on another connection.
+        connection.as_mut().graceful_shutdown();
+        if patient {
+            return Ok(connection.await?);
+        }
+        tokio::select! {
+            ended = connection => Ok(ended?),
+            () = gone(&place) => Ok(()),
+        }
+    }
+}
+
+/// Returns when a connection has had the time to say farewell, and to answer the request that came just then.
+async fn gone(place: &Place) {
+    loop {
+        sleep(FAREWELL).await;
+        if place.between.idle(Instant::now()).is_some() {
+            return;
+        }
     }
 }
 

@@ -20,22 +20,56 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 /// Counts the beginnings and ends of requests: while the number is even none is worked on, and bytes that arrive belong to
 /// the head of the next.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Between(Arc<AtomicU64>);
+#[derive(Clone, Debug)]
+pub(super) struct Between(Arc<Counts>);
+
+#[derive(Debug)]
+struct Counts {
+    requests: AtomicU64,
+    /// Milliseconds from `began` to when something was last heard from the caller, or answered.
+    stirred: AtomicU64,
+    began: Instant,
+}
 
 impl Between {
+    /// Of a connection that begins now; of those with the same `began` it can be told which is idle for longer.
+    pub(super) fn since(began: Instant) -> Self {
+        let between =
+            Self(Arc::new(Counts { requests: AtomicU64::new(0), stirred: AtomicU64::new(0), began }));
+        between.stirs();
+        between
+    }
+
+    /// Idleness begins anew: a handshake is over, or a head begins.
+    pub(super) fn stirs(&self) {
+        let now = Instant::now().duration_since(self.0.began);
+        self.0.stirred.store(u64::try_from(now.as_millis()).unwrap_or(u64::MAX), Ordering::Release);
+    }
+
     /// The head of a request is whole.
     pub(super) fn request_begins(&self) {
-        self.0.fetch_add(1, Ordering::AcqRel);
+        self.0.requests.fetch_add(1, Ordering::AcqRel);
     }
 
     /// The request is answered.
     pub(super) fn request_ends(&self) {
-        self.0.fetch_add(1, Ordering::AcqRel);
+        self.stirs();
+        self.0.requests.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How long nothing has been under way; none while a request is.
+    pub(super) fn idle(&self, now: Instant) -> Option<Duration> {
+        let stirred = self.0.began + Duration::from_millis(self.0.stirred.load(Ordering::Acquire));
+        self.count().is_multiple_of(2).then(|| now.saturating_duration_since(stirred))
+    }
+
+    /// Whether the head of a request has ever come.
+    pub(super) fn has_asked(&self) -> bool {
+        self.count() > 0
     }
 
     fn count(&self) -> u64 {
-        self.0.load(Ordering::Acquire)
+        self.0.requests.load(Ordering::Acquire)
     }
 }
 
@@ -111,6 +145,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         if this.begun.is_none() {
             let now = Instant::now();
             this.begun = Some(now);
+            this.between.stirs();
             // Registers the task, which may wait for nothing but the next byte from here on.
             this.is_over(now, cx);
         }
@@ -159,7 +194,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_head_has_its_time_and_idleness_another() {
         let (mut client, server) = duplex(64);
-        let between = Between::default();
+        let between = Between::since(Instant::now());
         let mut paced = Paced::new(server, between.clone(), LIMIT);
         let mut byte = [0];
         // Idle: nothing arrives for long, and nothing happens.
@@ -188,14 +223,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_is_not_taken_ends_the_connection() {
         let (_client, server) = duplex(4);
-        let mut paced = Paced::new(server, Between::default(), LIMIT);
+        let mut paced = Paced::new(server, Between::since(Instant::now()), LIMIT);
         paced.write_all(b"four").await.unwrap();
         let error = timeout(LIMIT * 2, paced.write_all(b"more")).await.unwrap().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
 
         // Taken a little at a time, it is taken.
         let (mut client, server) = duplex(4);
-        let mut paced = Paced::new(server, Between::default(), LIMIT);
+        let mut paced = Paced::new(server, Between::since(Instant::now()), LIMIT);
         let answering = tokio::spawn(async move { paced.write_all(&[b'a'; 12]).await });
         for _ in 0..12 {
             tokio::time::advance(LIMIT / 2).await;
@@ -207,7 +242,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn dribbling_does_not_prolong_a_head() {
         let (mut client, server) = duplex(64);
-        let mut paced = Paced::new(server, Between::default(), LIMIT);
+        let mut paced = Paced::new(server, Between::since(Instant::now()), LIMIT);
         let started = Instant::now();
         loop {
             client.write_all(b"x").await.unwrap();
@@ -222,7 +257,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_head_has_its_whole_time_however_soon_it_follows_another() {
         let (mut client, server) = duplex(64);
-        let between = Between::default();
+        let between = Between::since(Instant::now());
         let mut paced = Paced::new(server, between.clone(), LIMIT);
         for _ in 0..3 {
             client.write_all(b"P").await.unwrap();

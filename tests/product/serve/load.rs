@@ -241,6 +241,33 @@ async fn row_29_announced_bodies_take_no_room() {
     row.measured(json!({"announcedMiB": 8 * SLOW, "slowestGoodMs": slowest.as_millis(), "refusedGood": 0}));
 }
 
+/// Row 29: where silent connections have taken all the room there is, the next caller finds some, and they end by themselves.
+#[tokio::test(flavor = "multi_thread")]
+async fn row_29_silent_connections_keep_nobody_out() {
+    const ROOM: usize = 200;
+    const SILENT: usize = 300;
+    let mut row = Row::short(29, "more silent connections than there is room for");
+    let place = Place::new();
+    let serving = place.start_with_room(ROOM);
+    let mut silent = Vec::new();
+    for _ in 0..SILENT {
+        let name = rustls::pki_types::ServerName::try_from("localhost").unwrap();
+        let stream = TcpStream::connect(serving.webhook).await.unwrap();
+        silent.push(TlsConnector::from(place.tls()).connect(name, stream).await.unwrap());
+    }
+    let slowest = good_clients(&serving, &place).await;
+    let began = Instant::now();
+    for stream in &mut silent {
+        // A farewell or a reset: the connection ends.
+        let ended = tokio::time::timeout(Duration::from_secs(40), stream.read(&mut [0])).await;
+        assert!(matches!(ended, Ok(Ok(0) | Err(_))), "{ended:?}");
+    }
+    row.measured(json!({
+        "room": ROOM, "silent": SILENT, "slowestGoodMs": slowest.as_millis(), "refusedGood": 0,
+        "lastClosedAfterMs": began.elapsed().as_millis(),
+    }));
+}
+
 async fn good_clients(serving: &Serving, place: &Place) -> Duration {
     let mut slowest = Duration::ZERO;
     for _ in 0..50 {

@@ -106,6 +106,16 @@ impl Place {
         Self::spawned(command)
     }
 
+    /// Starts it where it may have as many files open as `connections` of a port take, and what it keeps for the rest.
+    pub(crate) fn start_with_room(&self, connections: usize) -> Serving {
+        let plain = self.command(&with_files(&[]));
+        let mut command = Command::new("sh");
+        let limited = format!("ulimit -n {}; exec \"$0\" \"$@\"", connections + 128);
+        command.arg("-c").arg(limited).arg(plain.get_program()).args(plain.get_args());
+        command.current_dir(self.folder.path()).stdin(Stdio::null());
+        Self::spawned(command)
+    }
+
     fn started(&self, args: &[&str]) -> Serving {
         Self::spawned(self.command(args))
     }

@@ -65,7 +65,7 @@ async fn row_29_dribbling_sockets() {
     let place = Place::new();
     place.write("policies/a.yaml", &policy("a", "true"));
     let serving = place.start(&[]);
-    let (sockets, lasting) = (scaled(5_000), Duration::from_secs(60));
+    let (sockets, lasting) = (scaled(12_000), Duration::from_secs(60));
     let begun = Instant::now();
     let mut slow = JoinSet::new();
     for number in 0..sockets {

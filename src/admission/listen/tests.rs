@@ -1,0 +1,119 @@
+//! Connections that say nothing, and those that come when there is no room.
+
+use axum::routing::get;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+use tokio::sync::Notify;
+
+use super::*;
+
+/// A bound for a busy machine, not an expectation.
+const PATIENT: Duration = Duration::from_secs(30);
+
+struct Served {
+    address: std::net::SocketAddr,
+    stop: CancellationToken,
+    /// Lets the answer of `/wait` go.
+    answer: Arc<Notify>,
+    /// Rings when `/wait` is asked.
+    asked: Arc<Notify>,
+    serving: tokio::task::JoinHandle<Result<(), ServeError>>,
+}
+
+async fn served(most: usize) -> Served {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (answer, asked) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (waiting, told) = (Arc::clone(&answer), Arc::clone(&asked));
+    let wait = move || async move {
+        told.notify_one();
+        waiting.notified().await;
+        "late"
+    };
+    let router = Router::new().route("/", get(|| async { "here" })).route("/wait", get(wait));
+    let stop = CancellationToken::new();
+    let shutdown = Shutdown { asked: stop.clone(), linger: Duration::ZERO };
+    let port = Port { listener, tls: None, router, metrics: Arc::default() };
+    let serving = tokio::spawn(serve_at_most(most, port, shutdown));
+    Served { address, stop, answer, asked, serving }
+}
+
+async fn ask(stream: &mut (impl AsyncWrite + Unpin), path: &str) {
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: h\r\n\r\n").as_bytes()).await.unwrap();
+}
+
+/// The answer, up to where it ends with `end`.
+async fn answered(stream: &mut (impl AsyncRead + Unpin), end: &str) -> String {
+    let mut text = Vec::new();
+    while !text.ends_with(end.as_bytes()) {
+        let read = timeout(PATIENT, stream.read_buf(&mut text)).await.unwrap().unwrap();
+        assert!(read > 0, "closed after {:?}", String::from_utf8_lossy(&text));
+    }
+    String::from_utf8(text).unwrap()
+}
+
+async fn is_closed(stream: &mut TcpStream) -> bool {
+    matches!(timeout(PATIENT, stream.read(&mut [0])).await, Ok(Ok(0) | Err(_)))
+}
+
+#[tokio::test]
+async fn the_longest_idle_makes_room_and_a_request_under_way_does_not() {
+    let served = served(3).await;
+    let mut working = TcpStream::connect(served.address).await.unwrap();
+    ask(&mut working, "/wait").await;
+    served.asked.notified().await;
+    let mut kept = TcpStream::connect(served.address).await.unwrap();
+    ask(&mut kept, "/").await;
+    answered(&mut kept, "here").await;
+    // Each of many finds room, whoever holds it.
+    let mut silent = Vec::new();
+    for _ in 0..20 {
+        silent.push(TcpStream::connect(served.address).await.unwrap());
+        let mut good = TcpStream::connect(served.address).await.unwrap();
+        ask(&mut good, "/").await;
+        answered(&mut good, "here").await;
+    }
+    assert!(is_closed(&mut kept).await);
+    let mut closed = 0;
+    for stream in silent.iter_mut().take(18) {
+        closed += usize::from(is_closed(stream).await);
+    }
+    assert_eq!(closed, 18, "two places are not the one at work");
+    served.answer.notify_one();
+    answered(&mut working, "late").await;
+    served.stop.cancel();
+    timeout(PATIENT, served.serving).await.unwrap().unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_head_has_ten_seconds_and_the_next_one_longer() {
+    let (places, router) = (Places::new(8), Router::new().route("/", get(|| async { "here" })));
+    let connect = async || {
+        let (client, server) = duplex(1024);
+        let connection = Connection {
+            entry: None,
+            router: router.clone(),
+            place: places.enter().await,
+            closing: CancellationToken::new(),
+            draining: CancellationToken::new(),
+            metrics: Arc::default(),
+        };
+        tokio::spawn(connection.serve(server));
+        client
+    };
+    let mut asking = connect().await;
+    ask(&mut asking, "/").await;
+    answered(&mut asking, "here").await;
+    let began = Instant::now();
+    assert_eq!(connect().await.read(&mut [0]).await.unwrap(), 0, "closed in words");
+    let lived = began.elapsed();
+    assert!(lived >= FIRST_HEAD && lived < FIRST_HEAD + FAREWELL * 2, "{lived:?}");
+    // Half a head is none, whenever it began.
+    let (mut half, began) = (connect().await, Instant::now());
+    sleep(FIRST_HEAD - Duration::from_secs(1)).await;
+    half.write_all(b"GET /").await.unwrap();
+    assert!(matches!(half.read(&mut [0]).await, Ok(0) | Err(_)));
+    assert!(began.elapsed() < FIRST_HEAD + FAREWELL * 2, "{:?}", began.elapsed());
+    // Idle for twenty seconds, and served.
+    ask(&mut asking, "/").await;
+    answered(&mut asking, "here").await;
+}
