@@ -17,6 +17,7 @@
 //! | package `admit-policy` (`src/policy`) | documents → `PolicySet`, request → `Decision`; no I/O | admit-cel |
 //! | package `admit-apiserver` (`src/apiserver`) | the Kubernetes API over a versioned store | admit-policy |
 //! | [`admission`] | the HTTPS edge: AdmissionReview in and out | policy, telemetry |
+//! | `outside` | how files are read that others write | nothing of ours |
 //! | [`gather`] | what an archive holds and where it goes | telemetry, a kube client handed in |
 //! | [`controllers`] | what our own objects do | kit, gather, policy, telemetry |
 //! | [`cli`] | composition root: nothing else knows all parts | everything |
@@ -28,4 +29,5 @@ pub mod admission;
 pub mod cli;
 pub mod controllers;
 pub mod gather;
+mod outside;
 pub mod telemetry;

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
@@ -133,6 +135,13 @@ fn identity() -> String {
 
 /// A client as `kubeconfig` says, or as kubectl and Pods find one out.
 pub(super) async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Fault> {
+    // The file may be a pipe, and name further files and programs to run; others do not wait for any of them.
+    let runtime = Handle::current();
+    let making = spawn_blocking(move || runtime.block_on(client_of(kubeconfig)));
+    making.await.map_err(Fault::internal)?
+}
+
+async fn client_of(kubeconfig: Option<PathBuf>) -> Result<Client, Fault> {
     let Some(path) = kubeconfig else {
         let config = Config::infer().await.map_err(|error| {
             Fault::usage(format!("no cluster is configured: {error}; name a kubeconfig with --kubeconfig"))

@@ -1,21 +1,15 @@
 //! Manifests from files and folders, for every command that decides something.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::io::{self, Read as _};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::{LoadErrorKind, LoadOptions, PolicySet};
 
 use serde_json::Value;
 
+pub(super) use super::found::{Found, files, is_manifest_name, is_stdin, normal, text, without_recursion};
 use super::process::Fault;
-
-/// A file larger than this is no manifest.
-const MAX_FILE: u64 = 16 * 1024 * 1024;
-/// Folders in folders.
-const MAX_DEPTH: usize = 32;
 
 /// The policies, CRDs and params at `paths`.
 ///
@@ -33,7 +27,7 @@ pub(super) fn policies_with(paths: &[impl AsRef<Path>], options: LoadOptions) ->
     let mut texts = Vec::new();
     for path in paths {
         for file in files(path.as_ref())? {
-            texts.push((file.display().to_string(), text(&file)?));
+            texts.push((file.path.display().to_string(), file.text()?));
         }
     }
     let texts = texts.iter().map(|(name, text)| (name.as_str(), text.as_str()));
@@ -56,7 +50,29 @@ pub(super) fn documents(paths: &[impl AsRef<Path>]) -> Result<Vec<Document>, Fau
 /// # Errors
 /// As [`policies`].
 pub(super) fn policy_documents(paths: &[impl AsRef<Path>]) -> Result<Vec<Document>, Fault> {
-    let (documents, mut errors) = parted(paths)?;
+    let mut texts = Vec::new();
+    for path in paths {
+        for file in files(path.as_ref())? {
+            texts.push((file.path.display().to_string(), file.text()?));
+        }
+    }
+    policies_of(texts.iter().map(|(name, text)| (name.as_str(), text.as_str())))
+}
+
+/// The same of texts, each with the name of its file.
+///
+/// # Errors
+/// All that does not compile.
+pub(super) fn policies_of<'t>(
+    texts: impl Iterator<Item = (&'t str, &'t str)>,
+) -> Result<Vec<Document>, Fault> {
+    let (mut documents, mut errors) = (Vec::new(), Vec::new());
+    for (name, text) in texts {
+        match parse(name, text) {
+            Ok(found) => documents.extend(found),
+            Err(found) => errors.extend(found),
+        }
+    }
     if errors.is_empty() {
         return Ok(documents);
     }
@@ -85,16 +101,19 @@ fn parted(paths: &[impl AsRef<Path>]) -> Result<(Vec<Document>, Vec<LoadError>),
 ///
 /// # Errors
 /// When it cannot be read.
-pub(super) fn read(file: &Path) -> Result<Result<Vec<Document>, Vec<LoadError>>, Fault> {
-    let text = text(file)?;
-    let mut documents = manifest::read(&file.display().to_string(), &text);
+pub(super) fn read(file: &Found) -> Result<Result<Vec<Document>, Vec<LoadError>>, Fault> {
+    Ok(parse(&file.path.display().to_string(), &file.text()?))
+}
+
+fn parse(name: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
+    let mut documents = manifest::read(name, text);
     if let Err(mistakes) = &mut documents
         && text.contains("{{")
     {
         let last = mistakes.last_mut().into_iter();
         last.for_each(|mistake| mistake.message.push_str("; templates are to be rendered first"));
     }
-    Ok(documents)
+    documents
 }
 
 /// The CustomResourceDefinitions at `path`, and nothing else.
@@ -160,128 +179,4 @@ pub(super) fn not_compiled(errors: &[LoadError]) -> Fault {
         let _ = write!(message, "{}{error}", if message.is_empty() { "" } else { "\n" });
     }
     Fault { mistakes: errors.to_vec(), ..Fault::not_compiled(message) }
-}
-
-/// `path` itself, or the manifests in that folder and below, by name. `./...` stands for `.`, as Go users write it.
-///
-/// # Errors
-/// When there is no such path, or a folder cannot be read.
-pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, Fault> {
-    let path = without_recursion(path);
-    // Whatever is no folder is read as a file: pipes have names, too, as in `admit check -f <(helm template .)`.
-    if is_stdin(path) || (path.exists() && !path.is_dir()) {
-        return Ok(vec![path.to_owned()]);
-    }
-    let mut found = Vec::new();
-    walk(path, &mut Vec::new(), &mut found)?;
-    found.sort();
-    Ok(found)
-}
-
-/// `above` are the folders on the way, by their true names.
-fn walk(folder: &Path, above: &mut Vec<PathBuf>, found: &mut Vec<PathBuf>) -> Result<(), Fault> {
-    let unreadable = |error| Fault::usage(format!("cannot read `{}`: {error}", folder.display()));
-    if above.len() > MAX_DEPTH {
-        return Err(Fault::usage(format!("`{}` is more than {MAX_DEPTH} folders deep", folder.display())));
-    }
-    let own = folder.canonicalize().map_err(unreadable)?;
-    // A link to a folder around it leads to nothing new.
-    if above.contains(&own) {
-        return Ok(());
-    }
-    above.push(own);
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        let hidden = path.file_name().unwrap_or_default().to_string_lossy().starts_with('.');
-        if path.is_dir() {
-            if !hidden {
-                walk(&path, above, found)?;
-            }
-        } else if is_manifest_name(&path) {
-            found.push(path);
-        }
-    }
-    above.pop();
-    Ok(())
-}
-
-/// Whether a file of that name in a folder is a manifest: YAML or JSON, neither hidden nor kustomize's list of the
-/// others.
-pub(super) fn is_manifest_name(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let ends = path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
-    ends && !name.starts_with('.') && !name.starts_with("kustomization.")
-}
-
-/// Whether `path` stands for standard input.
-pub(super) fn is_stdin(path: &Path) -> bool {
-    path.as_os_str() == "-"
-}
-
-/// The text of a file, or of standard input, within the size of manifests.
-///
-/// # Errors
-/// When it cannot be read, is too large, or is not UTF-8.
-pub(super) fn text(file: &Path) -> Result<String, Fault> {
-    let shown = file.display();
-    let unreadable = |error: io::Error| Fault::usage(format!("cannot read `{shown}`: {error}"));
-    let mut bytes = Vec::new();
-    let read = if is_stdin(file) {
-        io::stdin().take(MAX_FILE + 1).read_to_end(&mut bytes)
-    } else {
-        fs::File::open(file).map_err(unreadable)?.take(MAX_FILE + 1).read_to_end(&mut bytes)
-    };
-    let size = read.map_err(unreadable)?;
-    if u64::try_from(size).map_or(true, |size| size > MAX_FILE) {
-        let problem =
-            format!("cannot read `{shown}`: more than {MAX_FILE} bytes are too many for a manifest");
-        return Err(Fault::usage(problem));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
-        let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
-        Fault::usage(format!("{shown}:{line}: not UTF-8: manifests are read in no other encoding"))
-    })
-}
-
-/// The folder that `folder/...` speaks of.
-pub(super) fn without_recursion(path: &Path) -> &Path {
-    match path.parent().filter(|_| path.ends_with("...")) {
-        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
-        Some(folder) => folder,
-        None => path,
-    }
-}
-
-/// The path without `.`, and without `..` that follow a folder: one file has one name then.
-pub(super) fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::CurDir => {}
-            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
-                normal.pop();
-            }
-            Component::ParentDir | Component::Normal(_) | Component::RootDir | Component::Prefix(_) => {
-                normal.push(part);
-            }
-        }
-    }
-    if normal.as_os_str().is_empty() { PathBuf::from(".") } else { normal }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::normal;
-
-    #[test]
-    fn one_file_has_one_name() {
-        for (path, expected) in
-            [("a/../b", "b"), ("./a", "a"), ("../a", "../a"), ("/a/./b", "/a/b"), ("a/..", ".")]
-        {
-            assert_eq!(normal(Path::new(path)), Path::new(expected), "{path}");
-        }
-    }
 }

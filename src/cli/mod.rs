@@ -11,6 +11,7 @@ mod controllers;
 mod eval;
 pub mod exit;
 mod explain;
+mod found;
 mod gather;
 mod gathering;
 mod generate;

@@ -1,8 +1,6 @@
 //! The key that the embedded API server signs service accounts' tokens with: kept in the state folder, so that tokens
 //! outlive a restart.
 
-use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 
 use admit_apiserver::TokenKey;
@@ -11,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::process::Fault;
 use crate::admission::tls::write_private;
+use crate::outside;
 
 const FILE: &str = "service-account.key";
 
@@ -20,7 +19,7 @@ const FILE: &str = "service-account.key";
 /// The file cannot be read or written, or holds something else.
 pub(super) fn open(state_dir: &Path) -> Result<TokenKey, Fault> {
     let path = state_dir.join(FILE);
-    match fs::read_to_string(&path) {
+    match outside::text(&path, outside::MAX_PEM) {
         Ok(text) => {
             let encoded: String = text.lines().filter(|line| !line.starts_with('-')).collect();
             let key = STANDARD.decode(encoded).ok().and_then(|bytes| TokenKey::from_pkcs8(&bytes).ok());
@@ -31,7 +30,7 @@ pub(super) fn open(state_dir: &Path) -> Result<TokenKey, Fault> {
                 ))
             })
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => {
+        Err(error) if error.is_missing() => {
             let key = TokenKey::generate().map_err(Fault::internal)?;
             let encoded = STANDARD.encode(key.to_pkcs8());
             let text = format!("-----BEGIN PRIVATE KEY-----\n{encoded}\n-----END PRIVATE KEY-----\n");
@@ -44,6 +43,7 @@ pub(super) fn open(state_dir: &Path) -> Result<TokenKey, Fault> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;

@@ -8,13 +8,30 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Shared by those who report and those who ask; clones are the same value.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
-    parts: Arc<Mutex<BTreeMap<&'static str, bool>>>,
+    parts: Arc<Mutex<BTreeMap<&'static str, State>>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    Ready,
+    /// With the reason; empty where the name of the part says it all.
+    Failed(String),
 }
 
 impl Readiness {
     pub fn set(&self, part: &'static str, ready: bool) {
-        let before = self.parts.lock().unwrap_or_else(PoisonError::into_inner).insert(part, ready);
-        if before.is_some_and(|before| before != ready) {
+        self.put(part, if ready { State::Ready } else { State::Failed(String::new()) });
+    }
+
+    /// The same with the reason why `part` is not ready; none where it is.
+    pub fn set_trouble(&self, part: &'static str, trouble: Option<String>) {
+        self.put(part, trouble.map_or(State::Ready, State::Failed));
+    }
+
+    fn put(&self, part: &'static str, state: State) {
+        let ready = state == State::Ready;
+        let before = self.parts.lock().unwrap_or_else(PoisonError::into_inner).insert(part, state);
+        if before.is_some_and(|before| (before == State::Ready) != ready) {
             tracing::info!(part, ready, "readiness changed");
         }
     }
@@ -22,12 +39,11 @@ impl Readiness {
     /// Every part, in order of name.
     #[must_use]
     pub fn parts(&self) -> Vec<(&'static str, bool)> {
-        self.parts
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .iter()
-            .map(|(part, ok)| (*part, *ok))
-            .collect()
+        self.states().into_iter().map(|(part, state)| (part, state == State::Ready)).collect()
+    }
+
+    fn states(&self) -> BTreeMap<&'static str, State> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Whether there are parts and all are ready.
@@ -41,14 +57,13 @@ impl Readiness {
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::new();
-        for (part, ready) in self.parts() {
+        for (part, state) in self.states() {
             // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "[{}]{part} {}",
-                if ready { '+' } else { '-' },
-                if ready { "ok" } else { "failed" }
-            );
+            let _ = match state {
+                State::Ready => writeln!(text, "[+]{part} ok"),
+                State::Failed(reason) if reason.is_empty() => writeln!(text, "[-]{part} failed"),
+                State::Failed(reason) => writeln!(text, "[-]{part} failed: {reason}"),
+            };
         }
         let _ = writeln!(text, "readyz check {}", if self.ready() { "passed" } else { "failed" });
         text
@@ -67,7 +82,9 @@ mod tests {
         readiness.set("certificate", false);
         assert!(!readiness.ready());
         assert_eq!(readiness.text(), "[-]certificate failed\n[+]policies ok\nreadyz check failed\n");
-        readiness.set("certificate", true);
+        readiness.set_trouble("certificate", Some("expired".to_owned()));
+        assert!(readiness.text().starts_with("[-]certificate failed: expired\n"), "{}", readiness.text());
+        readiness.set_trouble("certificate", None);
         assert!(readiness.ready());
     }
 }

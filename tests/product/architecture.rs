@@ -7,10 +7,11 @@ use crate::repository::{root, rust_files};
 
 /// Module of the root package, and the modules of the root package it may name.
 const ROOT: &[(&str, &[&str])] = &[
-    ("admission", &["telemetry"]),
-    ("cli", &["admission", "controllers", "gather", "telemetry"]),
-    ("controllers", &["gather", "telemetry"]),
-    ("gather", &["telemetry"]),
+    ("admission", &["outside", "telemetry"]),
+    ("cli", &["admission", "controllers", "gather", "outside", "telemetry"]),
+    ("controllers", &["gather", "outside", "telemetry"]),
+    ("gather", &["outside", "telemetry"]),
+    ("outside", &[]),
     ("telemetry", &[]),
 ];
 
@@ -20,6 +21,7 @@ const ROOT_PACKAGES: &[(&str, &[&str])] = &[
     ("cli", &["admit_cel", "admit_policy", "admit_apiserver"]),
     ("controllers", &["admit_cel", "admit_policy"]),
     ("gather", &[]),
+    ("outside", &[]),
     ("telemetry", &[]),
 ];
 

@@ -15,6 +15,8 @@ use time::{Duration, OffsetDateTime};
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::pem::parse_x509_pem;
 
+use crate::outside;
+
 /// How long an authority is valid.
 const CA_LIFE: Duration = Duration::days(10 * 365);
 /// How long a leaf is valid; leaves are made anew at each start.
@@ -80,7 +82,8 @@ impl Authority {
             return Self::create(&certificate, &key, now);
         }
         let read = |path: &Path| {
-            fs::read_to_string(path).map_err(|source| AuthorityError::Read { path: path.to_owned(), source })
+            outside::text(path, outside::MAX_PEM)
+                .map_err(|error| AuthorityError::Read { path: path.to_owned(), source: error.into_io() })
         };
         let certificate_pem = read(&certificate)?;
         let key_pem = read(&key)?;
@@ -88,6 +91,11 @@ impl Authority {
             .map_err(|reason| AuthorityError::Malformed { path: certificate.clone(), reason })?;
         if now > life.not_after {
             return Err(AuthorityError::Expired { path: certificate, on: life.not_after.date().to_string() });
+        }
+        // Made by a clock that was ahead: whoever checks it by the right one refuses what it signs for years.
+        if life.not_before > now {
+            tracing::warn!(path = %certificate.display(), "the authority begins in the future: making a new one");
+            return Self::create(&certificate, &key, now);
         }
         if now > life.renew_at() {
             tracing::info!(path = %certificate.display(), "the authority is past two thirds of its life: making a new one");
@@ -223,7 +231,7 @@ fn name(common: &str, organisation: Option<&str>) -> DistinguishedName {
 
 /// From when to when a certificate is valid.
 pub(super) struct Life {
-    not_before: OffsetDateTime,
+    pub(super) not_before: OffsetDateTime,
     pub(super) not_after: OffsetDateTime,
 }
 

@@ -78,6 +78,22 @@ impl WebhookTls {
         }
     }
 
+    /// Why nobody accepts the certificate at `now`; none where callers do.
+    ///
+    /// # Errors
+    /// When it is no certificate.
+    pub fn trouble_at(&self, now: time::OffsetDateTime) -> Result<Option<String>, TlsConfigError> {
+        let life =
+            authority::Life::of(&self.identity.certificate_pem).map_err(TlsConfigError::Certificate)?;
+        Ok(if life.not_after <= now {
+            Some(format!("expired since {}", second(life.not_after)))
+        } else if life.not_before > now {
+            Some(format!("not valid before {}", second(life.not_before)))
+        } else {
+            None
+        })
+    }
+
     /// Days until the certificate expires, with fractions; negative afterwards.
     ///
     /// # Errors
@@ -87,6 +103,11 @@ impl WebhookTls {
             authority::Life::of(&self.identity.certificate_pem).map_err(TlsConfigError::Certificate)?;
         Ok((life.not_after - now).as_seconds_f64() / 86_400.0)
     }
+}
+
+fn second(time: time::OffsetDateTime) -> String {
+    let (hour, minute, second) = time.to_hms();
+    format!("{}T{hour:02}:{minute:02}:{second:02}Z", time.date())
 }
 
 /// A server configuration: TLS 1.3 only, HTTP/1.1 only.

@@ -1,7 +1,6 @@
 //! Where requests go: a parsed URL, and whom TLS trusts there.
 
 use std::fmt::Display;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use crate::cli::process::Fault;
+use crate::outside;
 
 /// What was typed about certificates.
 #[derive(Debug)]
@@ -108,7 +108,8 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Fault> {
 }
 
 fn read(path: &Path) -> Result<String, Fault> {
-    fs::read_to_string(path).map_err(|error| unusable(path, &error))
+    let bytes = outside::bytes_of_any(path, outside::MAX_PEM).map_err(|error| unusable(path, &error))?;
+    String::from_utf8(bytes).map_err(|error| unusable(path, &error))
 }
 
 fn unusable(path: &Path, error: &dyn Display) -> Fault {

@@ -163,7 +163,8 @@ impl ManifestsArgs {
 /// The manifests of a folder of policies, without their suites, relative to it.
 fn policy_files(folder: &Path) -> Result<Vec<PathBuf>, Fault> {
     let mut files = load::files(folder)?;
-    files.retain(|file| !file.to_string_lossy().ends_with(".suite.yaml"));
-    let relative = |file: &PathBuf| file.strip_prefix(folder).map(Path::to_owned).map_err(Fault::internal);
+    files.retain(|file| !file.path.to_string_lossy().ends_with(".suite.yaml"));
+    let relative =
+        |file: &load::Found| file.path.strip_prefix(folder).map(Path::to_owned).map_err(Fault::internal);
     files.iter().map(relative).collect()
 }

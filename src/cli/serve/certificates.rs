@@ -1,7 +1,6 @@
 //! The serving certificate and the client authority from files, taken anew when the files change. A pair that does not
 //! fit together, such as one of which half has been written, changes nothing.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +12,11 @@ use tokio_util::sync::CancellationToken;
 use super::super::process::Fault;
 use super::changes::Changes;
 use crate::admission::tls::{Clients, Identity, TlsConfigError, WebhookTls};
-use crate::telemetry::Metrics;
+use crate::outside;
+use crate::telemetry::{Metrics, Readiness};
+
+/// The name of the certificate in `/readyz`.
+const PART: &str = "certificate";
 
 /// Where certificates are, and what goes with them.
 #[derive(Clone, Debug)]
@@ -36,11 +39,12 @@ impl Callers {
     ///
     /// # Errors
     /// When the file of the client authority cannot be read.
-    pub(super) fn tls(&self, identity: Identity) -> Result<WebhookTls, Fault> {
+    pub(super) async fn tls(&self, identity: Identity) -> Result<WebhookTls, Fault> {
         let clients = match &self.authority {
             None => None,
             Some(path) => {
-                Some(Clients { ca_pem: read("--client-ca", path)?, subjects: self.subjects.clone() })
+                let ca_pem = read("--client-ca", path).await?;
+                Some(Clients { ca_pem, subjects: self.subjects.clone() })
             }
         };
         Ok(WebhookTls { identity, clients, tls12: self.tls12 })
@@ -60,12 +64,12 @@ impl Callers {
 impl Files {
     /// # Errors
     /// What cannot be read, or does not fit together.
-    pub(super) fn load(&self) -> Result<(WebhookTls, ServerConfig), Fault> {
+    pub(super) async fn load(&self) -> Result<(WebhookTls, ServerConfig), Fault> {
         let identity = Identity {
-            certificate_pem: read("--tls-cert", &self.certificate)?,
-            key_pem: read("--tls-key", &self.key)?,
+            certificate_pem: read("--tls-cert", &self.certificate).await?,
+            key_pem: read("--tls-key", &self.key).await?,
         };
-        let tls = self.callers.tls(identity)?;
+        let tls = self.callers.tls(identity).await?;
         let config = tls.config_at(OffsetDateTime::now_utc()).map_err(|error| self.unusable(&error))?;
         Ok((tls, config))
     }
@@ -85,6 +89,15 @@ impl Files {
         })
     }
 
+    /// Why `new` is not to take the place of `current`: of two, the one that callers accept serves.
+    fn too_early(&self, new: &WebhookTls, current: &WebhookTls) -> Option<Fault> {
+        let now = OffsetDateTime::now_utc();
+        let of = |tls: &WebhookTls| tls.trouble_at(now).ok().flatten();
+        let (trouble, None) = (of(new)?, of(current)) else { return None };
+        let path = self.certificate.display();
+        Some(Fault::usage(format!("--tls-cert: `{path}` is {trouble}; set the clock right, or wait")))
+    }
+
     fn paths(&self) -> impl Iterator<Item = &Path> {
         [&self.certificate, &self.key].into_iter().chain(&self.callers.authority).map(PathBuf::as_path)
     }
@@ -95,17 +108,24 @@ pub(super) async fn keep(
     files: Files,
     mut current: WebhookTls,
     sender: watch::Sender<Arc<ServerConfig>>,
-    metrics: Arc<Metrics>,
+    told: Told,
     shutdown: CancellationToken,
 ) -> Result<(), Fault> {
+    let Told { metrics, .. } = &told;
     let mut complaint = String::new();
-    let mut changes = Changes::of(files.paths());
+    let mut changes = Changes::of(files.paths()).await;
     loop {
-        tell_age(&current, &metrics);
-        if shutdown.run_until_cancelled(changes.next()).await.is_none() {
-            return Ok(());
-        }
-        match files.load() {
+        told.tell(&current);
+        let loading = async {
+            changes.next().await;
+            files.load().await
+        };
+        let Some(loaded) = shutdown.run_until_cancelled(loading).await else { return Ok(()) };
+        let in_time = loaded.and_then(|(tls, config)| match files.too_early(&tls, &current) {
+            Some(fault) if !same(&tls, &current) => Err(fault),
+            _ => Ok((tls, config)),
+        });
+        match in_time {
             Ok((tls, _)) if same(&tls, &current) => complaint.clear(),
             Ok((tls, config)) => {
                 complaint.clear();
@@ -124,10 +144,27 @@ pub(super) async fn keep(
     }
 }
 
-/// Days left as a metric.
-pub(super) fn tell_age(tls: &WebhookTls, metrics: &Metrics) {
-    if let Ok(days) = tls.days_left(OffsetDateTime::now_utc()) {
-        metrics.certificate_days_left(days);
+/// Where is told how the certificate in use stands.
+#[derive(Clone)]
+pub(super) struct Told {
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) readiness: Readiness,
+}
+
+impl Told {
+    /// Days left as a metric, and whether callers accept it as readiness: behind a Service, those replicas are to be called
+    /// whose certificates are accepted.
+    pub(super) fn tell(&self, tls: &WebhookTls) {
+        self.tell_at(tls, OffsetDateTime::now_utc());
+    }
+
+    fn tell_at(&self, tls: &WebhookTls, now: OffsetDateTime) {
+        if let Ok(days) = tls.days_left(now) {
+            self.metrics.certificate_days_left(days);
+        }
+        let trouble = tls.trouble_at(now).unwrap_or_else(|error| Some(error.to_string()));
+        self.metrics.ready(PART, trouble.is_none());
+        self.readiness.set_trouble(PART, trouble);
     }
 }
 
@@ -139,7 +176,36 @@ pub(super) fn same(one: &WebhookTls, other: &WebhookTls) -> bool {
 }
 
 /// The text of the file that `flag` names.
-fn read(flag: &str, path: &Path) -> Result<String, Fault> {
-    fs::read_to_string(path)
+async fn read(flag: &str, path: &Path) -> Result<String, Fault> {
+    let owned = path.to_owned();
+    let read = outside::in_time(move || outside::text(&owned, outside::MAX_PEM)).await;
+    read.and_then(|text| text)
         .map_err(|error| Fault::usage(format!("{flag}: cannot read `{}`: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use time::Duration;
+
+    use super::*;
+    use crate::admission::tls::Authority;
+
+    #[test]
+    fn what_nobody_accepts_is_not_ready_by_name() {
+        let (folder, made) =
+            (tempfile::tempdir().unwrap(), OffsetDateTime::from_unix_timestamp(1_790_000_000));
+        let (made, told) = (made.unwrap(), Told { metrics: Arc::default(), readiness: Readiness::default() });
+        let authority = Authority::open(folder.path(), made).unwrap();
+        let identity = authority.issue_server(&["localhost".to_owned()], made).unwrap();
+        let tls = WebhookTls { identity, clients: None, tls12: false };
+        for (now, expected) in [
+            (made, "[+]certificate ok"),
+            (made + Duration::days(366), "[-]certificate failed: expired since 2027-09-21T14:13:20Z"),
+            (made - Duration::days(1), "[-]certificate failed: not valid before 2026-09-21T13:13:20Z"),
+            (made + Duration::days(1), "[+]certificate ok"),
+        ] {
+            told.tell_at(&tls, now);
+            assert_eq!(told.readiness.text().lines().next(), Some(expected));
+        }
+    }
 }

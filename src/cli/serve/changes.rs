@@ -10,6 +10,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use crate::outside;
+
 /// How long files must have been left alone: one write is several events, one deployment several files.
 const SETTLED: Duration = Duration::from_millis(50);
 /// Files that never come to rest are looked at all the same after so many pauses.
@@ -30,7 +32,8 @@ pub(super) struct Changes {
 impl Changes {
     /// Watches folders with all below, and files through the folder they are in: a file that is replaced, as Kubernetes
     /// replaces the links of mounted volumes, is another file.
-    pub(super) fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+    pub(super) async fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        let paths: Vec<PathBuf> = paths.into_iter().map(Path::to_owned).collect();
         let (sender, told) = mpsc::channel(1);
         let tell = move |event: Result<notify::Event, notify::Error>| {
             if event.as_ref().map_or(true, |event| is_change(event.kind)) {
@@ -38,15 +41,21 @@ impl Changes {
                 let _ = sender.try_send(());
             }
         };
-        let watcher = notify::recommended_watcher(tell).and_then(|mut watcher| {
+        // A link in a folder may lead to where looking takes its time.
+        let watching = outside::in_time(move || {
+            let mut watcher = notify::recommended_watcher(tell)?;
             for path in paths {
-                let (folder, mode) = folder_of(path);
+                let (folder, mode) = folder_of(&path);
                 watcher.watch(&folder, mode)?;
             }
             Ok(watcher)
         });
+        let watcher = match watching.await {
+            Ok(watched) => watched.map_err(|error: notify::Error| error.to_string()),
+            Err(stuck) => Err(stuck.to_string()),
+        };
         let watcher = watcher.inspect_err(|error| {
-            tracing::warn!(%error, "files are not watched, and looked at every {} s", POLL.as_secs());
+            tracing::warn!(error, "files are not watched, and looked at every {} s", POLL.as_secs());
         });
         Self { told, watcher: watcher.ok(), hangup: signal(SignalKind::hangup()).ok() }
     }
@@ -117,7 +126,7 @@ mod tests {
         fs::write(at("v1/policy.yaml"), "a").unwrap();
         symlink("v1", at("..data")).unwrap();
         symlink("..data/policy.yaml", at("policy.yaml")).unwrap();
-        let mut changes = Changes::of([folder.path(), at("policy.yaml").as_path()]);
+        let mut changes = Changes::of([folder.path(), at("policy.yaml").as_path()]).await;
         assert!(changes.watcher.is_some());
 
         let steps: [&dyn Fn(); 3] = [

@@ -12,6 +12,7 @@ mod certificates;
 mod changes;
 mod policies;
 mod self_signed;
+mod settling;
 mod stored;
 
 use std::net::SocketAddr;
@@ -26,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::args::Certificates;
 pub(super) use self::args::ServeArgs;
+use self::certificates::Told;
 use self::policies::Sources;
 use super::Exit;
 use super::process::{self, Fault, Threads};
@@ -73,7 +75,7 @@ impl ServeArgs {
 
     async fn start(&self, process: &mut Process) -> Result<(), Fault> {
         process.outlive_hangups()?;
-        let client = self.cluster.client().await?;
+        let client = process.unless_stopped(self.cluster.client()).await?;
         let cluster = client.clone().map(|client| process.follow(client, self.cluster.cluster_policies));
         if let Some(cluster) = &cluster {
             process.heard_of(cluster, self.cluster.cluster_policies).await?;
@@ -82,8 +84,12 @@ impl ServeArgs {
             folder: self.folder(),
             cluster: cluster.clone().filter(|_| self.cluster.cluster_policies),
             stored: Arc::default(),
+            piped: Arc::default(),
         };
-        let set = sources.load(&InForce::default())?;
+        let reading = sources.clone();
+        let files = process.unless_stopped(reading.first()).await?;
+        let (documents, contents) = policies::parsed(files).await?;
+        let set = sources.compiled(documents, Arc::default()).await?;
         policies::want_params(&set, cluster.as_ref()).await;
         let config = process.certificates(self.certificates(client)?).await?;
         let listener = process::listen(self.listen, "--listen")?;
@@ -94,9 +100,8 @@ impl ServeArgs {
         policies::tell_broken(&set, &InForce::default(), &process.metrics);
         let (in_force, policies) = watch::channel(Arc::new(set));
         let keeping = policies::keep(
-            sources,
+            policies::InUse { sources, contents, in_force },
             cluster.clone(),
-            in_force,
             process.metrics.clone(),
             process.shutdown.clone(),
         );
@@ -104,7 +109,6 @@ impl ServeArgs {
         self.webhook(process, listener, config, policies.clone(), cluster.map(|cluster| cluster as _))?;
         self.observe(process, observe, policies);
         process.ready("policies", true);
-        process.ready("certificate", true);
         process.leave_first();
         tracing::info!(%address, observe = %observed, "serving");
         Ok(())
@@ -191,23 +195,32 @@ impl Process {
         Ok(())
     }
 
+    /// What `work` comes to, unless the process is to end before.
+    async fn unless_stopped<T>(&self, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        let stopped = || Fault::internal("stopped before it served");
+        self.shutdown.run_until_cancelled(work).await.ok_or_else(stopped)?
+    }
+
     /// The first certificates, and whoever keeps them up to date.
     async fn certificates(
         &mut self,
         source: Certificates,
     ) -> Result<watch::Receiver<Arc<ServerConfig>>, Fault> {
-        let (metrics, shutdown) = (self.metrics.clone(), self.shutdown.clone());
+        let shutdown = self.shutdown.clone();
+        let told = Told { metrics: self.metrics.clone(), readiness: self.readiness.clone() };
         match source {
             Certificates::Files(files) => {
-                let (tls, config) = files.load()?;
+                let (tls, config) = self.unless_stopped(files.load()).await?;
+                told.tell(&tls);
                 let (sender, receiver) = watch::channel(Arc::new(config));
-                self.parts.part("certificates", certificates::keep(files, tls, sender, metrics, shutdown));
+                self.parts.part("certificates", certificates::keep(files, tls, sender, told, shutdown));
                 Ok(receiver)
             }
             Certificates::SelfSigned(source) => {
-                let (managed, tls, config) = source.load(Managed::default()).await?;
+                let (managed, tls, config) = self.unless_stopped(source.load(Managed::default())).await?;
+                told.tell(&tls);
                 let (sender, receiver) = watch::channel(Arc::new(config));
-                let keeping = self_signed::keep(*source, managed, tls, sender, metrics, shutdown);
+                let keeping = self_signed::keep(*source, managed, tls, sender, told, shutdown);
                 self.parts.part("certificates", keeping);
                 Ok(receiver)
             }

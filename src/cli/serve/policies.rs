@@ -1,9 +1,10 @@
 //! The policies in force: loaded before anything is served, loaded again when their files or the cluster's objects change,
 //! and kept as they were when what is there then does not compile: the whole of a folder, and each object of a cluster.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use admit_policy::PolicySet;
@@ -11,15 +12,18 @@ use admit_policy::manifest::Document;
 use admit_policy::request::GroupVersionKind;
 use ring::digest::{Context, SHA256};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::super::load;
 use super::super::process::Fault;
 use super::changes::Changes;
+use super::settling::{self, Contents, File, Settling, Stamp, Unsettled};
 use super::stored::{Stored, name_of};
 use crate::admission::{Broken, InForce};
 use crate::controllers::policies::ClusterCache;
+use crate::outside;
 use crate::telemetry::Metrics;
 
 /// The longest time between two looks at the cluster's policies and their params.
@@ -33,19 +37,72 @@ pub(super) struct Sources {
     pub(super) cluster: Option<Arc<ClusterCache>>,
     /// What was heard of these.
     pub(super) stored: Arc<Mutex<Stored>>,
+    /// The text of a pipe in place of a folder, which gives it once.
+    pub(super) piped: Arc<OnceLock<File>>,
+}
+
+/// What is in force, and what it was made of.
+pub(super) struct InUse {
+    pub(super) sources: Sources,
+    /// Of the files, by name.
+    pub(super) contents: BTreeMap<String, Contents>,
+    pub(super) in_force: watch::Sender<Arc<InForce>>,
+}
+
+/// What a look at the sources came to.
+enum Look {
+    Set(InForce, BTreeMap<String, Contents>),
+    /// A file is perhaps being written.
+    Unsettled(Unsettled),
 }
 
 impl Sources {
-    /// Everything the sources hold now. Of the folder all or nothing: one mistake in one document, and there is no set. Of
-    /// a document that is in both, the folder's counts. What says the same as `before` is not compiled again.
+    /// The folder's files at the start. A pipe in its place is read to its end, however long that takes; never again.
     ///
     /// # Errors
-    /// What cannot be read, or all that does not compile.
-    pub(super) fn load(&self, before: &InForce) -> Result<InForce, Fault> {
-        let mut documents = match &self.folder {
-            Some(folder) => load::policy_documents(&[folder])?,
-            None => Vec::new(),
-        };
+    /// What cannot be read.
+    pub(super) async fn first(self) -> Result<Vec<File>, Fault> {
+        let Some(folder) = self.folder.clone() else { return Ok(Vec::new()) };
+        let looked_at = folder.clone();
+        let is_pipe = outside::in_time(move || {
+            let neither = |about: fs::Metadata| !about.is_dir() && !about.is_file();
+            load::is_stdin(&looked_at) || fs::metadata(&looked_at).is_ok_and(neither)
+        });
+        if !is_pipe.await.map_err(Fault::usage)? {
+            return self.read().await;
+        }
+        let name = folder.display().to_string();
+        let text = spawn_blocking(move || load::text(&folder)).await.map_err(Fault::internal)??;
+        Ok(vec![self.piped.get_or_init(|| File { name, text, stamp: Stamp::default() }).clone()])
+    }
+
+    /// The folder's files now.
+    async fn read(&self) -> Result<Vec<File>, Fault> {
+        let Some(folder) = self.folder.clone() else { return Ok(Vec::new()) };
+        if let Some(piped) = self.piped.get() {
+            return Ok(vec![piped.clone()]);
+        }
+        let shown = folder.display().to_string();
+        let read = outside::in_time(move || settling::read(&folder)).await;
+        read.map_err(|error| Fault::usage(format!("cannot read `{shown}`: {error}")))?
+    }
+
+    /// Everything the sources hold, `documents` from the folder. Of the folder all or nothing: one mistake in one document,
+    /// and there is no set. Of a document that is in both, the folder's counts. What says the same as `before` is not
+    /// compiled again.
+    ///
+    /// # Errors
+    /// All that does not compile.
+    pub(super) async fn compiled(
+        &self,
+        documents: Vec<Document>,
+        before: Arc<InForce>,
+    ) -> Result<InForce, Fault> {
+        let sources = self.clone();
+        apart(move || sources.compile(documents, &before)).await
+    }
+
+    fn compile(&self, mut documents: Vec<Document>, before: &InForce) -> Result<InForce, Fault> {
         let mut broken = Vec::new();
         if let Some(cluster) = &self.cluster {
             let known: BTreeSet<_> = documents.iter().map(|document| name_of(&document.value)).collect();
@@ -76,6 +133,16 @@ impl Sources {
         }
     }
 
+    /// What the sources hold now, unless a file of theirs is perhaps being written.
+    async fn look(&self, settling: &mut Settling, before: Arc<InForce>) -> Result<Look, Fault> {
+        let (documents, contents) = parsed(self.read().await?).await?;
+        if let Some(unsettled) = settling.unsettled(&contents, Instant::now()) {
+            return Ok(Look::Unsettled(unsettled));
+        }
+        let set = self.compiled(documents, Arc::clone(&before)).await?;
+        Ok(Look::Set(self.not_emptied(set, &before)?, contents))
+    }
+
     /// Returns when it is worth loading again.
     async fn changed(&self, files: &mut Option<Changes>) {
         let of_files = async {
@@ -97,9 +164,32 @@ impl Sources {
         }
     }
 
-    fn watch(&self) -> Option<Changes> {
-        self.folder.as_ref().map(|folder| Changes::of([folder.as_path()]))
+    async fn watch(&self) -> Option<Changes> {
+        let folder = self.folder.as_ref().filter(|_| self.piped.get().is_none())?;
+        Some(Changes::of([folder.as_path()]).await)
     }
+}
+
+/// The documents of `files`, and which are in which.
+///
+/// # Errors
+/// All that does not compile.
+pub(super) async fn parsed(files: Vec<File>) -> Result<(Vec<Document>, BTreeMap<String, Contents>), Fault> {
+    apart(move || {
+        let texts = files.iter().map(|file| (file.name.as_str(), file.text.as_str()));
+        let documents = load::policies_of(texts)?;
+        let contents = settling::contents(&files, &documents);
+        Ok((documents, contents))
+    })
+    .await
+}
+
+/// What `work` comes to, off the threads that carry bytes.
+async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
+    let panicked = |panic| Err(Fault::internal(format!("loading ended: {panic}")));
+    spawn_blocking(work).await.unwrap_or_else(panicked)
 }
 
 /// Follows the params that `set` asks the cluster for. Comes before the set does, whose requests would fail otherwise.
@@ -113,28 +203,47 @@ pub(super) async fn want_params(set: &InForce, cluster: Option<&Arc<ClusterCache
 
 /// Loads again whenever something changed, until `shutdown`. `params` is who follows params, if anyone does.
 pub(super) async fn keep(
-    sources: Sources,
+    in_use: InUse,
     params: Option<Arc<ClusterCache>>,
-    in_force: watch::Sender<Arc<InForce>>,
     metrics: Arc<Metrics>,
     shutdown: CancellationToken,
 ) -> Result<(), Fault> {
+    let InUse { sources, contents, in_force } = in_use;
     // What was told about the last time, so that a mistake that stays is told once.
     let mut complaint = String::new();
-    let mut changes = sources.watch();
-    while shutdown.run_until_cancelled(sources.changed(&mut changes)).await.is_some() {
-        // Before loading, so that no change falls between: folders that came or went are watched from now on, or no longer.
-        changes = sources.watch();
-        let (loading, before) = (sources.clone(), Arc::clone(&in_force.borrow()));
-        let loaded = tokio::task::spawn_blocking(move || loading.load(&before)).await;
-        let loaded = loaded.unwrap_or_else(|panic| Err(Fault::internal(format!("loading ended: {panic}"))));
-        match loaded.and_then(|set| sources.not_emptied(set, &in_force.borrow())) {
-            Ok(set) => {
+    let mut settling = Settling::default();
+    settling.put_in_force(contents);
+    let mut again = None;
+    let mut changes = sources.watch().await;
+    loop {
+        let looking = async {
+            wait(&sources, &mut changes, again.take()).await;
+            // Before loading, so that no change falls between: folders that came or went are watched from now on, or no
+            // longer.
+            changes = sources.watch().await;
+            let before = Arc::clone(&in_force.borrow());
+            let look = sources.look(&mut settling, before).await;
+            if let Ok(Look::Set(set, _)) = &look {
+                want_params(set, params.as_ref()).await;
+            }
+            look
+        };
+        // Nobody who is to stop waits for a disk.
+        let Some(look) = shutdown.run_until_cancelled(looking).await else { return Ok(()) };
+        match look {
+            Ok(Look::Set(set, contents)) => {
                 complaint.clear();
-                if shutdown.run_until_cancelled(want_params(&set, params.as_ref())).await.is_none() {
-                    return Ok(());
-                }
+                settling.put_in_force(contents);
                 publish(set, &in_force, &metrics);
+            }
+            Ok(Look::Unsettled(Unsettled { file, lost: (kind, name), until })) => {
+                tracing::info!(
+                    file,
+                    kind,
+                    name,
+                    "the file lost a document and may still be written; it is read again"
+                );
+                again = Some(until);
             }
             Err(fault) if fault.message == complaint => {}
             Err(fault) => {
@@ -145,7 +254,20 @@ pub(super) async fn keep(
             }
         }
     }
-    Ok(())
+}
+
+/// Returns when it is worth loading again, `at` the latest.
+async fn wait(sources: &Sources, changes: &mut Option<Changes>, at: Option<Instant>) {
+    let due = async {
+        match at {
+            Some(at) => sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = sources.changed(changes) => {}
+        () = due => {}
+    }
 }
 
 /// Puts `set` in force, unless it is what is in force.

@@ -5,7 +5,6 @@
 //! renew at once, one is refused and reads what the other wrote.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,10 +19,11 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::super::process::Fault;
-use super::certificates::{Callers, same, tell_age};
+use super::certificates::{Callers, Told, same};
 use super::changes::Changes;
 use crate::admission::tls::{Lives, Managed, Renewal, WebhookTls, write_private};
-use crate::telemetry::{Metrics, with_causes};
+use crate::outside;
+use crate::telemetry::with_causes;
 
 /// Renewals and lost races in one look; more would be a fault of ours.
 const ROUNDS: usize = 8;
@@ -58,14 +58,17 @@ impl SelfSigned {
     /// When the cluster refuses, no certificate can be made, or the client authority cannot be used.
     pub(super) async fn load(&self, known: Managed) -> Result<(Managed, WebhookTls, ServerConfig), Fault> {
         let managed = self.renewed(known).await?;
-        if let Some(path) = &self.bundle_file {
+        if let Some(path) = self.bundle_file.clone() {
+            let bundle = managed.bundle.clone();
             // A file that is written without need would be a change beside it, where the client authority may be.
-            if fs::read_to_string(path).ok().as_ref() != Some(&managed.bundle) {
-                write_private(path, &managed.bundle).map_err(Fault::usage)?;
-            }
+            let writing = outside::in_time(move || match outside::text(&path, outside::MAX_PEM) {
+                Ok(there) if there == bundle => Ok(()),
+                _ => write_private(&path, &bundle).map_err(Fault::usage),
+            });
+            writing.await.map_err(Fault::usage)??;
         }
         let identity = managed.identity().ok_or_else(|| Fault::internal("no certificate was made"))?;
-        let tls = self.callers.tls(identity)?;
+        let tls = self.callers.tls(identity).await?;
         let config = tls
             .config()
             .map_err(|error| self.callers.unusable(&error).unwrap_or_else(|| Fault::internal(error)))?;
@@ -198,16 +201,19 @@ pub(super) async fn keep(
     mut managed: Managed,
     mut current: WebhookTls,
     sender: watch::Sender<Arc<ServerConfig>>,
-    metrics: Arc<Metrics>,
+    told: Told,
     shutdown: CancellationToken,
 ) -> Result<(), Fault> {
-    let mut changes = Changes::of(source.callers.authority.as_deref());
+    let Told { metrics, .. } = &told;
+    let mut changes = Changes::of(source.callers.authority.as_deref()).await;
     loop {
-        tell_age(&current, &metrics);
-        if shutdown.run_until_cancelled(changes.next()).await.is_none() {
-            return Ok(());
-        }
-        match source.load(managed.clone()).await {
+        told.tell(&current);
+        let loading = async {
+            changes.next().await;
+            source.load(managed.clone()).await
+        };
+        let Some(loaded) = shutdown.run_until_cancelled(loading).await else { return Ok(()) };
+        match loaded {
             Ok((renewed, tls, config)) => {
                 if !same(&tls, &current) {
                     sender.send_replace(Arc::new(config));

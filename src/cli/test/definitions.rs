@@ -65,7 +65,7 @@ impl Definitions {
     /// # Errors
     /// When it, or a file in it, cannot be read.
     pub(super) fn open(folder: &Path) -> Result<Self, Fault> {
-        let text = |file: std::path::PathBuf| Ok((file.display().to_string(), load::text(&file)?));
+        let text = |file: load::Found| Ok((file.path.display().to_string(), file.text()?));
         Ok(Self {
             folder: folder.display().to_string(),
             texts: load::files(folder)?.into_iter().map(text).collect::<Result<_, _>>()?,

@@ -28,16 +28,16 @@ pub(super) fn sources(paths: &[PathBuf], any_name: bool) -> Result<Vec<Source>, 
         }
         let files = load::files(path)?;
         // A file that was named is a suite by that; in a folder its name tells.
-        let named = files.as_slice() == [path.clone()];
-        for file in files {
-            let by_name = named || is_suite_name(&file);
-            if !by_name && !any_name && !in_tests_folder(&file) {
+        for found in files {
+            let file = &found.path;
+            let by_name = found.named || is_suite_name(file);
+            if !by_name && !any_name && !in_tests_folder(file) {
                 continue;
             }
-            let text = load::text(&file)?;
+            let text = found.text()?;
             if by_name || names_definition(&text) {
                 let folder = file.parent().unwrap_or(Path::new("")).to_owned();
-                sources.push(Source { text, file: load::normal(&file).display().to_string(), folder });
+                sources.push(Source { text, file: load::normal(file).display().to_string(), folder });
             }
         }
     }

@@ -18,8 +18,8 @@ pub(super) fn untested(paths: &[PathBuf], ledger: &Ledger) -> Result<Vec<LoadErr
     let mut untested = Vec::new();
     for path in paths.iter().filter(|path| path.as_os_str() != "-") {
         for file in load::files(path)? {
-            let text = load::text(&file)?;
-            let name = load::normal(&file).display().to_string();
+            let text = file.text()?;
+            let name = load::normal(&file.path).display().to_string();
             let (documents, _) =
                 manifest::read_leniently(&name, &text).map_err(|errors| load::not_compiled(&errors))?;
             untested.extend(documents.iter().filter_map(|document| missing(document, &reached)));

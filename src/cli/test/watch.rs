@@ -49,8 +49,8 @@ fn snapshot(paths: &[PathBuf]) -> Snapshot {
     // A path that cannot be read now may be there the next time.
     let files = paths.iter().flat_map(|path| load::files(path).unwrap_or_default());
     let looked_at = files.filter_map(|file| {
-        let metadata = fs::metadata(&file).ok()?;
-        Some((file, (metadata.modified().ok(), metadata.len())))
+        let metadata = fs::metadata(&file.path).ok()?;
+        Some((file.path, (metadata.modified().ok(), metadata.len())))
     });
     looked_at.collect()
 }

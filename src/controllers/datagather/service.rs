@@ -29,6 +29,7 @@ use crate::controllers::kit::watch;
 use crate::gather::GATHERERS;
 use crate::gather::store::{ArchiveStore, StoreError};
 use crate::gather::upload::{EndpointError, Endpoints, TokenSource, Transport, TransportSetupError, https};
+use crate::outside::{self, Unreadable};
 use crate::telemetry::with_causes;
 
 /// Why the controller could not start, or stopped.
@@ -123,7 +124,7 @@ fn reachable(settings: &UploadSettings) -> Result<(Endpoints, Transport), RunErr
     let UploadSettings { url, results_url, advisor_url, token, ca, pacing: _ } = settings;
     let endpoints = Endpoints::new(url, results_url.as_deref(), advisor_url)?;
     if let TokenSettings::File(path) = token {
-        let readable = std::fs::File::open(path);
+        let readable = outside::bytes(path, outside::MAX_PEM).map_err(Unreadable::into_io);
         readable.map_err(|source| RunError::Token { path: path.clone(), source })?;
     }
     Ok((endpoints, https(ca.as_deref())?))

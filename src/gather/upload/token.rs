@@ -9,6 +9,8 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use serde_json::Value;
 
+use crate::outside::{self, Unreadable};
+
 /// A bearer token.
 #[derive(Clone, PartialEq)]
 pub struct Token(String);
@@ -109,7 +111,9 @@ impl TokenSource {
     pub async fn read(&self) -> Result<Token, TokenError> {
         match self {
             Self::File(path) => {
-                let read = tokio::fs::read_to_string(path).await;
+                let file = path.clone();
+                let read = outside::in_time(move || outside::text(&file, outside::MAX_PEM)).await;
+                let read = read.and_then(|text| text).map_err(Unreadable::into_io);
                 Token::parse(&read.map_err(|source| TokenError::File { path: path.clone(), source })?)
             }
             Self::Secret { client, namespace, name, key, registry } => {

@@ -2,6 +2,7 @@
 //! server (`deploy/README.md`).
 
 pub(crate) mod cluster;
+pub(crate) mod files;
 mod handshakes;
 mod hostile;
 mod http2;

@@ -45,6 +45,13 @@ async fn row_23_bad_edits_under_load() {
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "minutes long; scripts/soak runs it"]
+async fn row_43_vandalised_folders_under_load() {
+    let mut row = Row::full(43, "vandalised folders under load", percent());
+    crate::serve::files::vandalised(scaled(10), 8, &mut row).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "minutes long; scripts/soak runs it"]
 async fn row_24_swaps_under_load() {
     const CLIENTS: usize = 16;
     let mut row = Row::full(24, "policy sets swapped under load", percent());

@@ -1,0 +1,229 @@
+//! The files that a path on the command line stands for, and their texts.
+//!
+//! What is named itself is read whatever it is: shells give pipes names, as in `admit check -f <(helm template .)`. What is
+//! found in a folder has been put there by somebody else, and is read only if it is a regular file.
+
+use std::fs::{self, Metadata};
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
+
+use super::process::Fault;
+use crate::outside::{self, Unreadable};
+
+/// A file larger than this is no manifest.
+const MAX_FILE: u64 = 16 * 1024 * 1024;
+/// Folders in folders.
+const MAX_DEPTH: usize = 32;
+/// Folders below a path, by all their names: links that lead from each of a few to the others are more than can be walked.
+const MAX_FOLDERS: usize = 10_000;
+
+/// A file to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    /// On the command line, and not found in a folder.
+    pub(super) named: bool,
+}
+
+impl Found {
+    /// Its text, within the size of manifests.
+    ///
+    /// # Errors
+    /// When it cannot be read, is too large, or is not UTF-8.
+    pub(super) fn text(&self) -> Result<String, Fault> {
+        if self.named { text(&self.path) } else { self.text_and_metadata().map(|(text, _)| text) }
+    }
+
+    /// The same of what must be a regular file, with what the system says about it.
+    ///
+    /// # Errors
+    /// As [`Self::text`].
+    pub(super) fn text_and_metadata(&self) -> Result<(String, Metadata), Fault> {
+        let (bytes, about) =
+            outside::bytes(&self.path, MAX_FILE).map_err(|error| unreadable(&self.path, &error))?;
+        Ok((utf8(&self.path, bytes)?, about))
+    }
+}
+
+/// `path` itself, or the manifests in that folder and below, by name. `./...` stands for `.`, as Go users write it.
+///
+/// # Errors
+/// When there is no such path, or a folder cannot be read.
+pub(super) fn files(path: &Path) -> Result<Vec<Found>, Fault> {
+    let path = without_recursion(path);
+    if is_stdin(path) || (path.exists() && !path.is_dir()) {
+        return Ok(vec![Found { path: path.to_owned(), named: true }]);
+    }
+    let mut walk = Walk::default();
+    walk.folder(path)?;
+    walk.found.sort();
+    Ok(walk.found.into_iter().map(|path| Found { path, named: false }).collect())
+}
+
+#[derive(Default)]
+struct Walk {
+    /// The folders on the way, by their true names.
+    above: Vec<PathBuf>,
+    folders: usize,
+    found: Vec<PathBuf>,
+}
+
+impl Walk {
+    fn folder(&mut self, folder: &Path) -> Result<(), Fault> {
+        let unreadable =
+            |error: io::Error| Fault::usage(format!("cannot read `{}`: {error}", folder.display()));
+        if self.above.len() > MAX_DEPTH {
+            return Err(Fault::usage(format!(
+                "`{}` is more than {MAX_DEPTH} folders deep",
+                folder.display()
+            )));
+        }
+        let own = folder.canonicalize().map_err(unreadable)?;
+        // A link to a folder around it leads to nothing new.
+        if self.above.contains(&own) {
+            return Ok(());
+        }
+        self.folders = self.folders.saturating_add(1);
+        if self.folders > MAX_FOLDERS {
+            return Err(Fault::usage(format!(
+                "cannot read `{}`: more than {MAX_FOLDERS} folders are too many for manifests; take away the links there",
+                folder.display()
+            )));
+        }
+        self.above.push(own);
+        for entry in fs::read_dir(folder).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            let hidden = path.file_name().unwrap_or_default().to_string_lossy().starts_with('.');
+            if path.is_dir() {
+                if !hidden {
+                    self.folder(&path)?;
+                }
+            } else if is_manifest_name(&path) {
+                self.found.push(path);
+            }
+        }
+        self.above.pop();
+        Ok(())
+    }
+}
+
+/// Whether a file of that name in a folder is a manifest: YAML or JSON, neither hidden nor kustomize's list of the
+/// others.
+pub(super) fn is_manifest_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let ends = path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json");
+    ends && !name.starts_with('.') && !name.starts_with("kustomization.")
+}
+
+/// Whether `path` stands for standard input.
+pub(super) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The text of what a command line names: a file, standard input, a pipe; within the size of manifests.
+///
+/// # Errors
+/// When it cannot be read, is too large, or is not UTF-8.
+pub(super) fn text(file: &Path) -> Result<String, Fault> {
+    let bytes = if is_stdin(file) { stdin() } else { outside::bytes_of_any(file, MAX_FILE) };
+    utf8(file, bytes.map_err(|error| unreadable(file, &error))?)
+}
+
+fn stdin() -> Result<Vec<u8>, Unreadable> {
+    let mut bytes = Vec::new();
+    io::stdin().take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).map_or(true, |size| size > MAX_FILE) {
+        return Err(Unreadable::TooLarge(MAX_FILE));
+    }
+    Ok(bytes)
+}
+
+fn unreadable(file: &Path, error: &Unreadable) -> Fault {
+    let shown = file.display();
+    Fault::usage(match error {
+        Unreadable::TooLarge(most) => {
+            format!("cannot read `{shown}`: more than {most} bytes are too many for a manifest")
+        }
+        other => format!("cannot read `{shown}`: {other}"),
+    })
+}
+
+fn utf8(file: &Path, bytes: Vec<u8>) -> Result<String, Fault> {
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.as_bytes().get(..error.utf8_error().valid_up_to()).unwrap_or_default();
+        let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
+        let shown = file.display();
+        Fault::usage(format!("{shown}:{line}: not UTF-8: manifests are read in no other encoding"))
+    })
+}
+
+/// The folder that `folder/...` speaks of.
+pub(super) fn without_recursion(path: &Path) -> &Path {
+    match path.parent().filter(|_| path.ends_with("...")) {
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        Some(folder) => folder,
+        None => path,
+    }
+}
+
+/// The path without `.`, and without `..` that follow a folder: one file has one name then.
+pub(super) fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
+                normal.pop();
+            }
+            Component::ParentDir | Component::Normal(_) | Component::RootDir | Component::Prefix(_) => {
+                normal.push(part);
+            }
+        }
+    }
+    if normal.as_os_str().is_empty() { PathBuf::from(".") } else { normal }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn one_file_has_one_name() {
+        for (path, expected) in
+            [("a/../b", "b"), ("./a", "a"), ("../a", "../a"), ("/a/./b", "/a/b"), ("a/..", ".")]
+        {
+            assert_eq!(normal(Path::new(path)), Path::new(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_pipe_is_read_where_it_is_named_and_refused_where_it_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("a.yaml");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let found = files(folder.path()).unwrap();
+        let said = found[0].text().unwrap_err().message;
+        assert!(said.contains("a.yaml`: it is a named pipe"), "{said}");
+        let named = files(&pipe).unwrap();
+        let writing = std::thread::spawn(move || fs::write(pipe, "a: 1\n"));
+        assert_eq!(named[0].text().unwrap(), "a: 1\n");
+        writing.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn links_from_each_folder_to_the_others_are_not_walked_for_ever() {
+        let folder = tempfile::tempdir().unwrap();
+        let names: Vec<String> = (0..12).map(|number| number.to_string()).collect();
+        for name in &names {
+            fs::create_dir(folder.path().join(name)).unwrap();
+            for other in names.iter().filter(|other| *other != name) {
+                symlink(format!("../{other}"), folder.path().join(name).join(other)).unwrap();
+            }
+        }
+        let said = files(folder.path()).unwrap_err().message;
+        assert!(said.contains("more than 10000 folders"), "{said}");
+    }
+}

@@ -1,0 +1,181 @@
+//! Files that are still being written when they are read.
+//!
+//! A manifest that is written in place is shorter than it will be, and where it happens to end between two documents it is a
+//! whole one that says less: policies would go out of force until the writer goes on. So a file that has shrunk and lost
+//! documents is believed only once it has been left alone for a while. Whoever renames a new file into place never waits
+//! for longer than that.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use admit_policy::manifest::Document;
+use tokio::time::Instant;
+
+use super::super::load;
+use super::super::process::Fault;
+use super::stored::{Name, name_of};
+
+/// How long a file that lost documents must have stayed as it is. Writers that pause for longer are rare, and so is who
+/// takes away a policy and cannot wait for a second.
+const STABLE: Duration = Duration::from_secs(1);
+
+/// A file as it was read.
+#[derive(Clone, Debug)]
+pub(super) struct File {
+    pub(super) name: String,
+    pub(super) text: String,
+    pub(super) stamp: Stamp,
+}
+
+/// What changes when a file is written to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stamp {
+    size: u64,
+    inode: u64,
+    modified: (i64, i64),
+}
+
+/// What is known of the files of the set in force, and of those that have shrunk since.
+#[derive(Debug, Default)]
+pub(super) struct Settling {
+    in_force: BTreeMap<String, Contents>,
+    /// When each was first seen as it is.
+    shrunk: BTreeMap<String, (Stamp, Instant)>,
+}
+
+/// What a file holds.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Contents {
+    stamp: Stamp,
+    documents: BTreeSet<Name>,
+}
+
+/// A file that is perhaps not whole.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unsettled {
+    pub(super) file: String,
+    /// A document that it had.
+    pub(super) lost: Name,
+    /// When to look again.
+    pub(super) until: Instant,
+}
+
+impl Stamp {
+    fn of(about: &Metadata) -> Self {
+        Self { size: about.size(), inode: about.ino(), modified: (about.mtime(), about.mtime_nsec()) }
+    }
+}
+
+/// The manifests at `path`; only regular files.
+///
+/// # Errors
+/// What cannot be read.
+pub(super) fn read(path: &Path) -> Result<Vec<File>, Fault> {
+    let read = |found: load::Found| {
+        let (text, about) = found.text_and_metadata()?;
+        Ok(File { name: found.path.display().to_string(), text, stamp: Stamp::of(&about) })
+    };
+    load::files(path)?.into_iter().map(read).collect()
+}
+
+/// What each of the `files` holds of `documents`.
+pub(super) fn contents(files: &[File], documents: &[Document]) -> BTreeMap<String, Contents> {
+    let file = |file: &File| (file.name.clone(), Contents { stamp: file.stamp, ..Contents::default() });
+    let mut contents: BTreeMap<String, Contents> = files.iter().map(file).collect();
+    for document in documents {
+        if let Some(contents) = contents.get_mut(&*document.file) {
+            contents.documents.insert(name_of(&document.value));
+        }
+    }
+    contents
+}
+
+impl Settling {
+    /// Takes note that `files` are in force.
+    pub(super) fn put_in_force(&mut self, files: BTreeMap<String, Contents>) {
+        *self = Self { in_force: files, shrunk: BTreeMap::new() };
+    }
+
+    /// The file among `files` that is to be waited for, if one is.
+    pub(super) fn unsettled(
+        &mut self,
+        files: &BTreeMap<String, Contents>,
+        now: Instant,
+    ) -> Option<Unsettled> {
+        let here: BTreeSet<&Name> = files.values().flat_map(|contents| &contents.documents).collect();
+        let mut first: Option<Unsettled> = None;
+        for (name, contents) in files {
+            let lost = self.in_force.get(name).and_then(|before| {
+                let shrunk = contents.stamp.size < before.stamp.size;
+                before.documents.iter().find(|document| shrunk && !here.contains(document))
+            });
+            let Some(lost) = lost else {
+                self.shrunk.remove(name);
+                continue;
+            };
+            let seen = self.shrunk.entry(name.clone()).or_insert((contents.stamp, now));
+            if seen.0 != contents.stamp {
+                *seen = (contents.stamp, now);
+            }
+            let until = seen.1 + STABLE;
+            if now < until && first.as_ref().is_none_or(|first| first.until < until) {
+                first = Some(Unsettled { file: name.clone(), lost: lost.clone(), until });
+            }
+        }
+        first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> Name {
+        ("ValidatingAdmissionPolicy".to_owned(), name.to_owned())
+    }
+
+    fn file(file: &str, size: u64, documents: &[&str]) -> (String, Contents) {
+        let documents = documents.iter().map(|name| named(name)).collect();
+        (file.to_owned(), Contents { stamp: Stamp { size, ..Stamp::default() }, documents })
+    }
+
+    #[test]
+    fn a_file_that_lost_documents_is_believed_when_it_has_been_left_alone() {
+        let mut settling = Settling::default();
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        settling.put_in_force([file("a", 100, &["a", "b"]), file("b", 10, &["c"])].into());
+        let torn = [file("a", 50, &["a"]), file("b", 10, &["c"])].into();
+        let wait = settling.unsettled(&torn, at(0)).unwrap();
+        assert_eq!((wait.file.as_str(), wait.lost, wait.until), ("a", named("b"), at(1_000)));
+        assert_eq!(settling.unsettled(&torn, at(900)).unwrap().until, at(1_000));
+        // The writer goes on, but is not done.
+        let longer = [file("a", 70, &["a"]), file("b", 10, &["c"])].into();
+        assert_eq!(settling.unsettled(&longer, at(950)).unwrap().until, at(1_950));
+        // It is whole.
+        let whole = [file("a", 100, &["a", "b"]), file("b", 10, &["c"])].into();
+        assert_eq!(settling.unsettled(&whole, at(1_000)), None);
+        // It is meant.
+        assert!(settling.unsettled(&torn, at(2_000)).is_some());
+        assert_eq!(settling.unsettled(&torn, at(3_000)), None);
+    }
+
+    #[test]
+    fn what_takes_away_no_protection_is_not_waited_for() {
+        let mut settling = Settling::default();
+        settling.put_in_force([file("a", 100, &["a", "b"]), file("b", 10, &["c"])].into());
+        let now = Instant::now();
+        for files in [
+            // Shorter, with all that it had; one of its documents moved; a file is gone; longer without a document.
+            vec![file("a", 90, &["a", "b"]), file("b", 10, &["c"])],
+            vec![file("a", 50, &["a"]), file("b", 60, &["b", "c"])],
+            vec![file("b", 10, &["c"])],
+            vec![file("a", 110, &["a"]), file("b", 10, &["c"])],
+        ] {
+            assert_eq!(settling.unsettled(&files.into_iter().collect(), now), None);
+        }
+    }
+}
