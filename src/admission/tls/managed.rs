@@ -4,6 +4,9 @@
 //! INVARIANT: whoever has the bundle of the moment, or the one before it, trusts the served certificate. A new authority
 //! is therefore first added to the bundle, and signs only once [`Managed::renew`] is called with the word that callers
 //! have it; the old one stays in the bundle until it expires.
+//!
+//! A clock that was ahead for a while leaves certificates that begin in the future, and that nobody accepts who has the
+//! right time: to us they are as good as expired.
 
 use time::{Duration, OffsetDateTime};
 use x509_parser::pem::Pem;
@@ -55,8 +58,8 @@ impl std::fmt::Debug for Managed {
 }
 
 impl Managed {
-    /// Makes anew what is missing, unreadable, not for all of the domain names `names`, or past two thirds of its life at
-    /// `now`. One thing at a time: callers must have the bundle of one renewal (`distributed` says so) before the next may
+    /// Makes anew what is missing, unreadable, not for all of the domain names `names`, past two thirds of its life at
+    /// `now`, or not begun then. One thing at a time: callers must have the bundle of one renewal (`distributed` says so) before the next may
     /// sign by it.
     ///
     /// # Errors
@@ -80,7 +83,7 @@ impl Managed {
             || !self.is_trusted(now)
             || !names.iter().all(|name| domains.contains(name));
         // By a new authority whom callers do not know yet, nothing is signed as long as the old certificate serves.
-        let overdue = self.certificate.is_empty() || is_over(&self.certificate, now);
+        let overdue = self.certificate.is_empty() || !is_valid(&self.certificate, now);
         if !needed || !(distributed || overdue) {
             return Ok(Renewal::Nothing);
         }
@@ -100,7 +103,7 @@ impl Managed {
     fn announce(&mut self, lives: Lives, now: OffsetDateTime) -> Result<(), AuthorityError> {
         let (authority, key) = Authority::make(now, lives.authority)?;
         let mut bundle = authority.certificate_pem().to_owned();
-        for old in self.authorities().filter(|old| !is_over(old, now)) {
+        for old in self.authorities().filter(|old| is_valid(old, now)) {
             bundle.push_str(&old);
         }
         (self.bundle, self.authority_key) = (bundle, key);
@@ -115,7 +118,7 @@ impl Managed {
 
     /// Whether an authority of the bundle that outlives the serving certificate's renewal has signed it.
     fn is_trusted(&self, now: OffsetDateTime) -> bool {
-        let authorities: Vec<String> = self.authorities().filter(|ca| !is_over(ca, now)).collect();
+        let authorities: Vec<String> = self.authorities().filter(|ca| is_valid(ca, now)).collect();
         authorities.iter().any(|ca| signed_by(&self.certificate, ca))
     }
 }
@@ -128,13 +131,13 @@ fn pem(der: &[u8]) -> String {
     format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
 }
 
-/// Whether the first two thirds of a certificate's life are not over.
+/// Whether a certificate's life has begun, and its first two thirds are not over.
 fn is_fresh(certificate: &str, now: OffsetDateTime) -> bool {
-    Life::of(certificate).is_ok_and(|life| now < life.renew_at())
+    Life::of(certificate).is_ok_and(|life| life.not_before <= now && now < life.renew_at())
 }
 
-fn is_over(certificate: &str, now: OffsetDateTime) -> bool {
-    Life::of(certificate).map_or(true, |life| now >= life.not_after)
+fn is_valid(certificate: &str, now: OffsetDateTime) -> bool {
+    Life::of(certificate).is_ok_and(|life| life.not_before <= now && now < life.not_after)
 }
 
 /// By the identifiers of the keys, which our authorities always write.
@@ -150,6 +153,22 @@ fn signed_by(certificate: &str, authority: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_begins_in_the_future_is_made_anew() {
+        let now = OffsetDateTime::from_unix_timestamp(1_790_000_000).unwrap();
+        let (names, lives, ahead) = (["a".to_owned()], Lives::default(), now + Duration::days(4_000));
+        let mut managed = Managed::default();
+        let mut renew = |distributed, now| managed.renew(&names, lives, distributed, now).unwrap();
+        assert_eq!([renew(true, ahead), renew(true, ahead)], [Renewal::Bundle, Renewal::Leaf]);
+        // Callers need not have the new bundle: with the old one they refuse what is served.
+        assert_eq!([renew(true, now), renew(false, now)], [Renewal::Bundle, Renewal::Leaf]);
+        assert_eq!(renew(true, now), Renewal::Nothing);
+        assert_eq!(managed.authorities().count(), 1, "nobody is to trust the one of the future in years");
+        // A replica whose clock is ahead by less than certificates are dated back is no reason.
+        assert!(is_fresh(&managed.certificate, now - Duration::minutes(59)));
+        assert!(!is_fresh(&managed.certificate, now - Duration::minutes(61)));
+    }
 
     #[test]
     fn what_is_unreadable_is_made_anew() {

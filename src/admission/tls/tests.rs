@@ -22,6 +22,15 @@ fn an_authority_is_reused_until_two_thirds_of_its_life() {
 }
 
 #[test]
+fn an_authority_of_the_future_is_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Authority::open(folder.path(), now() + Duration::days(4_000)).unwrap();
+    let renewed = Authority::open(folder.path(), now()).unwrap();
+    assert_ne!(first.certificate_pem(), renewed.certificate_pem());
+    assert_eq!(Authority::open(folder.path(), now()).unwrap().certificate_pem(), renewed.certificate_pem());
+}
+
+#[test]
 fn keys_are_for_the_owner_alone() {
     let folder = tempfile::tempdir().unwrap();
     Authority::open(folder.path(), now()).unwrap();

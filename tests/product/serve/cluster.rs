@@ -64,7 +64,7 @@ fn binding() -> Value {
 const WITHIN_LIMIT: &str = "!has(object.data.v) || size(object.data.v) <= int(params.data.max)";
 
 /// The bundle in the webhook configuration, once there is one.
-async fn bundle(client: &KubeClient, webhook: &str) -> String {
+pub(super) async fn bundle(client: &KubeClient, webhook: &str) -> String {
     let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
     let configuration = configurations.get(webhook).await.unwrap();
     let webhook = configuration.webhooks.unwrap().remove(0);

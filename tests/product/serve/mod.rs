@@ -1,6 +1,7 @@
 //! `admit serve` as a process, and its parts over real connections. Rows are those of the acceptance table of the admission
 //! server (`deploy/README.md`).
 
+mod clocks;
 pub(crate) mod cluster;
 pub(crate) mod files;
 mod handshakes;

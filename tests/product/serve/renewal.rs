@@ -13,9 +13,9 @@ use time::{Duration, OffsetDateTime};
 
 use crate::support::reliability::Row;
 
-const NAME: &str = "admit.admit-system.svc";
+pub(super) const NAME: &str = "admit.admit-system.svc";
 
-fn verifies(bundle: &str, leaf: &str, now: OffsetDateTime) -> bool {
+pub(super) fn verifies(bundle: &str, leaf: &str, now: OffsetDateTime) -> bool {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(bundle.as_bytes()) {
