@@ -12,6 +12,7 @@ mod authentication;
 mod authorization;
 pub mod builtin;
 mod certificate;
+mod clock;
 mod codec;
 mod diff;
 mod digest;
@@ -31,6 +32,7 @@ pub mod table;
 mod validation;
 
 pub use authentication::{TokenKey, TokenKeyError};
+pub use clock::Clock;
 pub use http::serve::serve as serve_router;
 pub use identity::Identity;
 pub use server::{Server, ServerBuilder};

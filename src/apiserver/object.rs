@@ -119,12 +119,7 @@ pub(crate) fn group_of(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// Now, as object metadata holds times: UTC, whole seconds.
-#[must_use]
-pub(crate) fn now() -> String {
-    seconds(Timestamp::now())
-}
-
+/// A time as objects hold it: UTC, whole seconds.
 #[must_use]
 pub(crate) fn seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()

@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::authentication::{Issuer, TokenKey};
+use crate::clock::Clock;
 use crate::http as face;
 use crate::identity::Identity;
 use crate::object;
@@ -52,6 +53,7 @@ pub struct ServerBuilder {
     tokens: HashMap<String, Identity>,
     token_key: Option<TokenKey>,
     issuer: Option<String>,
+    clock: Clock,
 }
 
 /// Who a bearer token stands for, and whom it is meant for.
@@ -90,25 +92,34 @@ impl ServerBuilder {
         self
     }
 
+    /// What time it is for the server; the machine's by default. Ages, times in objects and the lives of tokens go by it,
+    /// the lives of certificates do not.
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
     /// Makes the server, and the namespaces and roles that every cluster has.
     ///
     /// # Errors
     /// When the store does not take them, or there are no random numbers for a key.
     pub async fn build(self) -> Result<Server, Refusal> {
         let store = self.store.unwrap_or_else(Store::in_memory);
-        let registry = Registry::new(store);
+        let registry = Registry::new(store, self.clock);
         registry.serve_definitions();
         let key = match self.token_key {
             Some(key) => key,
             None => TokenKey::generate().map_err(|error| Refusal::internal(error.to_string()))?,
         };
         let issuer = Issuer { key, name: self.issuer.unwrap_or_else(|| ISSUER.to_owned()) };
+        let started = registry.clock.now();
         let inner = Inner {
+            openapi: OpenApi::new(registry.clock.clone()),
             registry,
-            openapi: OpenApi::default(),
             tokens: self.tokens,
             issuer,
-            started: Timestamp::now(),
+            started,
             connections: Arc::new(Semaphore::new(face::serve::MAX_CONNECTIONS)),
             changes: Semaphore::new(face::MAX_CHANGES),
             parts: RwLock::default(),
@@ -191,10 +202,14 @@ impl Server {
             let audiences = vec![self.inner.issuer.name.clone()];
             return Some(Authenticated { identity: identity.clone(), audiences });
         }
-        let issued = self.inner.issuer.read(token, Timestamp::now())?;
+        let issued = self.inner.issuer.read(token, self.clock().now())?;
         let here = issued.audiences.contains(&self.inner.issuer.name);
         (here && self.inner.registry.bindings_hold(&issued))
             .then(|| Authenticated { identity: issued.identity(), audiences: issued.audiences })
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.inner.registry.clock
     }
 
     /// What parts of the process said of their readiness.
@@ -248,6 +263,7 @@ impl Server {
             subresource: None,
             identity: Identity::admin(),
             warnings: Warnings::default(),
+            clock: registry.clock.clone(),
             admitted: false,
         };
         let options = WriteOptions::own();

@@ -2,7 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use admit_apiserver::Clock;
 use serde_json::Value;
+
+/// When the recordings were made: ages in them are counted from here.
+const RECORDED: &str = "2026-11-21T12:00:00Z";
+
+/// The clock by which recordings are replayed.
+pub(crate) fn clock() -> Clock {
+    Clock::starting_at(RECORDED.parse().expect("a time"))
+}
 
 /// The folder of one corpus, or `None` (said loudly) where it is not beside the project.
 pub(crate) fn folder(name: &str) -> Option<PathBuf> {

@@ -43,7 +43,7 @@ async fn every_recorded_request_is_answered_as_recorded() {
 }
 
 async fn replay(definition: Option<&Value>, steps: &[Value]) -> Result<(), String> {
-    let server = Server::builder().build().await.expect("a server");
+    let server = Server::builder().clock(corpus::clock()).build().await.expect("a server");
     if let Some(definition) = definition {
         let answer = harness::post(&server, DEFINITIONS, &definition["manifest"]).await;
         same("definition", &definition["outcome"], &answer.status.into())?;

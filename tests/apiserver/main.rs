@@ -10,6 +10,7 @@
 
 mod access;
 mod answers;
+mod calendar;
 mod conversion;
 mod corpus;
 mod crd_matrix;

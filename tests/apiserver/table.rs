@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use admit_apiserver::resources::{PrinterColumn, ResourceInfo, builtin_rows};
 use admit_apiserver::table::{Include, Options, render};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::corpus;
@@ -26,12 +25,11 @@ fn printer_columns_show_what_was_recorded() {
             match step["op"].as_str() {
                 Some("create") => object = &step["object"],
                 Some("table") => {
-                    // Ages of fixed dates grow from day to day.
                     let options = Options {
                         include: Include::None,
                         version: "v1",
                         headers: true,
-                        now: Timestamp::now(),
+                        now: corpus::clock().now(),
                     };
                     let table = render(&info, object, &options);
                     assert_eq!(

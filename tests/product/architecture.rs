@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-use crate::repository::{root, rust_files};
+use crate::repository::{SourceFile, root, rust_files};
 
 /// Module of the root package, and the modules of the root package it may name.
 const ROOT: &[(&str, &[&str])] = &[
@@ -119,6 +119,25 @@ fn deciding_code_does_not_await_or_read_clocks_and_files() {
             {
                 assert!(!file.text.contains(word), "{}: `{word}` has no place in deciding code", file.path);
             }
+        }
+    }
+}
+
+/// Ages, times in objects and the lives of tokens go by the clock that a server was given.
+#[test]
+fn the_server_reads_the_time_of_day_from_its_clock() {
+    let wall =
+        ["Timestamp::now", "SystemTime", "Zoned::now", "OffsetDateTime", "Utc::now", "Local::now", "now_v7"];
+    let read = |file: &SourceFile| wall.into_iter().find(|word| file.text.contains(word));
+    for file in rust_files("src/apiserver") {
+        match (file.path.as_str(), read(&file)) {
+            ("src/apiserver/clock.rs", found) => {
+                assert!(found.is_some(), "this test finds no reading of a clock")
+            }
+            (path, Some(word)) => {
+                panic!("{path}: `{word}` reads the time of day past the clock; ask `Clock::now`")
+            }
+            _ => {}
         }
     }
 }

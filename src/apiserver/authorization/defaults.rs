@@ -39,6 +39,7 @@ impl Registry {
             subresource: None,
             identity: Identity::admin(),
             warnings: Warnings::default(),
+            clock: self.clock.clone(),
             admitted: false,
         };
         if self.store.latest(&call.key(object::name(&object))).is_some() {

@@ -36,7 +36,7 @@ pub(super) async fn answer(
             json!({"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": items})
         }
     };
-    Ok(resource::shown_as(&call.info, query, accepted, &document))
+    Ok(resource::shown_as(call, query, accepted, &document))
 }
 
 async fn status(name: &str, port: Option<u16>) -> Value {

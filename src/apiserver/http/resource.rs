@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::response::Response;
 use http::{Method, StatusCode};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::accept::{Accepted, Form};
@@ -65,6 +64,7 @@ pub(super) async fn answer(
         subresource,
         identity: incoming.identity.clone(),
         warnings: warnings.clone(),
+        clock: server.clock().clone(),
         admitted: false,
     };
     let served_as = match info.builtin {
@@ -230,6 +230,7 @@ impl Asked<'_> {
         let watching = self.server.registry().watch(&self.call, &options)?;
         let presentation = stream::Presentation {
             info: Arc::clone(&self.call.info),
+            clock: self.call.clock.clone(),
             form: self.accepted.form(),
             include: include(&self.query),
             protobuf: *self.accepted == Accepted::Protobuf,
@@ -297,13 +298,13 @@ impl Asked<'_> {
     }
 
     fn show(&self, object: &Value) -> Response {
-        shown_as(&self.call.info, &self.query, self.accepted, object)
+        shown_as(&self.call, &self.query, self.accepted, object)
     }
 }
 
 /// An object or list that was read, in the form that was asked for.
-pub(super) fn shown_as(info: &ResourceInfo, query: &Query, accepted: &Accepted, object: &Value) -> Response {
-    let form = presented(info, query, accepted, object);
+pub(super) fn shown_as(call: &Call, query: &Query, accepted: &Accepted, object: &Value) -> Response {
+    let form = presented(call, query, accepted, object);
     respond::document(200, form.as_ref().unwrap_or(object), accepted)
 }
 
@@ -332,12 +333,12 @@ async fn received(
 }
 
 fn shown(call: &Call, query: &Query, accepted: &Accepted, answer: &Answer) -> Response {
-    let form = presented(&call.info, query, accepted, &answer.object);
+    let form = presented(call, query, accepted, &answer.object);
     respond::document(answer.code, form.as_ref().unwrap_or(&answer.object), accepted)
 }
 
 /// The object or list as a Table or as metadata, when that was asked for. A Status is always shown whole.
-fn presented(info: &ResourceInfo, query: &Query, accepted: &Accepted, object: &Value) -> Option<Value> {
+fn presented(call: &Call, query: &Query, accepted: &Accepted, object: &Value) -> Option<Value> {
     if object.get("kind").and_then(Value::as_str) == Some("Status")
         && object.get("apiVersion") == Some(&"v1".into())
     {
@@ -348,8 +349,8 @@ fn presented(info: &ResourceInfo, query: &Query, accepted: &Accepted, object: &V
         Form::Metadata(version, _) => Some(metadata_only(object, version)),
         Form::Table(version) => {
             let options =
-                table::Options { include: include(query), version, headers: true, now: Timestamp::now() };
-            let mut table = table::render(info, object, &options);
+                table::Options { include: include(query), version, headers: true, now: call.clock.now() };
+            let mut table = table::render(&call.info, object, &options);
             drop_empty_token(&mut table["metadata"]);
             Some(table)
         }

@@ -32,7 +32,7 @@ pub(super) async fn answer(
     let registry = server.registry();
     let status = match call.info.kind.as_str() {
         "SelfSubjectReview" => {
-            review["metadata"] = json!({"creationTimestamp": object::now()});
+            review["metadata"] = json!({"creationTimestamp": call.clock.stamp()});
             json!({"userInfo": call.identity.user_info()})
         }
         "TokenReview" => token_review(server, &review)?,

@@ -8,13 +8,13 @@ use axum::response::Response;
 use bytes::Bytes;
 use futures::stream;
 use http::{HeaderValue, header};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::accept::Form;
 use crate::builtin::encode::watch_event;
 use crate::builtin::tables;
+use crate::clock::Clock;
 use crate::registry::{ListOptions, WatchEvent, Watching};
 use crate::resources::ResourceInfo;
 use crate::table;
@@ -29,6 +29,7 @@ const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 /// How events are shown.
 pub(super) struct Presentation {
     pub(super) info: Arc<ResourceInfo>,
+    pub(super) clock: Clock,
     pub(super) form: Form,
     pub(super) include: table::Include,
     pub(super) protobuf: bool,
@@ -121,13 +122,13 @@ impl State {
     }
 
     fn shown(&mut self, object: &Value) -> Value {
-        let Presentation { info, form, include, protobuf: _ } = &self.presentation;
+        let Presentation { info, clock, form, include, protobuf: _ } = &self.presentation;
         match form {
             Form::Whole => object.clone(),
             Form::Metadata(version, _) => table::partial_metadata(object, version),
             Form::Table(version) => {
                 let headers = !std::mem::replace(&mut self.headers_sent, true);
-                let options = table::Options { include: *include, version, headers, now: Timestamp::now() };
+                let options = table::Options { include: *include, version, headers, now: clock.now() };
                 table::render(info, object, &options)
             }
         }

@@ -17,6 +17,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use jiff::{Span, Timestamp, tz::TimeZone};
 use serde_json::{Map, Value, json};
 
+use crate::clock::Clock;
 use crate::digest;
 use crate::discovery::groups;
 use crate::resources::ResourceInfo;
@@ -24,6 +25,7 @@ use crate::resources::ResourceInfo;
 /// The documents made so far. One per server.
 #[derive(Debug, Default)]
 pub struct OpenApi {
+    clock: Clock,
     documents: Mutex<HashMap<String, Document>>,
     /// The v2 document, and the hashes of the v3 documents that it was made from.
     second: Mutex<Option<(Vec<String>, Bytes)>>,
@@ -38,6 +40,12 @@ struct Document {
 }
 
 impl OpenApi {
+    /// Documents are kept for a year from what `clock` shows.
+    #[must_use]
+    pub fn new(clock: Clock) -> Self {
+        Self { clock, ..Self::default() }
+    }
+
     /// Answers `GET` of a path below `/openapi`; `None` means 404.
     #[must_use]
     pub fn handle(
@@ -55,7 +63,7 @@ impl OpenApi {
             return Some(self.index(rows));
         }
         let document = self.document(rows, name)?;
-        Some(respond(&document, name, query, headers))
+        Some(respond(&document, (name, query), headers, self.clock.now()))
     }
 
     fn index(&self, rows: &[Arc<ResourceInfo>]) -> Response<Bytes> {
@@ -158,7 +166,12 @@ fn address(name: &str, hash: &str) -> String {
 
 /// A request that names the current hash may keep the answer for a year; one with an old hash is sent to the new
 /// address; one without a hash has to ask again each time.
-fn respond(document: &Document, name: &str, query: &str, headers: &HeaderMap) -> Response<Bytes> {
+fn respond(
+    document: &Document,
+    (name, query): (&str, &str),
+    headers: &HeaderMap,
+    now: Timestamp,
+) -> Response<Bytes> {
     let asked = query.split('&').find_map(|pair| pair.strip_prefix("hash="));
     let etag = format!("\"{}\"", document.hash);
     let mut response = Response::new(document.body.clone());
@@ -168,7 +181,7 @@ fn respond(document: &Document, name: &str, query: &str, headers: &HeaderMap) ->
         set(&mut response, header::LOCATION, &address(name, &document.hash));
         return response;
     }
-    let expires = asked.and_then(|_| a_year_from_now());
+    let expires = asked.and_then(|_| a_year_after(now));
     set(
         &mut response,
         header::CACHE_CONTROL,
@@ -193,8 +206,8 @@ fn unless_known(response: &mut Response<Bytes>, etag: &str, content_type: &str, 
     }
 }
 
-fn a_year_from_now() -> Option<String> {
-    let then = Timestamp::now().to_zoned(TimeZone::UTC).checked_add(Span::new().years(1)).ok()?;
+fn a_year_after(now: Timestamp) -> Option<String> {
+    let then = now.to_zoned(TimeZone::UTC).checked_add(Span::new().years(1)).ok()?;
     Some(then.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string())
 }
 

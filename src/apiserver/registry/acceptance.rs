@@ -7,39 +7,47 @@ use admit_policy::crd::{Approval, Definition};
 use serde_json::{Map, Value, json};
 
 use super::crds::{condition, set_condition};
+use crate::clock::Clock;
 
 /// The definition with the status that a server gives it beside `others`, the definitions of all groups.
-pub(super) fn settled(definition: &Value, others: &[Value]) -> Value {
+pub(super) fn settled(definition: &Value, others: &[Value], clock: &Clock) -> Value {
     let mut next = definition.clone();
     let taken = Taken::of(definition, others);
     let (names, conflict) = accepted_names(definition, &taken);
     next["status"]["acceptedNames"] = names;
     match conflict {
         None => {
-            set_condition(&mut next, "NamesAccepted", "True", "NoConflicts", "no conflicts found");
+            set_condition(&mut next, clock, "NamesAccepted", "True", "NoConflicts", "no conflicts found");
             if condition(&next, "Established") != Some("True") {
-                establish(&mut next);
+                establish(&mut next, clock);
             }
         }
         Some(Conflict { reason, message }) => {
-            set_condition(&mut next, "NamesAccepted", "False", reason, &message);
+            set_condition(&mut next, clock, "NamesAccepted", "False", reason, &message);
             if condition(&next, "Established").is_none() {
-                set_condition(&mut next, "Established", "False", "NotAccepted", "not all names are accepted");
+                set_condition(
+                    &mut next,
+                    clock,
+                    "Established",
+                    "False",
+                    "NotAccepted",
+                    "not all names are accepted",
+                );
             }
         }
     }
-    approve(&mut next);
+    approve(&mut next, clock);
     next
 }
 
-fn establish(definition: &mut Value) {
+fn establish(definition: &mut Value, clock: &Clock) {
     let unsound = Definition::read(definition).is_ok_and(|read| !read.has_sound_certificates());
     let (status, reason, message) = if unsound {
         ("False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
     } else {
         ("True", "InitialNamesAccepted", "the initial names have been accepted")
     };
-    set_condition(definition, "Established", status, reason, message);
+    set_condition(definition, clock, "Established", status, reason, message);
 }
 
 /// The names that other definitions of the group hold.
@@ -138,7 +146,7 @@ fn list(names: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// Groups of the Kubernetes project show what their annotation says.
-fn approve(definition: &mut Value) {
+fn approve(definition: &mut Value, clock: &Clock) {
     const CONDITION: &str = "KubernetesAPIApprovalPolicyConformant";
     let Ok(read) = Definition::read(definition) else { return };
     let Some(approval) = read.approval() else { return };
@@ -148,5 +156,5 @@ fn approve(definition: &mut Value) {
         Approval::Missing => ("False", "MissingAnnotation"),
         Approval::Invalid => ("False", "InvalidAnnotation"),
     };
-    set_condition(definition, CONDITION, status, reason, &read.approval_text());
+    set_condition(definition, clock, CONDITION, status, reason, &read.approval_text());
 }

@@ -54,8 +54,8 @@ impl Registry {
 
     async fn register(&self, call: &Call, version: &Version) {
         let mut object = api_service(version);
-        super::create::fill_metadata(&mut object);
-        kinds::prepare_create(&call.info, &mut object, &call.identity);
+        super::create::fill_metadata(call, &mut object);
+        kinds::prepare_create(call, &mut object);
         self.track(call, None, &mut object, &WriteOptions::own());
         let name = name_of(version);
         match views::incoming(call, object) {

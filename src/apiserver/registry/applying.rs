@@ -42,7 +42,7 @@ impl Registry {
             }
             let make = |live: &Value| {
                 let scale = paths.managed_scale_of(live);
-                let applied = applied_scale(&scale, &config.value, options).map_err(refused)?;
+                let applied = applied_scale(call, &scale, &config.value, options).map_err(refused)?;
                 Ok(paths.with_applied(live, &applied))
             };
             let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Settled };

@@ -211,6 +211,7 @@ impl Registry {
                 [crate::identity::MASTERS.to_owned()],
             ),
             warnings: Warnings::default(),
+            clock: self.clock.clone(),
             admitted: false,
         }
     }

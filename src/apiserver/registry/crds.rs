@@ -9,6 +9,7 @@ use super::options::WriteOptions;
 use super::scale::ScalePaths;
 use super::served::Served;
 use super::{Call, Registry};
+use crate::clock::Clock;
 use crate::discovery::compare_versions;
 use crate::identity::Identity;
 use crate::managed_fields::schema::Schema;
@@ -48,8 +49,8 @@ fn storage_version(definition: &Value) -> String {
 }
 
 /// A definition stays, visibly, until its objects are gone.
-pub(super) fn mark_deleted(definition: &mut Value) {
-    object::set_meta(definition, "deletionTimestamp", Some(object::now().into()));
+pub(super) fn mark_deleted(definition: &mut Value, clock: &Clock) {
+    object::set_meta(definition, "deletionTimestamp", Some(clock.stamp().into()));
     let mut finalizers: Vec<String> = object::finalizers(definition).into_iter().map(str::to_owned).collect();
     if !finalizers.iter().any(|finalizer| finalizer == CLEANUP) {
         finalizers.push(CLEANUP.to_owned());
@@ -57,6 +58,7 @@ pub(super) fn mark_deleted(definition: &mut Value) {
     object::set_meta(definition, "finalizers", Some(json!(finalizers)));
     set_condition(
         definition,
+        clock,
         "Terminating",
         "True",
         "InstanceDeletionPending",
@@ -74,7 +76,14 @@ pub(super) fn condition<'v>(definition: &'v Value, kind: &str) -> Option<&'v str
     conditions.iter().find(|condition| condition["type"] == kind)?.get("status")?.as_str()
 }
 
-pub(super) fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str, message: &str) {
+pub(super) fn set_condition(
+    definition: &mut Value,
+    clock: &Clock,
+    kind: &str,
+    status: &str,
+    reason: &str,
+    message: &str,
+) {
     let conditions = &mut definition["status"]["conditions"];
     if !conditions.is_array() {
         *conditions = json!([]);
@@ -83,7 +92,7 @@ pub(super) fn set_condition(definition: &mut Value, kind: &str, status: &str, re
     let current = conditions.iter_mut().find(|condition| condition["type"] == kind);
     // The time of the last transition is that of the last change of the status.
     let since = current.as_ref().filter(|current| current["status"] == status);
-    let since = since.map_or_else(|| object::now().into(), |current| current["lastTransitionTime"].clone());
+    let since = since.map_or_else(|| clock.stamp().into(), |current| current["lastTransitionTime"].clone());
     let entry = json!({
         "type": kind, "status": status, "lastTransitionTime": since, "reason": reason, "message": message
     });
@@ -179,7 +188,7 @@ impl Registry {
     async fn establish(&self, call: &Call, definition: &Stored) {
         let others: Vec<Value> =
             self.stored_definitions().into_iter().map(|other| (*other.object).clone()).collect();
-        let next = super::acceptance::settled(&definition.object, &others);
+        let next = super::acceptance::settled(&definition.object, &others, &self.clock);
         // Whoever writes in between establishes it.
         self.put_status(call, object::name(&definition.object), definition, next).await;
     }
@@ -232,7 +241,7 @@ impl Registry {
         let Some(definition) = self.store.latest(&key) else { return };
         let mut next = (*definition.object).clone();
         let message = "CustomResource deletion is in progress";
-        set_condition(&mut next, "Terminating", "True", "InstanceDeletionInProgress", message);
+        set_condition(&mut next, &self.clock, "Terminating", "True", "InstanceDeletionInProgress", message);
         self.put_status(call, name, &definition, next).await;
     }
 

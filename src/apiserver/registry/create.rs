@@ -81,11 +81,11 @@ impl Registry {
         if let Some(changed) = self.mutate(&review).await? {
             object = remade(call, changed)?;
         }
-        fill_metadata(&mut object);
+        fill_metadata(call, &mut object);
         if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) {
             object::set_field(&mut object, "status", views::empty_status(&call.info));
         }
-        kinds::prepare_create(&call.info, &mut object, &call.identity);
+        kinds::prepare_create(call, &mut object);
         if shares_labels {
             kinds::share_labels(&mut object);
         }
@@ -189,7 +189,7 @@ pub(super) fn belongs_to_path(call: &Call, object: &mut Value) -> Result<(), Ref
 }
 
 /// Fields that the server sets, whatever the client sent.
-pub(super) fn fill_metadata(object: &mut Value) {
+pub(super) fn fill_metadata(call: &Call, object: &mut Value) {
     if object::name(object).is_empty() {
         let prefix = object::meta_str(object, "generateName").to_owned();
         if !prefix.is_empty() {
@@ -197,7 +197,7 @@ pub(super) fn fill_metadata(object: &mut Value) {
         }
     }
     object::set_meta(object, "uid", Some(Uuid::new_v4().to_string().into()));
-    object::set_meta(object, "creationTimestamp", Some(object::now().into()));
+    object::set_meta(object, "creationTimestamp", Some(call.clock.stamp().into()));
 }
 
 /// A prefix and five random characters, at most 63 bytes in all.

@@ -148,12 +148,12 @@ fn mark(call: &Call, object: &mut Value, options: &DeleteOptions) -> i64 {
     if object::is_terminating(object) {
         return shortened(object, grace);
     }
-    if kinds::mark_deleted(&call.info, object) {
+    if kinds::mark_deleted(call, object) {
         return grace;
     }
     let held = grace > 0 || !object::finalizers(object).is_empty() || kinds::is_held(&call.info, object);
     if held || kinds::is_graceful(&call.info) {
-        let at = Timestamp::now().saturating_add(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MAX);
+        let at = call.clock.now().saturating_add(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MAX);
         object::set_meta(object, "deletionTimestamp", Some(object::seconds(at).into()));
         if kinds::tells_grace(&call.info) {
             object::set_meta(object, "deletionGracePeriodSeconds", Some(grace.into()));

@@ -47,6 +47,7 @@ pub use watching::{WatchEvent, Watching};
 use self::collector::Collector;
 use crate::admission::Admission;
 use crate::authorization::Authorization;
+use crate::clock::Clock;
 use crate::identity::Identity;
 use crate::resources::{ResourceInfo, Subresource};
 use crate::status::Refusal;
@@ -63,6 +64,8 @@ pub struct Call {
     pub subresource: Option<Subresource>,
     pub identity: Identity,
     pub warnings: Warnings,
+    /// What time it is for what is written.
+    pub clock: Clock,
     /// Whether admission was asked already, about the request that this is a part of.
     pub admitted: bool,
 }
@@ -90,6 +93,7 @@ impl Call {
             subresource: None,
             identity: self.identity.clone(),
             warnings: Warnings::default(),
+            clock: self.clock.clone(),
             admitted: false,
         }
     }
@@ -137,6 +141,7 @@ impl Answer {
 #[derive(Debug)]
 pub struct Registry {
     pub store: Store,
+    pub(crate) clock: Clock,
     served: RwLock<Arc<Served>>,
     pub(crate) admission: Admission,
     pub(crate) authorization: Authorization,
@@ -146,10 +151,11 @@ pub struct Registry {
 
 impl Registry {
     #[must_use]
-    pub fn new(store: Store) -> Self {
+    pub fn new(store: Store, clock: Clock) -> Self {
         let served = RwLock::new(Arc::new(Served::builtin()));
         Self {
             store,
+            clock,
             served,
             admission: Admission::default(),
             authorization: Authorization::default(),

@@ -14,6 +14,7 @@ use super::scale::ScalePaths;
 use super::update::{carry_over, count_generation};
 use super::{Call, Warnings, kinds};
 use crate::builtin::tables;
+use crate::clock::Clock;
 use crate::codec::recheck;
 use crate::identity::Identity;
 use crate::object;
@@ -65,6 +66,7 @@ impl Builtins for BuiltinKinds {
             subresource: status.then_some(Subresource::Status),
             identity: Identity::new("admin", []),
             warnings: Warnings::default(),
+            clock: Clock::default(),
             admitted: false,
         };
         // What is stored was read once: what cannot be read of it is as good as what can.
@@ -114,7 +116,7 @@ fn written(call: &Call, mut new: Value, old: Option<Value>, strict: Vec<String>)
             if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) {
                 object::set_field(&mut new, "status", None);
             }
-            kinds::prepare_create(&call.info, &mut new, &call.identity);
+            kinds::prepare_create(call, &mut new);
         }
     }
     let causes = kinds::validate(call, &new, old.as_ref());

@@ -31,7 +31,7 @@ impl Registry {
     pub(crate) fn track(&self, call: &Call, old: Option<&Value>, new: &mut Value, options: &WriteOptions) {
         let scope = Scope::new(call, self.served());
         let live = old.map_or_else(|| Cow::Owned(scope.empty(&scope.api_version)), Cow::Borrowed);
-        scope.writer(call, options, &object::now()).updated(&live, new);
+        scope.writer(call, options, &call.clock.stamp()).updated(&live, new);
     }
 
     /// What `live`, or the empty object of the kind, becomes by the configuration.
@@ -44,7 +44,7 @@ impl Registry {
     ) -> Result<Value, ApplyError> {
         let scope = Scope::new(call, self.served());
         let live = live.map_or_else(|| Cow::Owned(scope.empty(&scope.api_version)), Cow::Borrowed);
-        scope.writer(call, options, &object::now()).applied(&live, config, options.force)
+        scope.writer(call, options, &call.clock.stamp()).applied(&live, config, options.force)
     }
 }
 
@@ -139,6 +139,7 @@ impl Rowless {
     /// Writes now; clients own all but the status.
     fn write<T>(
         &self,
+        call: &Call,
         subresource: Subresource,
         options: &WriteOptions,
         write: impl FnOnce(&Writer<'_>) -> T,
@@ -150,7 +151,7 @@ impl Rowless {
             subresource: subresource.name(),
             ignored: &[[Element::Field("status".to_owned())]].into_iter().collect(),
             manager: &options.manager,
-            now: &object::now(),
+            now: &call.clock.stamp(),
         })
     }
 }
@@ -177,20 +178,21 @@ impl Versions for Rowless {
 }
 
 /// Sets the managers of a TokenRequest, which no row serves.
-pub(super) fn track_request(request: &mut Value, options: &WriteOptions) {
+pub(super) fn track_request(call: &Call, request: &mut Value, options: &WriteOptions) {
     let kind = Rowless { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
     let empty = kind.empty(&kind.api_version());
-    kind.write(Subresource::Token, options, |writer| writer.updated(&empty, request));
+    kind.write(call, Subresource::Token, options, |writer| writer.updated(&empty, request));
 }
 
 /// What a Scale, which no row serves, becomes by the configuration.
 pub(super) fn applied_scale(
+    call: &Call,
     scale: &Value,
     config: &Value,
     options: &WriteOptions,
 ) -> Result<Value, ApplyError> {
     let kind = Rowless { group: "autoscaling", version: "v1", kind: "Scale" };
-    kind.write(Subresource::Scale, options, |writer| writer.applied(scale, config, options.force))
+    kind.write(call, Subresource::Scale, options, |writer| writer.applied(scale, config, options.force))
 }
 
 /// Members of the object that this path puts back whatever the client sent.

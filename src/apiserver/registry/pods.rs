@@ -8,6 +8,7 @@ use super::ownership::Ownership;
 use super::update::Change;
 use super::{Call, ListOptions, Registry, WriteOptions};
 use crate::admission::Review;
+use crate::clock::Clock;
 use crate::object;
 use crate::resources::Subresource;
 use crate::status::{Cause, Refusal, go_quoted};
@@ -97,7 +98,7 @@ impl Registry {
         };
         if is_ready(pod) || !evicts_unready(budget) {
             let options = WriteOptions { dry_run, ..WriteOptions::own() };
-            let make = |budget: &Value| taken(budget, object::name(pod));
+            let make = |budget: &Value| taken(budget, object::name(pod), &self.clock);
             let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
             self.change(&about, object::name(budget), &change, &options).await?;
         }
@@ -150,7 +151,7 @@ fn bound(call: &Call, pod: &Value, node: &str) -> Result<Value, Refusal> {
     if let Some(conditions) = conditions.as_array_mut() {
         conditions.retain(|condition| condition["type"] != "PodScheduled");
         conditions.push(json!({
-            "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": object::now()
+            "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": call.clock.stamp()
         }));
     }
     Ok(bound)
@@ -190,7 +191,7 @@ fn evicts_unready(budget: &Value) -> bool {
 }
 
 /// The budget with one disruption less, for this pod.
-fn taken(budget: &Value, pod: &str) -> Result<Value, Refusal> {
+fn taken(budget: &Value, pod: &str, clock: &Clock) -> Result<Value, Refusal> {
     let name = object::name(budget);
     let refused = |message: String, seconds: u32| {
         let cause = Cause { reason: "DisruptionBudget".to_owned(), field: String::new(), message };
@@ -218,6 +219,6 @@ fn taken(budget: &Value, pod: &str) -> Result<Value, Refusal> {
     }
     let mut next = budget.clone();
     next["status"]["disruptionsAllowed"] = (allowed - 1).into();
-    next["status"]["disruptedPods"][pod] = object::now().into();
+    next["status"]["disruptedPods"][pod] = clock.stamp().into();
     Ok(next)
 }

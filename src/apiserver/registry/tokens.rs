@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::ownership::track_request;
@@ -40,7 +39,7 @@ impl Registry {
             let why = "name in URL does not match name in TokenRequest object";
             return Err(Refusal::bad_request(why));
         }
-        track_request(&mut asked, options);
+        track_request(call, &mut asked, options);
         let asked = self.admitted(call, name, asked, options).await?;
         let seconds = lifetime(&asked)?;
         let mut bindings = vec![Binding {
@@ -55,7 +54,7 @@ impl Registry {
             .filter(|audiences| !audiences.is_empty())
             .map(|audiences| audiences.iter().filter_map(Value::as_str).map(str::to_owned).collect())
             .unwrap_or_else(|| vec![issuer.name.clone()]);
-        let life = Lifetime { from: Timestamp::now(), seconds };
+        let life = Lifetime { from: call.clock.now(), seconds };
         let token = issuer
             .issue(&call.namespace, &bindings, &audiences, life)
             .map_err(|error| Refusal::internal(error.to_string()))?;

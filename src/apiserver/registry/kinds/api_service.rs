@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::object;
+use crate::clock::Clock;
 
-pub(super) fn prepare_create(service: &mut Value) {
+pub(super) fn prepare_create(service: &mut Value, clock: &Clock) {
     service["status"] = json!({});
     if service.pointer("/spec/service").is_none_or(Value::is_null) {
         service["status"]["conditions"] = json!([{
-            "type": "Available", "status": "True", "lastTransitionTime": object::now(), "reason": "Local",
+            "type": "Available", "status": "True", "lastTransitionTime": clock.stamp(), "reason": "Local",
             "message": "Local APIServices are always available"
         }]);
     }

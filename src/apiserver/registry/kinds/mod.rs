@@ -21,7 +21,6 @@ use serde_json::{Value, json};
 
 use super::create::has_generation;
 use super::{Call, metadata};
-use crate::identity::Identity;
 use crate::object;
 use crate::resources::{ResourceInfo, Subresource};
 use crate::status::{Cause, Refusal};
@@ -123,20 +122,22 @@ pub(super) fn share_labels(object: &mut Value) {
 }
 
 /// Fills in a new object, after the metadata.
-pub(super) fn prepare_create(info: &ResourceInfo, object: &mut Value, identity: &Identity) {
-    if has_generation(info) {
+pub(super) fn prepare_create(call: &Call, object: &mut Value) {
+    if has_generation(&call.info) {
         object::set_meta(object, "generation", Some(1.into()));
     }
-    match id(info) {
+    match id(&call.info) {
         ("", "Namespace") => namespace::prepare_create(object),
         ("", "Pod") => pod::prepare_create(object),
         ("", "Service") => service::prepare_create(object),
         ("apps", "DaemonSet") => daemon_set::prepare_create(object),
         ("batch", "Job") => job::prepare_create(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => super::crds::prepare_create(object),
-        ("certificates.k8s.io", "CertificateSigningRequest") => certificate::prepare_create(object, identity),
+        ("certificates.k8s.io", "CertificateSigningRequest") => {
+            certificate::prepare_create(object, &call.identity);
+        }
         ("", "PersistentVolume" | "PersistentVolumeClaim") => object["status"] = json!({"phase": "Pending"}),
-        ("apiregistration.k8s.io", "APIService") => api_service::prepare_create(object),
+        ("apiregistration.k8s.io", "APIService") => api_service::prepare_create(object, &call.clock),
         ("coordination.k8s.io", "Lease") => uncoordinated(object),
         _ => {}
     }
@@ -301,11 +302,11 @@ pub(super) fn grace_period(info: &ResourceInfo, object: &Value, asked: Option<i6
 }
 
 /// Marks what DELETE marks beside the common metadata. Answers whether that was all: the kind ends in a way of its own.
-pub(super) fn mark_deleted(info: &ResourceInfo, object: &mut Value) -> bool {
-    match id(info) {
+pub(super) fn mark_deleted(call: &Call, object: &mut Value) -> bool {
+    match id(&call.info) {
         ("", "Namespace") => namespace::mark_deleted(object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => {
-            super::crds::mark_deleted(object);
+            super::crds::mark_deleted(object, &call.clock);
             return true;
         }
         _ => {}

@@ -1,6 +1,6 @@
 //! Sends the steps of a sequence to a server in process, watches beside the steps that run during them.
 
-use admit_apiserver::{Identity, Server};
+use admit_apiserver::{Clock, Identity, Server};
 use axum::body::Body;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,6 +14,9 @@ use super::compare::Bindings;
 
 /// Where the server would be if it listened.
 const HOST: &str = "127.0.0.1:6443";
+
+/// When the sequences were recorded: a server that replays them is at that time.
+const RECORDED: &str = "2026-11-21T12:00:00Z";
 
 /// A step's number, and what differs.
 pub(super) type Step = (u64, Result<(), String>);
@@ -35,8 +38,10 @@ struct Watch<'s> {
 impl Replay {
     /// A server that holds what the sequence starts from.
     pub(super) async fn start(sequence: &Value, definitions: &[Value]) -> Result<Self, String> {
+        let recorded = RECORDED.parse().map_err(|error| format!("{RECORDED}: {error}"))?;
         let server = Server::builder()
             .issuer(format!("https://{HOST}"))
+            .clock(Clock::starting_at(recorded))
             .build()
             .await
             .map_err(|error| error.to_string())?;

@@ -41,6 +41,7 @@ impl Server {
         let keys = Keys::new()?;
         let watches = Arc::new(AtomicUsize::new(0));
         let (address, webhook) = runtime.block_on(async {
+            // By the machine's clock, as kubectl, which counts ages from it; no age is recorded.
             let server = admit_apiserver::Server::builder().build().await?;
             create(server.router(), fixtures).await?;
             let router = count_watches(server.router(), Arc::clone(&watches));

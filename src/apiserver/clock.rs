@@ -1,0 +1,63 @@
+//! The time of day, as everything in this package reads it: ages in tables, times in objects, the lives of tokens.
+//!
+//! The machine's clock by default; another where a server is to be at another time, as one that replays what was recorded.
+//! How long something may take is no matter of this clock, nor is the life of a certificate, which TLS itself looks at.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// A clock. Clones are the same clock.
+///
+/// ```
+/// use admit_apiserver::Clock;
+///
+/// let clock = Clock::starting_at("2026-11-21T12:00:00Z".parse().unwrap());
+/// assert!(clock.now().to_string().starts_with("2026-11-21T12:0"));
+/// ```
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+
+impl Clock {
+    /// A clock that shows what `now` returns.
+    pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    /// A clock that shows `start` now and goes on from there, whatever becomes of the machine's.
+    #[must_use]
+    pub fn starting_at(start: Timestamp) -> Self {
+        let begun = Instant::now();
+        Self::new(move || {
+            let passed = SignedDuration::try_from(begun.elapsed()).unwrap_or(SignedDuration::MAX);
+            start.saturating_add(passed).unwrap_or(Timestamp::MAX)
+        })
+    }
+
+    /// What it shows now.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        (self.0)()
+    }
+
+    /// Now, as objects hold times: UTC, whole seconds.
+    #[must_use]
+    pub(crate) fn stamp(&self) -> String {
+        crate::object::seconds(self.now())
+    }
+}
+
+impl Default for Clock {
+    /// The machine's clock.
+    fn default() -> Self {
+        Self::new(Timestamp::now)
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Clock").field(&self.now()).finish()
+    }
+}
