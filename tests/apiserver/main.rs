@@ -23,6 +23,7 @@ mod mask;
 mod openapi;
 mod patience;
 mod protobuf;
+mod readings;
 mod store;
 mod table;
 mod webhook;

@@ -6,20 +6,21 @@ use http::{Method, header};
 use super::Incoming;
 use super::path::{Place, Target};
 use crate::identity::Identity;
-use crate::registry::Query;
+use crate::registry::{ListOptions, Query, names, selector};
 use crate::server::Server;
 use crate::status::Refusal;
 
 /// A bearer token says who it is, whatever the transport found; a caller in process is the administrator.
 pub(super) fn identity(server: &Server, parts: &http::request::Parts) -> Result<Identity, Refusal> {
-    let bearer = parts
-        .headers
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.strip_prefix("Bearer "));
+    let bearer = parts.headers.get(header::AUTHORIZATION).and_then(|value| {
+        // What is no text is no token that anybody has; it is not the absence of one.
+        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let (scheme, token) = value.trim().split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim().to_owned())
+    });
     match bearer {
         Some(token) => {
-            let known = server.authenticated(token.trim());
+            let known = server.authenticated(&token);
             known.map(|known| known.identity).ok_or_else(Refusal::unauthorized)
         }
         None => Ok(parts.extensions.get::<Identity>().cloned().unwrap_or_else(Identity::admin)),
@@ -45,7 +46,7 @@ pub(super) fn attributes(incoming: &Incoming, target: &Target) -> AccessAttribut
                 resource: place.plural.clone(),
                 subresource: place.subresource.clone().unwrap_or_default(),
                 namespace: namespace(place),
-                name: place.name.clone().unwrap_or_default(),
+                name: place.name.clone().or_else(|| selected_name(verb, &query)).unwrap_or_default(),
                 field_selector: selector("fieldSelector"),
                 label_selector: selector("labelSelector"),
             }
@@ -60,18 +61,27 @@ fn namespace(place: &Place) -> String {
     namespace.clone().unwrap_or_default()
 }
 
+/// The one object that a list or watch selects: a role may name it, as if it were read by its name.
+fn selected_name(verb: &str, query: &Query) -> Option<String> {
+    if !matches!(verb, "list" | "watch") {
+        return None;
+    }
+    let name = selector::exact_name(query.get("fieldSelector")?)?;
+    names::path_segment_problems(&name).is_empty().then_some(name)
+}
+
 fn verb(method: &Method, place: &Place, query: &Query) -> &'static str {
     let named = place.name.is_some();
-    let watching = || matches!(query.get("watch"), Some("true" | "1"));
     match *method {
+        // Whatever the method: nothing else is served below the old prefix.
+        _ if place.watch => "watch",
         Method::POST => "create",
         Method::PUT => "update",
         Method::PATCH => "patch",
         Method::DELETE if named => "delete",
         Method::DELETE => "deletecollection",
-        _ if place.watch => "watch",
         _ if named => "get",
-        _ if watching() => "watch",
+        _ if ListOptions::wants_watch(query) => "watch",
         _ => "list",
     }
 }

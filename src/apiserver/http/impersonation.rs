@@ -57,7 +57,8 @@ impl Wanted {
     fn read(headers: &HeaderMap) -> Result<Option<Self>, Refusal> {
         let texts = |name: &str| -> Vec<String> {
             let values = headers.get_all(name).iter();
-            values.filter_map(|value| value.to_str().ok()).map(str::to_owned).collect()
+            // A name that is no ASCII is a name all the same: without it the caller would act as itself.
+            values.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
         };
         let first = |name: &str| texts(name).into_iter().next().unwrap_or_default();
         let extra = headers.keys().filter_map(|name| {

@@ -105,6 +105,9 @@ fn scope_and_subresource(info: &ResourceInfo, place: &Place) -> Result<Option<Su
         Scope::Cluster | Scope::Namespaced => {}
     }
     let Some(subresource) = &place.subresource else { return Ok(None) };
+    if place.watch {
+        return Err(missing());
+    }
     match Subresource::named(subresource).filter(|subresource| info.serves(*subresource)) {
         Some(subresource) if place.rest.is_some() && info.builtin && subresource != Subresource::Proxy => {
             Err(Refusal::unknown_path().into())
@@ -141,6 +144,9 @@ impl Asked<'_> {
             return asked.answer(subresource, self.incoming, self.accepted).await;
         }
         let across = info.scope == Scope::Namespaced && self.call.namespace.is_empty();
+        if self.legacy_watch && !matches!(self.incoming.method, Method::GET | Method::HEAD) {
+            return Err(self.not_allowed(across));
+        }
         match (self.incoming.method.clone(), self.name.is_some()) {
             (Method::GET, _) => self.read().await,
             (Method::HEAD, _) if !info.builtin => self.read().await,

@@ -22,7 +22,7 @@ mod patching;
 mod pods;
 mod reads;
 mod scale;
-mod selector;
+pub(crate) mod selector;
 mod served;
 mod tokens;
 mod update;

@@ -29,9 +29,10 @@ impl Query {
         self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str()).collect()
     }
 
-    /// Absent, empty, `0` and `false` are false; anything else is true.
+    /// `0` and `false`, in upper or lower case, are false; anything else is true, a name without a value as well. None
+    /// where it is absent.
     pub(crate) fn flag(&self, name: &str) -> Option<bool> {
-        self.get(name).map(|text| !matches!(text, "0" | "false" | "False" | "FALSE" | "f" | "F"))
+        self.get(name).map(|text| text != "0" && !text.eq_ignore_ascii_case("false"))
     }
 
     fn integer(&self, name: &str) -> Result<Option<i64>, Refusal> {

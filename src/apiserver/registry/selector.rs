@@ -40,6 +40,13 @@ impl Selector {
     }
 }
 
+/// The name that a field selector asks for, where it asks for one.
+#[must_use]
+pub(crate) fn exact_name(fields: &str) -> Option<String> {
+    let terms = field_terms(fields).ok()?;
+    terms.into_iter().find(|term| term.equal && term.path == "metadata.name").map(|term| term.value)
+}
+
 #[derive(Clone, Debug)]
 struct FieldTerm {
     path: String,
