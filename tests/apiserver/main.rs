@@ -24,6 +24,7 @@ mod openapi;
 mod patience;
 mod protobuf;
 mod readings;
+mod statuses;
 mod store;
 mod table;
 mod webhook;

@@ -361,6 +361,7 @@ fn custom_row(definition: &Value, version: &Value) -> ResourceInfo {
         scope: if spec["scope"] == "Namespaced" { Scope::Namespaced } else { Scope::Cluster },
         verbs: VERBS.map(str::to_owned).to_vec(),
         subresources,
+        status_keeps: vec!["metadata".to_owned()],
         columns: version["additionalPrinterColumns"].as_array().into_iter().flatten().map(column).collect(),
         schema: version.pointer("/schema/openAPIV3Schema").cloned().map(Arc::new),
         storage_key: format!("{group}/{}", name("plural")),

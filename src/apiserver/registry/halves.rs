@@ -7,19 +7,19 @@ use super::{Call, kinds};
 use crate::object;
 use crate::resources::Subresource;
 
+/// What clients may change of the metadata.
+const METADATA: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
+
 /// Puts back, into what the client sent, everything of the old object that the path does not write.
 pub(super) fn keep_others(call: &Call, new: &mut Value, old: &Value) {
-    let builtin = call.info.builtin;
     match call.subresource {
         Some(Subresource::Status) => {
             merge(new, old, |merged, new| {
                 object::set_field(merged, "status", new.get("status").cloned());
                 kinds::keep_approval(&call.info, merged, old);
-                // Built-in kinds let the status path change metadata as well.
-                for field in ["labels", "annotations", "finalizers", "ownerReferences"] {
-                    if builtin {
-                        object::copy_meta(new, merged, field);
-                    }
+                // Most built-in kinds let the status path change metadata as well.
+                for field in METADATA.into_iter().filter(|field| !call.info.status_keeps(field)) {
+                    object::copy_meta(new, merged, field);
                 }
             });
         }

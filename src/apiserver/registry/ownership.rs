@@ -59,7 +59,7 @@ struct Scope {
 
 impl Scope {
     fn new(call: &Call, served: Arc<Served>) -> Self {
-        let ignored = unownable(call).iter().map(|name| [Element::Field((*name).to_owned())]).collect();
+        let ignored = unownable(call).into_iter().collect();
         Self { served, info: Arc::clone(&call.info), api_version: call.info.api_version(), ignored }
     }
 
@@ -195,15 +195,27 @@ pub(super) fn applied_scale(
     kind.write(call, Subresource::Scale, options, |writer| writer.applied(scale, config, options.force))
 }
 
-/// Members of the object that this path puts back whatever the client sent.
-fn unownable(call: &Call) -> &'static [&'static str] {
-    let definition = call.info.kind == "CustomResourceDefinition" && call.info.builtin;
+/// Fields of the object that this path puts back whatever the client sent.
+fn unownable(call: &Call) -> Vec<Vec<Element>> {
+    let field = |name: &str| Element::Field(name.to_owned());
     match call.subresource {
-        Some(Subresource::Status) if call.info.builtin && !definition => &["spec"],
-        Some(Subresource::Status) => &["metadata", "spec"],
-        Some(Subresource::Finalize) => &["status"],
-        None if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) => &["status"],
-        _ => &[],
+        Some(Subresource::Status) => {
+            let kept = call.info.status_keeps.iter().map(|kept| match kept.as_str() {
+                "metadata" => vec![field("metadata")],
+                kept => vec![field("metadata"), field(kept)],
+            });
+            let mut paths: Vec<Vec<Element>> = kept.collect();
+            if kinds::disowns_metadata(&call.info) {
+                paths.push(vec![field("metadata")]);
+            }
+            paths.push(vec![field("spec")]);
+            paths
+        }
+        Some(Subresource::Finalize) => vec![vec![field("status")]],
+        None if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) => {
+            vec![vec![field("status")]]
+        }
+        _ => Vec::new(),
     }
 }
 

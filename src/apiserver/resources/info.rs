@@ -169,6 +169,8 @@ pub struct ResourceInfo {
     /// The verbs of the main resource, in discovery's (alphabetical) order.
     pub verbs: Vec<String>,
     pub subresources: Vec<Subresource>,
+    /// Fields of the metadata that writes of the status leave as they are, or `metadata` for all of it.
+    pub status_keeps: Vec<String>,
     /// Columns beside NAME; empty means `AGE` alone.
     pub columns: Vec<PrinterColumn>,
     /// The structural OpenAPI v3 schema of the object, where there is one. A CRD's is as written.
@@ -204,6 +206,12 @@ impl ResourceInfo {
             None | Some("") => "core",
             Some(group) => group,
         }
+    }
+
+    /// Whether a write of the status leaves this field of the metadata as it is.
+    #[must_use]
+    pub fn status_keeps(&self, field: &str) -> bool {
+        self.status_keeps.iter().any(|kept| kept == "metadata" || kept == field)
     }
 
     #[must_use]

@@ -36,6 +36,11 @@ pub(super) fn status_is_kept(info: &ResourceInfo) -> bool {
     matches!(id(info), ("", "Node"))
 }
 
+/// Whether nobody owns metadata that came with the status, although it is changed by it.
+pub(super) fn disowns_metadata(info: &ResourceInfo) -> bool {
+    matches!(id(info), ("apiextensions.k8s.io", "CustomResourceDefinition"))
+}
+
 /// Whether PUT of an object that is not there creates it.
 pub(super) fn created_by_update(info: &ResourceInfo) -> bool {
     matches!(
