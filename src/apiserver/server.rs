@@ -12,6 +12,8 @@ use tokio::sync::Semaphore;
 use crate::authentication::{Issuer, TokenKey};
 use crate::clock::Clock;
 use crate::http as face;
+use crate::http::answers::Answers;
+use crate::http::watchers::Watchers;
 use crate::identity::Identity;
 use crate::object;
 use crate::openapi::OpenApi;
@@ -42,6 +44,8 @@ struct Inner {
     connections: Arc<Semaphore>,
     /// A permit for each request that may change something now.
     changes: Semaphore,
+    watchers: Watchers,
+    answers: Answers,
     /// Parts of the process that report their own readiness, by name.
     parts: RwLock<Vec<(String, bool)>>,
 }
@@ -122,6 +126,8 @@ impl ServerBuilder {
             started,
             connections: Arc::new(Semaphore::new(face::serve::MAX_CONNECTIONS)),
             changes: Semaphore::new(face::MAX_CHANGES),
+            watchers: Watchers::default(),
+            answers: Answers::default(),
             parts: RwLock::default(),
         };
         let server = Server { inner: Arc::new(inner) };
@@ -222,6 +228,14 @@ impl Server {
         &self.inner.changes
     }
 
+    pub(crate) fn answers(&self) -> &Answers {
+        &self.inner.answers
+    }
+
+    pub(crate) fn watchers(&self) -> &Watchers {
+        &self.inner.watchers
+    }
+
     /// When the server was made.
     pub(crate) fn started(&self) -> Timestamp {
         self.inner.started
@@ -231,10 +245,16 @@ impl Server {
     pub(crate) fn metrics(&self) -> String {
         let open = face::serve::MAX_CONNECTIONS.saturating_sub(self.inner.connections.available_permits());
         let changes = face::MAX_CHANGES.saturating_sub(self.inner.changes.available_permits());
+        let (watches, unsent, ended) = self.inner.watchers.figures();
+        let answers = self.inner.answers.held();
         format!(
             "# TYPE apiserver_connections_open gauge\napiserver_connections_open {open}\n\
              # TYPE apiserver_connections_allowed gauge\napiserver_connections_allowed {}\n\
              # TYPE apiserver_changes_under_way gauge\napiserver_changes_under_way {changes}\n\
+             # TYPE apiserver_watches_open gauge\napiserver_watches_open {watches}\n\
+             # TYPE apiserver_watch_bytes_unsent gauge\napiserver_watch_bytes_unsent {unsent}\n\
+             # TYPE apiserver_watches_too_slow_total counter\napiserver_watches_too_slow_total {ended}\n\
+             # TYPE apiserver_answer_bytes_held gauge\napiserver_answer_bytes_held {answers}\n\
              # TYPE apiserver_storage_revision counter\napiserver_storage_revision {}\n",
             face::serve::MAX_CONNECTIONS,
             self.inner.registry.store.revision(),

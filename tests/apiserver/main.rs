@@ -27,6 +27,7 @@ mod readings;
 mod statuses;
 mod store;
 mod table;
+mod unread;
 mod webhook;
 mod webhook_services;
 mod webhook_subresources;

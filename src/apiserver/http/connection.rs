@@ -24,6 +24,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower::ServiceExt as _;
 
+use super::hangup::Hangup;
 use crate::certificate;
 use crate::identity::Identity;
 
@@ -69,10 +70,11 @@ impl Connection {
             }
             Err(_) => return,
         };
-        let (identity, requests) = (peer(&stream), Requests::default());
-        let (router, counted) = (self.router, requests.clone());
+        let (identity, requests, hangup) = (peer(&stream), Requests::default(), Hangup::default());
+        let (router, counted, of_connection) = (self.router, requests.clone(), hangup.clone());
         let service = service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
             request.extensions_mut().insert(identity.clone());
+            request.extensions_mut().insert(of_connection.clone());
             let (router, under_way) = (router.clone(), counted.begin());
             async move {
                 let response = router.oneshot(request.map(Body::new)).await?;
@@ -92,30 +94,33 @@ impl Connection {
                 .keep_alive_interval(SILENCE)
                 .keep_alive_timeout(PATIENCE)
                 .serve_connection(stream, service);
-            until_end(connection, http2::Connection::graceful_shutdown, self.stopping, &requests).await;
+            until_end(connection, http2::Connection::graceful_shutdown, self.stopping, (&requests, &hangup))
+                .await;
         } else {
             let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(PATIENCE)
                 .max_buf_size(MAX_BUFFER)
                 .serve_connection(stream, service);
-            until_end(connection, http1::Connection::graceful_shutdown, self.stopping, &requests).await;
+            until_end(connection, http1::Connection::graceful_shutdown, self.stopping, (&requests, &hangup))
+                .await;
         }
     }
 }
 
-/// Drives a connection to its end, which it is told to come to once `stopping` says so or it lies idle.
+/// Drives a connection to its end, which it is told to come to once `stopping` says so or it lies idle, and cuts it where
+/// its client does not take what it asked for.
 async fn until_end<C>(
     connection: C,
     end: impl Fn(Pin<&mut C>),
     mut stopping: watch::Receiver<bool>,
-    requests: &Requests,
+    (requests, hangup): (&Requests, &Hangup),
 ) where
     C: Future<Output = Result<(), hyper::Error>>,
 {
     tokio::pin!(connection);
-    let idle = requests.idle();
-    tokio::pin!(idle);
+    let (idle, untaken) = (requests.idle(), hangup.due());
+    tokio::pin!(idle, untaken);
     let mut draining = false;
     loop {
         tokio::select! {
@@ -128,6 +133,10 @@ async fn until_end<C>(
             _ = stopping.changed(), if !draining => {
                 draining = true;
                 end(connection.as_mut());
+            }
+            () = &mut untaken => {
+                tracing::info!("a connection was cut: its client does not take what it asked for");
+                return;
             }
             () = &mut idle => {
                 end(connection.as_mut());

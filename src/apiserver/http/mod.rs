@@ -2,10 +2,13 @@
 
 mod accept;
 mod access;
+pub(crate) mod answers;
 mod body;
+mod budget;
 mod components;
 mod connect;
 mod connection;
+mod hangup;
 mod health;
 mod impersonation;
 mod nonresource;
@@ -15,6 +18,7 @@ mod respond;
 mod reviews;
 pub(crate) mod serve;
 mod stream;
+pub(crate) mod watchers;
 
 use std::time::Duration;
 
@@ -31,6 +35,7 @@ use crate::server::Server;
 use crate::status::Refusal;
 
 use self::accept::Accepted;
+use self::hangup::Hangup;
 use self::path::Target;
 
 /// Why a request has no answer of its own.
@@ -55,6 +60,8 @@ pub(crate) struct Incoming {
     pub(crate) query: String,
     pub(crate) headers: HeaderMap,
     pub(crate) identity: Identity,
+    /// Of the connection, where there is one.
+    hangup: Option<Hangup>,
     pub(crate) body: Body,
 }
 
@@ -108,6 +115,7 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
         query: parts.uri.query().unwrap_or_default().to_owned(),
         headers: parts.headers,
         identity,
+        hangup: parts.extensions.get::<Hangup>().cloned(),
         body,
     };
     let target = path::parse(&incoming.path);

@@ -8,8 +8,9 @@ use http::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::accept::{Accepted, Form};
+use super::budget::Reservation;
 use super::path::Place;
-use super::{Failure, Incoming, body, components, connect, respond, reviews, stream};
+use super::{Failure, Incoming, answers, body, components, connect, respond, reviews, stream};
 use crate::codec;
 use crate::registry::options::{FieldValidation, WriteOptions};
 use crate::registry::{Answer, Call, DeleteOptions, ListOptions, PatchFormat, Query, Warnings, names};
@@ -206,10 +207,12 @@ impl Asked<'_> {
         match &self.name {
             Some(name) if !self.legacy_watch => {
                 self.accepted.check_for(&self.call.info, &self.incoming.headers, false)?;
+                let bytes = registry.weight_of(&self.call, name);
+                let room = room(self.server, &self.call, bytes).await?;
                 let object = registry.get(&self.call, name)?;
                 self.accepted.check_shape(&self.call.info, false)?;
                 include_is_known(self.accepted, &self.query)?;
-                Ok(self.show(&object))
+                Ok(answers::kept(self.show(&object), room, self.incoming.hangup.as_ref()).await)
             }
             _ if self.legacy_watch || ListOptions::wants_watch(&self.query) => self.watch(),
             _ => {
@@ -217,8 +220,12 @@ impl Asked<'_> {
                 let options = ListOptions::parse(&self.query, false)?;
                 self.accepted.check_shape(&self.call.info, true)?;
                 include_is_known(self.accepted, &self.query)?;
-                let list = registry.list(&self.call, &options)?.into_value(&self.call.info);
-                Ok(self.show(&list))
+                let room = room(self.server, &self.call, registry.weight(&self.call, &options)).await?;
+                let shown = {
+                    let list = registry.list(&self.call, &options)?.into_value(&self.call.info);
+                    self.show(&list)
+                };
+                Ok(answers::kept(shown, room, self.incoming.hangup.as_ref()).await)
             }
         }
     }
@@ -241,7 +248,9 @@ impl Asked<'_> {
             include: include(&self.query),
             protobuf: *self.accepted == Accepted::Protobuf,
         };
-        Ok(stream::respond(watching, &options, presentation))
+        let user = &self.call.identity.username;
+        let ticket = self.server.watchers().open(user, self.incoming.hangup.clone())?;
+        Ok(stream::respond(watching, &options, presentation, ticket))
     }
 
     async fn create(self) -> Result<Response, Failure> {
@@ -306,6 +315,11 @@ impl Asked<'_> {
     fn show(&self, object: &Value) -> Response {
         shown_as(&self.call, &self.query, self.accepted, object)
     }
+}
+
+/// Room for an answer that shows objects of so many bytes.
+async fn room(server: &Server, call: &Call, bytes: usize) -> Result<Reservation, Refusal> {
+    server.answers().room(&call.identity.username, bytes).await
 }
 
 /// An object or list that was read, in the form that was asked for.

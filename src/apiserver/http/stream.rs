@@ -12,17 +12,21 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::accept::Form;
+use super::watchers::{Ticket, TooSlow};
 use crate::builtin::encode::watch_event;
 use crate::builtin::tables;
 use crate::clock::Clock;
 use crate::registry::{ListOptions, WatchEvent, Watching};
 use crate::resources::ResourceInfo;
+use crate::status::Refusal;
 use crate::table;
 use std::sync::Arc;
 
 /// Without a timeout a watch lives between one and two of these, so that clients do not all come back at once.
 const DEFAULT_LIFE: Duration = Duration::from_secs(30 * 60);
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
+/// Events are rendered and sent together up to so many bytes, by estimate: what a client that does not read costs at least.
+const CHUNK: usize = 64 << 10;
 /// A last bookmark comes this long before the end.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
@@ -37,26 +41,34 @@ pub(super) struct Presentation {
 
 struct State {
     watching: Watching,
+    ticket: Ticket,
     presentation: Presentation,
     bookmarks: bool,
-    started: bool,
     headers_sent: bool,
     next_bookmark: Instant,
     end: Instant,
+    /// Nothing follows.
+    over: bool,
 }
 
-pub(super) fn respond(watching: Watching, options: &ListOptions, presentation: Presentation) -> Response {
+pub(super) fn respond(
+    watching: Watching,
+    options: &ListOptions,
+    presentation: Presentation,
+    ticket: Ticket,
+) -> Response {
     let now = Instant::now();
     let life =
         options.timeout_seconds.filter(|seconds| *seconds > 0).map_or_else(default_life, Duration::from_secs);
     let state = State {
         watching,
+        ticket,
         presentation,
         bookmarks: options.allow_bookmarks,
-        started: false,
         headers_sent: false,
         next_bookmark: now + life.saturating_sub(BOOKMARK_BEFORE_END).min(BOOKMARK_EVERY),
         end: now + life,
+        over: false,
     };
     // A life shorter than the last bookmark's lead has none.
     let state = State { bookmarks: state.bookmarks && life >= BOOKMARK_BEFORE_END, ..state };
@@ -82,43 +94,72 @@ fn default_life() -> Duration {
 
 impl State {
     async fn next(&mut self) -> Option<Bytes> {
-        if !self.started {
-            self.started = true;
-            let initial = self.watching.initial();
-            if !initial.is_empty() {
-                return Some(self.lines(initial));
-            }
-        }
-        tokio::select! {
-            biased;
-            () = sleep_until(self.end) => None,
-            () = sleep_until(self.next_bookmark), if self.bookmarks => {
-                self.next_bookmark = (self.next_bookmark + BOOKMARK_EVERY).min(self.end - BOOKMARK_BEFORE_END);
-                if self.next_bookmark <= Instant::now() {
-                    self.bookmarks = false;
+        while !self.over {
+            if let Some(bytes) = self.watching.due() {
+                let room = tokio::select! {
+                    room = self.ticket.room(bytes.max(CHUNK)) => room,
+                    () = sleep_until(self.end) => return None,
+                };
+                let Ok(room) = room else { return Some(self.last_words()) };
+                let text = self.chunk();
+                if !text.is_empty() {
+                    return Some(self.ticket.chunk(text, room));
                 }
-                let bookmark = self.watching.bookmark();
-                Some(self.lines(vec![bookmark]))
+                continue;
             }
-            events = self.watching.next() => {
-                let events = events?;
-                Some(self.lines(events))
+            if self.watching.is_over() {
+                return None;
+            }
+            tokio::select! {
+                biased;
+                () = sleep_until(self.end) => return None,
+                TooSlow = self.ticket.too_slow() => return Some(self.last_words()),
+                () = sleep_until(self.next_bookmark), if self.bookmarks => return Some(self.bookmark()),
+                () = self.watching.changed() => {}
             }
         }
+        None
     }
 
-    fn lines(&mut self, events: Vec<WatchEvent>) -> Bytes {
+    /// INVARIANT: nothing is due, so that everything up to the bookmark was sent.
+    fn bookmark(&mut self) -> Bytes {
+        self.next_bookmark = (self.next_bookmark + BOOKMARK_EVERY).min(self.end - BOOKMARK_BEFORE_END);
+        if self.next_bookmark <= Instant::now() {
+            self.bookmarks = false;
+        }
+        let bookmark = self.watching.bookmark();
+        self.rendered(bookmark).into()
+    }
+
+    /// What is there, up to the size of a chunk, or one event that is larger.
+    fn chunk(&mut self) -> Vec<u8> {
+        let mut text = Vec::new();
+        while let Some(bytes) = self.watching.due() {
+            if !text.is_empty() && text.len() + bytes > CHUNK {
+                break;
+            }
+            if let Some(event) = self.watching.take_next() {
+                text.extend(self.rendered(event));
+            }
+        }
+        text
+    }
+
+    /// As kube-apiserver tells a client that it has to begin with a list again.
+    fn last_words(&mut self) -> Bytes {
+        self.over = true;
+        let refusal =
+            Refusal::expired("the client does not read what it watches, and others wait: start a new watch");
+        self.rendered(WatchEvent { kind: "ERROR", object: refusal.to_value() }).into()
+    }
+
+    fn rendered(&mut self, event: WatchEvent) -> Vec<u8> {
+        let WatchEvent { kind, object } = event;
         if self.presentation.protobuf {
-            let frames = events.iter().filter_map(|event| watch_event(tables(), event.kind, &event.object));
-            return frames.collect::<Vec<_>>().concat().into();
+            return watch_event(tables(), kind, &object).unwrap_or_default();
         }
-        let mut out = String::new();
-        for WatchEvent { kind, object } in events {
-            let object = if kind == "ERROR" { object } else { self.shown(&object) };
-            out.push_str(&json!({"type": kind, "object": object}).to_string());
-            out.push('\n');
-        }
-        out.into()
+        let object = if kind == "ERROR" { object } else { self.shown(&object) };
+        format!("{}\n", json!({"type": kind, "object": object})).into_bytes()
     }
 
     fn shown(&mut self, object: &Value) -> Value {

@@ -1,7 +1,5 @@
 //! LIST: one consistent state, whole or in pages whose tokens name the revision and the place.
 
-use std::sync::Arc;
-
 use base64::Engine as _;
 use base64::alphabet::URL_SAFE;
 use base64::engine::DecodePaddingMode;
@@ -14,7 +12,7 @@ use super::{Call, Registry, views};
 use crate::object;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
-use crate::store::{Range, Revision, StoreError, Stored};
+use crate::store::{Range, Revision, StoreError, Stored, estimate};
 
 /// A page, as the caller sees its objects.
 #[derive(Debug)]
@@ -116,6 +114,30 @@ impl Registry {
         Ok(Listing { revision: page.revision, items, continue_token: token, remaining })
     }
 
+    /// Roughly the bytes of what [`Self::list`] would show, from above where it selects.
+    pub(crate) fn weight(&self, call: &Call, options: &ListOptions) -> usize {
+        let namespace = Some(call.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+        let selects = !options.label_selector.is_empty() || !options.field_selector.is_empty();
+        let most = if selects || options.limit == 0 { usize::MAX } else { options.limit };
+        let (mut bytes, mut seen) = (0usize, 0);
+        let mut weigh = |stored: &Stored| {
+            if seen < most {
+                bytes = bytes.saturating_add(estimate(&stored.object));
+                seen += 1;
+            }
+            false
+        };
+        // What cannot be listed weighs nothing, and is refused by who lists it.
+        let _ =
+            self.store.list(&call.info.storage_key, Range { namespace, ..Range::default() }, 0, &mut weigh);
+        bytes
+    }
+
+    /// Roughly the bytes of one object; none where it is not there.
+    pub(crate) fn weight_of(&self, call: &Call, name: &str) -> usize {
+        self.store.get(&call.key(name)).map_or(0, |stored| estimate(&stored.object))
+    }
+
     fn listed_revision(&self, options: &ListOptions) -> Result<Option<Revision>, Refusal> {
         let asked = parse_version(&options.resource_version)
             .map_err(|why| Refusal::bad_request(format!("invalid resource version: {why}")))?;
@@ -191,15 +213,4 @@ fn resume(options: &ListOptions) -> Result<Option<Place>, Refusal> {
         return Err(Refusal::bad_request("specifying resource version is not allowed when using continue"));
     }
     Ok(Some(Place { revision, namespace: namespace.to_owned(), name: name.to_owned() }))
-}
-
-/// The state of a watch that begins without a revision.
-pub(super) fn everything(registry: &Registry, call: &Call) -> Result<(Revision, Vec<Arc<Value>>), Refusal> {
-    let namespace = Some(call.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-    let range = Range { namespace, ..Range::default() };
-    let page = registry
-        .store
-        .list(&call.info.storage_key, range, 0, &mut |_| true)
-        .map_err(|error| list_refusal(&error, false))?;
-    Ok((page.revision, page.items.into_iter().map(|stored| stored.object).collect()))
 }

@@ -1,17 +1,18 @@
 //! WATCH: the changes of a selection, from a revision on, with bookmarks.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use admit_policy::crd::ConversionError;
 use serde_json::{Value, json};
 
-use super::list::{everything, parse_version};
+use super::list::parse_version;
 use super::options::ListOptions;
 use super::selector::Selector;
 use super::{Call, Registry, views};
 use crate::object;
 use crate::status::Refusal;
-use crate::store::{Event, EventKind, Revision, StoreError, Subscription};
+use crate::store::{Event, EventKind, Range, Revision, StoreError, Subscription, estimate};
 
 /// One event of a watch, as the caller sees the object.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,16 +22,40 @@ pub struct WatchEvent {
     pub object: Value,
 }
 
-/// An open watch.
+/// So many objects or changes are taken from the store at a time: what a watch holds of it while its client does not read.
+const PAGE: usize = 500;
+
+/// An open watch. It holds a place in the store, and of what stands there a page at most.
 #[derive(Debug)]
 pub struct Watching {
     call: Call,
     selector: Selector,
+    /// None when the watch is at its end.
     subscription: Option<Subscription>,
-    initial: Vec<WatchEvent>,
+    /// The rest of the state at the beginning.
+    state: Option<State>,
+    /// What comes next.
+    due: VecDeque<Due>,
     store_revision: Revision,
     /// The next bookmark tells that the state at the beginning is complete.
     ends_initial: bool,
+}
+
+/// The state that a watch begins with, at one revision, as far as it was not read yet.
+#[derive(Debug)]
+struct State {
+    at: Revision,
+    /// The namespace and name of the last object that was read.
+    after: Option<(String, String)>,
+    /// A bookmark tells that the state is complete.
+    marked: bool,
+}
+
+#[derive(Debug)]
+enum Due {
+    Object(Arc<Value>),
+    Change(Arc<Event>),
+    Made(WatchEvent),
 }
 
 impl Registry {
@@ -43,56 +68,117 @@ impl Registry {
             Some(wanted) => wanted,
             None => asked == 0,
         };
+        let newest = self.store.revision();
+        let from = if asked == 0 || wants_state { newest } else { asked };
+        let marked = options.send_initial_events == Some(true) && options.allow_bookmarks;
         let mut watching = Watching {
             call: call.clone(),
             selector,
             subscription: None,
-            initial: Vec::new(),
-            store_revision: self.store.revision(),
+            state: wants_state.then_some(State { at: from, after: None, marked }),
+            due: VecDeque::new(),
+            store_revision: newest,
             ends_initial: wants_state && options.send_initial_events.is_none(),
         };
-        let mut from = if asked == 0 { self.store.revision() } else { asked };
-        if wants_state {
-            let (revision, objects) = everything(self, call)?;
-            from = revision;
-            let added = objects.iter().filter_map(|object| watching.added(object).transpose());
-            watching.initial = added.collect::<Result<_, _>>()?;
-            if options.send_initial_events == Some(true) && options.allow_bookmarks {
-                watching.initial.push(watching.bookmark_at(revision, true));
-            }
-        }
         match self.store.watch(&call.info.storage_key, from) {
             Ok(subscription) => watching.subscription = Some(subscription),
-            Err(error) => watching.initial.push(gone(from, &error)),
+            Err(error) => watching.end(gone(from, &error)),
+        }
+        watching.read_on();
+        // What cannot be shown of the first page is refused, and not told in a stream.
+        for due in &watching.due {
+            if let Due::Object(object) = due {
+                views::outgoing(call, object)?;
+            }
         }
         Ok(watching)
     }
 }
 
 impl Watching {
-    /// What stands before the first change.
-    pub fn initial(&mut self) -> Vec<WatchEvent> {
-        std::mem::take(&mut self.initial)
+    /// Roughly the bytes of what [`Self::take_next`] would return now; None when there is nothing to wait for but a change.
+    pub fn due(&mut self) -> Option<usize> {
+        if self.due.is_empty() {
+            self.read_on();
+        }
+        self.due.front().map(|due| match due {
+            Due::Object(object) => estimate(object),
+            Due::Change(event) => estimate(&event.object),
+            Due::Made(event) => estimate(&event.object),
+        })
     }
 
-    /// The next changes; None when the watch is at its end (the last event said why).
-    pub async fn next(&mut self) -> Option<Vec<WatchEvent>> {
-        loop {
-            let subscription = self.subscription.as_mut()?;
-            match subscription.drain() {
-                Ok(events) => {
-                    let seen = self.all_seen(&events);
-                    if !seen.is_empty() {
-                        return Some(seen);
-                    }
-                }
+    /// The next of what is there, as far as it is selected.
+    pub fn take_next(&mut self) -> Option<WatchEvent> {
+        while let Some(due) = self.due.pop_front() {
+            let seen = match due {
+                Due::Object(object) => self.added(&object),
+                Due::Change(event) => self.seen(&event),
+                Due::Made(event) => return Some(event),
+            };
+            match seen {
+                Ok(Some(event)) => return Some(event),
+                Ok(None) => {}
+                // What cannot be shown ends the watch.
                 Err(error) => {
-                    let from = subscription.seen();
-                    self.subscription = None;
-                    return Some(vec![gone(from, &error)]);
+                    self.end(WatchEvent { kind: "ERROR", object: Refusal::from(error).to_value() });
                 }
             }
-            self.subscription.as_mut()?.changed().await;
+        }
+        None
+    }
+
+    /// Whether nothing will come any more: the last event said why.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.subscription.is_none() && self.due.is_empty()
+    }
+
+    /// Waits until there may be something new.
+    pub async fn changed(&mut self) {
+        match &mut self.subscription {
+            Some(subscription) => subscription.changed().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Ends with this event, and drops what would have come before it.
+    fn end(&mut self, event: WatchEvent) {
+        self.subscription = None;
+        self.state = None;
+        self.due = [Due::Made(event)].into();
+    }
+
+    /// Takes the next page of the state, or of the changes.
+    fn read_on(&mut self) {
+        let Some(subscription) = &mut self.subscription else { return };
+        let Some(state) = &mut self.state else {
+            match subscription.drain_some(PAGE) {
+                Ok(events) => self.due.extend(events.into_iter().map(Due::Change)),
+                Err(error) => {
+                    let from = subscription.seen();
+                    self.end(gone(from, &error));
+                }
+            }
+            return;
+        };
+        let namespace = Some(self.call.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+        let after = state.after.as_ref().map(|(namespace, name)| (namespace.as_str(), name.as_str()));
+        let (at, marked) = (state.at, state.marked);
+        match subscription.page(Range { namespace, after, at: Some(at) }, PAGE) {
+            Ok(page) => {
+                let last = page.items.last().filter(|_| page.remaining > 0);
+                match last.map(|last| (object::namespace(&last.object), object::name(&last.object))) {
+                    Some((namespace, name)) => state.after = Some((namespace.to_owned(), name.to_owned())),
+                    None => self.state = None,
+                }
+                self.due.extend(page.items.into_iter().map(|stored| Due::Object(stored.object)));
+                if self.state.is_none() && marked {
+                    let complete = self.bookmark_at(at, true);
+                    self.due.push_back(Due::Made(complete));
+                }
+            }
+            Err(error) => self.end(gone(at, &error)),
         }
     }
 
@@ -111,22 +197,6 @@ impl Watching {
         }
         let object = json!({"kind": info.kind, "apiVersion": info.api_version(), "metadata": meta});
         WatchEvent { kind: "BOOKMARK", object }
-    }
-
-    /// What cannot be shown ends the watch.
-    fn all_seen(&mut self, events: &[Arc<Event>]) -> Vec<WatchEvent> {
-        let mut all = Vec::with_capacity(events.len());
-        for event in events {
-            match self.seen(event) {
-                Ok(seen) => all.extend(seen),
-                Err(error) => {
-                    self.subscription = None;
-                    all.push(WatchEvent { kind: "ERROR", object: Refusal::from(error).to_value() });
-                    break;
-                }
-            }
-        }
-        all
     }
 
     fn added(&self, object: &Arc<Value>) -> Result<Option<WatchEvent>, ConversionError> {

@@ -136,12 +136,12 @@ impl Shared {
         if revision < compacted { Err(StoreError::Compacted { compacted }) } else { Ok(()) }
     }
 
-    /// Changes with revisions in (`after`, `upto`].
+    /// The first `limit` changes with revisions in (`after`, `upto`].
     pub(super) fn events(
         &self,
         resource: &str,
-        after: Revision,
-        upto: Revision,
+        (after, upto): (Revision, Revision),
+        limit: usize,
     ) -> Result<Vec<Arc<Event>>, StoreError> {
         let core = self.read();
         let Some(partition) = core.partitions.get(resource) else { return Ok(Vec::new()) };
@@ -150,7 +150,7 @@ impl Shared {
         }
         let start = partition.ring.partition_point(|retained| retained.event.revision <= after);
         let known = partition.ring.range(start..).take_while(|retained| retained.event.revision <= upto);
-        Ok(known.map(|retained| Arc::clone(&retained.event)).collect())
+        Ok(known.take(limit).map(|retained| Arc::clone(&retained.event)).collect())
     }
 
     /// A receiver that changes whenever events of `resource` become visible.
@@ -309,7 +309,7 @@ fn set_resource_version(object: &mut Value, revision: Revision) {
 }
 
 /// Roughly the bytes that an object holds in memory.
-fn estimate(value: &Value) -> usize {
+pub(crate) fn estimate(value: &Value) -> usize {
     const NODE: usize = 32;
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => NODE,

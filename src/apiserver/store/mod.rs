@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 use self::backend::Committer;
 pub use self::backend::{Backend, BackendError, Image, Record};
 use self::core::Shared;
+pub(crate) use self::core::estimate;
 pub use self::redb::RedbBackend;
 pub use self::watch::Subscription;
 

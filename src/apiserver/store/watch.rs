@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 
 use super::core::Shared;
-use super::{Event, Revision, StoreError};
+use super::{Event, Page, Range, Revision, StoreError};
 
 #[derive(Debug)]
 pub struct Subscription {
@@ -33,14 +33,31 @@ impl Subscription {
     /// # Errors
     /// [`StoreError::Compacted`] when this watcher was too slow.
     pub fn drain(&mut self) -> Result<Vec<Arc<Event>>, StoreError> {
+        self.drain_some(usize::MAX)
+    }
+
+    /// The first `limit` of what [`Self::drain`] returns; the rest is there for the next call.
+    ///
+    /// # Errors
+    /// As [`Self::drain`].
+    pub fn drain_some(&mut self, limit: usize) -> Result<Vec<Arc<Event>>, StoreError> {
         self.wake.mark_unchanged();
         let upto = self.shared.published();
         if upto <= self.seen {
             return Ok(Vec::new());
         }
-        let events = self.shared.events(&self.resource, self.seen, upto)?;
-        self.seen = upto;
+        let events = self.shared.events(&self.resource, (self.seen, upto), limit)?;
+        let is_part = events.len() == limit;
+        self.seen = events.last().filter(|_| is_part).map_or(upto, |last| last.revision);
         Ok(events)
+    }
+
+    /// A page of the objects of the resource.
+    ///
+    /// # Errors
+    /// [`StoreError::Compacted`] when `range.at` cannot be shown any more.
+    pub fn page(&self, range: Range<'_>, limit: usize) -> Result<Page, StoreError> {
+        self.shared.list(&self.resource, range, limit, &mut |_| true)
     }
 
     /// Waits until [`Self::drain`] may find something.

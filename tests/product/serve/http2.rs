@@ -7,6 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::api::{Api, ObjectMeta, PostParams};
 use rustls::ClientConfig;
 use rustls::version::TLS13;
 use serde_json::json;
@@ -179,6 +182,101 @@ fn endless_headers() -> impl Iterator<Item = Vec<u8>> {
     let field = [b"\x10\x01x\x64".as_slice(), &[b'a'; 100]].concat();
     let piece = frame(CONTINUATION, 0, 1, &field.repeat(PIECE / field.len()));
     std::iter::once(begin).chain(std::iter::repeat_n(piece, 11 * MIB / PIECE))
+}
+
+const CONNECTIONS: u32 = 8;
+const WATCHES: u32 = 240;
+const MAPS: usize = 200;
+
+/// Watches by the hundred over connections whose windows are wide open and of which nothing is read.
+#[tokio::test(flavor = "multi_thread")]
+async fn row_30_watches_that_nobody_reads() {
+    let mut row = Row::short(30, "watches that nobody reads");
+    let place = Workplace::new();
+    let running = place.start();
+    let address = address(&place.kubeconfig());
+    let authority = fs::read_to_string(place.path().join(".admit/ca.crt")).unwrap();
+    let tls = tls(&authority, None, &[&TLS13]);
+    let client = place.client().await;
+    let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    everybody_reads(&client).await;
+    let data = Some([("text".to_owned(), "x".repeat(8 << 10))].into());
+    let map = |name: String| ConfigMap {
+        metadata: ObjectMeta { name: Some(name), ..ObjectMeta::default() },
+        data: data.clone(),
+        ..ConfigMap::default()
+    };
+    for number in 0..MAPS {
+        maps.create(&PostParams::default(), &map(format!("m{number}"))).await.unwrap();
+    }
+    let held = memory(running.id());
+
+    let mut unread = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let mut stream = connect(address, &tls).await.unwrap();
+        stream.write_all(&watching()).await.unwrap();
+        stream.flush().await.unwrap();
+        unread.push(stream);
+    }
+    // Each waits for its first bytes, or has as many as there is room for: the first are ended, and their connections cut.
+    let (mut most, mut slowest, mut ended) = (0, Duration::ZERO, 0);
+    let mut connections = usize::MAX;
+    let begun = Instant::now();
+    while ended == 0 || connections > usize::try_from(CONNECTIONS).unwrap() / 2 + 2 {
+        let began = Instant::now();
+        maps.create(&PostParams::default(), &map(format!("n{}", begun.elapsed().as_micros()))).await.unwrap();
+        slowest = slowest.max(began.elapsed());
+        most = most.max(memory(running.id()).saturating_sub(held));
+        let metrics: String =
+            client.request_text(http::Request::get("/metrics").body(Vec::new()).unwrap()).await.unwrap();
+        let figure = |name: &str| -> usize {
+            let line = metrics.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.trim().parse().unwrap()
+        };
+        ended = figure("apiserver_watches_too_slow_total ");
+        connections = figure("apiserver_connections_open ");
+        // 16 MiB of the one user, and what the controllers have not taken yet.
+        assert!(figure("apiserver_watch_bytes_unsent ") <= 24 * MIB);
+        assert!(begun.elapsed() < 2 * PATIENCE, "{ended} watches ended, {connections} connections are open");
+    }
+    row.measured(json!({
+        "watchesAsked": CONNECTIONS * WATCHES, "objects": MAPS, "ended": ended, "connectionsLeft": connections,
+        "grownMiB": most / MIB, "slowestWriteMs": slowest.as_millis(),
+    }));
+    // Rendered whole, as many as a user may have would hold 1,600 MiB.
+    assert!(most < 192 * MIB, "{} MiB", most / MIB);
+    assert!(slowest < PATIENCE / 2, "a write took {slowest:?}");
+    assert!(running.terminate().success());
+}
+
+/// Lets callers without a name read ConfigMaps.
+async fn everybody_reads(client: &kube::Client) {
+    let rules = json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}]);
+    let role = json!({"metadata": {"name": "maps"}, "rules": rules});
+    let roles: Api<ClusterRole> = Api::all(client.clone());
+    roles.create(&PostParams::default(), &serde_json::from_value(role).unwrap()).await.unwrap();
+    let group =
+        json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:unauthenticated"});
+    let of = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "maps"});
+    let binding = json!({"metadata": {"name": "maps"}, "subjects": [group], "roleRef": of});
+    let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
+    bindings.create(&PostParams::default(), &serde_json::from_value(binding).unwrap()).await.unwrap();
+}
+
+/// A connection that takes all that there is for it, by what it says.
+fn watching() -> Vec<u8> {
+    const SETTINGS: u8 = 4;
+    const WINDOW_UPDATE: u8 = 8;
+    const WIDE: u32 = 0x7fff_0000;
+    let path = b"/api/v1/namespaces/default/configmaps?watch=1&resourceVersion=0";
+    let head = [b"\x82\x87\x41\x01h\x44", [u8::try_from(path.len()).unwrap()].as_slice(), path].concat();
+    let window = [[0, 4].as_slice(), &WIDE.to_be_bytes()].concat();
+    let mut bytes = [PREFACE.to_vec(), frame(SETTINGS, 0, 0, &window)].concat();
+    bytes.extend(frame(WINDOW_UPDATE, 0, 0, &WIDE.to_be_bytes()));
+    for number in 0..WATCHES {
+        bytes.extend(frame(HEADERS, END_STREAM | END_HEADERS, 2 * number + 1, &head));
+    }
+    bytes
 }
 
 /// The port of the webhook agrees to HTTP/1.1 alone, and takes the preface of HTTP/2 for no request.

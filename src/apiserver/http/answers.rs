@@ -1,0 +1,76 @@
+//! Answers to reads, from before they are made until they are sent: each takes room for what it holds in memory, so that many
+//! large lists are made one after the other, and a client that does not take its own is cut.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http_body_util::BodyExt as _;
+use tokio::time::{Instant, timeout};
+
+use super::budget::{Budget, Reservation};
+use super::hangup::{Expectation, Hangup};
+use crate::status::Refusal;
+
+/// Bytes of answers that one user may have in memory: a list of 20,000 objects of some kilobytes fits.
+const MAX_OF_USER: usize = 128 << 20;
+/// Of all users, two of whom have to come together to take it all.
+const MAX_HELD: usize = 256 << 20;
+/// An answer is made from a copy of what it shows, and holds both for a moment.
+const COPIES: usize = 2;
+/// A read waits so long for room, which is half the time after which clients give up.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// An answer has to be sent after so long, as kube-apiserver has it (`--request-timeout`).
+const TIME_TO_SEND: Duration = Duration::from_secs(60);
+
+#[derive(Clone, Debug)]
+pub(crate) struct Answers(Budget);
+
+impl Default for Answers {
+    fn default() -> Self {
+        Self(Budget::new(MAX_OF_USER, MAX_HELD))
+    }
+}
+
+impl Answers {
+    /// Room for the answer that shows objects of so many bytes, by estimate.
+    ///
+    /// # Errors
+    /// 429 when there is none for long.
+    pub(super) async fn room(&self, user: &str, bytes: usize) -> Result<Reservation, Refusal> {
+        let reserve = self.0.reserve(user, bytes.saturating_mul(COPIES));
+        timeout(PATIENCE, reserve).await.map_err(|_| {
+            tracing::warn!(user, "as many answers are held as there is room for: a read was sent away");
+            Refusal::too_many_requests("Too many requests, please try again later.", 1)
+        })
+    }
+
+    /// Bytes that are held now.
+    pub(crate) fn held(&self) -> usize {
+        self.0.held()
+    }
+}
+
+/// The response, which keeps as much of `room` as it is long until it is sent.
+pub(super) async fn kept(response: Response, mut room: Reservation, hangup: Option<&Hangup>) -> Response {
+    let (parts, body) = response.into_parts();
+    // A document is whole already; a body that fails has nothing to be kept.
+    let text = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    room.shrink(text.len());
+    let expected = hangup.map(|hangup| hangup.expect(Instant::now() + TIME_TO_SEND));
+    let kept = Bytes::from_owner(Kept { text, _room: room, _expected: expected });
+    Response::from_parts(parts, Body::from(kept))
+}
+
+struct Kept {
+    text: Bytes,
+    _room: Reservation,
+    _expected: Option<Expectation>,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.text
+    }
+}

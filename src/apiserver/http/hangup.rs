@@ -1,0 +1,95 @@
+//! The end of a connection whose client does not take what it asked for: bytes that wait for it in the transport are freed
+//! with the connection, and not before.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+/// What one connection has to have sent, and until when. Clones are of the same connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Hangup(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    expected: Mutex<Expected>,
+    changed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Expected {
+    next: u64,
+    until: BTreeMap<u64, Instant>,
+}
+
+/// The expectation holds until this goes.
+#[derive(Debug)]
+pub(super) struct Expectation {
+    of: Hangup,
+    id: u64,
+}
+
+impl Hangup {
+    /// The connection is to end at `until`, unless the expectation goes before.
+    pub(super) fn expect(&self, until: Instant) -> Expectation {
+        let mut expected = self.lock();
+        expected.next += 1;
+        let id = expected.next;
+        expected.until.insert(id, until);
+        drop(expected);
+        self.0.changed.notify_one();
+        Expectation { of: self.clone(), id }
+    }
+
+    /// Ready when something was not sent in time.
+    pub(super) async fn due(&self) {
+        loop {
+            let changed = self.0.changed.notified();
+            let earliest = self.lock().until.values().min().copied();
+            match earliest {
+                Some(until) if until <= Instant::now() => return,
+                Some(until) => {
+                    tokio::select! {
+                        () = sleep_until(until) => {}
+                        () = changed => {}
+                    }
+                }
+                None => changed.await,
+            }
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Expected> {
+        self.0.expected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Expectation {
+    fn drop(&mut self) {
+        self.of.lock().until.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures::FutureExt as _;
+    use tokio::time::{advance, timeout};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_ends_when_its_client_takes_nothing() {
+        let hangup = Hangup::default();
+        let in_seconds = |seconds| Instant::now() + Duration::from_secs(seconds);
+        let (taken, late) = (hangup.expect(in_seconds(1)), hangup.expect(in_seconds(5)));
+        drop(taken);
+        advance(Duration::from_secs(2)).await;
+        assert!(hangup.due().now_or_never().is_none());
+        assert!(timeout(Duration::from_secs(4), hangup.due()).await.is_ok());
+        drop(late);
+        assert!(timeout(Duration::from_secs(60), hangup.due()).await.is_err());
+    }
+}
