@@ -1,9 +1,8 @@
 //! Who may import whom, and how long a file may grow. The tables are the ones `src/lib.rs` and `src/cel/lib.rs` state.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 
-use crate::repository::{SourceFile, root, rust_files};
+use crate::repository::{SourceFile, cargo, root, rust_files};
 
 /// Module of the root package, and the modules of the root package it may name.
 const ROOT: &[(&str, &[&str])] = &[
@@ -145,7 +144,7 @@ fn the_server_reads_the_time_of_day_from_its_clock() {
 #[test]
 fn deciding_packages_stand_on_no_runtime() {
     for package in ["admit-cel", "admit-policy"] {
-        let tree = Command::new(env!("CARGO"))
+        let tree = cargo()
             .args([
                 "tree",
                 "--offline",

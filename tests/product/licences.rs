@@ -2,11 +2,10 @@
 //! two versions but those that it names with the reason.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 
 use serde_json::Value;
 
-use crate::repository::root;
+use crate::repository::{self, root};
 
 #[test]
 fn every_dependency_is_allowed() {
@@ -88,7 +87,7 @@ fn policy() -> toml::Table {
 
 /// What cargo prints.
 fn cargo(args: &[&str]) -> String {
-    let output = Command::new(env!("CARGO")).args(args).current_dir(root()).output().unwrap();
+    let output = repository::cargo().args(args).current_dir(root()).output().unwrap();
     assert!(output.status.success(), "cargo {}: {}", args[0], String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }

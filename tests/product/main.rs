@@ -4,6 +4,7 @@
 mod architecture;
 mod bad_input;
 mod bench;
+mod calendar;
 mod datagather;
 mod deploy;
 mod e2e;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// One source file of ours.
 pub(crate) struct SourceFile {
@@ -12,6 +13,13 @@ pub(crate) struct SourceFile {
 
 pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Cargo at the machine's date: it does not get on under faketime, and nothing that it is asked depends on a date.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.env_remove("LD_PRELOAD");
+    cargo
 }
 
 /// Every `.rs` file below `folder`, in path order.

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::repository::root;
+use crate::repository::{cargo, root};
 
 /// `COPY` of the build: files and folders of the repository, and where they go.
 struct Copied {
@@ -40,7 +39,7 @@ fn the_build_is_given_all_that_the_program_is_made_of() {
     for copied in copies() {
         copied.play(folder.path());
     }
-    let metadata = Command::new(env!("CARGO"))
+    let metadata = cargo()
         .args(["metadata", "--locked", "--offline", "--no-deps", "--format-version=1"])
         .current_dir(folder.path())
         .output()
