@@ -15,6 +15,7 @@ mod conversion;
 mod corpus;
 mod crd_matrix;
 mod definitions;
+mod disk;
 mod harness;
 mod housekeeping;
 mod kinds;

@@ -81,6 +81,8 @@ impl Probe {
             first.iter().chain(hooks).map(|name| ((*name).to_owned(), true)).collect();
         if self == Self::Ready {
             checks.extend(server.parts());
+            // Reads go on while nothing can be written, so that a restart is not asked for.
+            checks.extend(server.registry().store.takes_writes().map(|takes| ("store".to_owned(), takes)));
         }
         checks
     }

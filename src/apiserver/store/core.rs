@@ -27,6 +27,8 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 struct Core {
     assigned: Revision,
+    /// Why no write is taken at present.
+    refusing: Option<String>,
     /// Of resources without a partition, history begins here.
     base: Revision,
     partitions: BTreeMap<Arc<str>, Partition>,
@@ -61,7 +63,7 @@ impl Shared {
     }
 
     pub(super) fn from_image(image: Image) -> Self {
-        let mut core = Core { assigned: image.revision, base: image.revision, partitions: BTreeMap::new() };
+        let mut core = Core { assigned: image.revision, base: image.revision, ..Core::default() };
         for (key, stored) in image.objects {
             let partition = core.partition(&key.resource);
             let versions = vec![Version { revision: stored.revision, object: Some(stored.object) }];
@@ -219,6 +221,27 @@ impl Shared {
         core.base = core.base.max(revision);
     }
 
+    pub(super) fn takes_writes(&self) -> bool {
+        self.read().refusing.is_none()
+    }
+
+    /// Takes no more writes, for the reason `why`, and takes back those that are not published. `cancel` is called when no
+    /// further one can be submitted.
+    pub(super) fn refuse(&self, why: &str, cancel: impl FnOnce()) {
+        let mut core = self.write();
+        core.refusing = Some(why.to_owned());
+        cancel();
+        let published = self.published();
+        for partition in core.partitions.values_mut() {
+            partition.take_back(published);
+        }
+    }
+
+    /// Takes writes again.
+    pub(super) fn accept(&self) {
+        self.write().refusing = None;
+    }
+
     // A panic while the lock is held cannot leave half a change behind: every change is one insertion.
     fn read(&self) -> RwLockReadGuard<'_, Core> {
         self.core.read().unwrap_or_else(PoisonError::into_inner)
@@ -252,10 +275,15 @@ impl Core {
             .get(&key.resource)
             .and_then(|partition| partition.objects.get(&(key.namespace.clone(), key.name.clone())))
             .and_then(|versions| shown_at(versions, Revision::MAX));
-        match (expect, &current) {
-            (Expect::Absent, None) => Ok(current),
-            (Expect::Revision(wanted), Some(stored)) if stored.revision == wanted => Ok(current),
-            _ => Err(StoreError::Conflict(current.map(|stored| stored.revision))),
+        let as_expected = match (expect, &current) {
+            (Expect::Absent, None) => true,
+            (Expect::Revision(wanted), Some(stored)) => stored.revision == wanted,
+            _ => false,
+        };
+        match &self.refusing {
+            _ if !as_expected => Err(StoreError::Conflict(current.map(|stored| stored.revision))),
+            Some(why) => Err(StoreError::Backend(why.clone())),
+            None => Ok(current),
         }
     }
 
@@ -277,6 +305,20 @@ impl Core {
 }
 
 impl Partition {
+    /// Forgets what happened after `revision`.
+    fn take_back(&mut self, revision: Revision) {
+        while self.ring.back().is_some_and(|newest| newest.event.revision > revision) {
+            let Some(Retained { event, name, bytes }) = self.ring.pop_back() else { return };
+            self.ring_bytes = self.ring_bytes.saturating_sub(bytes);
+            let at = (event.namespace.clone(), name);
+            let Some(versions) = self.objects.get_mut(&at) else { continue };
+            versions.retain(|version| version.revision <= revision);
+            if versions.is_empty() {
+                self.objects.remove(&at);
+            }
+        }
+    }
+
     fn forget_oldest(&mut self) {
         let Some(Retained { event, name, bytes }) = self.ring.pop_front() else { return };
         self.ring_bytes = self.ring_bytes.saturating_sub(bytes);

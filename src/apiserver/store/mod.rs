@@ -6,6 +6,7 @@
 //! and watchers only once the backend holds it.
 
 mod backend;
+mod committer;
 mod core;
 mod redb;
 mod watch;
@@ -15,11 +16,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use self::backend::Committer;
 pub use self::backend::{Backend, BackendError, Image, Record};
+use self::committer::Committer;
 use self::core::Shared;
 pub(crate) use self::core::estimate;
-pub use self::redb::RedbBackend;
+pub use self::redb::{Medium, Opened, RedbBackend, StateFile};
 pub use self::watch::Subscription;
 
 /// The value of the one counter that all writes raise: what clients see as `resourceVersion`.
@@ -121,6 +122,13 @@ impl Store {
         let shared = Arc::new(Shared::from_image(image));
         let committer = Committer::start(backend, Arc::clone(&shared))?;
         Ok(Self { shared, committer: Some(committer) })
+    }
+
+    /// Whether writes are taken now: not after one could not be made durable, until the backend can again. None where
+    /// nothing is made durable.
+    #[must_use]
+    pub fn takes_writes(&self) -> Option<bool> {
+        self.committer.is_some().then(|| self.shared.takes_writes())
     }
 
     /// The newest revision that readers may see.

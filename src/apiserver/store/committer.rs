@@ -1,0 +1,156 @@
+//! The thread that takes writes to the backend: writes that arrive while one batch is being synced go into the next batch
+//! together.
+//!
+//! A batch that cannot be stored, because the disk is full, is taken back as if it had never been asked for, with all that
+//! was built on it; further writes are refused until the backend takes them again, which is tried now and then. Reads go
+//! on all the while, at the newest state that is stored.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+use super::backend::{Backend, BackendError, Record};
+use super::core::Shared;
+
+/// Writes of one batch; also bounds how much is lost to one failing batch.
+const BATCH: usize = 512;
+
+/// How long after a failure the backend is asked whether it takes writes again, and how long after each answer. Room on a
+/// disk is made by people or by other programs, who expect to see the effect of it.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// How long no write comes before the newest ones are settled. Long enough that a burst is settled once, and short beside
+/// the time that a store lies on a disk.
+const QUIET: Duration = Duration::from_millis(500);
+
+pub(super) type Done = oneshot::Sender<Result<(), String>>;
+
+#[derive(Clone, Debug)]
+pub(super) struct Committer {
+    queue: Sender<(Record, Done)>,
+}
+
+impl Committer {
+    pub(super) fn start(backend: Box<dyn Backend>, shared: Arc<Shared>) -> Result<Self, BackendError> {
+        let (queue, records) = channel();
+        let mut writer = Writer { backend, shared, records };
+        thread::Builder::new()
+            .name("store-commit".to_owned())
+            .spawn(move || writer.run())
+            .map_err(|error| BackendError(format!("the writer thread cannot start: {error}")))?;
+        Ok(Self { queue })
+    }
+
+    pub(super) fn submit(&self, record: Record, done: Done) {
+        // When the thread is gone `done` is dropped with the message, and the waiting writer hears of it.
+        let _ = self.queue.send((record, done));
+    }
+}
+
+struct Writer {
+    backend: Box<dyn Backend>,
+    shared: Arc<Shared>,
+    records: Receiver<(Record, Done)>,
+}
+
+impl Writer {
+    fn run(&mut self) {
+        let mut settled = true;
+        loop {
+            let first = match settled {
+                true => self.records.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => self.records.recv_timeout(QUIET),
+            };
+            let (batch, waiting): (Vec<Record>, Vec<Done>) = match first {
+                Ok(first) => std::iter::once(first).chain(self.records.try_iter().take(BATCH - 1)).unzip(),
+                Err(RecvTimeoutError::Timeout) => Default::default(),
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            settled = batch.is_empty();
+            let outcome = if settled { self.backend.settle() } else { self.backend.append(&batch) };
+            match outcome {
+                Ok(()) => self.publish(&batch, waiting),
+                Err(BackendError(why)) => {
+                    tracing::error!(
+                        error = why,
+                        "the store cannot write; every change is refused until it can"
+                    );
+                    self.refuse(&why, waiting);
+                    if self.recovered(&batch).is_err() {
+                        return;
+                    }
+                    tracing::warn!("the store writes again");
+                }
+            }
+        }
+    }
+
+    fn publish(&self, batch: &[Record], waiting: Vec<Done>) {
+        if let Some(newest) = batch.last() {
+            let touched: Vec<&Arc<str>> = batch.iter().map(|record| &record.key.resource).collect();
+            self.shared.publish(newest.revision, &touched);
+        }
+        answer(waiting, &Ok(()));
+    }
+
+    /// Takes back what is not stored, what came after the batch in question included.
+    fn refuse(&self, why: &str, mut waiting: Vec<Done>) {
+        self.shared.refuse(why, || waiting.extend(self.records.try_iter().map(|(_, done)| done)));
+        answer(waiting, &Err(why.to_owned()));
+    }
+
+    /// Waits until the backend takes writes and holds what is published. An error when nobody will write any more.
+    fn recovered(&mut self, refused: &[Record]) -> Result<(), RecvTimeoutError> {
+        let mut told = String::new();
+        loop {
+            match self.records.recv_timeout(RETRY) {
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(gone) => return Err(gone),
+                // Nothing is submitted while writes are refused.
+                Ok((_, done)) => answer(vec![done], &Err(told.clone())),
+            }
+            match self.recover(refused) {
+                Ok(()) => {
+                    self.shared.accept();
+                    return Ok(());
+                }
+                Err(BackendError(why)) if why != told => {
+                    tracing::debug!(error = why, "the store still cannot write");
+                    told = why;
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    fn recover(&mut self, refused: &[Record]) -> Result<(), BackendError> {
+        let (holds, published) = (self.backend.recover()?, self.shared.published());
+        if holds == published {
+            return Ok(());
+        }
+        // A batch may have been stored whole, and only the last sync have failed: its writers were told that it was not.
+        let newest = refused.last().map_or(0, |record| record.revision);
+        if holds != newest {
+            return Err(BackendError(format!(
+                "the storage is at revision {holds} after a failure, and this process at {published}: start it again"
+            )));
+        }
+        let before = |Record { key, .. }: &Record| Record {
+            key: key.clone(),
+            revision: published,
+            object: self.shared.get(key, published).map(|stored| stored.object),
+        };
+        let undo: Vec<Record> = refused.iter().map(before).collect();
+        self.backend.append(&undo)
+    }
+}
+
+fn answer(waiting: Vec<Done>, outcome: &Result<(), String>) {
+    for done in waiting {
+        // Whoever no longer waits does not want to know.
+        let _ = done.send(outcome.clone());
+    }
+}

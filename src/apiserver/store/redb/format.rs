@@ -1,0 +1,189 @@
+//! What the file holds. Keys have three parts, each with its length, so that no name can be taken for two of them; values
+//! have a checksum over key and object, so that an object that was damaged, or lies at another's place, is never served.
+//!
+//! In older files keys are one text, `RESOURCE \0 NAMESPACE \0 NAME`, and values have no checksum. The table has the same
+//! name and another type: a program of that time refuses a file of today instead of finding it empty.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use redb::{
+    Database, ReadTransaction, ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError,
+    WriteTransaction,
+};
+use serde_json::Value;
+
+use super::failed;
+use crate::object;
+use crate::store::backend::{BackendError, Image, Record};
+use crate::store::{Key, Revision, Stored};
+
+/// Resource, namespace, name.
+type At = (&'static str, &'static str, &'static str);
+
+/// The CRC-32 of key and object; the object as JSON.
+const OBJECTS: TableDefinition<'_, At, (u32, &[u8])> = TableDefinition::new("objects");
+const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
+const REVISION: &str = "revision";
+
+/// `RESOURCE \0 NAMESPACE \0 NAME` → the object as JSON.
+const OLD_OBJECTS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("objects");
+
+/// Makes the tables of a new store.
+pub(super) fn begin(database: &Database) -> Result<(), BackendError> {
+    let write = database.begin_write().map_err(failed)?;
+    write.open_table(OBJECTS).map_err(failed)?;
+    write.open_table(META).map_err(failed)?.insert(REVISION, 0).map_err(failed)?;
+    write.commit().map_err(failed)
+}
+
+pub(super) fn load(database: &Database) -> Result<Image, BackendError> {
+    let read = database.begin_read().map_err(failed)?;
+    let mut image = Image { revision: revision_of(&read)?, objects: Vec::new() };
+    for entry in read.open_table(OBJECTS).map_err(failed)?.iter().map_err(failed)? {
+        let (at, value) = entry.map_err(failed)?;
+        let (resource, namespace, name) = at.value();
+        let (sum, bytes) = value.value();
+        let damaged =
+            |why: &str| BackendError(format!("the object at {} is damaged: {why}", place(at.value())));
+        if sum != checksum(at.value(), bytes) {
+            return Err(damaged("its checksum is another"));
+        }
+        let object: Value = serde_json::from_slice(bytes).map_err(|error| damaged(&error.to_string()))?;
+        let revision = version_of(&object).ok_or_else(|| damaged("it has no resourceVersion"))?;
+        if revision > image.revision {
+            return Err(damaged("it is newer than the store"));
+        }
+        let key = Key { resource: resource.into(), namespace: namespace.to_owned(), name: name.to_owned() };
+        image.objects.push((key, Stored { revision, object: Arc::new(object) }));
+    }
+    Ok(image)
+}
+
+pub(super) fn append(database: &Database, batch: &[Record]) -> Result<(), BackendError> {
+    let write = database.begin_write().map_err(failed)?;
+    {
+        let mut objects = write.open_table(OBJECTS).map_err(failed)?;
+        let mut meta = write.open_table(META).map_err(failed)?;
+        for Record { key, revision, object } in batch {
+            let at = (&*key.resource, key.namespace.as_str(), key.name.as_str());
+            match object {
+                Some(object) => {
+                    let bytes = serde_json::to_vec(&**object).map_err(failed)?;
+                    objects.insert(at, (checksum(at, &bytes), bytes.as_slice())).map_err(failed)?;
+                }
+                None => {
+                    objects.remove(at).map_err(failed)?;
+                }
+            }
+            meta.insert(REVISION, *revision).map_err(failed)?;
+        }
+    }
+    write.commit().map_err(failed)
+}
+
+/// A change of nothing, in two phases. After a kill redb goes back from a change in one phase whose pages do not verify, as
+/// it has to where they were not all written; from one in two phases it does not, and refuses damage under it. Two phases
+/// are twice the time, so that not every change is one.
+pub(super) fn settle(database: &Database) -> Result<(), BackendError> {
+    let mut write = database.begin_write().map_err(failed)?;
+    write.set_two_phase_commit(true);
+    write.commit().map_err(failed)
+}
+
+/// The newest revision that was stored.
+pub(super) fn revision(database: &Database) -> Result<Revision, BackendError> {
+    revision_of(&database.begin_read().map_err(failed)?)
+}
+
+/// Brings a file of an older version to today's form, all of it or nothing. Answers how many objects it held.
+pub(super) fn update(database: &Database, store: &str) -> Result<Option<usize>, BackendError> {
+    match database.begin_read().map_err(failed)?.open_table(OBJECTS) {
+        Ok(_) => return Ok(None),
+        Err(TableError::TableTypeMismatch { .. }) => {}
+        Err(TableError::TableDoesNotExist(_)) => {
+            return Err(BackendError("it holds no objects: it is not a store of admit's".to_owned()));
+        }
+        Err(error) => return Err(failed(error)),
+    }
+    let write = database.begin_write().map_err(failed)?;
+    let entries = old_entries(&write, store)?;
+    let number = entries.len();
+    write.delete_table(OLD_OBJECTS).map_err(failed)?;
+    {
+        let mut objects = write.open_table(OBJECTS).map_err(failed)?;
+        for ((resource, namespace, name), bytes) in entries {
+            let at = (resource.as_str(), namespace.as_str(), name.as_str());
+            objects.insert(at, (checksum(at, &bytes), bytes.as_slice())).map_err(failed)?;
+        }
+    }
+    write.commit().map_err(failed)?;
+    Ok(Some(number))
+}
+
+type Owned = (String, String, String);
+
+/// What an older version stored, each at its own name.
+///
+/// Those versions read a name that holds a NUL only up to there, and so, after a restart, took `a\0b` for `a`: they served
+/// it in the place of `a`, and stored it there when it was changed. Such an object belongs where its own name is, and what
+/// lies there already was stored by somebody who meant it.
+fn old_entries(write: &WriteTransaction, store: &str) -> Result<BTreeMap<Owned, Vec<u8>>, BackendError> {
+    let mut entries = BTreeMap::new();
+    let mut misplaced = Vec::new();
+    for entry in write.open_table(OLD_OBJECTS).map_err(failed)?.iter().map_err(failed)? {
+        let (at, bytes) = entry.map_err(failed)?;
+        let damaged = |why: &str| BackendError(format!("the object at {:?} is damaged: {why}", at.value()));
+        let mut parts = at.value().splitn(3, '\0');
+        let (Some(resource), Some(namespace), Some(name)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(damaged("its key has not three parts"));
+        };
+        let object: Value =
+            serde_json::from_slice(bytes.value()).map_err(|error| damaged(&error.to_string()))?;
+        let own = object::name(&object);
+        if own == name || own.is_empty() {
+            let key = (resource.to_owned(), namespace.to_owned(), name.to_owned());
+            entries.insert(key, bytes.value().to_vec());
+        } else {
+            let key = (resource.to_owned(), namespace.to_owned(), own.to_owned());
+            misplaced.push((key, name.to_owned(), bytes.value().to_vec()));
+        }
+    }
+    for ((resource, namespace, own), name, bytes) in misplaced {
+        tracing::warn!(
+            store, resource, namespace, object = ?own, ?name,
+            "an object lay in the place of another, which an older version mistook it for; the other one is lost if it was \
+             not stored again"
+        );
+        entries.entry((resource, namespace, own)).or_insert(bytes);
+    }
+    Ok(entries)
+}
+
+fn revision_of(read: &ReadTransaction) -> Result<Revision, BackendError> {
+    let meta = read.open_table(META).map_err(failed)?;
+    let revision = meta.get(REVISION).map_err(failed)?;
+    revision.map(|revision| revision.value()).ok_or_else(|| BackendError("it has no revision".to_owned()))
+}
+
+fn version_of(object: &Value) -> Option<Revision> {
+    object.pointer("/metadata/resourceVersion").and_then(Value::as_str)?.parse().ok()
+}
+
+/// Over the lengths of the parts too, so that each key has a sum of its own.
+fn checksum((resource, namespace, name): (&str, &str, &str), bytes: &[u8]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    for part in [resource.as_bytes(), namespace.as_bytes(), name.as_bytes(), bytes] {
+        sum.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
+        sum.update(part);
+    }
+    sum.finalize()
+}
+
+/// A key, as messages show it.
+fn place((resource, namespace, name): (&str, &str, &str)) -> String {
+    match namespace {
+        "" => format!("{resource} {name:?}"),
+        _ => format!("{resource} {namespace}/{name:?}"),
+    }
+}

@@ -1,0 +1,197 @@
+//! One redb file: the newest state of every object and the revision counter. History is not kept, so a restarted
+//! server answers 410 to watches from before.
+//!
+//! ```text
+//! medium   where the bytes lie: a file for its owner alone, made whole or not at all
+//! format   what lies there: keys without a separator, values with a checksum, and how older files become that
+//! caught   redb's panics over damaged files, as errors
+//! ```
+
+mod caught;
+mod format;
+mod medium;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use redb::Database;
+
+use self::caught::caught;
+pub use self::medium::{Medium, Opened, StateFile};
+use super::Revision;
+use super::backend::{Backend, BackendError, Image, Record};
+
+/// Pages that redb keeps in memory. All objects are in memory already, so this holds little more than the inner pages that
+/// a write walks through; redb's own limit, 1 GiB, would hold the whole file a second time once it has been checked.
+const CACHE: usize = 64 << 20;
+
+/// The objects in one redb database, on a [`Medium`]: a file unless a test says otherwise.
+pub struct RedbBackend<M: Medium = StateFile> {
+    medium: M,
+    /// None after it could not be opened again.
+    database: Option<Database>,
+}
+
+impl RedbBackend<StateFile> {
+    /// Opens the file, or makes one that only its owner may read. Files of older versions are brought to today's form.
+    ///
+    /// # Errors
+    /// When it cannot be opened, is empty, is not a store, is damaged, or is in use by another process.
+    pub fn open(path: &Path) -> Result<Self, BackendError> {
+        Self::over(StateFile::new(path))
+    }
+}
+
+impl<M: Medium> RedbBackend<M> {
+    /// The same on any medium.
+    ///
+    /// # Errors
+    /// As [`RedbBackend::open`].
+    pub fn over(medium: M) -> Result<Self, BackendError> {
+        let database = open(&medium, true)?;
+        Ok(Self { medium, database: Some(database) })
+    }
+
+    fn database(&self) -> Result<&Database, BackendError> {
+        self.database.as_ref().ok_or_else(|| BackendError("it is not open".to_owned()))
+    }
+}
+
+impl<M: Medium> Backend for RedbBackend<M> {
+    fn load(&self) -> Result<Image, BackendError> {
+        let database = self.database()?;
+        caught(|| format::load(database)).map_err(|why| unreadable(&self.medium, why))
+    }
+
+    fn append(&mut self, batch: &[Record]) -> Result<(), BackendError> {
+        let database = self.database()?;
+        caught(|| format::append(database, batch))
+    }
+
+    fn settle(&mut self) -> Result<(), BackendError> {
+        let database = self.database()?;
+        caught(|| format::settle(database))
+    }
+
+    fn recover(&mut self) -> Result<Revision, BackendError> {
+        self.medium.room().map_err(failed)?;
+        // After an error redb refuses everything until the database is opened anew, which its lock allows once.
+        let old = self.database.take();
+        caught(|| {
+            drop(old);
+            Ok(())
+        })?;
+        let database = open(&self.medium, false)?;
+        let revision = caught(|| format::revision(&database))?;
+        self.database = Some(database);
+        Ok(revision)
+    }
+}
+
+impl<M: Medium> std::fmt::Debug for RedbBackend<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RedbBackend").finish_non_exhaustive()
+    }
+}
+
+/// A database of which every page is as it was written; a new one only if it `may_begin`.
+fn open<M: Medium>(medium: &M, may_begin: bool) -> Result<Database, BackendError> {
+    let Opened { storage, fresh } = medium.open().map_err(|error| unreadable(medium, failed(error)))?;
+    if fresh && !may_begin {
+        return Err(unreadable(medium, failed("it is gone")));
+    }
+    let opened = caught(|| prepared(medium, storage, fresh));
+    let (database, found) = opened.map_err(|why| unreadable(medium, why))?;
+    if fresh {
+        medium.publish().map_err(|error| unreadable(medium, failed(error)))?;
+    }
+    // Not before: what cannot be opened is told in one message.
+    found.tell(&medium.name());
+    Ok(database)
+}
+
+fn prepared<M: Medium>(
+    medium: &M,
+    storage: M::Storage,
+    fresh: bool,
+) -> Result<(Database, Found), BackendError> {
+    let recovery = Arc::new(Recovery::default());
+    let noted = Arc::clone(&recovery);
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE).set_repair_callback(move |session| noted.note(session.progress()));
+    let mut database = builder.create_with_backend(storage).map_err(failed)?;
+    let mut found = Found { went_back: recovery.back.load(Ordering::Relaxed), ..Found::default() };
+    if fresh {
+        format::begin(&database)?;
+        return Ok((database, found));
+    }
+    // Recovery has looked at every page itself.
+    if !recovery.begun.load(Ordering::Relaxed) {
+        found.repaired = !database.check_integrity().map_err(failed)?;
+    }
+    found.updated = format::update(&database, &medium.name())?;
+    Ok((database, found))
+}
+
+/// What redb says of the recovery of a database that nobody closed.
+#[derive(Default)]
+struct Recovery {
+    begun: AtomicBool,
+    /// Whether it went back to the change before the newest.
+    back: AtomicBool,
+}
+
+impl Recovery {
+    /// How far a recovery is when the pages of the newest change turned out not to be all there; others never tell this.
+    const GOING_BACK: f64 = 0.3;
+
+    fn note(&self, progress: f64) {
+        self.begun.store(true, Ordering::Relaxed);
+        if (progress - Self::GOING_BACK).abs() < f64::EPSILON {
+            self.back.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What was not as it should be, and is now.
+#[derive(Default)]
+struct Found {
+    went_back: bool,
+    repaired: bool,
+    /// Objects that were brought to today's form.
+    updated: Option<usize>,
+}
+
+impl Found {
+    fn tell(&self, store: &str) {
+        if self.went_back {
+            tracing::error!(
+                store,
+                "the newest change was not written whole before the process or the machine ended, or is damaged; it is \
+                 left out"
+            );
+        }
+        if self.repaired {
+            tracing::warn!(
+                store,
+                "the list of free pages was damaged and has been made anew; no object is touched"
+            );
+        }
+        if let Some(objects) = self.updated {
+            tracing::info!(
+                store,
+                objects,
+                "brought to the form of this version; older ones can no longer open it"
+            );
+        }
+    }
+}
+
+fn unreadable<M: Medium>(medium: &M, BackendError(why): BackendError) -> BackendError {
+    BackendError(format!("cannot open {}: {why}", medium.name()))
+}
+
+fn failed(error: impl std::fmt::Display) -> BackendError {
+    BackendError(error.to_string())
+}
