@@ -16,10 +16,11 @@
 //! | package `admit-cel` (`src/cel`) | the value, error and cost of an expression | nothing of ours |
 //! | package `admit-policy` (`src/policy`) | documents → `PolicySet`, request → `Decision`; no I/O | admit-cel |
 //! | package `admit-apiserver` (`src/apiserver`) | the Kubernetes API over a versioned store | admit-policy |
-//! | [`admission`] | the HTTPS edge: AdmissionReview in and out | policy, telemetry |
+//! | [`admission`] | the HTTPS edge: AdmissionReview in and out | policy, private, telemetry |
 //! | `outside` | how files are read that others write | nothing of ours |
 //! | [`gather`] | what an archive holds and where it goes | telemetry, a kube client handed in |
 //! | [`controllers`] | what our own objects do | kit, gather, policy, telemetry |
+//! | `private` | files and folders for their owner alone | nothing of ours |
 //! | [`cli`] | composition root: nothing else knows all parts | everything |
 //!
 //! `admission`, `apiserver` and `controllers` never import one another; `tests/product/architecture.rs` holds the
@@ -30,4 +31,5 @@ pub mod cli;
 pub mod controllers;
 pub mod gather;
 mod outside;
+mod private;
 pub mod telemetry;

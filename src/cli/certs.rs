@@ -9,9 +9,11 @@ use clap::Args;
 use time::OffsetDateTime;
 
 use super::Exit;
-use super::process::{Fault, fail};
+use super::process::{Fault, fail, warn};
+use super::state;
 use super::typed::{label, name};
 use crate::admission::tls::{Authority, write_private};
+use crate::private::Note;
 
 /// Arguments of `admit certs`.
 #[derive(Debug, Args)]
@@ -51,6 +53,12 @@ impl CertsArgs {
     fn make(&self) -> Result<String, Fault> {
         let Self { out, service, namespace, webhook } = self;
         let now = OffsetDateTime::now_utc();
+        for note in state::certificates(out)? {
+            // That a folder is shared is the choice of whoever named it.
+            if matches!(note, Note::Closed { .. }) {
+                warn(&note.to_string());
+            }
+        }
         let authority = Authority::open(out, now).map_err(Fault::usage)?;
         let names = [
             format!("{service}.{namespace}.svc"),

@@ -24,6 +24,7 @@ mod register;
 mod render;
 mod schema;
 mod serve;
+mod state;
 mod test;
 mod token_key;
 mod typed;

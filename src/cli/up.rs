@@ -6,11 +6,10 @@
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admit_apiserver::store::{RedbBackend, Store};
 use admit_apiserver::{Identity, Server};
 use admit_policy::PolicySet;
 use base64::Engine as _;
@@ -28,12 +27,13 @@ use super::gathering::GatheringArgs;
 use super::generate::webhook::{self, Callee, Endpoint};
 use super::process::{self, Fault, Threads};
 use super::typed::address;
-use super::{kubeconfig, load, register, token_key};
+use super::{kubeconfig, load, register, state, token_key};
 use crate::admission::tls::{Authority, server_config, write_private};
 use crate::admission::{self, Admission, InForce, Port, Shutdown, Workers};
 use crate::controllers::datagather::{self, Settings};
 use crate::controllers::kit::tasks::Supervisor;
 use crate::controllers::policies::ClusterCache;
+use crate::gather::store::Readers;
 use crate::telemetry::{LogFormat, Metrics, Readiness, Traces};
 
 /// Who the controllers are to the API server; policies tell them from users by this name.
@@ -67,7 +67,7 @@ pub(super) struct UpArgs {
     #[arg(long, value_name = "PATH", default_value = "deploy/crds")]
     crds: PathBuf,
 
-    /// Folder for certificates, kubeconfig, data and archives
+    /// Folder for certificates, kubeconfig, data and archives, for its owner alone
     #[arg(long, value_name = "DIR", default_value = ".admit")]
     state_dir: PathBuf,
 
@@ -86,13 +86,18 @@ impl UpArgs {
 
     async fn up(self, shutdown: CancellationToken) -> Result<(), Fault> {
         // Everything that can be wrong with files is found before anything listens.
+        let notes = state::folder(&self.state_dir)?;
         let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
         let definitions = load::definitions(&self.crds)?;
         let policies = load::policies(&[&self.policies, &self.crds])?;
-        let settings = self.gathering.settings(&self.state_dir.join("archives"));
+        let mut settings = self.gathering.settings(&self.state_dir.join("archives"));
+        if settings.archive_dir.starts_with(&self.state_dir) {
+            settings.archive_readers = Readers::Owner;
+        }
         datagather::check(&settings).map_err(Fault::usage)?;
         let token_key = token_key::open(&self.state_dir)?;
-        let store = store(&self.state_dir)?;
+        let store = state::store(&self.state_dir)?;
+        state::tell(&notes);
         let api = process::listen(self.listen, "--listen")?;
         let webhook = process::listen(self.admission_listen, "--admission-listen")?;
         let addresses = Addresses { api: local(&api)?, webhook: local(&webhook)? };
@@ -189,15 +194,6 @@ struct Addresses {
 
 fn local(listener: &TcpListener) -> Result<SocketAddr, Fault> {
     listener.local_addr().map_err(Fault::internal)
-}
-
-/// The objects of earlier runs.
-fn store(state_dir: &Path) -> Result<Store, Fault> {
-    let path = state_dir.join("data.redb");
-    RedbBackend::open(&path).and_then(|backend| Store::open(Box::new(backend))).map_err(|error| {
-        let hint = "end the `admit up` that uses it, delete it if it is damaged, or choose another folder with --state-dir";
-        Fault::usage(format!("{error}; {hint}"))
-    })
 }
 
 /// A client that calls the server in process, as `identity`.

@@ -26,10 +26,37 @@ const PARTIAL: &str = ".partial-";
 /// How many seconds further a taken name may move a new archive's name.
 const NAME_ATTEMPTS: i64 = 60;
 
+/// Who may read archives, besides their owner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Readers {
+    /// The group, as with the archives of the Insights operator: a volume may be shared with who collects them.
+    #[default]
+    Group,
+    /// Nobody.
+    Owner,
+}
+
+impl Readers {
+    fn folder_mode(self) -> u32 {
+        match self {
+            Self::Group => 0o750,
+            Self::Owner => 0o700,
+        }
+    }
+
+    fn file_mode(self) -> u32 {
+        match self {
+            Self::Group => 0o640,
+            Self::Owner => 0o600,
+        }
+    }
+}
+
 /// An opened folder of archives.
 #[derive(Clone, Debug)]
 pub struct ArchiveStore {
     dir: PathBuf,
+    readers: Readers,
     /// Archives that somebody still reads; pruning leaves them.
     pinned: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
@@ -74,14 +101,22 @@ pub enum StoreError {
 }
 
 impl ArchiveStore {
-    /// Opens `dir`, made with mode 0750 where it is missing, and removes what an interrupted write left.
+    /// Opens `dir`, made where it is missing, for the owner and the group, and removes what an interrupted write left.
     ///
     /// # Errors
     /// [`StoreError::Io`] naming the folder when it cannot be made, read or written.
     pub fn open(dir: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        let store = Self { dir: dir.into(), pinned: Arc::default() };
+        Self::open_for(dir, Readers::default())
+    }
+
+    /// The same for other `readers` of what is made from now on.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_for(dir: impl Into<PathBuf>, readers: Readers) -> Result<Self, StoreError> {
+        let store = Self { dir: dir.into(), readers, pinned: Arc::default() };
         let claims = store.dir.join(CLAIMS);
-        let made = fs::DirBuilder::new().recursive(true).mode(0o750).create(&claims);
+        let made = fs::DirBuilder::new().recursive(true).mode(readers.folder_mode()).create(&claims);
         made.map_err(|source| store.io(source))?;
         for entry in fs::read_dir(&store.dir).map_err(|source| store.io(source))? {
             let entry = entry.map_err(|source| store.io(source))?;
@@ -107,7 +142,8 @@ impl ArchiveStore {
         if owner.is_empty() || owner.len() > 128 || !owner.chars().all(legal) {
             return Err(StoreError::BadOwner(owner.to_owned()));
         }
-        let partial = Partial { path: self.dir.join(format!("{PARTIAL}{owner}")) };
+        let partial =
+            Partial { path: self.dir.join(format!("{PARTIAL}{owner}")), mode: self.readers.file_mode() };
         let _writing = partial.fill(write).map_err(|source| self.io(source))?;
         let claim = self.claim(owner)?;
         let path = self.link(&partial.path, newest)?;
@@ -152,7 +188,8 @@ impl ArchiveStore {
 
     fn claim(&self, owner: &str) -> Result<PathBuf, StoreError> {
         let claim = self.dir.join(CLAIMS).join(owner);
-        let created = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&claim);
+        let created =
+            OpenOptions::new().write(true).create_new(true).mode(self.readers.file_mode()).open(&claim);
         match created.and_then(|file| file.sync_all()) {
             Ok(()) => sync_dir(&self.dir.join(CLAIMS)).map_err(|source| self.io(source))?,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -197,12 +234,13 @@ fn is_archive(path: &Path) -> bool {
 /// A file under construction: gone when dropped, published or not.
 struct Partial {
     path: PathBuf,
+    mode: u32,
 }
 
 impl Partial {
     /// The file, which is locked as long as it is open: by that other processes on the folder tell it from a leftover.
     fn fill(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<File> {
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o640).open(&self.path)?;
+        let file = OpenOptions::new().write(true).create_new(true).mode(self.mode).open(&self.path)?;
         if let Err(error) = file.try_lock() {
             debug!(%error, "the folder of archives knows no locks: it is for one process at a time");
         }

@@ -6,11 +6,12 @@ use crate::repository::{SourceFile, cargo, root, rust_files};
 
 /// Module of the root package, and the modules of the root package it may name.
 const ROOT: &[(&str, &[&str])] = &[
-    ("admission", &["outside", "telemetry"]),
-    ("cli", &["admission", "controllers", "gather", "outside", "telemetry"]),
+    ("admission", &["outside", "private", "telemetry"]),
+    ("cli", &["admission", "controllers", "gather", "outside", "private", "telemetry"]),
     ("controllers", &["gather", "outside", "telemetry"]),
     ("gather", &["outside", "telemetry"]),
     ("outside", &[]),
+    ("private", &[]),
     ("telemetry", &[]),
 ];
 
@@ -21,6 +22,7 @@ const ROOT_PACKAGES: &[(&str, &[&str])] = &[
     ("controllers", &["admit_cel", "admit_policy"]),
     ("gather", &[]),
     ("outside", &[]),
+    ("private", &[]),
     ("telemetry", &[]),
 ];
 

@@ -1,9 +1,8 @@
 //! The certificate authority of one folder: `ca.crt` and `ca.key`, made at the first start, reused afterwards, renewed
 //! while it is still valid.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rcgen::{
@@ -16,6 +15,7 @@ use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::pem::parse_x509_pem;
 
 use crate::outside;
+use crate::private;
 
 /// How long an authority is valid.
 const CA_LIFE: Duration = Duration::days(10 * 365);
@@ -23,8 +23,6 @@ const CA_LIFE: Duration = Duration::days(10 * 365);
 const LEAF_LIFE: Duration = Duration::days(365);
 /// Leaves and authority are valid from this long before they are made, for callers whose clock is behind.
 const BACKDATE: Duration = Duration::hours(1);
-/// Keys are for the owner's eyes only.
-const KEY_MODE: u32 = 0o600;
 
 /// Why there is no usable authority. Each message says what to do.
 #[derive(Debug, Error)]
@@ -75,7 +73,7 @@ impl Authority {
     /// When the folder cannot be written, or holds an authority that is unreadable or has expired.
     pub fn open(folder: &Path, now: OffsetDateTime) -> Result<Self, AuthorityError> {
         let (certificate, key) = (folder.join("ca.crt"), folder.join("ca.key"));
-        fs::create_dir_all(folder)
+        private::make_folder(folder)
             .map_err(|source| AuthorityError::Write { path: folder.to_owned(), source })?;
         // A key alone is what is left of an authority that was being made.
         if !certificate.exists() {
@@ -293,22 +291,10 @@ fn with_extensions<T>(pem: &str, wanted: impl Fn(&ParsedExtension<'_>) -> Option
     certificate.extensions().iter().find_map(|extension| wanted(extension.parsed_extension()))
 }
 
-/// Writes `text` for the owner alone: to a new file beside `path`, then renamed over it, so that a reader never sees half.
+/// Writes `text` for the owner alone, whole or not at all.
 ///
 /// # Errors
 /// When the folder cannot be written.
 pub fn write_private(path: &Path, text: &str) -> Result<(), AuthorityError> {
-    let fail = |source| AuthorityError::Write { path: path.to_owned(), source };
-    let beside = path.with_extension("new");
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(KEY_MODE)
-        .open(&beside)
-        .map_err(fail)?;
-    // The mode above counts only for a file that is new; one left by a crash keeps its own.
-    file.set_permissions(fs::Permissions::from_mode(KEY_MODE)).map_err(fail)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(fail)?;
-    fs::rename(&beside, path).map_err(fail)
+    private::replace(path, text).map_err(|source| AuthorityError::Write { path: path.to_owned(), source })
 }

@@ -27,7 +27,7 @@ use crate::controllers::kit::rounds::rounds;
 use crate::controllers::kit::tasks::{Driver, Supervisor, TaskError, pool};
 use crate::controllers::kit::watch;
 use crate::gather::GATHERERS;
-use crate::gather::store::{ArchiveStore, StoreError};
+use crate::gather::store::StoreError;
 use crate::gather::upload::{EndpointError, Endpoints, TokenSource, Transport, TransportSetupError, https};
 use crate::outside::{self, Unreadable};
 use crate::telemetry::with_causes;
@@ -58,7 +58,7 @@ pub enum RunError {
 /// # Errors
 /// [`RunError`] at once where a setting does not work, later only when a part of the controller dies.
 pub async fn run(client: Client, settings: Settings, shutdown: CancellationToken) -> Result<(), RunError> {
-    let store = ArchiveStore::open(&settings.archive_dir)?;
+    let store = settings.archives()?;
     let workshop = |uploads| Workshop::new(client.clone(), settings.clone(), store.clone(), uploads);
     let Some(election) = &settings.lease else {
         return work(workshop(uploads(&client, settings.upload.as_ref())?), Scope::All, shutdown).await;
@@ -84,7 +84,7 @@ pub async fn run_one(
     name: &str,
     shutdown: CancellationToken,
 ) -> Result<(), RunError> {
-    let store = ArchiveStore::open(&settings.archive_dir)?;
+    let store = settings.archives()?;
     let uploads = uploads(&client, settings.upload.as_ref())?;
     let workshop = Workshop::new(client.clone(), settings, store, uploads);
     let stop = shutdown.child_token();
@@ -114,7 +114,7 @@ enum Scope {
 /// # Errors
 /// What [`run`] would fail with at once.
 pub fn check(settings: &Settings) -> Result<(), RunError> {
-    ArchiveStore::open(&settings.archive_dir)?;
+    settings.archives()?;
     settings.upload.as_ref().map(reachable).transpose().map(drop)
 }
 

@@ -8,12 +8,15 @@ use crate::controllers::kit::clock::Clock;
 use crate::controllers::kit::lease::Election;
 use crate::gather::collect::default_bound;
 use crate::gather::obfuscate::Network;
+use crate::gather::store::{ArchiveStore, Readers, StoreError};
 use crate::gather::upload::Pacing;
 
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Folder of archives; made where missing.
     pub archive_dir: PathBuf,
+    /// Who may read what is put there.
+    pub archive_readers: Readers,
     /// Archives beyond the newest so many are removed after a run.
     pub keep_archives: usize,
     /// Without it archives stay where they are and `DataUploaded` says so.
@@ -43,6 +46,7 @@ impl Settings {
     pub fn new(archive_dir: impl Into<PathBuf>) -> Self {
         Self {
             archive_dir: archive_dir.into(),
+            archive_readers: Readers::default(),
             keep_archives: 5,
             upload: None,
             cluster_id: None,
@@ -57,6 +61,11 @@ impl Settings {
             clock: Clock::default(),
             lease: None,
         }
+    }
+
+    /// The folder of archives, opened.
+    pub(super) fn archives(&self) -> Result<ArchiveStore, StoreError> {
+        ArchiveStore::open_for(&self.archive_dir, self.archive_readers)
     }
 }
 

@@ -1,0 +1,75 @@
+//! The folders that hold secrets of ours: the state folder of `admit up`, and the one that `admit certs` writes.
+
+use std::path::Path;
+
+use admit_apiserver::store::{RedbBackend, Store};
+
+use super::process::Fault;
+use crate::private::{self, Note};
+
+/// What `admit up` keeps in its state folder, with the names that files have while they are made.
+const STATE: &[&str] = &[
+    "archives",
+    "ca.crt",
+    "ca.key",
+    "ca.new",
+    "data.redb",
+    "data.redb.new",
+    "data.redb.room",
+    "kubeconfig",
+    "kubeconfig.new",
+    "service-account.key",
+    "service-account.new",
+];
+
+/// The same of `admit certs`.
+const CERTIFICATES: &[&str] = &["ca.crt", "ca.key", "ca.new", "tls.crt", "tls.key", "tls.new"];
+
+/// Makes the state folder where it is missing, for its owner alone, and closes one that others can enter.
+///
+/// # Errors
+/// When it can be neither made nor read.
+pub(super) fn folder(path: &Path) -> Result<Vec<Note>, Fault> {
+    closed(path, STATE)
+}
+
+/// The same for a folder of certificates.
+///
+/// # Errors
+/// As [`folder`].
+pub(super) fn certificates(path: &Path) -> Result<Vec<Note>, Fault> {
+    closed(path, CERTIFICATES)
+}
+
+fn closed(path: &Path, own: &[&str]) -> Result<Vec<Note>, Fault> {
+    private::make_folder(path)
+        .and_then(|()| private::mend(path, |name| own.iter().any(|own| name == *own)))
+        .map_err(|error| {
+            let path = path.display();
+            Fault::usage(format!(
+                "cannot use the folder `{path}`: {error}; make it writable, or choose another"
+            ))
+        })
+}
+
+/// Tells what was found, in the log.
+pub(super) fn tell(notes: &[Note]) {
+    for note in notes {
+        match note {
+            Note::Closed { .. } => tracing::warn!("{note}"),
+            Note::Shared { .. } => tracing::info!("{note}"),
+        }
+    }
+}
+
+/// The objects of earlier runs.
+///
+/// # Errors
+/// When they cannot be read: in use, damaged, or gone.
+pub(super) fn store(folder: &Path) -> Result<Store, Fault> {
+    let path = folder.join("data.redb");
+    RedbBackend::open(&path).and_then(|backend| Store::open(Box::new(backend))).map_err(|error| {
+        let hint = "end the `admit up` that uses it, delete it if it is damaged, or choose another folder with --state-dir";
+        Fault::usage(format!("{error}; {hint}"))
+    })
+}
