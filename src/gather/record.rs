@@ -61,13 +61,15 @@ impl Record {
 }
 
 /// Object names may hold no slash, but ConfigMap keys, hosts and API answers are only text: a component that would
-/// climb out of the archive's root becomes harmless.
+/// climb out of the archive's root becomes harmless. A NUL, which names of roles may hold and no archive entry, is written
+/// as in a URL: they may not hold a `%`, so that no other name looks the same.
 fn flat(path: &str) -> String {
     path.split('/')
         .filter(|part| !part.is_empty())
         .map(|part| if part == "." || part == ".." { "_" } else { part })
         .collect::<Vec<_>>()
         .join("/")
+        .replace('\0', "%00")
 }
 
 fn capped(path: &str, extension: &str) -> String {
@@ -100,6 +102,7 @@ mod tests {
         assert_eq!(name("/etc/passwd"), "etc/passwd");
         assert_eq!(name("config/configmaps/ns/name/../../../../x"), "config/configmaps/ns/name/_/_/_/_/x");
         assert_eq!(name("a//b/./c"), "a/b/_/c");
+        assert_eq!(name("clusterroles/a\0b"), "clusterroles/a%00b");
     }
 
     #[test]
