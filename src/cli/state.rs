@@ -47,7 +47,7 @@ fn closed(path: &Path, own: &[&str]) -> Result<Vec<Note>, Fault> {
         .map_err(|error| {
             let path = path.display();
             Fault::usage(format!(
-                "cannot use the folder `{path}`: {error}; make it writable, or choose another"
+                "cannot write `{path}`: {error}; make the folder writable, or choose another"
             ))
         })
 }

@@ -21,6 +21,7 @@ mod security;
 mod serve;
 mod shipped;
 mod soak;
+mod state;
 mod suites;
 mod support;
 mod tour;

@@ -60,8 +60,15 @@ impl Workplace {
 
     /// The same, with further arguments.
     pub(crate) fn start_with(&self, args: &[&str]) -> Running {
+        let mut command = self.command();
+        command.args(args);
+        self.launch(command)
+    }
+
+    /// The same of a command of the caller's, which runs `admit up` in the end.
+    pub(crate) fn launch(&self, mut command: Command) -> Running {
         let log = fs::File::create(self.path().join("admit.log")).unwrap();
-        let mut child = self.command().args(args).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
         let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
