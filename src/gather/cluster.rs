@@ -10,11 +10,12 @@ use kube::{Client, ResourceExt};
 use tracing::debug;
 
 use super::obfuscate::Network;
+use crate::telemetry::with_causes;
 
 /// Why the cluster's id could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum IdError {
-    #[error("cannot read the cluster's id: {0}")]
+    #[error("cannot read the cluster's id: {}", with_causes(.0))]
     Api(#[from] Box<kube::Error>),
     #[error("cannot read the cluster's id: there is neither a ClusterVersion nor a namespace kube-system")]
     Unknown,
@@ -48,11 +49,11 @@ pub async fn networks(client: &Client) -> Vec<Network> {
     let mut found = Vec::new();
     match Api::<Node>::all(client.clone()).list(&ListParams::default()).await {
         Ok(nodes) => found.extend(nodes.into_iter().filter_map(|node| node.spec?.pod_cidrs).flatten()),
-        Err(error) => debug!(%error, "no node networks"),
+        Err(error) => debug!(error = with_causes(&error), "no node networks"),
     }
     match Api::<ServiceCIDR>::all(client.clone()).list(&ListParams::default()).await {
         Ok(ranges) => found.extend(ranges.into_iter().filter_map(|range| range.spec?.cidrs).flatten()),
-        Err(error) => debug!(%error, "no service networks"),
+        Err(error) => debug!(error = with_causes(&error), "no service networks"),
     }
     // IPv6 ranges do not parse: IPv6 addresses are not rewritten.
     found.iter().filter_map(|text| text.parse().ok()).collect()

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use kube::Client;
 
 use super::record::Record;
+use crate::telemetry::with_causes;
 
 /// One gatherer of the table. `id` is `<group>/<function>`, the name used in `gatherersConfig` and in status rows.
 pub struct Gatherer {
@@ -68,7 +69,7 @@ impl From<Vec<Record>> for Yield {
 pub enum Failure {
     #[error("the server does not serve {0}")]
     MissingApi(String),
-    #[error("cannot read {what}: {source}")]
+    #[error("cannot read {what}: {}", with_causes(source))]
     Api {
         what: String,
         #[source]

@@ -2,7 +2,9 @@
 //! its parts are ready, and traces where they are asked for.
 
 mod metrics;
+mod outside;
 mod readiness;
+mod secrets;
 mod traces;
 
 use std::error::Error;
@@ -12,7 +14,9 @@ use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
 pub use metrics::{MEDIA_TYPE, Metrics};
+pub use outside::{Outside, escaped, redacted};
 pub use readiness::Readiness;
+pub use secrets::Secrets;
 pub use traces::{Trace, Traces, TracesError};
 
 /// How log lines are written.
@@ -29,9 +33,13 @@ const DEFAULT_FILTER: &str =
     "warn,kube_client::client::builder=off,admit=info,admit_apiserver=info,admit_policy=info";
 
 /// An error with what caused it, in one line: clients of HTTP say only that they could not connect, and leave the reason to
-/// the causes.
+/// the causes. Messages of servers are in it, so that it is a text from outside.
 #[must_use]
 pub fn with_causes(error: &dyn Error) -> String {
+    Outside::error(error).into_string()
+}
+
+fn causes(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -7,13 +7,14 @@ use kube::core::GroupVersionKind;
 use serde::Deserialize;
 
 use super::crd::{DataGatherSpec, DataPolicy, GathererConfig};
+use crate::telemetry::with_causes;
 
 const NAME: &str = "cluster";
 
 /// Why the configuration cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConfigError {
-    #[error("cannot read the InsightsDataGather `{NAME}`: {0}")]
+    #[error("cannot read the InsightsDataGather `{NAME}`: {}", with_causes(.0))]
     Api(#[from] Box<kube::Error>),
     #[error("the InsightsDataGather `{NAME}` cannot be understood: {0}")]
     Undecodable(#[from] serde_json::Error),

@@ -45,6 +45,7 @@ use super::kit::events::Events;
 use super::kit::retry::{Backoff, Remedy, remedy};
 use super::kit::status::WriteError;
 use super::kit::tasks::{Closed, Pool};
+use crate::telemetry::{Outside, Secrets, with_causes};
 
 pub use service::{RunError, check, run, run_one};
 pub use settings::{JobSettings, ObfuscationSettings, RunnerKind, Settings, TokenSettings, UploadSettings};
@@ -77,7 +78,7 @@ impl Context {
 pub enum Error {
     #[error(transparent)]
     Write(#[from] WriteError),
-    #[error("cannot read the object, or read or create its Job: {0}")]
+    #[error("cannot read the object, or read or create its Job: {}", with_causes(.0))]
     Api(#[from] kube::Error),
     #[error("cannot build a Job: {0}")]
     Manifest(#[from] serde_json::Error),
@@ -106,7 +107,9 @@ pub async fn reconcile(
     let object = match &object.0 {
         Ok(object) => object,
         Err(invalid) => {
-            error!(name = invalid.metadata.name, error = invalid.error, "DataGather does not decode");
+            // It quotes what the object says.
+            let error = Outside::of(&invalid.error, &Secrets::default());
+            error!(name = invalid.metadata.name, %error, "DataGather does not decode");
             return Ok(Action::await_change());
         }
     };

@@ -16,6 +16,7 @@ use super::Context;
 use super::crd::{DataGather, DataGatherSpec};
 use super::defaults::{self, ConfigError};
 use crate::gather::upload::TokenError;
+use crate::telemetry::with_causes;
 
 /// Names of periodic gatherings begin so. Without the option they are left alone: another operator's.
 pub(super) const PREFIX: &str = "periodic-gathering-";
@@ -25,7 +26,7 @@ const LOOK: Duration = Duration::from_mins(10);
 /// Why no gathering was asked for.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PeriodicError {
-    #[error("cannot list, read or create a DataGather: {0}")]
+    #[error("cannot list, read or create a DataGather: {}", with_causes(.0))]
     Api(#[from] kube::Error),
     #[error(transparent)]
     Config(#[from] ConfigError),

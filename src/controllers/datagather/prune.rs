@@ -13,6 +13,7 @@ use tracing::{info, warn};
 use super::crd::DataGather;
 use super::job::LABEL;
 use super::{Context, RunnerKind};
+use crate::telemetry::with_causes;
 
 /// Time between looks.
 const EVERY: Duration = Duration::from_hours(1);
@@ -58,7 +59,7 @@ impl Old {
             match api.delete(&name, &DeleteParams::background().preconditions(meant)).await {
                 Ok(_) => info!(%kind, name, "pruned"),
                 Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {}
-                Err(error) => warn!(%kind, name, %error, "cannot be pruned"),
+                Err(error) => warn!(%kind, name, error = with_causes(&error), "cannot be pruned"),
             }
         }
         Ok(())

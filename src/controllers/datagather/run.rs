@@ -26,6 +26,7 @@ use crate::gather::select::{Selection, select};
 use crate::gather::store::{ArchiveStore, Published};
 use crate::gather::upload::{Endpoints, Ingress, ReportError, TokenSource, Transport};
 use crate::gather::{self, GATHERERS, cluster};
+use crate::telemetry::with_causes;
 
 const TRANSLATION_SECRET: &str = "obfuscation-translation-table";
 /// Runs that hold records in memory at a time; others wait as `Running`.
@@ -239,12 +240,14 @@ async fn keep_translation(workshop: &Workshop, table: BTreeMap<String, String>) 
     match secrets.delete(TRANSLATION_SECRET, &DeleteParams::default()).await {
         Ok(_) => {}
         Err(kube::Error::Api(status)) if status.code == 404 => {}
-        Err(error) => warn!(%error, namespace, "old table of obfuscated addresses stays"),
+        Err(error) => {
+            warn!(error = with_causes(&error), namespace, "old table of obfuscated addresses stays")
+        }
     }
     match secrets.create(&PostParams::default(), &secret).await {
         Ok(_) => Some((namespace.clone(), TRANSLATION_SECRET.to_owned())),
         Err(error) => {
-            warn!(%error, namespace, "the table of obfuscated addresses is not kept");
+            warn!(error = with_causes(&error), namespace, "the table of obfuscated addresses is not kept");
             None
         }
     }

@@ -6,6 +6,8 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
+use crate::telemetry::{Outside, Secrets};
+
 /// The three values of a condition's status.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Truth {
@@ -54,7 +56,8 @@ pub fn set(conditions: &mut Vec<Condition>, statement: Statement, generation: Op
         type_: type_.to_owned(),
         status: truth.as_str().to_owned(),
         reason,
-        message: message.chars().take(MAX_MESSAGE).collect(),
+        // Whatever it quotes, from wherever.
+        message: Outside::at_most(MAX_MESSAGE, message, &Secrets::default()).into_string(),
         observed_generation: generation,
         last_transition_time: since,
     };

@@ -1,6 +1,7 @@
 //! Events on objects, for `kubectl describe`. An event that cannot be written is logged: telling a story must never
 //! stop it.
 
+use crate::telemetry::{Outside, Secrets, with_causes};
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Client, Resource};
 use tracing::warn;
@@ -38,6 +39,7 @@ impl Events {
     /// Records `notice` about `object`; a failure is only logged.
     pub async fn publish<K: Resource<DynamicType = ()>>(&self, object: &K, notice: Notice) {
         let Notice { warning, reason, action, note } = notice;
+        let note = Outside::at_most(MAX_NOTE, note, &Secrets::default()).into_string();
         let cut = note.floor_char_boundary(MAX_NOTE.min(note.len()));
         let event = Event {
             type_: if warning { EventType::Warning } else { EventType::Normal },
@@ -47,7 +49,7 @@ impl Events {
             secondary: None,
         };
         if let Err(error) = self.recorder.publish(&event, &object.object_ref(&())).await {
-            warn!(%error, reason, "event not recorded");
+            warn!(error = with_causes(&error), reason, "event not recorded");
         }
     }
 }

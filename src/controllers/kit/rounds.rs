@@ -8,6 +8,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use crate::telemetry::{Outside, Secrets};
+
 /// Time until a round that failed is tried again.
 const RETRY: Duration = Duration::from_mins(1);
 
@@ -23,6 +25,7 @@ pub async fn rounds<E: Display, F: Future<Output = Result<Duration, E>>>(
     let looking = async {
         loop {
             let wait = round().await.unwrap_or_else(|error| {
+                let error = Outside::of(error.to_string(), &Secrets::default());
                 warn!(what, %error, "failed, trying again later");
                 RETRY
             });

@@ -3,6 +3,7 @@
 
 use std::fmt::Debug;
 
+use crate::telemetry::with_causes;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Resource, ResourceExt};
 use serde::Serialize;
@@ -14,7 +15,7 @@ use serde_json::json;
 pub enum WriteError {
     #[error("{0} carries no resourceVersion to fence a write with")]
     Unfenced(String),
-    #[error("cannot write the status of {name}: {source}")]
+    #[error("cannot write the status of {name}: {}", with_causes(source))]
     Api {
         name: String,
         #[source]

@@ -18,6 +18,7 @@ use tracing::warn;
 use super::collection::Collection;
 use super::follow::Followed;
 use crate::controllers::kit::tasks::Pool;
+use crate::telemetry::with_causes;
 
 /// How long a new set of policies waits for its params to be listed. Later than that they count as not known, which is a
 /// failure of the policies that ask for them.
@@ -91,7 +92,8 @@ impl Params {
     /// Returns when the objects of `kind` are listed. From the moment that the kind is found it is followed.
     async fn follow(&self, kind: &GroupVersionKind) -> Result<(), String> {
         let named = kube::core::GroupVersionKind::gvk(&kind.group, &kind.version, &kind.kind);
-        let found = discovery::pinned_kind(&self.client, &named).await.map_err(|error| error.to_string())?;
+        let found =
+            discovery::pinned_kind(&self.client, &named).await.map_err(|error| with_causes(&error))?;
         let (resource, capabilities) = found;
         let scope = match capabilities.scope {
             discovery::Scope::Cluster => Scope::Cluster,

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use http::StatusCode;
 
-use super::{TokenError, TransportError, excerpt};
+use super::{TokenError, TransportError};
+use crate::telemetry::Outside;
 
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum EndpointError {
@@ -31,15 +32,15 @@ pub enum UploadError {
     #[error(transparent)]
     Transport(#[from] TransportError),
     #[error("the service does not accept the token: {code} {body}")]
-    Unauthorized { code: u16, body: String },
+    Unauthorized { code: u16, body: Outside },
     #[error("the service calls it a bad request: {body}")]
-    BadRequest { body: String },
+    BadRequest { body: Outside },
     #[error("the service calls the archive too large: {body}")]
-    RefusedAsTooLarge { body: String },
+    RefusedAsTooLarge { body: Outside },
     #[error("the service does not know the content type: {body}")]
-    UnknownContentType { body: String },
+    UnknownContentType { body: Outside },
     #[error("the service answered {code}: {body}")]
-    Status { code: u16, body: String },
+    Status { code: u16, body: Outside },
     #[error("the service accepted the archive but named no request id")]
     NoRequestId(u16),
     #[error("no upload attempt is configured")]
@@ -47,8 +48,7 @@ pub enum UploadError {
 }
 
 impl UploadError {
-    pub(super) fn of_status(status: StatusCode, body: &[u8]) -> Self {
-        let body = excerpt(body);
+    pub(super) fn of_status(status: StatusCode, body: Outside) -> Self {
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                 Self::Unauthorized { code: status.as_u16(), body }

@@ -15,11 +15,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, Uri, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
 use jiff::Timestamp;
 use tower::ServiceExt;
 use tracing::{info, warn};
+
+use crate::telemetry::{Outside, Secrets};
 
 pub use error::{EndpointError, UploadError};
 pub use processing::{Processed, ProcessingError};
@@ -152,43 +154,66 @@ impl Ingress {
         // Read anew for each attempt: a body that was sent once cannot be sent again.
         let content = read_archive(archive).await?;
         let form = multipart::form(&content, gathered);
-        let request = self
-            .request(Method::POST, self.endpoints.upload.clone())
-            .await?
+        let (request, secrets) = self.request(Method::POST, self.endpoints.upload.clone()).await?;
+        let request = request
             .header(header::CONTENT_TYPE, form.content_type)
             .body(Full::new(form.body))
             .map_err(|error| UploadError::Transport(TransportError::Request(error.to_string())))?;
         let answer = self.transport.clone().oneshot(request).await?;
         let status = answer.status();
         if !status.is_success() {
-            return Err(UploadError::of_status(status, answer.body()));
+            return Err(UploadError::of_status(status, Outside::of(answer.body(), &secrets)));
         }
-        let request_id = request_id(&answer).ok_or(UploadError::NoRequestId(status.as_u16()))?;
+        let request_id = request_id(&answer, &secrets).ok_or(UploadError::NoRequestId(status.as_u16()))?;
         info!(code = status.as_u16(), request_id, "archive uploaded");
         Ok(Uploaded { code: status.as_u16(), request_id })
     }
 
-    async fn get(&self, url: &str) -> Result<Response<Bytes>, ExchangeError> {
+    async fn get(&self, url: &str) -> Result<Answered, ExchangeError> {
         let uri: Uri = url.parse().map_err(|_| TransportError::Request(format!("`{url}` is not a URL")))?;
-        let request = self
-            .request(Method::GET, uri)
-            .await?
-            .body(Full::default())
-            .map_err(|error| TransportError::Request(error.to_string()))?;
-        Ok(self.transport.clone().oneshot(request).await?)
+        let (request, secrets) = self.request(Method::GET, uri).await?;
+        let request =
+            request.body(Full::default()).map_err(|error| TransportError::Request(error.to_string()))?;
+        let (head, body) = self.transport.clone().oneshot(request).await?.into_parts();
+        Ok(Answered { status: head.status, body, secrets })
     }
 
-    async fn request(&self, method: Method, uri: Uri) -> Result<http::request::Builder, TokenError> {
+    /// A request with the token of this moment, and what of it no answer may show.
+    async fn request(
+        &self,
+        method: Method,
+        uri: Uri,
+    ) -> Result<(http::request::Builder, Secrets), TokenError> {
         let token = self.token.read().await?;
         let mut authorization = HeaderValue::try_from(format!("Bearer {}", token.expose()))
             .map_err(|_| TokenError::NotAHeader)?;
         authorization.set_sensitive(true);
         let agent = format!("insights-operator/{} cluster/{}", env!("CARGO_PKG_VERSION"), self.cluster_id);
-        Ok(Request::builder()
+        let request = Request::builder()
             .method(method)
             .uri(uri)
             .header(header::AUTHORIZATION, authorization)
-            .header(header::USER_AGENT, agent))
+            .header(header::USER_AGENT, agent);
+        Ok((request, token.secrets()))
+    }
+}
+
+/// An answer of the service, which may hold the token that it was sent.
+struct Answered {
+    status: StatusCode,
+    body: Bytes,
+    secrets: Secrets,
+}
+
+impl Answered {
+    /// The body, for people.
+    fn shown(&self) -> Outside {
+        self.tell(&self.body)
+    }
+
+    /// A part of the answer, for people.
+    fn tell(&self, text: impl AsRef<[u8]>) -> Outside {
+        Outside::of(text, &self.secrets)
     }
 }
 
@@ -210,10 +235,12 @@ async fn read_archive(archive: &Path) -> Result<Bytes, UploadError> {
     Ok(tokio::fs::read(archive).await.map_err(failed)?.into())
 }
 
-fn request_id(answer: &Response<Bytes>) -> Option<String> {
+/// It is shown in the status: one that holds the token is none.
+fn request_id(answer: &Response<Bytes>, secrets: &Secrets) -> Option<String> {
     let value = answer.headers().get(REQUEST_ID)?.to_str().ok()?.trim();
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    (!value.is_empty() && value.len() <= 256 && value.chars().all(legal)).then(|| value.to_owned())
+    let told = Outside::of(value, secrets).as_str() == value;
+    (told && !value.is_empty() && value.len() <= 256 && value.chars().all(legal)).then(|| value.to_owned())
 }
 
 /// Percent-encodes all but unreserved characters.
@@ -229,10 +256,4 @@ fn percent_encode(text: &str) -> String {
         }
     }
     out
-}
-
-fn excerpt(body: &[u8]) -> String {
-    const SHOWN: usize = 1024;
-    let text = String::from_utf8_lossy(&body[..body.len().min(SHOWN)]);
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
 }

@@ -1,11 +1,11 @@
 //! Asks the service whether it has processed an upload, within three budgets: one for no answer, one for an answer
 //! that is no success (404 means "not known yet"), one for another status than `processed`.
 
-use http::StatusCode;
 use serde::Deserialize;
 use tracing::debug;
 
-use super::{ExchangeError, Ingress, excerpt};
+use super::{ExchangeError, Ingress};
+use crate::telemetry::Outside;
 
 /// Proof that the service has processed the upload.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -16,11 +16,11 @@ pub enum ProcessingError {
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
     #[error("the service answered {code}: {body}")]
-    Status { code: u16, body: String },
+    Status { code: u16, body: Outside },
     #[error("the service reports the status `{0}`")]
-    NotProcessed(String),
+    NotProcessed(Outside),
     #[error("the service's answer cannot be read: {0}")]
-    Undecodable(String),
+    Undecodable(Outside),
 }
 
 #[derive(Deserialize)]
@@ -61,18 +61,15 @@ impl Ingress {
     async fn ask_processed(&self, request_id: &str) -> Result<Processed, ProcessingError> {
         let url = self.endpoints.of_request(&self.cluster_id, request_id, "status");
         let answer = self.get(&url).await?;
-        if !answer.status().is_success() {
-            return Err(refusal(answer.status(), answer.body()));
+        if !answer.status.is_success() {
+            return Err(ProcessingError::Status { code: answer.status.as_u16(), body: answer.shown() });
         }
-        let decoded: Answer = serde_json::from_slice(answer.body())
-            .map_err(|error| ProcessingError::Undecodable(error.to_string()))?;
+        // An error of the decoder quotes what it met.
+        let decoded: Answer = serde_json::from_slice(&answer.body)
+            .map_err(|error| ProcessingError::Undecodable(answer.tell(error.to_string())))?;
         match decoded.status.as_str() {
             "processed" => Ok(Processed),
-            other => Err(ProcessingError::NotProcessed(other.to_owned())),
+            other => Err(ProcessingError::NotProcessed(answer.tell(other))),
         }
     }
-}
-
-fn refusal(status: StatusCode, body: &[u8]) -> ProcessingError {
-    ProcessingError::Status { code: status.as_u16(), body: excerpt(body) }
 }

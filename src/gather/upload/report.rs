@@ -5,7 +5,11 @@
 
 use serde::Deserialize;
 
-use super::{ExchangeError, Ingress, excerpt, percent_encode};
+use super::{Answered, ExchangeError, Ingress, percent_encode};
+use crate::telemetry::{Outside, Secrets};
+
+/// Characters of a description, as the status schema has them.
+const MAX_DESCRIPTION: usize = 2048;
 
 /// The analysis of one upload.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,11 +35,11 @@ pub enum ReportError {
     #[error(transparent)]
     Exchange(#[from] ExchangeError),
     #[error("there is no report: {0}")]
-    NotFound(String),
+    NotFound(Outside),
     #[error("the service answered {code}: {body}")]
-    Status { code: u16, body: String },
+    Status { code: u16, body: Outside },
     #[error("the report cannot be read: {0}")]
-    Undecodable(String),
+    Undecodable(Outside),
 }
 
 #[derive(Deserialize)]
@@ -66,28 +70,31 @@ impl Ingress {
     pub async fn report(&self, request_id: &str) -> Result<Report, ReportError> {
         let url = self.endpoints.of_request(&self.cluster_id, request_id, "report");
         let answer = self.get(&url).await?;
-        let (status, body) = (answer.status(), answer.body());
-        if status == http::StatusCode::NOT_FOUND {
-            return Err(ReportError::NotFound(excerpt(body)));
+        let Answered { status, body, secrets } = &answer;
+        if *status == http::StatusCode::NOT_FOUND {
+            return Err(ReportError::NotFound(answer.shown()));
         }
         if !status.is_success() {
-            return Err(ReportError::Status { code: status.as_u16(), body: excerpt(body) });
+            return Err(ReportError::Status { code: status.as_u16(), body: answer.shown() });
         }
-        let Answer { request_id, report } =
-            serde_json::from_slice(body).map_err(|error| ReportError::Undecodable(error.to_string()))?;
+        let Answer { request_id, report } = serde_json::from_slice(body)
+            .map_err(|error| ReportError::Undecodable(answer.tell(error.to_string())))?;
         let page = format!("{}/{}", self.endpoints.advisor, percent_encode(&self.cluster_id));
-        let checks = report.into_iter().filter_map(|finding| check(finding, &page)).collect();
+        let checks = report.into_iter().filter_map(|finding| check(finding, &page, secrets)).collect();
+        let request_id = answer.tell(request_id).into_string();
         Ok(Report { request_id, checks, uri: url.starts_with("https://").then_some(url) })
     }
 }
 
-fn check(finding: Finding, page: &str) -> Option<HealthCheck> {
+fn check(finding: Finding, page: &str, secrets: &Secrets) -> Option<HealthCheck> {
     let Finding { rule_fqdn, error_key, description, total_risk } = finding;
+    let told = |text: &str| Outside::at_most(MAX_DESCRIPTION, text, secrets).into_string();
+    let (rule_fqdn, error_key, description) = (told(&rule_fqdn), told(&error_key), told(&description));
     let described = match description.chars().count() {
         0..10 => format!("{description} ({rule_fqdn}|{error_key})"),
         _ => description,
     };
-    let description: String = described.chars().take(2048).collect();
+    let description: String = described.chars().take(MAX_DESCRIPTION).collect();
     let long_enough = description.chars().count() >= 10;
     long_enough.then(|| HealthCheck {
         description,
@@ -108,7 +115,7 @@ mod tests {
             description: description.to_owned(),
             total_risk,
         };
-        let fitted = check(finding("short", 9), "https://advisor/c").unwrap();
+        let fitted = check(finding("short", 9), "https://advisor/c", &Secrets::default()).unwrap();
         assert_eq!(
             fitted,
             HealthCheck {
@@ -117,6 +124,13 @@ mod tests {
                 advisor_uri: "https://advisor/c?first=a.b%7CKEY".to_owned(),
             }
         );
-        assert_eq!(check(finding(&"ö".repeat(3000), 4), "p").unwrap().description.chars().count(), 2048);
+        assert_eq!(
+            check(finding(&"ö".repeat(3000), 4), "p", &Secrets::default())
+                .unwrap()
+                .description
+                .chars()
+                .count(),
+            2048
+        );
     }
 }

@@ -10,6 +10,7 @@ use kube::{Api, Client};
 use serde_json::Value;
 
 use crate::outside::{self, Unreadable};
+use crate::telemetry::{Secrets, with_causes};
 
 /// A bearer token.
 #[derive(Clone, PartialEq)]
@@ -35,6 +36,11 @@ impl Token {
         }
     }
 
+    /// What is not to be seen in any answer.
+    pub(super) fn secrets(&self) -> Secrets {
+        Secrets::of([self.0.as_str()])
+    }
+
     /// The secret itself, for the request header alone.
     pub(super) fn expose(&self) -> &str {
         &self.0
@@ -55,7 +61,7 @@ pub enum TokenError {
         #[source]
         source: std::io::Error,
     },
-    #[error("cannot read Secret {namespace}/{name}: {source}")]
+    #[error("cannot read Secret {namespace}/{name}: {}", with_causes(source))]
     Secret {
         namespace: String,
         name: String,

@@ -2,6 +2,7 @@
 
 mod archive;
 mod collect;
+mod echo;
 mod embedded;
 mod jobs;
 mod periodic;

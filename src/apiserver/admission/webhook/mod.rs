@@ -31,6 +31,9 @@ use self::hook::Hook;
 const VALIDATING: &str = "validatingwebhookconfigurations";
 const MUTATING: &str = "mutatingwebhookconfigurations";
 
+/// Bytes of what a webhook said that are logged; a client is told the whole, as kube-apiserver does.
+const LOGGED: usize = 1_024;
+
 /// Why a webhook did not answer; the failure policy says what comes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallFailed(pub(super) String);
@@ -92,6 +95,7 @@ fn settle(hook: &Hook, outcome: &Outcome, review: &Review<'_>) -> Option<Refusal
             match hook.failure_policy() {
                 FailurePolicy::Fail => Some(Refusal::internal(message)),
                 FailurePolicy::Ignore => {
+                    let why = why.get(..why.floor_char_boundary(LOGGED)).unwrap_or_default();
                     tracing::warn!(webhook = hook.name(), why, "a webhook that may fail failed");
                     None
                 }

@@ -17,12 +17,17 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
+/// What a service makes of the `Authorization` that it was sent.
+pub(crate) type Echo = fn(&str) -> String;
+
 /// What the service answers.
 pub(crate) struct Answers {
-    upload: (u16, Vec<(&'static str, String)>),
+    pub(crate) upload: (u16, Vec<(&'static str, String)>),
     /// Answers to status questions, in turn; the last one repeats.
     pub(crate) status: Vec<(u16, &'static str)>,
     pub(crate) report: (u16, String),
+    /// In the place of all bodies.
+    pub(crate) echo: Option<Echo>,
 }
 
 impl Answers {
@@ -43,6 +48,7 @@ impl Answers {
             upload: (status, headers),
             status: vec![(200, r#"{"status":"processed"}"#)],
             report: (404, String::new()),
+            echo: None,
         }
     }
 }
@@ -134,7 +140,8 @@ async fn answer(
                 http::HeaderValue::from_bytes(value.as_bytes()).unwrap_or(http::HeaderValue::from_static("")),
             );
         }
-        return Ok(response.body(Full::from("no thanks")).unwrap());
+        let body = shared.answers.echo.map_or("no thanks".to_owned(), |echo| echo(&header("authorization")));
+        return Ok(response.body(Full::from(body)).unwrap());
     }
     let (status, text) = match path.strip_prefix(base).and_then(|rest| rest.split_once('/')) {
         Some((_, "status")) => {
@@ -146,6 +153,7 @@ async fn answer(
         Some((_, "report")) => shared.answers.report.clone(),
         _ => panic!("unexpected request: {} {path}", head.method),
     };
+    let text = shared.answers.echo.map_or(text, |echo| echo(&header("authorization")));
     Ok(Response::builder().status(status).body(Full::from(text)).unwrap())
 }
 
