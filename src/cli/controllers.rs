@@ -144,12 +144,14 @@ pub(super) async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Fault>
 async fn client_of(kubeconfig: Option<PathBuf>) -> Result<Client, Fault> {
     let Some(path) = kubeconfig else {
         let config = Config::infer().await.map_err(|error| {
+            let error = super::client::none(&error);
             Fault::usage(format!("no cluster is configured: {error}; name a kubeconfig with --kubeconfig"))
         })?;
         return Client::try_from(config)
             .map_err(|error| Fault::usage(format!("cannot make a client: {error}")));
     };
     let unusable = |error: &dyn std::fmt::Display| {
+        let error = super::client::unusable(&path, error);
         let (path, remedy) = (path.display(), "mend it, or name another with --kubeconfig");
         Fault::usage(format!("cannot use the kubeconfig `{path}`: {error}; {remedy}"))
     };

@@ -6,6 +6,7 @@
 mod bench;
 mod certs;
 mod check;
+mod client;
 mod completion;
 mod controllers;
 mod eval;
