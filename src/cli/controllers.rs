@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Exit;
 use super::gathering::GatheringArgs;
-use super::process::{self, Fault, Threads};
+use super::process::{self, Fault, GRACE, Threads};
 use super::typed::{label, name};
 use crate::controllers::datagather::{self, JobSettings, RunnerKind};
 use crate::controllers::kit::lease::Election;
@@ -113,7 +113,7 @@ impl JobArgs {
 
 impl ControllersArgs {
     pub(super) fn run(self) -> Exit {
-        process::run(Threads::Work, self.log_format, |shutdown| self.work(shutdown))
+        process::run(Threads::Work, self.log_format, GRACE, |shutdown| self.work(shutdown))
     }
 
     async fn work(self, shutdown: CancellationToken) -> Result<(), Fault> {

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::Exit;
 use super::controllers::client;
 use super::gathering::GatheringArgs;
-use super::process::{self, Fault, Threads};
+use super::process::{self, Fault, GRACE, Threads};
 use super::typed::name;
 use crate::controllers::datagather;
 use crate::telemetry::LogFormat;
@@ -35,7 +35,7 @@ pub(super) struct GatherArgs {
 
 impl GatherArgs {
     pub(super) fn run(self) -> Exit {
-        process::run(Threads::Work, self.log_format, |shutdown| self.gather(shutdown))
+        process::run(Threads::Work, self.log_format, GRACE, |shutdown| self.gather(shutdown))
     }
 
     async fn gather(self, shutdown: CancellationToken) -> Result<(), Fault> {

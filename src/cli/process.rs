@@ -1,15 +1,18 @@
 //! What every long-running command shares: logging, the runtime, signals, and one line for what went wrong.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::num::NonZero;
+use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use admit_policy::manifest::LoadError;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
@@ -75,30 +78,35 @@ impl Threads {
     }
 }
 
+/// How long a process goes on after SIGTERM or SIGINT, whatever it does: orchestrators kill after 30 seconds, and nobody
+/// who waits in front of a terminal waits longer.
+pub(super) const GRACE: Duration = Duration::from_secs(25);
+/// How long the last line may take that is written to standard error: a pipe that nobody reads takes none.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Runs `main` on a runtime until it ends by itself or, after SIGINT or SIGTERM cancelled its token, has drained.
-pub(super) fn run<F>(threads: Threads, format: LogFormat, main: impl FnOnce(CancellationToken) -> F) -> Exit
+///
+/// The calling thread only watches: it listens for the signals and, where `main` has not ended `grace` after the first one,
+/// goes without it. So a process ends even when each thread of its runtime is held by work that never ends.
+pub(super) fn run<F>(
+    threads: Threads,
+    format: LogFormat,
+    grace: Duration,
+    main: impl FnOnce(CancellationToken) -> F + Send + 'static,
+) -> Exit
 where
     F: Future<Output = Result<(), Fault>>,
 {
     let outcome = telemetry::init(format).map_err(Fault::usage).and_then(|()| {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
+        let watching = tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .worker_threads(threads.count())
-            .thread_stack_size(THREAD_STACK)
             .build()
             .map_err(|error| Fault::internal(format!("cannot start the runtime: {error}")))?;
-        let outcome = runtime.block_on(async {
-            let shutdown = CancellationToken::new();
+        watching.block_on(async {
             // Listened for before anything else is done, so that none that comes early ends the process at once.
             let listening = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
-            let signals = tokio::spawn(cancel_on_signal(listening, shutdown.clone()));
-            let outcome = main(shutdown).await;
-            signals.abort();
-            outcome
-        });
-        // A blocking thread that still evaluates has nobody left to answer.
-        runtime.shutdown_background();
-        outcome
+            supervised(asked_to_stop(listening), grace, move |asked| work(threads, asked, main)).await
+        })
     });
     match outcome {
         Ok(()) => Exit::Expected,
@@ -106,10 +114,77 @@ where
     }
 }
 
+/// The outcome of `work`, which runs on a thread of its own and is told what `asked` answers; its time is over `grace` after
+/// that.
+async fn supervised(
+    asked: impl Future<Output = &'static str>,
+    grace: Duration,
+    work: impl FnOnce(oneshot::Receiver<&'static str>) -> Result<(), Fault> + Send + 'static,
+) -> Result<(), Fault> {
+    let (stop, stopping) = oneshot::channel();
+    let (ended, mut outcome) = oneshot::channel();
+    let thread = thread::Builder::new().name("admit".to_owned()).stack_size(THREAD_STACK);
+    thread
+        .spawn(move || {
+            let _ = ended.send(work(stopping));
+        })
+        .map_err(|error| Fault::internal(format!("cannot start a thread: {error}")))?;
+    let outcome = tokio::select! {
+        outcome = &mut outcome => Ok(outcome),
+        name = asked => {
+            let _ = stop.send(name);
+            tokio::time::timeout(grace, outcome).await
+        }
+    };
+    match outcome {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(_)) => Err(Fault::internal("the command ended by a panic")),
+        Err(_) => Err(Fault::internal(format!(
+            "still busy {} seconds after it was asked to stop: what was under way is given up",
+            grace.as_secs()
+        ))),
+    }
+}
+
+/// The runtime of a command, and its end.
+fn work<F>(
+    threads: Threads,
+    asked: oneshot::Receiver<&'static str>,
+    main: impl FnOnce(CancellationToken) -> F,
+) -> Result<(), Fault>
+where
+    F: Future<Output = Result<(), Fault>>,
+{
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .worker_threads(threads.count())
+        .thread_stack_size(THREAD_STACK)
+        .build()
+        .map_err(|error| Fault::internal(format!("cannot start the runtime: {error}")))?;
+    let outcome = runtime.block_on(async {
+        let shutdown = CancellationToken::new();
+        let signals = tokio::spawn(cancel_when(asked, shutdown.clone()));
+        let outcome = main(shutdown).await;
+        signals.abort();
+        outcome
+    });
+    // A blocking thread that still evaluates has nobody left to answer.
+    runtime.shutdown_background();
+    outcome
+}
+
 /// Says what went wrong on standard error.
 pub(super) fn fail(fault: &Fault) -> Exit {
-    // A closed stream leaves nobody to tell, so the exit code alone speaks.
-    let _ = writeln!(io::stderr(), "admit: {}", fault.message);
+    let line = format!("admit: {}\n", fault.message);
+    let (done, written) = mpsc::channel();
+    // A closed stream leaves nobody to tell, and one that is full nobody to wait for, so the exit code alone speaks.
+    let writing = thread::Builder::new().spawn(move || {
+        let _ = io::stderr().write_all(line.as_bytes());
+        let _ = done.send(());
+    });
+    if writing.is_ok() {
+        let _ = written.recv_timeout(LAST_WORDS);
+    }
     fault.exit
 }
 
@@ -145,18 +220,53 @@ fn bound(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-async fn cancel_on_signal(
-    (terminate, interrupt): (io::Result<Signal>, io::Result<Signal>),
-    shutdown: CancellationToken,
-) {
+/// The name of the first signal that asks this process to stop.
+async fn asked_to_stop((terminate, interrupt): (io::Result<Signal>, io::Result<Signal>)) -> &'static str {
     let (Ok(mut terminate), Ok(mut interrupt)) = (terminate, interrupt) else {
         tracing::warn!("cannot listen for signals: only killing ends this process");
-        return;
+        return pending().await;
     };
-    let name = tokio::select! {
+    tokio::select! {
         _ = terminate.recv() => "SIGTERM",
         _ = interrupt.recv() => "SIGINT",
-    };
+    }
+}
+
+async fn cancel_when(asked: oneshot::Receiver<&'static str>, shutdown: CancellationToken) {
+    let Ok(name) = asked.await else { return };
     tracing::info!(signal = name, "shutting down");
     shutdown.cancel();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_never_ends_is_left_at_the_end_of_the_grace() {
+        let (held, hold) = mpsc::channel::<()>();
+        // As a thread that computes: it looks at nothing that it is told.
+        let never = move |_| hold.recv().map_err(Fault::internal);
+        let fault = supervised(ready("SIGTERM"), GRACE, never).await.unwrap_err();
+        assert_eq!(
+            (fault.exit, fault.message.as_str()),
+            (
+                Exit::Internal,
+                "still busy 25 seconds after it was asked to stop: what was under way is given up"
+            )
+        );
+        drop(held);
+    }
+
+    #[tokio::test]
+    async fn work_that_ends_is_not_waited_for_longer_than_it_takes() {
+        let unasked = supervised(pending(), GRACE, |_| Err(Fault::usage("mine"))).await;
+        assert_eq!(unasked.unwrap_err().message, "mine");
+        let told = |asked: oneshot::Receiver<_>| asked.blocking_recv().map(drop).map_err(Fault::internal);
+        assert!(supervised(ready("SIGINT"), GRACE, told).await.is_ok());
+        let dies = supervised(pending(), GRACE, |_| panic!("on purpose")).await;
+        assert_eq!(dies.unwrap_err().message, "the command ended by a panic");
+    }
 }

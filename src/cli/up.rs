@@ -25,7 +25,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Exit;
 use super::gathering::GatheringArgs;
 use super::generate::webhook::{self, Callee, Endpoint};
-use super::process::{self, Fault, Threads};
+use super::process::{self, Fault, GRACE, Threads};
 use super::typed::address;
 use super::{kubeconfig, load, register, state, token_key};
 use crate::admission::tls::{Authority, server_config, write_private};
@@ -81,7 +81,7 @@ pub(super) struct UpArgs {
 
 impl UpArgs {
     pub(super) fn run(self) -> Exit {
-        process::run(Threads::Work, self.log_format, |shutdown| self.up(shutdown))
+        process::run(Threads::Work, self.log_format, GRACE, |shutdown| self.up(shutdown))
     }
 
     async fn up(self, shutdown: CancellationToken) -> Result<(), Fault> {

@@ -27,7 +27,7 @@ use self::report::Report;
 use self::review::Review;
 use self::target::{Target, Trust};
 use super::Exit;
-use super::process::{self, Fault, Threads};
+use super::process::{self, Fault, GRACE, Threads};
 use super::render::{self, Output};
 use crate::telemetry::LogFormat;
 
@@ -90,7 +90,7 @@ pub(super) struct BenchArgs {
 
 impl BenchArgs {
     pub(super) fn run(self) -> Exit {
-        process::run(Threads::Carry, LogFormat::Text, |shutdown| self.bench(shutdown))
+        process::run(Threads::Carry, LogFormat::Text, GRACE, |shutdown| self.bench(shutdown))
     }
 
     async fn bench(self, shutdown: CancellationToken) -> Result<(), Fault> {

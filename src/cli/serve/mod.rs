@@ -30,7 +30,7 @@ pub(super) use self::args::ServeArgs;
 use self::certificates::Told;
 use self::policies::Sources;
 use super::Exit;
-use super::process::{self, Fault, Threads};
+use super::process::{self, Fault, GRACE, Threads};
 use crate::admission::tls::Managed;
 use crate::admission::{self, Admission, Cluster, InForce, Observed, Port, Shutdown, Workers};
 use crate::controllers::kit::tasks::Supervisor;
@@ -39,6 +39,10 @@ use crate::telemetry::{Metrics, Readiness, Traces};
 
 /// Time between looks at whether what is watched can be relied on.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// What the drain may take beside the delay that was asked for, before the process goes without it: that of the webhook's
+/// port takes ten seconds.
+const DRAIN_GRACE: Duration = Duration::from_secs(15);
 
 /// What the parts of the process share.
 struct Process {
@@ -51,7 +55,10 @@ struct Process {
 
 impl ServeArgs {
     pub(super) fn run(self) -> Exit {
-        process::run(Threads::Carry, self.log_format, |shutdown| self.serve(shutdown))
+        // The default delay is within the grace; whoever wants to serve on for longer gets as much more.
+        let delay = Duration::from_secs(self.shutdown_delay);
+        let grace = GRACE.max(delay + DRAIN_GRACE);
+        process::run(Threads::Carry, self.log_format, grace, |shutdown| self.serve(shutdown))
     }
 
     async fn serve(self, shutdown: CancellationToken) -> Result<(), Fault> {
