@@ -11,6 +11,7 @@ use super::in_force::{Ask, InForce};
 use super::review::{Answer, Question};
 use super::surroundings::{Cluster, Surroundings};
 use super::undecided::{AUDITING, Undecided};
+use super::workers::Gone;
 use super::{log, resource};
 use crate::telemetry::Metrics;
 
@@ -20,23 +21,24 @@ pub(super) struct Decided {
     pub(super) label: &'static str,
 }
 
-/// Decides the request of `question` by what `ask` names of `in_force`.
+/// Decides the request of `question` by what `ask` names of `in_force`, until `deadline`, or until the caller has `gone`.
 pub(super) fn decide(
     question: &Question<'_>,
     ask: &Ask,
     in_force: &InForce,
     cluster: &Cluster,
     deadline: &Deadline,
+    gone: &Gone<'_>,
     metrics: &Metrics,
 ) -> Decided {
     let (request, id) = (&question.request, question.id());
     let late = |why| Undecided::of("timeout", why).answer(ask, Some(&id), metrics);
-    if Instant::now() >= deadline.evaluation {
+    let until = deadline.evaluation;
+    let passed = || Instant::now() >= until || gone();
+    if passed() {
         return late("its time was over before it began");
     }
     let spent = Cell::new(0);
-    let until = deadline.evaluation;
-    let passed = || Instant::now() >= until;
     let deadline = admit_policy::Deadline::new(&passed);
     let documents = in_force.policies.documents();
     let checked = if ask.definitions() {

@@ -36,7 +36,7 @@ use super::log;
 use super::review::{Answer, read, recover_id};
 use super::surroundings::Cluster;
 use super::undecided::Undecided;
-use super::workers::{NotDone, Workers};
+use super::workers::{Gone, NotDone, Workers};
 use crate::telemetry::{Metrics, Readiness, Trace, Traces};
 
 /// What the routes decide with: always the newest complete set.
@@ -150,7 +150,7 @@ impl Context {
         let (cluster, metrics) = (self.admission.cluster.clone(), Arc::clone(&self.admission.metrics));
         let (review, beta, traced) = (bytes.clone(), self.admission.beta, trace.is_recorded());
         let asked = ask.clone();
-        let work = move || {
+        let work = move |gone: &Gone<'_>| {
             let mut about = Vec::new();
             let arena = Arena::for_text(review.len());
             let decided = match read(&arena, &review, beta) {
@@ -158,7 +158,7 @@ impl Context {
                     if traced {
                         about = told_of(&question.request);
                     }
-                    decide(&question, &ask, &in_force, &cluster, &deadline, &metrics)
+                    decide(&question, &ask, &in_force, &cluster, &deadline, gone, &metrics)
                 }
                 Err(unreadable) => {
                     Undecided::malformed(&unreadable).answer(&ask, unreadable.id.as_ref(), &metrics)

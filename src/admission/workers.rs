@@ -2,8 +2,8 @@
 //!
 //! Not tokio's blocking threads: those are up to 512, so that overload would turn into memory and into waiting without
 //! end, and they share their stack size with everything else that blocks. What does not fit in the queue is refused at
-//! once, and what waited in it too long as soon as its turn comes; the caller's failure policy then decides sooner than any
-//! wait could.
+//! once, and what waited in it too long as soon as it did, by its caller's own clock: nobody may ever come to take it. The
+//! caller's failure policy then decides sooner than any wait could.
 //!
 //! INVARIANT: the time that work waits is bounded by a time, not by a length. How long a queue of so many pieces takes
 //! depends on what policies cost; one that stands adds its whole length to every latency and to no throughput.
@@ -12,11 +12,12 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use super::queue::Queue;
 
@@ -48,7 +49,7 @@ impl Drop for Open {
 /// Why there is no result.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NotDone {
-    /// The queue is full, or its turn came too late.
+    /// The queue is full, or no turn came in time.
     Overloaded,
     /// The work panicked, and said this.
     Panicked(String),
@@ -83,31 +84,40 @@ impl Workers {
         Ok(Self { queue })
     }
 
-    /// The result of `work`. Work whose caller has gone is not begun.
+    /// The result of `work`, which may ask whether its caller has gone. Work whose caller has gone before is not begun, nor
+    /// what no thread has taken by the end of [`MAX_WAIT`]: that is refused then, even when all threads are held.
     pub(super) async fn run<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> T + Send + 'static,
+        work: impl FnOnce(&Gone<'_>) -> T + Send + 'static,
     ) -> Result<T, NotDone> {
-        let (sender, result) = oneshot::channel();
-        let queued = Instant::now();
+        let (sender, mut result) = oneshot::channel();
+        // Whoever takes it has it: a thread to do it, or this caller to drop it, with all that it holds.
+        let waiting = Arc::new(Mutex::new(Some(work)));
+        let taken = Arc::clone(&waiting);
         let job: Job = Box::new(move || {
-            if sender.is_closed() {
-                return;
-            }
-            let done = if queued.elapsed() > MAX_WAIT {
-                Err(NotDone::Overloaded)
-            } else {
-                // The closure is gone after a panic, and with it everything it might have left half done.
-                let done = catch_unwind(AssertUnwindSafe(work));
-                done.map_err(|payload| NotDone::Panicked(panic_text(payload.as_ref())))
-            };
-            let _ = sender.send(done);
+            let Some(work) = take(&taken).filter(|_| !sender.is_closed()) else { return };
+            // The closure is gone after a panic, and with it everything it might have left half done.
+            let done = catch_unwind(AssertUnwindSafe(|| work(&|| sender.is_closed())));
+            let _ = sender.send(done.map_err(|payload| NotDone::Panicked(panic_text(payload.as_ref()))));
         });
         if self.queue.0.put(job).is_err() {
             return Err(NotDone::Overloaded);
         }
-        result.await.unwrap_or_else(|_| Err(NotDone::Panicked("the work was dropped".to_owned())))
+        let done = match timeout(MAX_WAIT, &mut result).await {
+            Ok(done) => done,
+            Err(_) if take(&waiting).is_some() => return Err(NotDone::Overloaded),
+            Err(_) => result.await,
+        };
+        done.unwrap_or_else(|_| Err(NotDone::Panicked("the work was dropped".to_owned())))
     }
+}
+
+/// Says whether nobody waits any more for what is being done.
+pub(super) type Gone<'a> = dyn Fn() -> bool + 'a;
+
+fn take<T>(waiting: &Mutex<Option<T>>) -> Option<T> {
+    // Nothing panics while it is held.
+    waiting.lock().unwrap_or_else(PoisonError::into_inner).take()
 }
 
 fn work(jobs: &Queue<Job>) {
@@ -125,15 +135,16 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
+    use std::time::Instant;
 
     use super::*;
 
     #[tokio::test]
     async fn a_panic_ends_one_piece_of_work() {
         let workers = Workers::of(1).unwrap();
-        let ended = workers.run(|| -> u8 { panic!("number {}", 7) }).await;
+        let ended = workers.run(|_| -> u8 { panic!("number {}", 7) }).await;
         assert_eq!(ended, Err(NotDone::Panicked("number 7".to_owned())));
-        assert_eq!(workers.run(|| 8).await, Ok(8));
+        assert_eq!(workers.run(|_| 8).await, Ok(8));
     }
 
     /// A piece of work that goes on until the end of the barrier is met; returns once a thread is at it.
@@ -141,7 +152,7 @@ mod tests {
         let (started, gate) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
         let (inside, end, workers) = (Arc::clone(&started), Arc::clone(&gate), workers.clone());
         let blocking = tokio::spawn(async move {
-            let wait = move || {
+            let wait = move |_: &Gone<'_>| {
                 inside.wait();
                 end.wait();
             };
@@ -155,11 +166,11 @@ mod tests {
     async fn what_does_not_fit_in_the_queue_is_refused_at_once() {
         let workers = Workers::of(1).unwrap();
         let (blocking, gate) = busy(&workers).await;
-        let mut waiting: Vec<_> = (0..QUEUE_PER_THREAD).map(|_| Box::pin(workers.run(|| ()))).collect();
+        let mut waiting: Vec<_> = (0..QUEUE_PER_THREAD).map(|_| Box::pin(workers.run(|_| ()))).collect();
         for work in &mut waiting {
             assert!(futures::poll!(work).is_pending());
         }
-        assert_eq!(workers.run(|| ()).await, Err(NotDone::Overloaded));
+        assert_eq!(workers.run(|_| ()).await, Err(NotDone::Overloaded));
         tokio::task::spawn_blocking(move || gate.wait()).await.unwrap();
         assert_eq!(blocking.await.unwrap(), Ok(()));
         for work in waiting {
@@ -173,22 +184,54 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_waited_too_long_is_refused_and_not_done() {
+    async fn what_waited_too_long_is_refused_while_all_threads_are_held_and_is_not_done() {
         let workers = Workers::of(1).unwrap();
         let (blocking, gate) = busy(&workers).await;
-        let mut late = Box::pin(workers.run(|| panic!("nobody waits for this any more")));
-        assert!(futures::poll!(&mut late).is_pending());
+        let held = Arc::new(());
+        let holds = Arc::clone(&held);
+        let late = move |_: &Gone<'_>| {
+            let _held = holds;
+            panic!("nobody waits for this any more")
+        };
         let queued = Instant::now();
+        assert_eq!(workers.run::<()>(late).await, Err(NotDone::Overloaded));
+        assert!(queued.elapsed() >= MAX_WAIT);
+        assert_eq!(Arc::strong_count(&held), 1, "what it held is given back at once");
+        tokio::task::spawn_blocking(move || gate.wait()).await.unwrap();
+        assert_eq!(blocking.await.unwrap(), Ok(()));
+        assert_eq!(workers.run(|_| 9).await, Ok(9));
+    }
+
+    #[tokio::test]
+    async fn work_that_was_begun_is_waited_for_and_hears_when_nobody_waits_any_more() {
+        let workers = Workers::of(1).unwrap();
+        let (blocking, gate) = busy(&workers).await;
+        let begun = Instant::now();
         tokio::task::spawn_blocking(move || {
-            while queued.elapsed() <= MAX_WAIT {
+            while begun.elapsed() <= MAX_WAIT {
                 thread::yield_now();
             }
             gate.wait()
         })
         .await
         .unwrap();
-        assert_eq!(blocking.await.unwrap(), Ok(()));
-        assert_eq!(late.await, Err(NotDone::Overloaded));
+        assert_eq!(blocking.await.unwrap(), Ok(()), "longer than anything may wait for a thread");
+
+        let (began, begun) = oneshot::channel();
+        let (left, heard) = oneshot::channel();
+        let work = move |gone: &Gone<'_>| {
+            began.send(()).unwrap();
+            while !gone() {
+                thread::yield_now();
+            }
+            left.send(()).unwrap();
+        };
+        let shared = workers.clone();
+        let caller = tokio::spawn(async move { shared.run(work).await });
+        begun.await.unwrap();
+        caller.abort();
+        heard.await.unwrap();
+        assert_eq!(workers.run(|_| 10).await, Ok(10));
     }
 
     #[tokio::test]
@@ -196,7 +239,7 @@ mod tests {
         let workers = Workers::of(2).unwrap();
         let (other, jobs) = (workers.clone(), Arc::downgrade(&workers.queue.0));
         drop(workers);
-        assert_eq!(other.run(|| 1).await, Ok(1), "not with the first");
+        assert_eq!(other.run(|_| 1).await, Ok(1), "not with the first");
         drop(other);
         let until = Instant::now() + Duration::from_secs(20);
         while jobs.strong_count() > 0 {
@@ -211,6 +254,6 @@ mod tests {
             let room = std::hint::black_box([0_u8; 8 * 1024]);
             if levels == 0 { u32::from(room[0]) } else { deep(levels - 1) + 1 }
         }
-        assert_eq!(Workers::of(1).unwrap().run(|| deep(1_000)).await, Ok(1_000));
+        assert_eq!(Workers::of(1).unwrap().run(|_| deep(1_000)).await, Ok(1_000));
     }
 }
