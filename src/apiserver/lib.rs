@@ -19,6 +19,7 @@ mod digest;
 pub mod discovery;
 mod http;
 pub mod identity;
+mod interrupt;
 pub mod managed_fields;
 mod object;
 pub mod openapi;

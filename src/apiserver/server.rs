@@ -13,6 +13,7 @@ use crate::authentication::{Issuer, TokenKey};
 use crate::clock::Clock;
 use crate::http as face;
 use crate::http::answers::Answers;
+use crate::http::turns::Turns;
 use crate::http::watchers::Watchers;
 use crate::identity::Identity;
 use crate::object;
@@ -42,8 +43,8 @@ struct Inner {
     started: Timestamp,
     /// A permit for each connection that may be open.
     connections: Arc<Semaphore>,
-    /// A permit for each request that may change something now.
-    changes: Semaphore,
+    /// Whose turn it is to change something, or to be told much.
+    turns: Turns,
     watchers: Watchers,
     answers: Answers,
     /// Parts of the process that report their own readiness, by name.
@@ -125,7 +126,7 @@ impl ServerBuilder {
             issuer,
             started,
             connections: Arc::new(Semaphore::new(face::serve::MAX_CONNECTIONS)),
-            changes: Semaphore::new(face::MAX_CHANGES),
+            turns: Turns::default(),
             watchers: Watchers::default(),
             answers: Answers::default(),
             parts: RwLock::default(),
@@ -223,9 +224,9 @@ impl Server {
         self.inner.parts.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The places of requests that change something.
-    pub(crate) fn changes(&self) -> &Semaphore {
-        &self.inner.changes
+    /// Whose turn it is.
+    pub(crate) fn turns(&self) -> &Turns {
+        &self.inner.turns
     }
 
     pub(crate) fn answers(&self) -> &Answers {
@@ -244,7 +245,7 @@ impl Server {
     /// The `/metrics` document.
     pub(crate) fn metrics(&self) -> String {
         let open = face::serve::MAX_CONNECTIONS.saturating_sub(self.inner.connections.available_permits());
-        let changes = face::MAX_CHANGES.saturating_sub(self.inner.changes.available_permits());
+        let changes = self.inner.turns.under_way();
         let (watches, unsent, ended) = self.inner.watchers.figures();
         let answers = self.inner.answers.held();
         format!(

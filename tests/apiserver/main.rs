@@ -28,6 +28,7 @@ mod readings;
 mod statuses;
 mod store;
 mod table;
+mod turns;
 mod unread;
 mod webhook;
 mod webhook_services;

@@ -2,17 +2,17 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use admit_policy::PolicySet;
 use admit_policy::vap::{Binding, Policy};
 use admit_policy::webhook::{Configuration, Kind};
+use admit_policy::{Deadline, Oversight, PolicySet};
 use serde_json::{Value, json};
 
 use super::host::StoreHost;
 use super::review::Review;
-use crate::object;
 use crate::registry::Registry;
 use crate::status::{Cause, Refusal};
 use crate::store::Range;
+use crate::{interrupt, object};
 
 /// Where policies and bindings lie in the store.
 const POLICIES: &str = "validatingadmissionpolicies";
@@ -39,7 +39,11 @@ impl Policies {
         if set.policies().next().is_none() {
             return Ok(());
         }
-        let decision = set.decide(&review.request()?, &StoreHost(registry));
+        let deadline = Some(Deadline::new(&interrupt::is_over));
+        let oversight = Oversight { deadline, ..Oversight::default() };
+        let decision = set.decide_with(&review.request()?, &StoreHost(registry), |_| true, oversight);
+        // Whatever was said by then: the request has its answer.
+        interrupt::checkpoint();
         if !decision.audit_annotations.is_empty() {
             // This server writes no audit log.
             tracing::debug!(annotations = %json!(decision.audit_annotations), "audit annotations");

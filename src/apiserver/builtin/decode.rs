@@ -12,6 +12,7 @@ use serde_json::{Map, Number, Value};
 use super::go_names;
 use super::model::{Field, RawKind, Tables, TypeDef, TypeId, TypeRef};
 use super::scalar;
+use crate::interrupt;
 
 /// A value in its canonical form, and what had to be dropped to get there.
 #[derive(Clone, Debug, PartialEq)]
@@ -139,6 +140,7 @@ impl Decoder<'_> {
     }
 
     fn value(&mut self, kind: &TypeRef, value: &Value) -> Result<Value, DecodeError> {
+        interrupt::checkpoint();
         match kind {
             TypeRef::Pointer(inner) => self.value(inner, value),
             TypeRef::Message(id) => self.message(*id, value),

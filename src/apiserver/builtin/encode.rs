@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::model::{Tables, TypeId, TypeRef};
 use super::protobuf::MAGIC;
+use crate::interrupt;
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
@@ -92,6 +93,7 @@ impl Encoder<'_> {
     }
 
     fn value(&self, kind: &TypeRef, number: u32, value: &Value, out: &mut Vec<u8>) {
+        interrupt::checkpoint();
         let text = || value.as_str().unwrap_or_default();
         match kind {
             TypeRef::Pointer(inner) => self.value(inner, number, value, out),

@@ -6,6 +6,7 @@ use serde_json::{Map, Number, Value};
 
 use super::model::{Field, Tables, TypeId, TypeRef};
 use super::{go_names, scalar};
+use crate::interrupt;
 
 /// The object with its numbers cut to the sizes of their fields.
 ///
@@ -53,6 +54,7 @@ struct Place<'t> {
 
 impl Place<'_> {
     fn value(self, kind: &TypeRef, value: &Value) -> Result<Value, String> {
+        interrupt::checkpoint();
         match (kind, value) {
             (_, Value::Null) => Ok(Value::Null),
             (TypeRef::Pointer(inner), _) => self.value(inner, value),

@@ -1,7 +1,5 @@
 //! Reading request bodies: bounded, and in one of the formats that are understood.
 
-use std::time::Duration;
-
 use axum::body::Body as HttpBody;
 use bytes::Bytes;
 use http::{HeaderMap, header};
@@ -15,14 +13,44 @@ use crate::status::Refusal;
 /// As upstream: what etcd would take, twice over.
 const LIMIT: usize = 3 << 20;
 
-/// As upstream: what a request that is no watch may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// What a client sends.
+#[derive(Debug)]
+pub(crate) enum Sent {
+    /// It may still be on its way.
+    Coming(HttpBody),
+    /// It has arrived, or why it has not: told where the body is asked for, since a request that is refused before needs none.
+    Arrived(Result<Bytes, Refusal>),
+}
+
+impl Sent {
+    /// Waits until everything is here that comes.
+    pub(super) async fn arrive(&mut self) {
+        if let Self::Coming(body) = self {
+            let body = std::mem::take(body);
+            *self = Self::Arrived(collected(body).await);
+        }
+    }
+
+    /// The bytes that have arrived.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Arrived(Ok(bytes)) => bytes.len(),
+            Self::Arrived(Err(_)) | Self::Coming(_) => 0,
+        }
+    }
+}
 
 /// # Errors
-/// 413 for more than the limit, 400 when the client gives up, 504 when it takes too long.
-pub(super) async fn read(body: HttpBody) -> Result<Bytes, Refusal> {
-    let collected = tokio::time::timeout(PATIENCE, Limited::new(body, LIMIT).collect()).await;
-    match collected.map_err(|_| Refusal::timed_out())? {
+/// 413 for more than the limit, 400 when the client gives up.
+pub(super) async fn read(sent: Sent) -> Result<Bytes, Refusal> {
+    match sent {
+        Sent::Coming(body) => collected(body).await,
+        Sent::Arrived(body) => body,
+    }
+}
+
+async fn collected(body: HttpBody) -> Result<Bytes, Refusal> {
+    match Limited::new(body, LIMIT).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::too_large(LIMIT)),
         Err(error) => Err(Refusal::bad_request(format!("the body cannot be read: {error}"))),
@@ -43,11 +71,7 @@ pub(super) fn format(info: &ResourceInfo, headers: &HeaderMap) -> Result<Format,
     }
 }
 
-pub(super) async fn object(
-    info: &ResourceInfo,
-    headers: &HeaderMap,
-    body: HttpBody,
-) -> Result<Body, Refusal> {
+pub(super) async fn object(info: &ResourceInfo, headers: &HeaderMap, body: Sent) -> Result<Body, Refusal> {
     let format = format(info, headers)?;
     Ok(Body { format, bytes: read(body).await? })
 }

@@ -8,6 +8,7 @@ mod budget;
 mod components;
 mod connect;
 mod connection;
+mod deadline;
 mod hangup;
 mod health;
 mod impersonation;
@@ -18,6 +19,7 @@ mod respond;
 mod reviews;
 pub(crate) mod serve;
 mod stream;
+pub(crate) mod turns;
 pub(crate) mod watchers;
 
 use std::time::Duration;
@@ -26,6 +28,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http::{HeaderMap, Method};
+use tokio::time::{Instant, timeout_at};
 
 use crate::codec;
 use crate::identity::Identity;
@@ -35,8 +38,10 @@ use crate::server::Server;
 use crate::status::Refusal;
 
 use self::accept::Accepted;
+use self::body::Sent;
 use self::hangup::Hangup;
 use self::path::Target;
+use self::turns::Ended;
 
 /// Why a request has no answer of its own.
 #[derive(Debug)]
@@ -62,7 +67,9 @@ pub(crate) struct Incoming {
     pub(crate) identity: Identity,
     /// Of the connection, where there is one.
     hangup: Option<Hangup>,
-    pub(crate) body: Body,
+    pub(crate) body: Sent,
+    /// By when it is answered, unless it is a stream.
+    pub(crate) until: Instant,
 }
 
 impl Incoming {
@@ -96,9 +103,6 @@ pub(crate) fn router(server: Server) -> axum::Router {
     axum::Router::new().fallback(handle).with_state(server)
 }
 
-/// As upstream, so many requests that change something are looked at at one time: each may hold a body of 3 MiB, and what
-/// was made of it.
-pub(crate) const MAX_CHANGES: usize = 200;
 /// A change that finds no place waits so long for one.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -116,7 +120,8 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
         headers: parts.headers,
         identity,
         hangup: parts.extensions.get::<Hangup>().cloned(),
-        body,
+        body: Sent::Coming(body),
+        until: Instant::now(),
     };
     let target = path::parse(&incoming.path);
     let attributes = access::attributes(&incoming, &target);
@@ -133,24 +138,58 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
     response
 }
 
-/// Answers a request once there is a place for it: reads, and watches among them, always have one.
+/// Answers a request where its work belongs: changes and long answers on threads of their own, and everything that is short
+/// at once.
 async fn in_turn(
     server: &Server,
-    incoming: Incoming,
+    mut incoming: Incoming,
     target: Target,
     allowed: Result<(), Refusal>,
 ) -> Response {
-    if matches!(incoming.method, Method::GET | Method::HEAD | Method::OPTIONS) || allowed.is_err() {
+    let patience = match deadline::of(&incoming, &target) {
+        Ok(patience) => patience,
+        Err(refusal) => return respond::refusal(&refusal, &Accepted::default()),
+    };
+    incoming.until += patience.unwrap_or_default();
+    let until = incoming.until;
+    let reads = matches!(incoming.method, Method::GET | Method::HEAD | Method::OPTIONS);
+    if allowed.is_err() || (reads && !is_long(&incoming, &target)) {
         return route(server, incoming, target, allowed).await;
     }
-    match tokio::time::timeout(PATIENCE, server.changes().acquire()).await {
-        Ok(_place) => route(server, incoming, target, allowed).await,
-        Err(_) => {
-            tracing::warn!("as many changes are under way as are allowed: one was sent away");
-            let refusal = Refusal::too_many_requests("Too many requests, please try again later.", 1);
-            respond::refusal(&refusal, &Accepted::default())
-        }
+    let (turns, shared) = (server.turns(), server.clone());
+    if reads {
+        let work = move || async move { route(&shared, incoming, target, allowed).await };
+        return outcome(turns.list(until, work).await);
     }
+    let Ok(Some(place)) = tokio::time::timeout(PATIENCE, turns.place(&incoming.identity)).await else {
+        tracing::warn!("as many changes are under way as are allowed: one was sent away");
+        let refusal = Refusal::too_many_requests("Too many requests, please try again later.", 1);
+        return respond::refusal(&refusal, &Accepted::default());
+    };
+    // Who sends slowly holds no thread.
+    if timeout_at(until, incoming.body.arrive()).await.is_err() {
+        return respond::refusal(&Refusal::timed_out(), &Accepted::default());
+    }
+    let named = !matches!(&target, Target::Resource(place) if place.name.is_none());
+    let many = incoming.method == Method::DELETE && !named;
+    let lane = turns.lane(incoming.body.len(), many);
+    let work = move || async move {
+        let _place = place;
+        route(&shared, incoming, target, allowed).await
+    };
+    outcome(turns::run(until, Some(lane), work).await)
+}
+
+/// Whether a read is about all of the documentation, or asks admission. Lists go to their lane when there is room for them.
+fn is_long(incoming: &Incoming, target: &Target) -> bool {
+    match target {
+        Target::Resource(place) => deadline::streams(place),
+        Target::Other => incoming.path.starts_with("/openapi/"),
+    }
+}
+
+fn outcome(outcome: Result<Response, Ended>) -> Response {
+    outcome.unwrap_or_else(|ended| respond::refusal(&ended.into(), &Accepted::default()))
 }
 
 async fn route(

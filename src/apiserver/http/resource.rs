@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::response::Response;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -221,10 +220,15 @@ impl Asked<'_> {
                 self.accepted.check_shape(&self.call.info, true)?;
                 include_is_known(self.accepted, &self.query)?;
                 let room = room(self.server, &self.call, registry.weight(&self.call, &options)).await?;
-                let shown = {
-                    let list = registry.list(&self.call, &options)?.into_value(&self.call.info);
-                    self.show(&list)
+                let (server, call) = (self.server.clone(), self.call.clone());
+                let (query, accepted) = (self.query.clone(), self.accepted.clone());
+                let make = move || async move {
+                    let list = server.registry().list(&call, &options)?.into_value(&call.info);
+                    Ok(shown_as(&call, &query, &accepted, &list))
                 };
+                let shown =
+                    self.server.turns().list(self.incoming.until, make).await.map_err(Refusal::from)?;
+                let shown: Response = shown.map_err(Failure::Refused)?;
                 Ok(answers::kept(shown, room, self.incoming.hangup.as_ref()).await)
             }
         }
@@ -333,7 +337,7 @@ async fn received(
     call: &Call,
     options: &WriteOptions,
     headers: &http::HeaderMap,
-    body: Body,
+    body: body::Sent,
 ) -> Result<Value, Refusal> {
     let body = body::object(&call.info, headers, body).await?;
     let received = match call.subresource {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::shown::printed;
 use crate::builtin::{Field, PatchStrategy, Tables, TypeId, TypeRef};
+use crate::interrupt;
 
 /// Why a patch cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,6 +52,7 @@ impl<'t> Merger<'t> {
         mut original: Map<String, Value>,
         patch: &Map<String, Value>,
     ) -> Result<Map<String, Value>, PatchError> {
+        interrupt::checkpoint();
         match directive(patch)? {
             Some(Directive::Replace) => return Ok(without_directive(patch)),
             Some(Directive::Delete) => return Ok(Map::new()),
@@ -108,6 +110,7 @@ impl<'t> Merger<'t> {
         patch: &[Value],
         order: Option<&Vec<Value>>,
     ) -> Result<Vec<Value>, PatchError> {
+        interrupt::checkpoint();
         let Some(field) = field.filter(|field| field.patch.merge) else { return Ok(patch.to_vec()) };
         if !patch.iter().any(Value::is_object) && !original.iter().any(Value::is_object) {
             let mut merged = original;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use admit_policy::crd::{CompiledCrd, ConversionError, CrdVersion, ValidateOptions};
 use admit_policy::error::{BadValue, FieldError, FieldErrorKind};
 use admit_policy::schema::metadata::Malformed;
+use admit_policy::{Deadline, Oversight};
 use serde_json::Value;
 
 use super::scale::ScalePaths;
 use crate::managed_fields::schema::{Schema, TypeId};
-use crate::object;
 use crate::resources::ResourceInfo;
 use crate::status::{Cause, Refusal};
+use crate::{interrupt, object};
 
 /// A resource that a CRD defines, with all its versions.
 #[derive(Debug)]
@@ -110,8 +111,12 @@ impl CustomVersion {
             return vec![Cause::forbidden("<nil>", why)];
         };
         let earlier: Vec<FieldError> = earlier.iter().map(field_error).collect();
-        let options = ValidateOptions { status, earlier: &earlier, ..ValidateOptions::default() };
-        causes(&rules.validate(new, old, &options).errors)
+        let deadline = Some(Deadline::new(&interrupt::is_over));
+        let oversight = Oversight { deadline, ..Oversight::default() };
+        let errors =
+            rules.validate(new, old, &ValidateOptions { status, earlier: &earlier, oversight }).errors;
+        interrupt::checkpoint();
+        causes(&errors)
     }
 }
 

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use super::options::{DeleteOptions, ListOptions, Propagation};
 use super::{Answer, Call, Registry, kinds, views};
 use crate::admission::Review;
-use crate::object;
 use crate::status::{Refusal, deleted};
 use crate::store::{Expect, StoreError, Stored};
+use crate::{interrupt, object};
 
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
@@ -103,6 +103,9 @@ impl Registry {
                 Err(gone) if gone.code() == 404 => {}
                 Err(other) => return Err(other),
             }
+            // Each is done whole; those that are left stay, once the time of the request is over.
+            interrupt::withdraw();
+            interrupt::checkpoint();
         }
         Ok(Answer::ok(listing.into_value(&call.info)))
     }

@@ -215,6 +215,13 @@ impl Refusal {
         Self::detailed(504, "Timeout", message, details)
     }
 
+    /// A fault of this server's own.
+    #[must_use]
+    pub fn panicked() -> Self {
+        let message = "This request caused apiserver to panic. Look in the logs for details.";
+        Self::bare(500, "InternalError", message)
+    }
+
     #[must_use]
     pub fn timed_out() -> Self {
         let message = "Timeout: request did not complete within the allotted timeout";

@@ -23,6 +23,8 @@ pub(crate) use self::core::estimate;
 pub use self::redb::{Medium, Opened, RedbBackend, StateFile};
 pub use self::watch::Subscription;
 
+use crate::interrupt;
+
 /// The value of the one counter that all writes raise: what clients see as `resourceVersion`.
 pub type Revision = u64;
 
@@ -178,8 +180,10 @@ impl Store {
     /// [`StoreError::Conflict`] when the object is not as expected; [`StoreError::Backend`] when it cannot be kept.
     pub async fn put(&self, key: &Key, expect: Expect, object: Value) -> Result<Stored, StoreError> {
         let mut durable = None;
-        let stored = self.shared.put(key, expect, object, |revision, object| {
-            durable = self.submit(key, revision, Some(Arc::clone(object)));
+        let stored = stored_whole(|| {
+            self.shared.put(key, expect, object, |revision, object| {
+                durable = self.submit(key, revision, Some(Arc::clone(object)));
+            })
         })?;
         self.settle(key, stored.revision, durable).await?;
         Ok(stored)
@@ -191,8 +195,10 @@ impl Store {
     /// As [`Self::put`].
     pub async fn delete(&self, key: &Key, expected: Revision, last: Value) -> Result<Revision, StoreError> {
         let mut durable = None;
-        let revision = self.shared.delete(key, expected, last, |revision| {
-            durable = self.submit(key, revision, None);
+        let revision = stored_whole(|| {
+            self.shared.delete(key, expected, last, |revision| {
+                durable = self.submit(key, revision, None);
+            })
         })?;
         self.settle(key, revision, durable).await?;
         Ok(revision)
@@ -225,6 +231,16 @@ impl Store {
             Err(_) => Err(StoreError::Backend("the writer thread ended".to_owned())),
         }
     }
+}
+
+/// What `write` stores, without being interrupted from here on; unless it stored nothing.
+fn stored_whole<T>(write: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    let begins = interrupt::commit();
+    let written = write();
+    if begins && written.is_err() {
+        interrupt::withdraw();
+    }
+    written
 }
 
 type Durable = oneshot::Receiver<Result<(), String>>;

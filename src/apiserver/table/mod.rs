@@ -18,6 +18,7 @@ use serde_json::{Map, Value, json};
 pub(crate) use self::builtin::selector_text;
 use self::jsonpath::JsonPath;
 use crate::builtin::{decode, tables};
+use crate::interrupt;
 use crate::resources::{PrinterColumn, ResourceInfo};
 
 /// What stands beside the cells of a row.
@@ -57,7 +58,11 @@ pub fn render(info: &ResourceInfo, value: &Value, options: &Options<'_>) -> Valu
         Some(Value::Array(items)) => items.iter().collect(),
         _ => vec![value],
     };
-    let rows: Vec<Value> = objects.into_iter().map(|object| printer.row(info, object, options)).collect();
+    let row = |object| {
+        interrupt::checkpoint();
+        printer.row(info, object, options)
+    };
+    let rows: Vec<Value> = objects.into_iter().map(row).collect();
     table.insert("rows".into(), rows.into());
     Value::Object(table)
 }

@@ -17,6 +17,7 @@ mod workload;
 
 use serde_json::Value;
 
+use crate::interrupt;
 use crate::registry::names::qualified_name_problems;
 use crate::resources::ResourceInfo;
 use crate::status::Cause;
@@ -103,10 +104,12 @@ fn is_bare(finalizer: &Value) -> bool {
 }
 
 fn text<'v>(value: &'v Value, name: &str) -> &'v str {
+    interrupt::checkpoint();
     value.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn items<'v>(value: &'v Value, name: &str) -> &'v [Value] {
+    interrupt::checkpoint();
     value.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 

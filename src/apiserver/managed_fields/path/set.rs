@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::element::{Element, Path};
+use crate::interrupt;
 
 /// A set of paths. The empty path, the object itself, is never a member.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +34,7 @@ impl FieldSet {
     }
 
     pub fn insert(&mut self, path: &[Element]) {
+        interrupt::checkpoint();
         let Some((first, rest)) = path.split_first() else { return };
         let node = self.nodes.entry(first.clone()).or_default();
         if rest.is_empty() {
@@ -70,6 +72,7 @@ impl FieldSet {
 
     /// Adds an element and what goes on from it.
     pub(super) fn add(&mut self, element: Element, member: bool, below: Self) {
+        interrupt::checkpoint();
         let node = Node { member, below };
         if node.is_kept() {
             self.nodes.insert(element, node);

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::super::path::{Element, FieldSet, Path, Scalar};
 use super::super::schema::{Form, List, ListRelation, Map, TypeId};
 use super::{Typing, item, items, members, no_items, no_members};
+use crate::interrupt;
 
 /// The differences; no path is in two of the sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +40,7 @@ impl Typing<'_> {
     }
 
     fn compare_values(&self, kind: TypeId, sides: Sides<'_>, path: &mut Path, found: &mut Comparison) {
+        interrupt::checkpoint();
         let (old, new) = sides;
         let walk = |form, path: &mut Path, found: &mut Comparison| match form {
             Some(Form::Map(map)) if !map.atomic && !no_members(old, new) => {

@@ -4,12 +4,14 @@ use serde_json::Value;
 
 use super::super::path::{Element, Scalar};
 use super::super::schema::{List, ListRelation, Schema};
+use crate::interrupt;
 
 /// The element that leads to `item`.
 ///
 /// # Errors
 /// Why the item cannot be told apart from others.
 pub(super) fn element(schema: &Schema, list: &List, item: &Value) -> Result<Element, String> {
+    interrupt::checkpoint();
     match &list.relation {
         ListRelation::Map(keys) => keyed(schema, list, keys, item),
         ListRelation::Set => match item {

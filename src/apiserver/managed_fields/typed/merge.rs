@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::super::path::Element;
 use super::super::schema::{Form, List, ListRelation, Map, TypeId};
 use super::{Typing, item, items, members, no_items, no_members};
+use crate::interrupt;
 
 impl Typing<'_> {
     #[must_use]
@@ -15,6 +16,7 @@ impl Typing<'_> {
     }
 
     fn merge_values(&self, kind: TypeId, live: Option<&Value>, config: Option<&Value>) -> Option<Value> {
+        interrupt::checkpoint();
         match self.schema.form(kind, config.or(live)) {
             Some(Form::Map(map)) if !map.atomic && !no_members(live, config) => {
                 self.merge_members(map, live, config)

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::super::path::{Element, FieldSet, Path};
 use super::super::schema::{Form, List, ListRelation, Map, TypeId};
 use super::{Typing, item, items, members};
+use crate::interrupt;
 
 impl Typing<'_> {
     /// Every leaf of the object, every item of a list that is told apart, and every member of a map that is no struct.
@@ -18,6 +19,7 @@ impl Typing<'_> {
     }
 
     fn own(&self, kind: TypeId, value: &Value, path: &mut Path, set: &mut FieldSet) {
+        interrupt::checkpoint();
         match self.schema.form(kind, Some(value)) {
             Some(Form::List(list)) if list.relation != ListRelation::Atomic => {
                 self.own_items(list, value, path, set);

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::super::path::Element;
 use super::super::schema::{Form, List, ListRelation, Map, ScalarKind, Schema, TypeId};
 use super::{Typing, go, item};
+use crate::interrupt;
 
 /// Whether a list may have two items that cannot be told apart. Stored objects may: older rules let them in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,7 @@ struct Walk<'s> {
 
 impl Walk<'_> {
     fn value(&mut self, kind: TypeId, value: &Value) {
+        interrupt::checkpoint();
         let schema = self.schema;
         match schema.form(kind, Some(value)) {
             _ if value.is_null() => {}

@@ -3,6 +3,7 @@
 use super::super::path::{Element, FieldSet, Path};
 use super::super::schema::{Form, ListRelation, Schema, TypeId};
 use super::Typing;
+use crate::interrupt;
 
 impl Typing<'_> {
     /// The set under this schema: who owned parts of what is owned as a whole today owns the whole.
@@ -15,6 +16,7 @@ impl Typing<'_> {
 
     /// `leaf`: the set names the value itself and nothing in it.
     fn find_whole(&self, kind: TypeId, set: &FieldSet, leaf: bool, path: &mut Path, whole: &mut FieldSet) {
+        interrupt::checkpoint();
         match self.schema.form(kind, None) {
             Some(Form::Map(map)) => {
                 let untyped = map.fields.is_empty() && map.others == Some(Schema::DEDUCED);
@@ -68,6 +70,7 @@ impl Typing<'_> {
     }
 
     fn add_passed(&self, kind: Option<TypeId>, set: &FieldSet, path: &mut Path, all: &mut FieldSet) {
+        interrupt::checkpoint();
         let definition = kind.map(|kind| self.schema.get(kind));
         let map = definition.and_then(|definition| definition.map.as_ref());
         let list = definition.and_then(|definition| definition.list.as_ref());

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::super::path::{Element, FieldSet};
 use super::super::schema::{Form, List, ListRelation, Map, TypeId};
 use super::{Typing, item};
+use crate::interrupt;
 
 impl Typing<'_> {
     /// What is left of `object`. A list or map that has lost everything stays, empty: it is not itself in the set.
@@ -14,6 +15,7 @@ impl Typing<'_> {
     }
 
     fn value_without(&self, kind: TypeId, value: &Value, removed: &FieldSet) -> Value {
+        interrupt::checkpoint();
         match (self.schema.form(kind, Some(value)), value) {
             (Some(Form::List(list)), Value::Array(items)) => self.items_without(list, items, removed),
             (Some(Form::Map(map)), Value::Object(members)) => self.members_without(map, members, removed),

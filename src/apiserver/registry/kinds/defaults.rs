@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::pod_defaults::{self, pod_spec};
 use super::{absent, daemon_set, namespace, node_ports};
-use crate::object;
 use crate::resources::ResourceInfo;
+use crate::{interrupt, object};
 
 /// Fills in what upstream's defaulting functions fill in for this kind.
 pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
@@ -42,6 +42,7 @@ pub(super) fn fill(info: &ResourceInfo, object: &mut Value) {
 }
 
 pub(super) fn set_absent(value: &mut Value, defaults: &[(&str, Value)]) {
+    interrupt::checkpoint();
     let map = object::map_of(value);
     for (field, default) in defaults {
         if map.get(*field).is_none_or(Value::is_null) {

@@ -1,0 +1,225 @@
+//! Who works when: changes and long answers are made on threads of their own, a few at a time, each until its time is over.
+//! So the threads that read and write connections are always there for reads, for health, and for the end of the process.
+//!
+//! ```text
+//! change ──► a place of its user ──► one of all places ──► body ──► lane of its size ──► thread
+//! list, documents ─────────────────────────────────────────────────► lane of lists ────► thread
+//! ```
+//!
+//! A lane lets so many compute at one time; what waits for a webhook or the disk computes nothing, and lets the next one go
+//! on meanwhile. What a change costs is bounded by its bytes, so that small ones have a lane of their own: they never wait
+//! behind large ones, and share the processors with as many of them as there are processors.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::num::NonZero;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::ready;
+use std::thread;
+
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{JoinError, spawn_blocking};
+use tokio::time::{Instant, timeout_at};
+
+use crate::identity::{Identity, MASTERS};
+use crate::interrupt::{Interrupt, Interrupted, within};
+use crate::status::Refusal;
+
+/// As upstream, so many requests that change something are looked at at one time: each may hold a body of 3 MiB, and what
+/// was made of it.
+pub(crate) const MAX_CHANGES: usize = 200;
+/// Of one user, who is no administrator: a quarter, so that nobody keeps the others out.
+const MAX_CHANGES_OF_ONE: usize = 50;
+/// From this size on a body is a large one. Most objects that people write are far below; the cost of one that is below, too.
+const LARGE: usize = 64 << 10;
+/// Changes with small bodies that compute at one time, for each processor: that many share it without one of them waiting
+/// for long.
+const SMALL_PER_PROCESSOR: usize = 4;
+
+/// The places, and the lanes.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    changes: Arc<Semaphore>,
+    of_users: Mutex<HashMap<String, Arc<Semaphore>>>,
+    small: Arc<Semaphore>,
+    large: Arc<Semaphore>,
+    lists: Arc<Semaphore>,
+}
+
+/// The place of one change, and the one that it takes from its user.
+#[derive(Debug)]
+pub(super) struct Place {
+    _of_all: OwnedSemaphorePermit,
+    _of_user: Option<OwnedSemaphorePermit>,
+}
+
+/// Why there is no answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Its time was over.
+    TimedOut,
+    /// It panicked, and said this.
+    Panicked(String),
+}
+
+impl From<Ended> for Refusal {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::TimedOut => Self::timed_out(),
+            Ended::Panicked(text) => {
+                tracing::error!(cause = text, "a request panicked");
+                Self::panicked()
+            }
+        }
+    }
+}
+
+/// Ends the work that nobody waits for any more.
+struct Waiting(Arc<Interrupt>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        let of = |places| Arc::new(Semaphore::new(places));
+        Self {
+            changes: of(MAX_CHANGES),
+            of_users: Mutex::default(),
+            small: of(processors * SMALL_PER_PROCESSOR),
+            large: of(processors),
+            lists: of(processors),
+        }
+    }
+}
+
+impl Turns {
+    /// Changes that are under way.
+    pub(crate) fn under_way(&self) -> usize {
+        MAX_CHANGES.saturating_sub(self.changes.available_permits())
+    }
+
+    /// A place for a change of `user`, as soon as there is one.
+    pub(super) async fn place(&self, user: &Identity) -> Option<Place> {
+        // Upstream exempts them, too.
+        let exempt = user.groups.iter().any(|group| group == MASTERS);
+        let of_user = match self.of_user(&user.username).filter(|_| !exempt) {
+            Some(places) => Some(places.acquire_owned().await.ok()?),
+            None => None,
+        };
+        let of_all = Arc::clone(&self.changes).acquire_owned().await.ok()?;
+        Some(Place { _of_all: of_all, _of_user: of_user })
+    }
+
+    fn of_user(&self, name: &str) -> Option<Arc<Semaphore>> {
+        let mut users = self.of_users.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever has nothing under way is forgotten.
+        users.retain(|_, places| Arc::strong_count(places) > 1);
+        let places = users.entry(name.to_owned());
+        Some(Arc::clone(places.or_insert_with(|| Arc::new(Semaphore::new(MAX_CHANGES_OF_ONE)))))
+    }
+
+    /// The lane of a change with so many bytes; one that changes `many` objects is a large one.
+    pub(super) fn lane(&self, bytes: usize, many: bool) -> Arc<Semaphore> {
+        Arc::clone(if bytes < LARGE && !many { &self.small } else { &self.large })
+    }
+
+    /// What `work` answers, on a thread of its own and in the lane of lists.
+    pub(super) async fn list<T, F>(
+        &self,
+        until: Instant,
+        work: impl FnOnce() -> F + Send + 'static,
+    ) -> Result<T, Ended>
+    where
+        T: Send + 'static,
+        F: Future<Output = T>,
+    {
+        // Waited for here: threads that wait are those that changes need.
+        let turn = timeout_at(until, Arc::clone(&self.lists).acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else { return Err(Ended::TimedOut) };
+        run(until, None, move || {
+            let work = work();
+            async move {
+                let _turn = turn;
+                work.await
+            }
+        })
+        .await
+    }
+}
+
+/// What `work` answers, on a thread of its own: computing in its turn in `lane`, ended at `until` or when nobody waits for
+/// it any more. What it has begun to store by then is done to its end, and answered.
+pub(super) async fn run<T, F>(
+    until: Instant,
+    lane: Option<Arc<Semaphore>>,
+    work: impl FnOnce() -> F + Send + 'static,
+) -> Result<T, Ended>
+where
+    T: Send + 'static,
+    F: Future<Output = T>,
+{
+    let waiting = Waiting(Arc::default());
+    let (interrupt, runtime) = (Arc::clone(&waiting.0), Handle::current());
+    let mut done = spawn_blocking(move || runtime.block_on(in_lane(lane, &interrupt, work())));
+    let outcome = match timeout_at(until, &mut done).await {
+        Ok(outcome) => outcome,
+        Err(_) if waiting.0.end() => return Err(Ended::TimedOut),
+        Err(_) => done.await,
+    };
+    match outcome {
+        Ok(done) => done.ok_or(Ended::TimedOut),
+        Err(error) => Err(ended(error)),
+    }
+}
+
+/// `work`, each step of it in its turn; None when it was ended.
+async fn in_lane<T>(
+    lane: Option<Arc<Semaphore>>,
+    interrupt: &Arc<Interrupt>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let mut work = pin!(work);
+    let mut turn: Option<Pin<Box<dyn Future<Output = _> + Send>>> = None;
+    poll_fn(|context| {
+        interrupt.wake_at_end(context.waker());
+        if interrupt.is_over() {
+            return None.into();
+        }
+        let _turn = match &lane {
+            None => None,
+            Some(lane) => {
+                let acquiring = turn.get_or_insert_with(|| Box::pin(Arc::clone(lane).acquire_owned()));
+                let acquired = ready!(acquiring.as_mut().poll(context));
+                turn = None;
+                acquired.ok()
+            }
+        };
+        within(interrupt, || work.as_mut().poll(context)).map(Some)
+    })
+    .await
+}
+
+fn ended(error: JoinError) -> Ended {
+    match error.try_into_panic() {
+        Ok(payload) if payload.is::<Interrupted>() => Ended::TimedOut,
+        Ok(payload) => Ended::Panicked(panic_text(payload.as_ref())),
+        Err(_) => Ended::Panicked("the server is stopping".to_owned()),
+    }
+}
+
+/// What a panic said, as far as it is text.
+fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! Work that may be ended from outside: that of a request whose time is over, or whose client has gone.
+//!
+//! Walks over objects are plain functions that call each other many levels deep. They ask [`checkpoint`] in their loops;
+//! once the work is over, the next one that asks ends it by unwinding to the thread that was given for it.
+//!
+//! ```text
+//! running ──commit──► committing ──withdraw──► running
+//!    └──────end──────► over
+//! ```
+//!
+//! INVARIANT: a change is done whole and told, or not done. What begins to be stored is not ended any more, and what was
+//! ended does not begin to be stored: one word says which of both came first.
+//!
+//! INVARIANT: nothing asks between the first and the last of several changes to a value that outlives the work, nor while it
+//! holds a lock: whatever a piece of work leaves behind belongs to it alone.
+
+use std::cell::RefCell;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::task::Waker;
+use std::thread::panicking;
+
+use futures::task::AtomicWaker;
+
+const RUNNING: u8 = 0;
+const COMMITTING: u8 = 1;
+const OVER: u8 = 2;
+
+/// By which one piece of work is ended.
+#[derive(Debug, Default)]
+pub(crate) struct Interrupt {
+    state: AtomicU8,
+    waker: AtomicWaker,
+}
+
+/// What unwinds when work is ended: no panic, and nobody is told of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Interrupted;
+
+thread_local! {
+    /// The work of this thread at this moment, where it may be ended.
+    static CURRENT: RefCell<Option<Arc<Interrupt>>> = const { RefCell::new(None) };
+}
+
+impl Interrupt {
+    /// Ends the work, unless it has begun to store what it made. Answers whether it is over.
+    pub(crate) fn end(&self) -> bool {
+        let ended = self.state.compare_exchange(RUNNING, OVER, Ordering::AcqRel, Ordering::Acquire);
+        self.waker.wake();
+        ended.is_ok() || ended == Err(OVER)
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.state.load(Ordering::Acquire) == OVER
+    }
+
+    /// Who waits is woken at the end.
+    pub(crate) fn wake_at_end(&self, waker: &Waker) {
+        self.waker.register(waker);
+    }
+}
+
+/// Does `work`, which `interrupt` may end.
+pub(crate) fn within<T>(interrupt: &Arc<Interrupt>, work: impl FnOnce() -> T) -> T {
+    /// Puts back what was there before, however the work ended.
+    struct Before(Option<Arc<Interrupt>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            CURRENT.set(self.0.take());
+        }
+    }
+    let _before = Before(CURRENT.replace(Some(Arc::clone(interrupt))));
+    work()
+}
+
+/// Whether the work of this thread is over.
+pub(crate) fn is_over() -> bool {
+    CURRENT.with_borrow(|current| current.as_ref().is_some_and(|interrupt| interrupt.is_over()))
+}
+
+/// To be asked in every loop whose length a client chose. Does not return once the work is over.
+pub(crate) fn checkpoint() {
+    // Whatever is dropped while a panic unwinds is dropped to its end.
+    if is_over() && !panicking() {
+        resume_unwind(Box::new(Interrupted));
+    }
+}
+
+/// Begins to store something: from here on the work is not ended. Does not return if it is over already. Answers whether
+/// this is the beginning.
+pub(crate) fn commit() -> bool {
+    let begins = CURRENT.with_borrow(|current| {
+        let exchange = |interrupt: &Arc<Interrupt>| {
+            interrupt.state.compare_exchange(RUNNING, COMMITTING, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        };
+        current.as_ref().is_some_and(exchange)
+    });
+    checkpoint();
+    begins
+}
+
+/// What was begun is not stored, or stands for itself: the work may be ended again.
+pub(crate) fn withdraw() {
+    CURRENT.with_borrow(|current| {
+        if let Some(interrupt) = current {
+            let _ =
+                interrupt.state.compare_exchange(COMMITTING, RUNNING, Ordering::AcqRel, Ordering::Acquire);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    fn outcome(interrupt: &Arc<Interrupt>, work: impl FnOnce() -> u8) -> Result<u8, Interrupted> {
+        let caught = catch_unwind(AssertUnwindSafe(|| within(interrupt, work)));
+        caught.map_err(|payload| *payload.downcast().unwrap())
+    }
+
+    #[test]
+    fn work_goes_on_until_it_is_ended_and_stops_where_it_asks_next() {
+        let interrupt = Arc::<Interrupt>::default();
+        checkpoint();
+        let work = |ends: u8| {
+            (0..ends).find(|round| {
+                if *round == 7 {
+                    assert!(interrupt.end());
+                }
+                checkpoint();
+                *round == 9
+            })
+        };
+        assert_eq!(outcome(&interrupt, || work(7).unwrap_or(7)), Ok(7));
+        assert_eq!(outcome(&interrupt, || work(20).unwrap_or(20)), Err(Interrupted));
+        assert_eq!(outcome(&interrupt, || u8::from(is_over())), Ok(1));
+        // Elsewhere nothing is over.
+        assert!(!is_over());
+        checkpoint();
+    }
+
+    #[test]
+    fn what_begins_to_be_stored_is_not_ended_and_what_was_ended_is_not_stored() {
+        let interrupt = Arc::<Interrupt>::default();
+        let stored = outcome(&interrupt, || {
+            assert!(commit());
+            assert!(!interrupt.end(), "it is too late");
+            assert!(!commit(), "a second one belongs to the first");
+            checkpoint();
+            1
+        });
+        assert_eq!(stored, Ok(1));
+        let taken_back = outcome(&interrupt, || {
+            withdraw();
+            assert!(interrupt.end());
+            u8::from(commit())
+        });
+        assert_eq!(taken_back, Err(Interrupted));
+    }
+}
