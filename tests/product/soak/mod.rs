@@ -4,6 +4,7 @@
 mod bypass;
 mod connections;
 mod fuzzing;
+mod held;
 mod mutated;
 mod reload;
 
