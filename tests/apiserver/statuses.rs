@@ -89,6 +89,10 @@ async fn a_write_of_the_status_leaves_what_the_kind_keeps() {
             let changed: Vec<&str> = ALL.into_iter().filter(|field| !keeps.contains(field)).collect();
             assert_eq!(taken_over(&stored), changed, "{status}");
             assert_eq!(stored["spec"], spec, "{status}");
+            if collection.ends_with("daemonsets") {
+                let generation = &stored["metadata"][ANNOTATIONS]["deprecated.daemonset.template.generation"];
+                assert_eq!(generation, "1", "{status}: it stands for a part of the specification");
+            }
         }
     }
 }

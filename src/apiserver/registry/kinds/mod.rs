@@ -155,7 +155,7 @@ pub(super) fn prepare_update(call: &Call, object: &mut Value, old: &Value) {
         ("", "Pod") if call.subresource.is_none() => pod::prepare_update(object, old),
         ("", "Service") if call.subresource.is_none() => service::prepare_update(object, old),
         ("coordination.k8s.io", "Lease") => uncoordinated(object),
-        ("apps", "DaemonSet") if call.subresource.is_none() => daemon_set::prepare_update(object, old),
+        ("apps", "DaemonSet") => daemon_set::prepare_update(object, old),
         ("apiextensions.k8s.io", "CustomResourceDefinition") if call.subresource.is_none() => {
             super::crds::prepare_update(object, old);
         }
