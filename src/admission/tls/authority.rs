@@ -1,7 +1,6 @@
 //! The certificate authority of one folder: `ca.crt` and `ca.key`, made at the first start, reused afterwards, renewed
 //! while it is still valid.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
