@@ -92,7 +92,7 @@ const CASES: &[(&str, Outcome, Vandal)] = &[
     }),
     ("what nobody may read", Refused, |at| {
         fs::write(at.join("z.yaml"), "a: [").unwrap();
-        fs::set_permissions(at.join("z.yaml"), fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(at.join("z.yaml"), fs::Permissions::from_mode(0o000)).unwrap();
     }),
     ("what is no text", Refused, |at| fs::write(at.join("z.yaml"), [0xFF, 0xFE, 0, 1]).unwrap()),
     ("a name that is no text", Refused, |at| {
