@@ -24,6 +24,13 @@ const HEAD: &str =
     "# Made by `admit generate manifests`; edits are lost. deploy/README.md says what can be set.\n";
 
 const WEBHOOK_HEAD: &str = "\
+#if callers=anyone
+# Whoever reaches the Service may ask as the API server does: `callers=client-certificate` and `apiServers` keep others out.
+#end
+#if callers=client-certificate
+# The API server shows a certificate where its AdmissionConfiguration names a kubeconfig with a user `admit.$(namespace).svc`;
+# without one it is refused, and so is what the webhooks guard.
+#end
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata:

@@ -133,6 +133,16 @@ impl RbacArgs {
 }
 
 impl WebhookArgs {
+    /// What a configuration cannot say: who else may call.
+    fn head(&self) -> String {
+        let Self { service, namespace, .. } = self;
+        format!(
+            "# Whoever reaches the Service may ask as the API server does, unless `admit serve --client-ca FILE --client-subject \
+             NAME`\n# asks for its certificate: of the user `{service}.{namespace}.svc` in the kubeconfig that the API \
+             server's\n# AdmissionConfiguration names for ValidatingAdmissionWebhook.\n"
+        )
+    }
+
     fn text(&self) -> Result<String, Fault> {
         let policies = load::policies(&[&self.policies])?;
         let endpoint = Endpoint::Service { name: self.service.clone(), namespace: self.namespace.clone() };
@@ -143,7 +153,8 @@ impl WebhookArgs {
             definitions: true,
         };
         let configuration = webhook::configuration(&policies, &callee);
-        serde_saphyr::to_string(&configuration).map_err(Fault::internal)
+        let text = serde_saphyr::to_string(&configuration).map_err(Fault::internal)?;
+        Ok(format!("{}{text}", self.head()))
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::net::IpAddr;
 
 use serde_json::{Map, Value, json};
 use thiserror::Error;
@@ -26,7 +27,12 @@ enum Check {
     Choice,
     Count,
     Text,
+    /// `any`, or networks with a comma between them.
+    Networks,
 }
+
+/// In place of networks: calls are let in from everywhere.
+const ANY: &str = "any";
 
 const ROWS: &[Row] = &[
     Row {
@@ -66,6 +72,30 @@ const ROWS: &[Row] = &[
         choices: &["Fail", "Ignore"],
         check: Check::Choice,
         doc: "What becomes of requests while no replica answers: `Fail` refuses them, `Ignore` lets them through.",
+    },
+    Row {
+        name: "callers",
+        default: "anyone",
+        choices: &["anyone", "client-certificate"],
+        check: Check::Choice,
+        doc: "Whom the webhook answers: `anyone` who reaches its port, or with `client-certificate` only the API server, by the \
+              certificate that it shows. Its authority is `ca.crt` of a ConfigMap `admit-client-ca` that you make, its common \
+              name `clientSubject`. deploy/README.md tells how an API server is given one, and what an open port means.",
+    },
+    Row {
+        name: "clientSubject",
+        default: "kube-apiserver",
+        choices: &[],
+        check: Check::Text,
+        doc: "Common name of the client certificate that the API server shows to webhooks.",
+    },
+    Row {
+        name: "apiServers",
+        default: ANY,
+        choices: &[],
+        check: Check::Networks,
+        doc: "Networks that the API servers call from, with commas between them (10.0.0.4/32,10.0.0.5/32): nobody else is let in, \
+              but for Pods of namespaces that are labelled `admit.dev/api-server: enabled`. With `any`, everyone is.",
     },
     Row {
         name: "monitoring",
@@ -175,6 +205,10 @@ impl Row {
             Check::Choice => json!({"enum": choices()}),
             Check::Count => json!({"type": "integer", "minimum": 1, "maximum": u16::MAX}),
             Check::Text => json!({"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9./:@_-]*$"}),
+            Check::Networks => {
+                let network = "[0-9A-Fa-f.:]+/[0-9]{1,3}";
+                json!({"type": "string", "pattern": format!("^({ANY}|{network}(,{network})*)$")})
+            }
         };
         schema["description"] = self.doc.into();
         schema
@@ -193,6 +227,10 @@ impl Row {
                 return Ok(());
             }
             Check::Text => "a name of letters, digits and ./:@_-".to_owned(),
+            Check::Networks if value == ANY || value.split(',').all(is_network) => return Ok(()),
+            Check::Networks => {
+                format!("`{ANY}`, or networks like 10.0.0.4/32 or fd00::4/128 with commas between them")
+            }
         };
         Err(SettingError::Value { name: self.name.to_owned(), value: value.to_owned(), expected })
     }
@@ -201,6 +239,16 @@ impl Row {
 fn spellings(choice: &str) -> Vec<Value> {
     let bare = choice.parse::<bool>().ok().map(Value::from);
     bare.into_iter().chain([choice.into()]).collect()
+}
+
+fn is_network(text: &str) -> bool {
+    let Some((address, bits)) = text.split_once('/') else { return false };
+    let most = match address.parse() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return false,
+    };
+    bits.bytes().all(|byte| byte.is_ascii_digit()) && bits.parse::<u8>().is_ok_and(|bits| bits <= most)
 }
 
 fn is_plain(character: char) -> bool {
@@ -227,6 +275,15 @@ mod tests {
         assert!(refused("size=1").starts_with("there is no setting `size`; there are `image`, "));
         let unwatched = ["certificates=self-managed", "watchCluster=false"].map(str::to_owned);
         assert_eq!(Settings::new("ns", &unwatched).unwrap_err(), SettingError::Unwatched);
+        for networks in
+            ["", "10.0.0.1", "10.0.0.1/33", "10.0.0.1/32,", "fd00::/129", "any,10.0.0.1/32", "10.0.0.1/+8"]
+        {
+            assert!(
+                refused(&format!("apiServers={networks}")).contains("is `any`, or networks"),
+                "{networks}"
+            );
+        }
+        assert!(Settings::new("ns", &["apiServers=10.0.0.1/32,fd00::/8".to_owned()]).is_ok());
         assert_eq!(refused("image"), "`image` is not of the form NAME=VALUE");
     }
 }

@@ -4,6 +4,10 @@
 //! image: $(image)          a setting; `$(namespace)` is the namespace of the release
 //! #if certificates=secret  the lines up to `#end` stand only where the setting has that value
 //! #end
+//! #unless apiServers=any   or only where it has another
+//! #end
+//! #each apiServers         the lines up to `#end` stand once for each part of the setting between commas, which is `$(item)`
+//! #end
 //! ```
 //!
 //! For the base the settings are filled in; for the chart they become references to its values, so that rendering the
@@ -22,20 +26,44 @@ pub(super) enum TemplateError {
     Unknown(usize, String),
     #[error("line {0}: `$(` without `)`")]
     Unclosed(usize),
-    #[error("line {0}: `#end` without `#if`, or `#if` without `#end`")]
+    #[error("line {0}: `#end` without what it ends, or the other way round")]
     Unbalanced(usize),
 }
 
 /// What becomes of settings and conditions.
 trait Form {
     fn value(&self, name: &str) -> Option<String>;
-    /// What stands for the `#if` line: a line of its own, if any.
-    fn open(&self, name: &str, value: &str) -> Option<String>;
+    /// What stands for the line of a condition: a line of its own, if any.
+    fn open(&self, condition: &Condition<'_>) -> Option<String>;
     fn close(&self) -> Option<&'static str>;
     /// Whether the lines inside of a condition are kept.
-    fn keeps(&self, name: &str, value: &str) -> bool;
+    fn keeps(&self, condition: &Condition<'_>) -> bool;
+    /// What stands for `lines` that are repeated for each part of a setting.
+    fn each(&self, name: &str, lines: &[&str]) -> Vec<String>;
     fn plain(&self, text: &str) -> String;
 }
+
+/// That a setting has a value, or with `unless` that it has another.
+struct Condition<'t> {
+    name: &'t str,
+    value: &'t str,
+    unless: bool,
+}
+
+impl<'t> Condition<'t> {
+    /// The condition that a line states, if it does.
+    fn of(line: &'t str) -> Option<Self> {
+        let (unless, text) = match line.strip_prefix("#if ") {
+            Some(text) => (false, text),
+            None => (true, line.strip_prefix("#unless ")?),
+        };
+        let (name, value) = text.split_once('=').unwrap_or((text, "true"));
+        Some(Self { name, value, unless })
+    }
+}
+
+/// What stands for a part of a setting.
+const ITEM: &str = "$(item)";
 
 /// The text with `settings` filled in.
 ///
@@ -60,7 +88,7 @@ impl Form for Settings {
         self.get(name).map(ToOwned::to_owned)
     }
 
-    fn open(&self, _name: &str, _value: &str) -> Option<String> {
+    fn open(&self, _condition: &Condition<'_>) -> Option<String> {
         None
     }
 
@@ -68,8 +96,13 @@ impl Form for Settings {
         None
     }
 
-    fn keeps(&self, name: &str, value: &str) -> bool {
-        self.get(name) == Some(value)
+    fn keeps(&self, condition: &Condition<'_>) -> bool {
+        (self.get(condition.name) == Some(condition.value)) != condition.unless
+    }
+
+    fn each(&self, name: &str, lines: &[&str]) -> Vec<String> {
+        let items = self.get(name).unwrap_or_default().split(',');
+        items.flat_map(|item| lines.iter().map(move |line| line.replace(ITEM, item))).collect()
     }
 
     fn plain(&self, text: &str) -> String {
@@ -82,16 +115,25 @@ impl Form for Chart {
         Settings::is_known(name).then(|| format!("{{{{ {} }}}}", reference(name)))
     }
 
-    fn open(&self, name: &str, value: &str) -> Option<String> {
-        Some(format!("{{{{- if eq (toString {}) \"{value}\" }}}}", reference(name)))
+    fn open(&self, Condition { name, value, unless }: &Condition<'_>) -> Option<String> {
+        let compare = if *unless { "ne" } else { "eq" };
+        Some(format!("{{{{- if {compare} (toString {}) \"{value}\" }}}}", reference(name)))
     }
 
     fn close(&self) -> Option<&'static str> {
         Some("{{- end }}")
     }
 
-    fn keeps(&self, _name: &str, _value: &str) -> bool {
+    fn keeps(&self, _condition: &Condition<'_>) -> bool {
         true
+    }
+
+    fn each(&self, name: &str, lines: &[&str]) -> Vec<String> {
+        let range = format!("{{{{- range splitList \",\" (toString {}) }}}}", reference(name));
+        let lines = lines
+            .iter()
+            .map(|line| line.split(ITEM).map(|part| self.plain(part)).collect::<Vec<_>>().join("{{ . }}"));
+        std::iter::once(range).chain(lines).chain(["{{- end }}".to_owned()]).collect()
     }
 
     fn plain(&self, text: &str) -> String {
@@ -108,33 +150,47 @@ fn reference(name: &str) -> String {
 }
 
 fn render(template: &str, form: &impl Form) -> Result<String, TemplateError> {
-    let mut out = String::with_capacity(template.len());
+    let mut out = Vec::new();
     // For each open condition, whether its lines are kept.
     let mut open: Vec<bool> = Vec::new();
+    let mut repeated: Option<(&str, Vec<&str>)> = None;
+    let known = |number, name: &str| {
+        if Settings::is_known(name) { Ok(()) } else { Err(TemplateError::Unknown(number, name.to_owned())) }
+    };
     let mut last = 0;
     for (number, line) in (1..).zip(template.lines()) {
         last = number;
-        let own_line = if let Some(condition) = line.strip_prefix("#if ") {
-            let (name, value) = condition.split_once('=').unwrap_or((condition, "true"));
-            if !Settings::is_known(name) {
-                return Err(TemplateError::Unknown(number, name.to_owned()));
+        let kept = open.iter().all(|kept| *kept);
+        if let Some((name, mut lines)) = repeated.take() {
+            if line != "#end" {
+                lines.push(line);
+                repeated = Some((name, lines));
+            } else if kept {
+                out.extend(form.each(name, &lines));
             }
-            open.push(form.keeps(name, value));
-            form.open(name, value)
+        } else if let Some(name) = line.strip_prefix("#each ") {
+            known(number, name)?;
+            repeated = Some((name, Vec::new()));
+        } else if let Some(condition) = Condition::of(line) {
+            known(number, condition.name)?;
+            open.push(form.keeps(&condition));
+            out.extend(form.open(&condition));
         } else if line == "#end" {
             open.pop().ok_or(TemplateError::Unbalanced(number))?;
-            form.close().map(ToOwned::to_owned)
-        } else if open.iter().all(|kept| *kept) {
-            Some(with_settings(line, number, form)?)
-        } else {
-            None
-        };
-        if let Some(line) = own_line {
-            // Writing to a string cannot fail.
-            let _ = writeln!(out, "{line}");
+            out.extend(form.close().map(ToOwned::to_owned));
+        } else if kept {
+            out.push(with_settings(line, number, form)?);
         }
     }
-    if open.is_empty() { Ok(out) } else { Err(TemplateError::Unbalanced(last)) }
+    if !open.is_empty() || repeated.is_some() {
+        return Err(TemplateError::Unbalanced(last));
+    }
+    let mut text = String::with_capacity(template.len());
+    for line in out {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{line}");
+    }
+    Ok(text)
 }
 
 fn with_settings(line: &str, number: usize, form: &impl Form) -> Result<String, TemplateError> {
@@ -167,6 +223,19 @@ mod tests {
             {{- if eq (toString .Values.certificates) \"secret\" }}\n\
             b: {{ \"{{\" }} {{ .Release.Namespace }} }}\n{{- end }}\nc\n";
         assert_eq!(chart(TEMPLATE).unwrap(), expected);
+    }
+
+    #[test]
+    fn parts_of_a_setting_are_repeated() {
+        let template = "#unless apiServers=any\nfrom:\n#each apiServers\n- \"$(item)\"\n#end\n#end\nrest\n";
+        let of = |value: &str| Settings::new("ns", &[format!("apiServers={value}")]).unwrap();
+        assert_eq!(filled(template, &of("any")).unwrap(), "rest\n");
+        let two = "from:\n- \"10.0.0.1/32\"\n- \"fd00::/8\"\nrest\n";
+        assert_eq!(filled(template, &of("10.0.0.1/32,fd00::/8")).unwrap(), two);
+        let expected = "{{- if ne (toString .Values.apiServers) \"any\" }}\nfrom:\n\
+            {{- range splitList \",\" (toString .Values.apiServers) }}\n- \"{{ . }}\"\n{{- end }}\n{{- end }}\nrest\n";
+        assert_eq!(chart(template).unwrap(), expected);
+        assert_eq!(chart("#each apiServers\n"), Err(TemplateError::Unbalanced(1)));
     }
 
     #[test]

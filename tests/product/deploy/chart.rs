@@ -26,6 +26,8 @@ pub(super) const SETTINGS: &[&[&str]] = &[
     &["certificates=cert-manager", "watchCluster=false"],
     &["watchCluster=false"],
     &["watchCluster=false", "monitoring=true"],
+    &["callers=client-certificate", "clientSubject=system:apiserver"],
+    &["apiServers=10.0.0.4/32,fd00::/8"],
     &["image=registry.example:5000/admit:2", "replicas=3", "failurePolicy=Ignore"],
 ];
 
@@ -75,6 +77,8 @@ fn the_schema_allows_the_settings_that_there_are() {
         with(&[("image", json!("a b"))]),
         with(&[("replicas", json!(0))]),
         with(&[("size", json!(1))]),
+        with(&[("apiServers", json!("everywhere"))]),
+        with(&[("callers", json!("friends"))]),
         with(&unwatched),
     ];
     for values in refused {
@@ -150,14 +154,26 @@ pub(super) fn rendered(chart: &Path, values: &Values) -> BTreeMap<(String, Strin
 }
 
 /// Renders the forms `{{ .Values.NAME }}`, `{{ .Release.Namespace }}`, `{{ "…" }}`, `{{ .Files.Get "…" | toJson }}` and
-/// lines of `{{- if eq (toString .Values.NAME) "…" }}` … `{{- end }}`.
+/// lines of `{{- if eq (toString .Values.NAME) "…" }}` … `{{- end }}`, `ne` for `eq`, and a `range` of the parts of a value.
 fn render(chart: &Path, template: &str, values: &Values) -> String {
     let mut out = String::new();
     let mut open = Vec::new();
-    for line in template.lines() {
-        if let Some(condition) = line.strip_prefix("{{- if eq (toString .Values.") {
+    let mut lines = template.lines();
+    while let Some(line) = lines.next() {
+        let compared =
+            ["eq", "ne"].map(|how| line.strip_prefix(&format!("{{{{- if {how} (toString .Values.")));
+        if let Some(condition) = compared[0].or(compared[1]) {
             let (name, rest) = condition.split_once(") \"").unwrap();
-            open.push(values.0[name] == rest.strip_suffix("\" }}").unwrap());
+            let equal = values.0[name] == rest.strip_suffix("\" }}").unwrap();
+            open.push(equal == compared[0].is_some());
+        } else if let Some(range) = line.strip_prefix("{{- range splitList \",\" (toString .Values.") {
+            let name = range.strip_suffix(") }}").unwrap();
+            let repeated: Vec<&str> = lines.by_ref().take_while(|line| *line != "{{- end }}").collect();
+            if open.iter().all(|holds| *holds) {
+                for item in values.0[name].split(',') {
+                    repeated.iter().for_each(|line| out.push_str(&(line.replace("{{ . }}", item) + "\n")));
+                }
+            }
         } else if line == "{{- end }}" {
             open.pop().unwrap();
         } else if open.iter().all(|holds| *holds) {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{CERTIFICATES, base, documents};
 
@@ -49,6 +49,31 @@ fn containers_are_started_with_flags_that_there_are() {
                 "{name}: nothing uses {path}"
             );
         }
+    }
+}
+
+/// The authority of callers is mounted where the flag looks for it, and its ConfigMap is optional for nobody: without it
+/// the Pod does not start, rather than answer everyone.
+#[test]
+fn the_webhook_asks_for_a_certificate_where_it_is_set() {
+    for callers in ["anyone", "client-certificate"] {
+        let folder = base(&[&format!("callers={callers}"), "clientSubject=system:apiserver"]);
+        let read = |file: &str| fs::read_to_string(folder.path().join("deploy").join(file)).unwrap();
+        let deployment = documents(&read("admission.yaml")).remove(&key("Deployment", "admit")).unwrap();
+        let pod = &deployment["spec"]["template"]["spec"];
+        let asks = callers == "client-certificate";
+        for flag in ["--client-ca=/client-ca/ca.crt", "--client-subject=system:apiserver"] {
+            assert_eq!(texts(&pod["containers"][0]["args"]).contains(&flag), asks, "{flag}");
+        }
+        let volumes = pod["volumes"].as_array().unwrap();
+        let mounted = volumes.iter().find(|volume| volume["name"] == "client-ca");
+        assert_eq!(
+            mounted.map(|volume| &volume["configMap"]),
+            asks.then_some(&json!({"name": "admit-client-ca"}))
+        );
+        let webhook = read("webhook.yaml");
+        let said = if asks { "a user `admit.admit-system.svc`" } else { "Whoever reaches the Service" };
+        assert!(webhook.contains(said), "{webhook}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::time::Duration;
 
 use admit::telemetry::Metrics;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{base, documents};
 
@@ -110,6 +110,23 @@ fn network_policies_let_in_whom_they_must_and_nobody_else() {
             );
         }
     }
+}
+
+#[test]
+fn api_servers_are_let_in_by_name_where_they_are_named() {
+    let folder = base(&["apiServers=10.0.0.4/32,fd00::/8"]);
+    let text = fs::read_to_string(folder.path().join("deploy/networkpolicy.yaml")).unwrap();
+    let all = documents(&text);
+    let (_, policy) = of_kind(&all, "NetworkPolicy").find(|(name, _)| *name == "admit").unwrap();
+    let rules = policy["spec"]["ingress"].as_array().unwrap();
+    let label = |name: &str| json!({"namespaceSelector": {"matchLabels": {name: "enabled"}}});
+    let block = |cidr: &str| json!({"ipBlock": {"cidr": cidr}});
+    let from: Vec<&Value> = rules.iter().map(|rule| &rule["from"]).collect();
+    let api_servers = json!([block("10.0.0.4/32"), block("fd00::/8"), label("admit.dev/api-server")]);
+    assert_eq!(from, [&api_servers, &json!([label("admit.dev/metrics")])]);
+    // Where they are not, the file says what that means.
+    let open = fs::read_to_string(base(&[]).path().join("deploy/networkpolicy.yaml")).unwrap();
+    assert!(open.contains("open\n  # to every Pod") && !text.contains("to every Pod"), "{open}");
 }
 
 #[test]
