@@ -144,7 +144,8 @@ pub(super) fn definitions(path: &Path) -> Result<Vec<Value>, Fault> {
 /// With [`Exit::Usage`] what cannot be read, is no YAML, or is not one document.
 pub(super) fn value(path: &Path) -> Result<Value, Fault> {
     let shown = path.display();
-    let trees = manifest::parse(&text(path)?).map_err(|error| Fault::usage(format!("{shown}:{error}")))?;
+    let trees =
+        manifest::parse_values(&text(path)?).map_err(|error| Fault::usage(format!("{shown}:{error}")))?;
     let mut values = trees.into_iter().map(|tree| tree.value).filter(|value| !value.is_null());
     match (values.next(), values.count()) {
         (Some(value), 0) => Ok(value),

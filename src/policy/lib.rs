@@ -10,6 +10,7 @@
 pub mod access;
 pub mod adhoc;
 pub mod apply;
+pub mod bounded;
 pub mod crd;
 pub mod decision;
 mod decode;
@@ -41,6 +42,7 @@ mod strict;
 pub mod suite;
 pub mod vap;
 pub mod webhook;
+pub mod weight;
 
 pub use admit_cel::value::{Layout, Timestamp};
 

@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use crate::bounded;
+
 /// One step, linked to the steps before it.
 #[derive(Clone, Copy, Debug)]
 pub enum Path<'a> {
@@ -44,7 +46,7 @@ impl<'a> Path<'a> {
         let property = |f: &mut fmt::Formatter<'_>, parent: &Self, name: &str| {
             parent.write(f)?;
             f.write_str(if parent.is_nil() { "" } else { "." })?;
-            f.write_str(name)
+            step(f, name)
         };
         match self {
             Self::Nil => Ok(()),
@@ -57,13 +59,23 @@ impl<'a> Path<'a> {
             Self::Child(parent, name) => property(f, parent, name),
             Self::Key(parent, key) => {
                 parent.write(f)?;
-                write!(f, "[{key}]")
+                f.write_str("[")?;
+                step(f, key)?;
+                f.write_str("]")
             }
             Self::Index(parent, index) => {
                 parent.write(f)?;
                 write!(f, "[{index}]")
             }
         }
+    }
+}
+
+/// As much of a name as is shown: each of very many errors repeats it.
+fn step(f: &mut fmt::Formatter<'_>, name: &str) -> fmt::Result {
+    match bounded::head(name) {
+        Some(head) => write!(f, "{head}{}", bounded::MORE),
+        None => f.write_str(name),
     }
 }
 

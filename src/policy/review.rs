@@ -9,7 +9,7 @@ use admit_cel::{Node, ReadLimits};
 use bumpalo::Bump;
 use serde_json::{Map, Value};
 
-use crate::json;
+use crate::json::{self, JsonError, Repeats};
 use crate::object::Object;
 
 /// Where a text is laid out, gone with everything that was read into it.
@@ -42,8 +42,10 @@ pub struct Review<'d> {
 pub enum NoReview {
     /// In the words of Go's `encoding/json`.
     Syntax(String),
-    /// Paths of fields that stand twice or more in one object; at least one.
-    Duplicates(Vec<String>),
+    /// It may be sound, and holds more than is taken.
+    TooMuch(String),
+    /// Fields that stand twice or more in one object; at least one.
+    Duplicates(Repeats),
 }
 
 impl<'d> Review<'d> {
@@ -60,13 +62,16 @@ impl<'d> Review<'d> {
             ..ReadLimits::default()
         };
         match parse(&arena.0, text, &limits) {
-            Ok(document) => Ok(Self::laid_out(document)),
+            Ok(document) => Self::laid_out(document),
             Err(_) => Self::again(text),
         }
     }
 
     fn again(text: &[u8]) -> Result<Self, NoReview> {
-        let document = json::parse(text).map_err(NoReview::Syntax)?;
+        let document = json::parse(text).map_err(|error| match error {
+            JsonError::Syntax(why) => NoReview::Syntax(why),
+            JsonError::TooHeavy(limit) => NoReview::TooMuch(limit.to_string()),
+        })?;
         if document.duplicates.is_empty() {
             Ok(Self::of(document.value))
         } else {
@@ -84,37 +89,64 @@ impl<'d> Review<'d> {
         Self { envelope: review, object, old_object, options }
     }
 
-    fn laid_out(document: Node<'d>) -> Self {
+    fn laid_out(document: Node<'d>) -> Result<Self, NoReview> {
         let mut review = Self { envelope: Value::Null, object: None, old_object: None, options: None };
-        let Node::Map(fields) = document else { return Self { envelope: document.to_json(), ..review } };
-        let mut envelope = Map::with_capacity(fields.len());
+        let mut left = MAX_ENVELOPE;
+        let Node::Map(fields) = document else {
+            return Ok(Self { envelope: copied(document, &mut left)?, ..review });
+        };
+        let mut envelope = Map::with_capacity(fields.len().min(MAX_ENVELOPE));
         for (name, node) in fields.iter() {
             let value = match (name, node) {
-                ("request", Node::Map(_)) => review.laid_out_request(node),
-                _ => node.to_json(),
+                ("request", Node::Map(_)) => review.laid_out_request(node, &mut left)?,
+                _ => copied(node, &mut left)?,
             };
             envelope.insert(name.to_owned(), value);
         }
         review.envelope = Value::Object(envelope);
-        review
+        Ok(review)
     }
 
     /// The request without its objects.
-    fn laid_out_request(&mut self, request: Node<'d>) -> Value {
-        let Node::Map(fields) = request else { return request.to_json() };
-        let mut rest = Map::with_capacity(fields.len());
+    fn laid_out_request(&mut self, request: Node<'d>, left: &mut usize) -> Result<Value, NoReview> {
+        let Node::Map(fields) = request else { return copied(request, left) };
+        let mut rest = Map::with_capacity(fields.len().min(MAX_ENVELOPE));
         for (name, node) in fields.iter() {
             let place = match name {
                 "object" => &mut self.object,
                 "oldObject" => &mut self.old_object,
                 "options" => &mut self.options,
                 _ => {
-                    rest.insert(name.to_owned(), node.to_json());
+                    rest.insert(name.to_owned(), copied(node, left)?);
                     continue;
                 }
             };
             *place = (!matches!(node, Node::Null)).then_some(Object::Seen(node));
         }
-        Value::Object(rest)
+        Ok(Value::Object(rest))
+    }
+}
+
+/// Values of a review outside of its objects, which are copied out of the arena. An API server sends a few dozen, and
+/// what a caller's groups and extra data come to.
+const MAX_ENVELOPE: usize = 100_000;
+
+/// `node` as a value of its own, if there are no more values in it than are left.
+fn copied(node: Node<'_>, left: &mut usize) -> Result<Value, NoReview> {
+    if counted(node, left) {
+        return Ok(node.to_json());
+    }
+    let why = format!("the review holds more than {MAX_ENVELOPE} values outside of its objects");
+    Err(NoReview::TooMuch(why))
+}
+
+/// Takes the values of `node` from what is left. Its depth is bounded by the reader.
+fn counted(node: Node<'_>, left: &mut usize) -> bool {
+    let Some(rest) = left.checked_sub(1) else { return false };
+    *left = rest;
+    match node {
+        Node::List(items) => items.iter().all(|item| counted(item, left)),
+        Node::Map(fields) => fields.iter().all(|(_, node)| counted(node, left)),
+        _ => true,
     }
 }

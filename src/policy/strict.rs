@@ -3,6 +3,7 @@
 
 use serde_json::{Map as Object, Value};
 
+use crate::bounded::{MAX_PATH, MAX_PATHS, shorten};
 use crate::path::Path;
 use crate::schema::metadata;
 
@@ -37,7 +38,7 @@ pub(crate) struct UnknownField {
     pub(crate) refused: bool,
 }
 
-/// The fields of `document` that its kind does not have, in the order of the document.
+/// The fields of `document` that its kind does not have, in the order of the document; of very many the first.
 pub(crate) fn unknown_fields(group: &str, kind: &str, document: &Value) -> Vec<UnknownField> {
     let shape = match (group, kind) {
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => &POLICY,
@@ -71,7 +72,7 @@ impl Walk {
             (One(shape), value) => self.value(value, shape, path),
             (List(item), Value::Array(items)) => self.items(items, item, path),
             (Metadata, value) => {
-                metadata::unknown_fields(value, path).into_iter().for_each(|path| self.push(path));
+                metadata::unknown_fields(value, path).into_iter().for_each(|path| self.push(|| path));
             }
             (Lenient(one), value) => {
                 let refused = std::mem::replace(&mut self.refused, false);
@@ -91,7 +92,7 @@ impl Walk {
             let at = path.child(name);
             match own.iter().chain(shared).find(|(known, _)| known == name) {
                 Some((_, shape)) => self.value(value, shape, &at),
-                None => self.push(at.to_string()),
+                None => self.push(|| at.to_string()),
             }
         }
     }
@@ -102,8 +103,12 @@ impl Walk {
         }
     }
 
-    fn push(&mut self, path: String) {
-        self.unknown.push(UnknownField { path, refused: self.refused });
+    fn push(&mut self, path: impl FnOnce() -> String) {
+        if self.unknown.len() < MAX_PATHS {
+            let mut path = path();
+            shorten(&mut path, MAX_PATH);
+            self.unknown.push(UnknownField { path, refused: self.refused });
+        }
     }
 }
 

@@ -28,7 +28,8 @@ impl Question<'_> {
 }
 
 /// Parts of a request that are written by clients. Elsewhere an API server never says a thing twice.
-const FROM_CLIENTS: [&str; 3] = ["request.object.", "request.oldObject.", "request.options."];
+const FROM_CLIENTS: [[&str; 2]; 3] =
+    [["request", "object"], ["request", "oldObject"], ["request", "options"]];
 
 /// Reads an AdmissionReview of v1, or of v1beta1 where `beta` allows it.
 pub(in crate::admission) fn read<'d>(
@@ -50,11 +51,11 @@ pub(in crate::admission) fn read<'d>(
 fn unreadable(error: NoReview, body: &[u8], beta: bool) -> Unreadable {
     let (why, credible) = match error {
         NoReview::Syntax(why) => (format!("body is not JSON: {why}"), true),
-        NoReview::Duplicates(paths) => {
+        NoReview::TooMuch(why) => (why, true),
+        NoReview::Duplicates(repeats) => {
             // Of an envelope that contradicts itself, the uid is not to be believed either.
-            let in_object = |path: &String| FROM_CLIENTS.iter().any(|part| path.starts_with(part));
-            let first = paths.first().map(String::as_str).unwrap_or_default();
-            (format!("duplicate field `{first}`"), paths.iter().all(in_object))
+            let first = repeats.paths().next().unwrap_or_default();
+            (format!("duplicate field `{first}`"), repeats.are_within(&FROM_CLIENTS))
         }
     };
     Unreadable { id: if credible { uid::recover(body, beta) } else { None }, why }

@@ -49,7 +49,8 @@ impl Registry {
         labels.insert("kubernetes.io/bootstrapping".to_owned(), "rbac-defaults".into());
         let annotations = object::member_mut(object::meta_mut(&mut object), "annotations");
         annotations.insert("rbac.authorization.kubernetes.io/autoupdate".to_owned(), "true".into());
-        let received = codec::recheck(&call.info, None, object).map_err(Refusal::internal)?;
+        let received =
+            codec::recheck(&call.info, None, object).map_err(|why| why.refusal(Refusal::internal))?;
         match self.create(&call, received.object, &WriteOptions::own()).await {
             Err(refusal) if refusal.reason() != "AlreadyExists" => Err(refusal),
             _ => Ok(()),

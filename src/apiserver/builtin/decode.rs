@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
+use admit_policy::bounded::{Paths, shorten};
 use admit_policy::go_text::{self, json_kind};
+use admit_policy::weight::{self, Budget, TooHeavy};
 use serde_json::{Map, Number, Value};
 
 use super::go_names;
@@ -18,7 +20,7 @@ use crate::interrupt;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
     pub value: Value,
-    /// Paths of unknown members in the order of the document: `spec.containers[0].bogus`.
+    /// Paths of unknown members in the order of the document, of very many the first: `spec.containers[0].bogus`.
     pub unknown: Vec<String>,
 }
 
@@ -29,11 +31,19 @@ pub struct DecodeError {
     text: String,
     /// Where the number is that does not fit, and how the text shows it.
     number: Option<(String, String)>,
+    too_heavy: Option<TooHeavy>,
 }
 
 impl DecodeError {
-    fn new(text: String) -> Self {
-        Self { text, number: None }
+    fn new(mut text: String) -> Self {
+        shorten(&mut text, MAX_TEXT);
+        Self { text, number: None, too_heavy: None }
+    }
+
+    /// The limit, if what is wrong is that the values weigh too much.
+    #[must_use]
+    pub fn too_heavy(&self) -> Option<TooHeavy> {
+        self.too_heavy
     }
 
     /// The path of the number that does not fit, if that is what is wrong.
@@ -53,14 +63,44 @@ impl DecodeError {
     }
 }
 
+impl From<TooHeavy> for DecodeError {
+    fn from(limit: TooHeavy) -> Self {
+        Self { too_heavy: Some(limit), ..Self::new(limit.to_string()) }
+    }
+}
+
+/// Bytes of an error's text: it may quote what was sent.
+const MAX_TEXT: usize = 64 << 10;
+
+/// What the server adds to an item of a list in defaults and in the names of its fields' managers.
+const ADDED_TO_ITEM: usize = 512;
+
+/// The same of a container, to which it adds most.
+const ADDED_TO_CONTAINER: usize = 2 << 10;
+
 /// Reads `value` as the message `id`.
 ///
 /// # Errors
 /// The first value in the order of the document that its type cannot read, such as a time; else the first wrong type.
 pub fn decode(tables: &Tables, id: TypeId, value: &Value) -> Result<Decoded, DecodeError> {
+    decode_within(tables, id, value, Budget::of(usize::MAX, 1))
+}
+
+/// The same with a limit to what the object weighs in its canonical form and with what the server adds to it, both of
+/// which can be hundreds of bytes for a `{}`.
+///
+/// # Errors
+/// As [`decode`], and an object that weighs more.
+pub fn decode_within(
+    tables: &Tables,
+    id: TypeId,
+    value: &Value,
+    budget: Budget,
+) -> Result<Decoded, DecodeError> {
     let mut decoder = Decoder {
         tables,
-        unknown: Vec::new(),
+        budget,
+        unknown: Paths::new(),
         mismatch: None,
         indexed: String::new(),
         plain: String::new(),
@@ -69,13 +109,14 @@ pub fn decode(tables: &Tables, id: TypeId, value: &Value) -> Result<Decoded, Dec
     let value = decoder.message(id, value)?;
     match decoder.mismatch {
         Some(mismatch) => Err(mismatch),
-        None => Ok(Decoded { value, unknown: decoder.unknown }),
+        None => Ok(Decoded { value, unknown: decoder.unknown.into_told() }),
     }
 }
 
 struct Decoder<'t> {
     tables: &'t Tables,
-    unknown: Vec<String>,
+    budget: Budget,
+    unknown: Paths,
     /// The first wrong type. Reading goes on, because a value that its own type cannot read is told rather than that.
     mismatch: Option<DecodeError>,
     /// The path with list indices, for unknown members.
@@ -102,7 +143,7 @@ impl Decoder<'_> {
             let owners = found.as_ref().map(|(owners, _)| owners.as_slice()).unwrap_or_default();
             let lengths = self.enter(name, owners);
             match found {
-                None => self.unknown.push(self.indexed.clone()),
+                None => self.unknown.note(|| self.indexed.clone()),
                 Some(_) if member.is_null() => {}
                 Some((_, field)) => match self.value(&field.kind, member)? {
                     // A list of schemas that is neither.
@@ -113,7 +154,14 @@ impl Decoder<'_> {
             self.leave(lengths);
         }
         self.owner = owner;
-        Ok(Value::Object(self.write(id, definition, members, decoded)))
+        let written = self.write(id, definition, members, decoded);
+        // What is in them was counted when it was read.
+        self.budget.take(weight::of_map())?;
+        for (name, value) in &written {
+            let own = if value.is_object() || value.is_array() { 0 } else { weight::of(value) };
+            self.budget.take(weight::of_member(name).saturating_add(own))?;
+        }
+        Ok(Value::Object(written))
     }
 
     fn write(
@@ -144,14 +192,17 @@ impl Decoder<'_> {
         match kind {
             TypeRef::Pointer(inner) => self.value(inner, value),
             TypeRef::Message(id) => self.message(*id, value),
-            TypeRef::Raw(_) => Ok(value.clone()),
+            TypeRef::Raw(_) => {
+                self.budget.take(weight::of(value))?;
+                Ok(value.clone())
+            }
             TypeRef::List(inner) => self.list(inner, value, kind),
             TypeRef::Map(inner) => self.map(inner, value, kind),
             TypeRef::SchemaOrArray(id) | TypeRef::SchemaOrBool(id) | TypeRef::SchemaOrStrings(id) => {
                 // Types that read themselves know nothing of strict reading.
-                let unknown = self.unknown.len();
+                let unknown = std::mem::take(&mut self.unknown);
                 let read = self.schema(kind, *id, value);
-                self.unknown.truncate(unknown);
+                self.unknown = unknown;
                 read
             }
             TypeRef::String | TypeRef::Enum(_) => match value {
@@ -198,25 +249,51 @@ impl Decoder<'_> {
         for (index, item) in items.iter().enumerate() {
             let length = self.indexed.len();
             self.indexed.push_str(&format!("[{index}]"));
-            let value = if item.is_null() { zero(self.tables, inner) } else { self.value(inner, item)? };
+            self.budget.take(weight::of_item().saturating_add(self.added(inner)))?;
+            if let Value::String(text) = item {
+                self.budget.take(weight::of_text(text.len()))?;
+            }
+            let value = self.element(inner, item)?;
             decoded.push(value);
             self.indexed.truncate(length);
         }
         Ok(Value::Array(decoded))
     }
 
+    /// What the server will add to an item of this type.
+    fn added(&self, inner: &TypeRef) -> usize {
+        match inner.pointee() {
+            TypeRef::Message(id) if self.tables.get(*id).name.ends_with("Container") => ADDED_TO_CONTAINER,
+            TypeRef::Message(_) => ADDED_TO_ITEM,
+            _ => 0,
+        }
+    }
+
     fn map(&mut self, inner: &TypeRef, value: &Value, kind: &TypeRef) -> Result<Value, DecodeError> {
         let Value::Object(members) = value else { return Ok(self.wrong(value, &self.go_type(kind))) };
-        let mut sorted = BTreeMap::new();
+        let mut sorted = Map::with_capacity(members.len());
         for (name, member) in members {
             let length = self.indexed.len();
             self.indexed.push('.');
             self.indexed.push_str(name);
-            let value = if member.is_null() { zero(self.tables, inner) } else { self.value(inner, member)? };
+            let own = member.as_str().map_or(0, |text| weight::of_text(text.len()));
+            self.budget.take(weight::of_member(name).saturating_add(own))?;
+            let value = self.element(inner, member)?;
             sorted.insert(name.clone(), value);
             self.indexed.truncate(length);
         }
-        Ok(Value::Object(sorted.into_iter().collect()))
+        sorted.sort_keys();
+        Ok(Value::Object(sorted))
+    }
+
+    /// An item of a list or a value of a map: null is what Go makes of nothing.
+    fn element(&mut self, inner: &TypeRef, value: &Value) -> Result<Value, DecodeError> {
+        if !value.is_null() {
+            return self.value(inner, value);
+        }
+        let zero = zero(self.tables, inner);
+        self.budget.take(weight::of(&zero))?;
+        Ok(zero)
     }
 
     fn number(&mut self, kind: &TypeRef, value: &Value) -> Value {
@@ -299,7 +376,7 @@ impl Decoder<'_> {
                 self.owner, self.plain
             )
         };
-        DecodeError { text, number: shown.map(|shown| (self.indexed.clone(), shown)) }
+        DecodeError { number: shown.map(|shown| (self.indexed.clone(), shown)), ..DecodeError::new(text) }
     }
 
     /// How Go calls the type of the value that is looked at: the one of the field, or of an element of it.

@@ -3,6 +3,10 @@
 //! A body is four magic bytes and an envelope that names the kind and holds the object's message. Fields are known by
 //! the numbers of the field tables; unknown numbers are skipped, as protobuf demands. Answers are written by `encode`.
 
+use std::cell::Cell;
+
+use admit_policy::json::{self, JsonError};
+use admit_policy::weight::{self, Budget, TooHeavy};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
@@ -35,6 +39,8 @@ pub enum ProtobufError {
     Utf8,
     #[error("message is nested too deeply")]
     Depth,
+    #[error(transparent)]
+    TooHeavy(#[from] TooHeavy),
     #[error("no kind \"{kind}\" is registered for version \"{api_version}\"")]
     UnknownKind { kind: String, api_version: String },
 }
@@ -75,12 +81,34 @@ pub fn decode(tables: &Tables, body: &[u8]) -> Result<Value, ProtobufError> {
     let mut object = Map::new();
     object.insert("kind".into(), kind.into());
     object.insert("apiVersion".into(), api_version.into());
-    message(tables, id, raw, 0, &mut object)?;
+    let spent = Spent { tables, budget: Cell::new(Budget::of_text(body.len())) };
+    message(&spent, id, raw, 0, &mut object)?;
     Ok(Value::Object(object))
 }
 
+/// The field tables, and what is left for the values of the body.
+struct Spent<'t> {
+    tables: &'t Tables,
+    budget: Cell<Budget>,
+}
+
+impl Spent<'_> {
+    /// Before a value is kept.
+    fn spend(&self, bytes: usize) -> Result<(), TooHeavy> {
+        let mut budget = self.budget.get();
+        budget.take(bytes)?;
+        self.budget.set(budget);
+        Ok(())
+    }
+
+    fn text(&self, bytes: &[u8]) -> Result<String, ProtobufError> {
+        self.spend(weight::of_text(bytes.len()))?;
+        text(bytes)
+    }
+}
+
 fn message(
-    tables: &Tables,
+    spent: &Spent<'_>,
     id: TypeId,
     bytes: &[u8],
     depth: usize,
@@ -89,14 +117,15 @@ fn message(
     if depth > MAX_DEPTH {
         return Err(ProtobufError::Depth);
     }
-    let fields = &tables.get(id).fields;
+    let fields = &spent.tables.get(id).fields;
+    spent.spend(weight::of_map())?;
     let mut reader = Reader { rest: bytes };
     while let Some((number, wire)) = reader.next()? {
         let Some(field) = fields.iter().find(|field| field.number == number) else { continue };
-        let context = Context { tables, field, depth };
+        let context = Context { spent, field, depth };
         match &field.kind {
             TypeRef::Message(embedded) if field.name.is_empty() => {
-                message(tables, *embedded, context.bytes(wire)?, depth + 1, object)?;
+                message(spent, *embedded, context.bytes(wire)?, depth + 1, object)?;
             }
             kind => context.add(kind, wire, object)?,
         }
@@ -105,7 +134,7 @@ fn message(
 }
 
 struct Context<'t> {
-    tables: &'t Tables,
+    spent: &'t Spent<'t>,
     field: &'t Field,
     depth: usize,
 }
@@ -121,6 +150,7 @@ impl Context<'_> {
         match kind {
             TypeRef::Pointer(inner) => self.add(inner, wire, object),
             TypeRef::List(inner) => {
+                self.spent.spend(weight::of_item())?;
                 let item = self.value(inner, wire)?;
                 let list = object.entry(self.field.name).or_insert_with(|| Value::Array(Vec::new()));
                 if let Value::Array(items) = list {
@@ -130,6 +160,7 @@ impl Context<'_> {
             }
             TypeRef::Map(inner) => {
                 let (key, value) = self.entry(inner, self.bytes(wire)?)?;
+                self.spent.spend(weight::of_member(&key))?;
                 let map = object.entry(self.field.name).or_insert_with(|| Value::Object(Map::new()));
                 if let Value::Object(members) = map {
                     members.insert(key, value);
@@ -137,6 +168,9 @@ impl Context<'_> {
                 Ok(())
             }
             single => {
+                if !object.contains_key(self.field.name) {
+                    self.spent.spend(weight::of_member(self.field.name))?;
+                }
                 object.insert(self.field.name.to_owned(), self.value(single, wire)?);
                 Ok(())
             }
@@ -159,8 +193,12 @@ impl Context<'_> {
     fn value(&self, kind: &TypeRef, wire: Wire<'_>) -> Result<Value, ProtobufError> {
         Ok(match kind {
             TypeRef::Pointer(inner) => self.value(inner, wire)?,
-            TypeRef::String | TypeRef::Enum(_) => text(self.bytes(wire)?)?.into(),
-            TypeRef::Bytes => STANDARD.encode(self.bytes(wire)?).into(),
+            TypeRef::String | TypeRef::Enum(_) => self.spent.text(self.bytes(wire)?)?.into(),
+            TypeRef::Bytes => {
+                let bytes = self.bytes(wire)?;
+                self.spent.spend(weight::of_text(bytes.len()))?;
+                STANDARD.encode(bytes).into()
+            }
             TypeRef::Int32 | TypeRef::Int64 => self.varint(wire)?.cast_signed().into(),
             TypeRef::Bool => (self.varint(wire)? != 0).into(),
             TypeRef::Float64 => match wire {
@@ -174,10 +212,10 @@ impl Context<'_> {
                 let members = Members::of(self.bytes(wire)?)?;
                 if members.number(1) == 0 { members.number(2).into() } else { members.text(3)?.into() }
             }
-            TypeRef::Raw(_) => Members::of(self.bytes(wire)?)?.json(1),
+            TypeRef::Raw(_) => self.raw(&Members::of(self.bytes(wire)?)?)?,
             TypeRef::Message(id) => {
                 let mut object = Map::new();
-                message(self.tables, *id, self.bytes(wire)?, self.depth + 1, &mut object)?;
+                message(self.spent, *id, self.bytes(wire)?, self.depth + 1, &mut object)?;
                 Value::Object(object)
             }
             TypeRef::SchemaOrArray(id) => self.schema_or(*id, 1, 2, self.bytes(wire)?)?,
@@ -188,6 +226,7 @@ impl Context<'_> {
                 let mut items = Vec::new();
                 let mut reader = Reader { rest: self.bytes(wire)? };
                 while let Some((_, wire)) = reader.next()? {
+                    self.spent.spend(weight::of_item())?;
                     items.push(self.value(inner, wire)?);
                 }
                 Value::Array(items)
@@ -212,13 +251,29 @@ impl Context<'_> {
                 Wire::Bytes(_)
                     if number == other && matches!(self.field.kind.pointee(), TypeRef::SchemaOrArray(_)) =>
                 {
+                    self.spent.spend(weight::of_item())?;
                     others.push(self.value(&TypeRef::Message(id), wire)?);
                 }
-                Wire::Bytes(name) if number == other => others.push(text(name)?.into()),
+                Wire::Bytes(name) if number == other => {
+                    self.spent.spend(weight::of_item())?;
+                    others.push(self.spent.text(name)?.into());
+                }
                 _ => {}
             }
         }
         Ok(Value::Array(others))
+    }
+
+    /// JSON as text within the message; null where it is none.
+    fn raw(&self, members: &Members<'_>) -> Result<Value, ProtobufError> {
+        match json::parse(members.bytes(1)) {
+            Ok(document) => {
+                self.spent.spend(weight::of(&document.value))?;
+                Ok(document.value)
+            }
+            Err(JsonError::TooHeavy(limit)) => Err(limit.into()),
+            Err(JsonError::Syntax(_)) => Ok(Value::Null),
+        }
     }
 
     fn bytes<'b>(&self, wire: Wire<'b>) -> Result<&'b [u8], ProtobufError> {
@@ -246,30 +301,34 @@ impl Context<'_> {
     }
 }
 
-/// A small message read as a whole.
-struct Members<'b>(Vec<(u32, Wire<'b>)>);
+/// A small message, sound as a whole; its members are found again when they are asked for.
+struct Members<'b>(&'b [u8]);
 
 impl<'b> Members<'b> {
     fn of(bytes: &'b [u8]) -> Result<Self, ProtobufError> {
-        let mut members = Vec::new();
         let mut reader = Reader { rest: bytes };
-        while let Some(member) = reader.next()? {
-            members.push(member);
-        }
-        Ok(Self(members))
+        while reader.next()?.is_some() {}
+        Ok(Self(bytes))
+    }
+
+    /// The members called `wanted`, in order.
+    fn all(&self, wanted: u32) -> impl Iterator<Item = Wire<'b>> + use<'b> {
+        let mut reader = Reader { rest: self.0 };
+        let members = std::iter::from_fn(move || reader.next().ok().flatten());
+        members.filter(move |(number, _)| *number == wanted).map(|(_, wire)| wire)
     }
 
     fn number(&self, wanted: u32) -> i64 {
-        let found = self.0.iter().find_map(|(number, wire)| match wire {
-            Wire::Varint(value) if *number == wanted => Some(value.cast_signed()),
+        let found = self.all(wanted).find_map(|wire| match wire {
+            Wire::Varint(value) => Some(value.cast_signed()),
             _ => None,
         });
         found.unwrap_or_default()
     }
 
-    fn bytes(&self, wanted: u32) -> &[u8] {
-        let found = self.0.iter().find_map(|(number, wire)| match wire {
-            Wire::Bytes(bytes) if *number == wanted => Some(*bytes),
+    fn bytes(&self, wanted: u32) -> &'b [u8] {
+        let found = self.all(wanted).find_map(|wire| match wire {
+            Wire::Bytes(bytes) => Some(bytes),
             _ => None,
         });
         found.unwrap_or_default()
@@ -277,10 +336,6 @@ impl<'b> Members<'b> {
 
     fn text(&self, wanted: u32) -> Result<String, ProtobufError> {
         text(self.bytes(wanted))
-    }
-
-    fn json(&self, wanted: u32) -> Value {
-        serde_json::from_slice(self.bytes(wanted)).unwrap_or_default()
     }
 }
 

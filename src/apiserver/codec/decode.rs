@@ -3,34 +3,20 @@
 
 use std::sync::LazyLock;
 
+use admit_policy::bounded::MAX_PATHS;
 use admit_policy::go_text;
-use admit_policy::json::{self, Document};
+use admit_policy::weight::{Budget, TooHeavy};
 use serde_json::{Map, Value};
 
+use super::read::{Body, Document, Format, MAX_BODY, PARSE_ERROR, Unread, parse};
 use super::{literal, yaml};
-use crate::builtin::decode::decode;
-use crate::builtin::{TypeId, protobuf, tables};
+use crate::builtin::decode::decode_within;
+use crate::builtin::{TypeId, tables};
 use crate::object;
 use crate::registry::CustomVersion;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 
-/// How a body is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
-    Json,
-    Yaml,
-    Protobuf,
-}
-
-/// A body as it came.
-#[derive(Clone, Debug)]
-pub(crate) struct Body {
-    pub format: Format,
-    pub bytes: bytes::Bytes,
-}
-
-const PARSE_ERROR: &str = "couldn't get version/kind; json parse error: ";
 const NUMBER_ERROR: &str = "json: cannot unmarshal number ";
 
 /// An object ready for the registry.
@@ -41,21 +27,6 @@ pub(crate) struct Received {
     pub strict: Vec<String>,
 }
 
-/// Parses a body without looking at what it says.
-///
-/// # Errors
-/// The parser's text, with `json parse error: ` before it where Kubernetes has that.
-pub(crate) fn parse(body: &Body) -> Result<Document, String> {
-    match body.format {
-        Format::Json => json::parse(&body.bytes).map_err(|error| format!("{PARSE_ERROR}{error}")),
-        Format::Yaml => yaml::parse(&body.bytes),
-        Format::Protobuf => {
-            let value = protobuf::decode(tables(), &body.bytes).map_err(|error| error.to_string())?;
-            Ok(Document { value, duplicates: Vec::new() })
-        }
-    }
-}
-
 /// Reads a body as an object of a built-in kind that is sent to a subresource.
 ///
 /// # Errors
@@ -64,14 +35,16 @@ pub(crate) fn receive_kind(
     (group, version, kind): (&str, &str, &str),
     body: &Body,
 ) -> Result<Received, Refusal> {
-    let document = parse(body).map_err(Refusal::bad_request)?;
+    let document = parse(body).map_err(|why| why.refusal(Refusal::bad_request))?;
     let Some(id) = tables().kind(group, version, kind) else {
         return Ok(Received { object: document.value, strict: Vec::new() });
     };
-    typed(id, &document.value, Some(body)).map_err(|error| {
-        Refusal::bad_request(format!(
-            "{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"
-        ))
+    typed(id, &document.value, Some(body)).map_err(|why| {
+        why.refusal(|error| {
+            Refusal::bad_request(format!(
+                "{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"
+            ))
+        })
     })
 }
 
@@ -104,10 +77,12 @@ pub(crate) fn receive(
             info.kind
         ))
     };
-    let Document { value, duplicates } = parse(body).map_err(|error| {
-        // The kind was found all the same.
-        let number = error.strip_prefix(PARSE_ERROR).filter(|error| error.starts_with(NUMBER_ERROR));
-        number.map_or_else(|| unrecognized(&error), |error| unhandled_as(info, error))
+    let Document { value, duplicates } = parse(body).map_err(|why| {
+        why.refusal(|error| {
+            // The kind was found all the same.
+            let number = error.strip_prefix(PARSE_ERROR).filter(|error| error.starts_with(NUMBER_ERROR));
+            number.map_or_else(|| unrecognized(&error), |error| unhandled_as(info, error))
+        })
     })?;
     if let Some(error) = unnamed(&value) {
         return Err(unrecognized(&error));
@@ -139,7 +114,8 @@ pub(crate) fn receive(
         return Err(wrong_kind(info, (&kind, &api_version), &unhandled));
     }
     let custom_type = custom.filter(|_| is_expected);
-    let mut received = canonical(info, custom_type, value, Some(body)).map_err(unhandled)?;
+    let received = canonical(info, custom_type, value, Some(body));
+    let mut received = received.map_err(|why| why.refusal(unhandled))?;
     if custom.is_some() {
         if api_version != info.api_version() {
             return Err(wrong_version(info, &api_version));
@@ -149,6 +125,8 @@ pub(crate) fn receive(
     }
     let duplicates = duplicates.iter().map(|path| duplicate_text(body.format, path));
     received.strict.splice(0..0, duplicates);
+    // As sigs.k8s.io/json, which counts objections of all kinds together.
+    received.strict.truncate(MAX_PATHS);
     Ok(received)
 }
 
@@ -160,7 +138,7 @@ pub(crate) fn recheck(
     info: &ResourceInfo,
     custom: Option<&CustomVersion>,
     value: Value,
-) -> Result<Received, String> {
+) -> Result<Received, Unread> {
     canonical(info, custom, value, None)
 }
 
@@ -169,7 +147,7 @@ fn canonical(
     custom: Option<&CustomVersion>,
     mut value: Value,
     body: Option<&Body>,
-) -> Result<Received, String> {
+) -> Result<Received, Unread> {
     object::set_field(&mut value, "kind", Some(info.kind.as_str().into()));
     object::set_field(&mut value, "apiVersion", Some(info.api_version().into()));
     match (tables().kind(&info.group, &info.version, &info.kind), custom) {
@@ -177,7 +155,7 @@ fn canonical(
             keep_reset(&mut value);
             typed(id, &value, body)
         }
-        _ => custom_object(custom, value),
+        _ => custom_object(custom, value, budget(body)),
     }
 }
 
@@ -191,11 +169,23 @@ fn keep_reset(value: &mut Value) {
     }
 }
 
-fn typed(id: TypeId, value: &Value, body: Option<&Body>) -> Result<Received, String> {
-    let decoded = decode(tables(), id, value).map_err(|error| {
+/// What an object may weigh with all that the server adds to it; one that a patch made, as much as the largest body's.
+fn budget(body: Option<&Body>) -> Budget {
+    Budget::of_text(body.map_or(MAX_BODY, |body| body.bytes.len()))
+}
+
+fn too_heavy(limit: TooHeavy) -> Unread {
+    Unread::TooMuch(format!("{limit}, with what the server adds to them"))
+}
+
+fn typed(id: TypeId, value: &Value, body: Option<&Body>) -> Result<Received, Unread> {
+    let decoded = decode_within(tables(), id, value, budget(body)).map_err(|error| {
+        if let Some(limit) = error.too_heavy() {
+            return too_heavy(limit);
+        }
         let text = body.filter(|body| body.format == Format::Json).zip(error.number_at());
         let literal = text.and_then(|(body, path)| literal::at(&body.bytes, path));
-        literal.map_or_else(|| error.to_string(), |literal| error.with_digits(literal))
+        Unread::Mistake(literal.map_or_else(|| error.to_string(), |literal| error.with_digits(literal)))
     })?;
     Ok(Received { object: decoded.value, strict: unknown_texts(&decoded.unknown) })
 }
@@ -203,18 +193,26 @@ fn typed(id: TypeId, value: &Value, body: Option<&Body>) -> Result<Received, Str
 static OBJECT_META: LazyLock<Option<TypeId>> =
     LazyLock::new(|| tables().by_openapi_name("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
 
-fn custom_object(custom: Option<&CustomVersion>, mut value: Value) -> Result<Received, String> {
+fn custom_object(
+    custom: Option<&CustomVersion>,
+    mut value: Value,
+    mut budget: Budget,
+) -> Result<Received, Unread> {
     let mut unknown = Vec::new();
     if let (Some(id), Some(metadata)) = (*OBJECT_META, value.get("metadata").filter(|meta| !meta.is_null())) {
         // Go writes it anew and reads that: what is whole has lost its fraction by then.
-        let decoded =
-            decode(tables(), id, &go_text::rewritten(metadata)).map_err(|error| error.to_string())?;
+        let decoded = decode_within(tables(), id, &go_text::rewritten(metadata), budget);
+        let decoded = decoded.map_err(|error| match error.too_heavy() {
+            Some(limit) => too_heavy(limit),
+            None => Unread::Mistake(error.to_string()),
+        })?;
         unknown.extend(decoded.unknown.into_iter().map(|path| format!("metadata.{path}")));
         object::set_field(&mut value, "metadata", Some(decoded.value));
     }
     if let Some(custom) = custom {
         unknown.extend(custom.prune(&mut value));
-        unknown.extend(custom.read_metadata(&mut value)?);
+        unknown.extend(custom.read_metadata(&mut value).map_err(Unread::Mistake)?);
+        budget.take(custom.default_weight(&value)).map_err(too_heavy)?;
     }
     Ok(Received { object: value, strict: unknown_texts(&unknown) })
 }

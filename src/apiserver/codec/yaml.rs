@@ -2,25 +2,29 @@
 
 use std::fmt::Write as _;
 
-use admit_policy::json::Document;
 use admit_policy::manifest;
 use serde_json::Value;
+
+use super::read::{Document, Unread};
 
 /// Reads the first document. A member that stands twice is noted as a whole sentence, and the last one counts.
 ///
 /// # Errors
 /// What is wrong with the text, with `yaml: ` before it.
-pub(super) fn parse(bytes: &[u8]) -> Result<Document, String> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Document, Unread> {
     let text = String::from_utf8_lossy(bytes);
     if text.trim_start_matches(' ').starts_with('\t') {
-        return Err("yaml: found character that cannot start any token".to_owned());
+        return Err(Unread::Mistake("yaml: found character that cannot start any token".to_owned()));
     }
-    let trees = manifest::parse(&text).map_err(|error| {
+    let trees = manifest::parse_values(&text).map_err(|error| {
+        if error.too_much {
+            return Unread::TooMuch(error.message);
+        }
         // Such a number is read, and then cannot be written as JSON.
         if let Some(number) = error.message.strip_suffix(" is no JSON value") {
-            return format!("json: unsupported value: {}", go_number(number));
+            return Unread::Mistake(format!("json: unsupported value: {}", go_number(number)));
         }
-        format!("yaml: {}", wording(&error, text.lines().count()))
+        Unread::Mistake(format!("yaml: {}", wording(&error, text.lines().count())))
     })?;
     let Some(tree) = trees.into_iter().next() else {
         return Ok(Document { value: Value::Null, duplicates: Vec::new() });
@@ -28,7 +32,11 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, String> {
     let sentence = |duplicate: manifest::Duplicate| {
         format!("line {}: key {:?} already set in map", duplicate.position.line, duplicate.key)
     };
-    Ok(Document { value: tree.value, duplicates: tree.duplicates.into_iter().map(sentence).collect() })
+    let mut duplicates: Vec<String> = tree.duplicates.into_iter().map(sentence).collect();
+    if let (1.., Some(last)) = (tree.more_duplicates, duplicates.last_mut()) {
+        let _ = write!(last, ", and {} more keys", tree.more_duplicates);
+    }
+    Ok(Document { value: tree.value, duplicates })
 }
 
 /// A number that is none, as Go prints it; written in backquotes.

@@ -5,13 +5,10 @@ use bytes::Bytes;
 use http::{HeaderMap, header};
 use http_body_util::{BodyExt as _, Limited};
 
-use crate::codec::{Body, Format};
+use crate::codec::{Body, Format, MAX_BODY};
 use crate::registry::PatchFormat;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
-
-/// As upstream: what etcd would take, twice over.
-const LIMIT: usize = 3 << 20;
 
 /// What a client sends.
 #[derive(Debug)]
@@ -50,9 +47,9 @@ pub(super) async fn read(sent: Sent) -> Result<Bytes, Refusal> {
 }
 
 async fn collected(body: HttpBody) -> Result<Bytes, Refusal> {
-    match Limited::new(body, LIMIT).collect().await {
+    match Limited::new(body, MAX_BODY).collect().await {
         Ok(collected) => Ok(collected.to_bytes()),
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::too_large(LIMIT)),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Err(Refusal::too_large(MAX_BODY)),
         Err(error) => Err(Refusal::bad_request(format!("the body cannot be read: {error}"))),
     }
 }

@@ -298,7 +298,7 @@ impl Asked<'_> {
         let document = if body.bytes.is_empty() {
             None
         } else {
-            Some(codec::parse(&body).map_err(Refusal::bad_request)?.value)
+            Some(codec::parse(&body).map_err(|why| why.refusal(Refusal::bad_request))?.value)
         };
         let options = DeleteOptions::parse(&query, document)?;
         let registry = server.registry();

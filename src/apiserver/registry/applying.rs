@@ -8,7 +8,7 @@ use super::ownership::{Ownership, applied_scale};
 use super::update::Change;
 use super::{Answer, Call, Registry};
 use crate::builtin::{restore, tables};
-use crate::codec::{self, Body, Format, recheck};
+use crate::codec::{self, Body, Format, Unread, recheck};
 use crate::managed_fields::{ApplyError, kind_text};
 use crate::object;
 use crate::status::{Cause, Refusal};
@@ -99,7 +99,7 @@ impl Registry {
             })?;
         }
         let mut object = recheck(&call.info, call.custom.as_deref(), merged)
-            .map_err(|why| inconvertible(&config.value, &why))?
+            .map_err(|why| why.refusal(|why| inconvertible(&config.value, &why)))?
             .object;
         let uid = object::uid(&object);
         if live.is_none() && !uid.is_empty() {
@@ -122,8 +122,9 @@ impl Registry {
 fn read(body: &[u8]) -> Result<Configuration, Refusal> {
     let undecodable = |why: &str| Refusal::bad_request(format!("error decoding YAML: {why}"));
     let body = Body { format: Format::Yaml, bytes: body.to_vec().into() };
-    let document =
-        codec::parse(&body).map_err(|why| undecodable(&format!("error converting YAML to JSON: {why}")))?;
+    let unread =
+        |why: Unread| why.refusal(|why| undecodable(&format!("error converting YAML to JSON: {why}")));
+    let document = codec::parse(&body).map_err(unread)?;
     let value = match document.value {
         Value::Null => Value::Object(Map::new()),
         value @ Value::Object(_) => value,

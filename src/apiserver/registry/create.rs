@@ -44,11 +44,14 @@ impl Registry {
     ) -> Result<Answer, Refusal> {
         let generated =
             object::name(&object).is_empty() && !object::meta_str(&object, "generateName").is_empty();
-        let attempts = if generated { NAME_ATTEMPTS } else { 1 };
+        // Only an object whose name may turn out to be taken is kept for another attempt.
+        if !generated {
+            return self.create_once(call, object, options, ownership).await;
+        }
         let mut refusal = None;
-        for _ in 0..attempts {
+        for _ in 0..NAME_ATTEMPTS {
             match self.create_once(call, object.clone(), options, ownership).await {
-                Err(taken) if generated && taken.reason() == "AlreadyExists" => refusal = Some(taken),
+                Err(taken) if taken.reason() == "AlreadyExists" => refusal = Some(taken),
                 other => return other,
             }
         }
@@ -162,7 +165,7 @@ fn already_exists(call: &Call, name: &str, existing: &Value) -> Refusal {
 /// An object that webhooks changed, in the form of one that a client sent.
 pub(super) fn remade(call: &Call, changed: Value) -> Result<Value, Refusal> {
     let received = recheck(&call.info, call.custom.as_deref(), changed);
-    let mut object = received.map_err(Refusal::internal)?.object;
+    let mut object = received.map_err(|why| why.refusal(Refusal::internal))?.object;
     kinds::default(call, &mut object);
     if let Some(warning) = metadata::dedup_owners(&mut object) {
         call.warnings.add(warning);

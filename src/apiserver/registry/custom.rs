@@ -58,6 +58,11 @@ impl CustomVersion {
         rules.coerce_metadata(object, Malformed::Refuse).map_err(|error| error.to_string())
     }
 
+    /// What [`default`](Self::default) would add to the object, in bytes of memory.
+    pub fn default_weight(&self, object: &Value) -> usize {
+        self.rules.as_ref().map_or(0, |rules| rules.default_weight(object))
+    }
+
     /// Fills in defaults; nulls that the schema does not allow count as absent.
     pub fn default(&self, object: &mut Value) {
         if let Some(rules) = &self.rules {

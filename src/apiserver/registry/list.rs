@@ -204,7 +204,7 @@ fn resume(options: &ListOptions) -> Result<Option<Place>, Refusal> {
         Refusal::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
     };
     let bytes = TOKENS.decode(&options.continue_token).map_err(|error| invalid(error.to_string()))?;
-    let value = admit_policy::json::parse(&bytes).map_err(invalid)?.value;
+    let value = admit_policy::json::parse(&bytes).map_err(|error| invalid(error.to_string()))?.value;
     let part = |index: usize| value.pointer(&format!("/start/{index}")).and_then(Value::as_str);
     let (Some(revision), Some(namespace), Some(name)) = (value["rv"].as_u64(), part(0), part(1)) else {
         return Err(invalid("incorrect encoding".to_owned()));

@@ -1,6 +1,7 @@
 //! PATCH: JSON patch, JSON merge patch, strategic merge patch; each makes a new object out of the live one.
 
-use admit_policy::json;
+use admit_policy::bounded::{MAX_PATHS, push_step};
+use admit_policy::json::{self, JsonError};
 use admit_policy::patch::upserting;
 use json_patch::PatchOperation;
 use serde_json::{Map, Value};
@@ -12,7 +13,7 @@ use super::update::{Change, named};
 use super::{Answer, Call, Registry};
 use crate::builtin::decode::decode;
 use crate::builtin::{restore, tables};
-use crate::codec::{self, recheck};
+use crate::codec::{self, Unread, recheck};
 use crate::object;
 use crate::patch::strategic::{self, PatchError};
 use crate::patch::touched;
@@ -78,9 +79,10 @@ impl Registry {
 
 fn read(format: PatchFormat, body: &[u8]) -> Result<Patch, Refusal> {
     let undecodable = |why: &str| Refusal::bad_request(format!("error decoding patch: {why}"));
-    let document = json::parse(body).map_err(|why| undecodable(&why))?;
+    let unread = |why: JsonError| Unread::from(why).refusal(|why| undecodable(&why));
+    let document = json::parse(body).map_err(unread)?;
     let mut strict: Vec<String> =
-        document.duplicates.iter().map(|path| format!("duplicate field \"{path}\"")).collect();
+        document.duplicates.paths().map(|path| format!("duplicate field \"{path}\"")).collect();
     let go_type = |value: &Value| match value {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
@@ -90,7 +92,7 @@ fn read(format: PatchFormat, body: &[u8]) -> Result<Patch, Refusal> {
     };
     let kind = match (format, document.value) {
         (PatchFormat::Json, Value::Array(operations)) => {
-            strict = operations.iter().enumerate().flat_map(unknown_members).collect();
+            strict = operations.iter().enumerate().flat_map(unknown_members).take(MAX_PATHS).collect();
             operations_of(operations)?
         }
         (PatchFormat::Json, Value::Null) => Parsed::Json(Vec::new()),
@@ -125,12 +127,15 @@ fn operations_of(operations: Vec<Value>) -> Result<Parsed, Refusal> {
     Ok(read.map_or(Parsed::Impossible, Parsed::Json))
 }
 
-fn unknown_members((index, operation): (usize, &Value)) -> Vec<String> {
+fn unknown_members((index, operation): (usize, &Value)) -> impl Iterator<Item = String> {
     let members = operation.as_object().into_iter().flatten();
-    members
-        .filter(|(name, _)| !["op", "path", "from", "value"].contains(&name.as_str()))
-        .map(|(name, _)| format!("json patch unknown field \"[{index}].{name}\""))
-        .collect()
+    members.filter(|(name, _)| !["op", "path", "from", "value"].contains(&name.as_str())).map(
+        move |(name, _)| {
+            let mut shown = String::new();
+            push_step(&mut shown, name);
+            format!("json patch unknown field \"[{index}].{shown}\"")
+        },
+    )
 }
 
 impl Patch {
@@ -232,8 +237,8 @@ fn accepted(
     options: &WriteOptions,
 ) -> Result<Value, Refusal> {
     same_kind(call, name, patched)?;
-    let received =
-        recheck(&call.info, call.custom.as_deref(), patched.clone()).map_err(|why| refused(patched, &why))?;
+    let received = recheck(&call.info, call.custom.as_deref(), patched.clone())
+        .map_err(|why| why.refusal(|why| refused(patched, &why)))?;
     let objections: Vec<String> = patch.strict.iter().cloned().chain(received.strict).collect();
     match options.field_validation {
         FieldValidation::Strict if !objections.is_empty() => {

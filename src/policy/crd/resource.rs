@@ -125,7 +125,14 @@ impl CrdVersion {
         self.defaulted(object, &Pace::default());
     }
 
-    /// Removes unknown fields and names them, sorted, in the form of strict field validation: `spec.items[0].colour`.
+    /// What [`default`](Self::default) would add to the object, in bytes of memory.
+    #[must_use]
+    pub fn default_weight(&self, object: &Value) -> usize {
+        schema::added_weight(object, &self.schema)
+    }
+
+    /// Removes unknown fields and names them, sorted and of very many the first, in the form of strict field validation:
+    /// `spec.items[0].colour`.
     /// The object's own metadata is left to [`Self::coerce_metadata`]. Second step of reading an object.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         self.pruned(object, &Pace::default())

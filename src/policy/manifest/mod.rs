@@ -22,7 +22,7 @@ use serde_json::Value;
 use crate::error::FieldError;
 
 pub use self::position::{Position, Positions};
-pub use self::yaml::{Duplicate, Tree, YamlError, parse};
+pub use self::yaml::{Duplicate, Tree, YamlError, parse, parse_values};
 
 /// One object of a manifest file.
 #[derive(Clone, Debug)]
@@ -75,13 +75,16 @@ pub fn read_leniently(file: &str, text: &str) -> Result<(Vec<Document>, Vec<Load
     let file: Arc<str> = file.into();
     let error =
         |position, message: String| LoadError { file: file.clone(), position, field: String::new(), message };
-    let trees = parse(text).map_err(|YamlError { position, message }| vec![error(position, message)])?;
+    let trees = parse(text).map_err(|YamlError { position, message, .. }| vec![error(position, message)])?;
     let (mut documents, mut duplicates) = (Vec::with_capacity(trees.len()), Vec::new());
-    for Tree { value, positions, duplicates: found } in trees {
+    for Tree { value, positions, duplicates: found, more_duplicates } in trees {
         let duplicate = |duplicate: Duplicate| {
             error(duplicate.position, format!("key `{}` is already set in this map", duplicate.key))
         };
         duplicates.extend(found.into_iter().map(duplicate));
+        if let (1.., Some(last)) = (more_duplicates, duplicates.last_mut()) {
+            last.message.push_str(&format!(", and {more_duplicates} more keys are"));
+        }
         flatten(&file, value, positions, &mut documents);
     }
     Ok((documents, duplicates))

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::weight;
+
 /// A place in a text; both count from 1, columns in code points.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Position {
@@ -30,6 +32,20 @@ enum Below {
     Entries(HashMap<String, Positions>),
 }
 
+/// What the position of an item weighs, without those below it. Half of what a list has grown by last may be unused.
+const ITEM: usize = size_of::<Positions>() + size_of::<Positions>() / 2;
+
+/// The same of an entry, without its key; a table is 7/16 to 7/8 full.
+const MEMBER: usize = size_of::<(String, Positions)>() * 8 / 5;
+
+pub(super) const fn of_item() -> usize {
+    ITEM
+}
+
+pub(super) const fn of_member(key: &str) -> usize {
+    MEMBER.saturating_add(weight::of_text(key.len()))
+}
+
 impl Positions {
     pub(super) fn scalar(here: Position) -> Self {
         Self { here, below: Below::Nothing }
@@ -41,6 +57,21 @@ impl Positions {
 
     pub(super) fn map(here: Position, entries: HashMap<String, Self>) -> Self {
         Self { here, below: Below::Entries(entries) }
+    }
+
+    /// What the positions below this one weigh. Depth is bounded by whoever made it.
+    pub(super) fn weight(&self) -> usize {
+        match &self.below {
+            Below::Nothing => 0,
+            Below::Items(items) => items
+                .iter()
+                .map(|item| of_item().saturating_add(item.weight()))
+                .fold(0, usize::saturating_add),
+            Below::Entries(entries) => entries
+                .iter()
+                .map(|(key, entry)| of_member(key).saturating_add(entry.weight()))
+                .fold(0, usize::saturating_add),
+        }
     }
 
     /// The same subtree at another place: what an alias or a map's value looks like from its key.

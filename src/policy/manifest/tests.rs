@@ -110,7 +110,7 @@ fn bombs_are_refused() {
         let below = level - 1;
         laughs.push_str(&format!("a{level}: &a{level} [{}]\n", vec![format!("*a{below}"); 10].join(", ")));
     }
-    assert!(error(&laughs).contains("more than 1000000 values"));
+    assert!(error(&laughs).contains("aliases count as often as they are used"), "{}", error(&laughs));
     assert!(error(&"[".repeat(100_000)).starts_with("a.yaml:1:"));
     let nested: String = (0..300).map(|level| format!("{}- \n", " ".repeat(level))).collect();
     assert!(

@@ -1,29 +1,40 @@
 //! Parser events to trees. One pass with a stack of open collections, so that depth costs memory only, and that within
-//! a budget.
+//! a budget: of values, and of what they weigh with all that aliases repeat.
 
 use std::collections::{HashMap, HashSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use saphyr_parser::{Event, Marker, Parser, ScalarStyle, StrInput, Tag};
+use granit_parser::{Event, Marker, Options, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::position::{Position, Positions};
+use super::position::{self, Position, Positions};
 use super::scalar;
+use crate::bounded::{push_step, shorten};
+use crate::weight::{self, Budget};
 
 /// Open collections at one time. Kubernetes' own objects nest a few dozen deep.
 const MAX_DEPTH: usize = 250;
 /// Nodes of a file, those that aliases repeat included: a few kilobytes of aliases can stand for gigabytes.
 const MAX_NODES: usize = 1_000_000;
+/// What a file's values and positions may weigh for each of its bytes. Those of manifests weigh six to fourteen times
+/// their text, and a file is held but once, while a request makes copies.
+const PER_BYTE: usize = 16;
+/// Keys that are set twice and told of; the rest is only counted.
+const MAX_DUPLICATES: usize = 100;
+/// Bytes of a mistake that are told: it may quote the text.
+const MAX_MISTAKE: usize = 512;
 
 /// One document of a file.
 #[derive(Clone, Debug)]
 pub struct Tree {
     pub value: Value,
     pub positions: Positions,
-    /// Keys that a map has twice, in the order of the text; the last value counts.
+    /// Keys that a map has twice, in the order of the text, of very many the first; the last value counts.
     pub duplicates: Vec<Duplicate>,
+    /// How many more there are.
+    pub more_duplicates: usize,
 }
 
 /// A key that its map already had.
@@ -39,19 +50,59 @@ pub struct Duplicate {
 pub struct YamlError {
     pub position: Position,
     pub message: String,
+    /// The text may be sound, and is more than is taken.
+    pub too_much: bool,
+}
+
+impl YamlError {
+    fn new(position: Position, message: impl Into<String>) -> Self {
+        Self { position, message: message.into(), too_much: false }
+    }
+
+    fn too_much(position: Position, message: impl Into<String>) -> Self {
+        Self { position, message: message.into(), too_much: true }
+    }
 }
 
 /// All documents of `text`; an empty one is null.
 ///
 /// # Errors
-/// The first mistake.
+/// The first mistake, or more than is taken: in depth, in number, or in what the values weigh.
 pub fn parse(text: &str) -> Result<Vec<Tree>, YamlError> {
-    let mut builder = Builder::default();
-    let mut parser = Parser::<StrInput<'_>>::new_from_str(text);
+    build(text, true)
+}
+
+/// The same for those who do not ask where things stand: each tree has one position, its own.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_values(text: &str) -> Result<Vec<Tree>, YamlError> {
+    build(text, false)
+}
+
+fn build(text: &str, placed: bool) -> Result<Vec<Tree>, YamlError> {
+    let mut builder = Builder {
+        placed,
+        budget: if placed { Budget::of(text.len(), PER_BYTE) } else { Budget::of_text(text.len()) },
+        open: Vec::new(),
+        anchors: HashMap::new(),
+        names: HashSet::new(),
+        nodes: 0,
+        duplicates: Vec::new(),
+        more_duplicates: 0,
+        trees: Vec::new(),
+    };
+    // The parser forgets that a collection may be a key after 1,024 characters, as Go's does: until then it keeps all of it.
+    let mut options = Options::default();
+    options.emit_comments = false;
+    options.emit_anchor_events = true;
+    options.emit_unresolved_aliases = true;
+    let mut parser = Parser::new_from_str_with_options(text, options);
     while let Some(next) = parser.next_event() {
-        let (event, span) = next.map_err(|error| YamlError {
-            position: position(error.marker()),
-            message: format!("not YAML: {}", error.info()),
+        let (event, span) = next.map_err(|error| {
+            let mut message = format!("not YAML: {}", error.info());
+            shorten(&mut message, MAX_MISTAKE);
+            YamlError::new(position(error.marker()), message)
         })?;
         builder.event(event, position(&span.start))?;
     }
@@ -77,65 +128,83 @@ struct OpenMap {
     positions: HashMap<String, Positions>,
     /// The key whose value comes next; `None` before a key.
     key: Option<(String, Position)>,
-    /// Keys that are written here, so that merged ones may be set once more.
-    own: HashSet<String>,
+    /// Keys that were merged and not written here: these may be set once more.
+    merged: HashSet<String>,
 }
 
-#[derive(Default)]
+/// A finished node that aliases may repeat.
+struct Anchored {
+    node: Node,
+    nodes: usize,
+    weight: usize,
+}
+
 struct Builder {
+    /// Whether anybody asks where things stand.
+    placed: bool,
+    budget: Budget,
     open: Vec<Open>,
     /// Finished nodes by anchor; an anchor inside itself is not there yet, so a cycle cannot be built.
-    anchors: HashMap<usize, (Node, usize)>,
-    /// Anchors up to this one belong to documents before; they are numbered through the file.
-    earlier: usize,
-    /// The last anchor so far.
-    last_anchor: usize,
+    anchors: HashMap<usize, Anchored>,
+    /// How anchors are called, those of documents before included.
+    names: HashSet<String>,
     nodes: usize,
     duplicates: Vec<Duplicate>,
+    more_duplicates: usize,
     trees: Vec<Tree>,
 }
 
 impl Builder {
     fn event(&mut self, event: Event<'_>, here: Position) -> Result<(), YamlError> {
         match event {
-            Event::Nothing | Event::StreamStart | Event::StreamEnd | Event::DocumentEnd => Ok(()),
-            Event::DocumentStart(_) => {
+            Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | Event::Comment(..) => Ok(()),
+            Event::Anchor(_, name) => {
+                self.weigh(weight::of_member(&name), here)?;
+                self.names.insert(name.into_owned());
+                Ok(())
+            }
+            Event::DocumentStart(..) => {
                 self.anchors.clear();
-                self.earlier = self.last_anchor;
                 Ok(())
             }
             Event::Scalar(text, style, anchor, tag) => {
                 let value = scalar_value(&text, style, tag.as_deref(), here)?;
-                self.count(1, here)?;
+                self.count(1, weight::of_text(text.len()), here)?;
                 self.place((value, Positions::scalar(here)), anchor, Some(&text), here)
             }
             Event::Alias(anchor) => self.alias(anchor, here),
-            Event::SequenceStart(anchor, _) => {
+            Event::UnresolvedAlias(name) if self.names.contains(&*name) => {
+                let message = "an alias to an anchor of another document: anchors end with their document";
+                Err(YamlError::new(here, message))
+            }
+            Event::UnresolvedAlias(_) => {
+                Err(YamlError::new(here, "not YAML: while parsing node, found unknown anchor"))
+            }
+            Event::SequenceStart(_, anchor, _) => {
                 self.begin(Open::List { anchor, here, values: Vec::new(), positions: Vec::new() }, here)
             }
-            Event::MappingStart(anchor, _) => self.begin(
+            Event::MappingStart(_, anchor, _) => self.begin(
                 Open::Map(OpenMap {
                     anchor,
                     here,
                     values: Map::new(),
                     positions: HashMap::new(),
                     key: None,
-                    own: HashSet::new(),
+                    merged: HashSet::new(),
                 }),
                 here,
             ),
             Event::SequenceEnd | Event::MappingEnd => self.end(here),
+            // Events that are asked for by options of the parser which are not set.
+            _ => Ok(()),
         }
     }
 
     fn begin(&mut self, collection: Open, here: Position) -> Result<(), YamlError> {
         if self.open.len() >= MAX_DEPTH {
-            return Err(YamlError {
-                position: here,
-                message: format!("nested deeper than {MAX_DEPTH} levels"),
-            });
+            return Err(YamlError::new(here, format!("nested deeper than {MAX_DEPTH} levels")));
         }
-        self.count(1, here)?;
+        self.count(1, weight::of_map(), here)?;
         self.open.push(collection);
         Ok(())
     }
@@ -148,33 +217,60 @@ impl Builder {
             Some(Open::Map(OpenMap { anchor, here, values, positions, .. })) => {
                 self.place((values.into(), Positions::map(here, positions)), anchor, None, here)
             }
-            None => {
-                Err(YamlError { position: here, message: "a collection ends that did not begin".to_owned() })
-            }
+            None => Err(YamlError::new(here, "a collection ends that did not begin")),
         }
     }
 
     fn alias(&mut self, anchor: usize, here: Position) -> Result<(), YamlError> {
-        let Some((node, size)) = self.anchors.get(&anchor).cloned() else {
-            let message = if anchor <= self.earlier {
-                "an alias to an anchor of another document: anchors end with their document"
-            } else {
-                "an alias to a node that contains it"
-            };
-            return Err(YamlError { position: here, message: message.to_owned() });
+        let Some(anchored) = self.anchors.get(&anchor) else {
+            return Err(YamlError::new(here, "an alias to a node that contains it"));
         };
-        self.count(size, here)?;
-        let (value, positions) = node;
+        // Counted before it is copied.
+        let (nodes, weight) = (anchored.nodes, anchored.weight);
+        self.count(nodes, weight, here)?;
+        let Some((value, positions)) = self.anchors.get(&anchor).map(|anchored| anchored.node.clone()) else {
+            return Ok(());
+        };
         self.place((value, positions.at(here)), 0, None, here)
     }
 
-    fn count(&mut self, nodes: usize, here: Position) -> Result<(), YamlError> {
+    fn count(&mut self, nodes: usize, weight: usize, here: Position) -> Result<(), YamlError> {
         self.nodes = self.nodes.saturating_add(nodes);
         if self.nodes > MAX_NODES {
             let message = format!("more than {MAX_NODES} values, aliases counted as often as they are used");
-            return Err(YamlError { position: here, message });
+            return Err(YamlError::too_much(here, message));
         }
+        self.weigh(weight, here)
+    }
+
+    fn weigh(&mut self, weight: usize, here: Position) -> Result<(), YamlError> {
+        let too_heavy = |limit| format!("{limit}; aliases count as often as they are used");
+        self.budget.take(weight).map_err(|limit| YamlError::too_much(here, too_heavy(limit)))
+    }
+
+    /// Keeps a node for its aliases.
+    fn keep(&mut self, node: &Node, anchor: usize, here: Position) -> Result<(), YamlError> {
+        let nodes = size(&node.0);
+        let weight = weight::of(&node.0).saturating_add(if self.placed { node.1.weight() } else { 0 });
+        self.weigh(weight, here)?;
+        self.anchors.insert(anchor, Anchored { node: node.clone(), nodes, weight });
         Ok(())
+    }
+
+    /// Spends what a place takes in the collection that is open.
+    fn weigh_place(&mut self, here: Position) -> Result<(), YamlError> {
+        let weight = match self.open.last() {
+            Some(Open::List { .. }) if self.placed => weight::of_item().saturating_add(position::of_item()),
+            Some(Open::List { .. }) => weight::of_item(),
+            Some(Open::Map(OpenMap { key: Some((key, _)), .. })) if self.placed => {
+                weight::of_member(key).saturating_add(position::of_member(key))
+            }
+            Some(Open::Map(OpenMap { key: Some((key, _)), .. })) => weight::of_member(key),
+            Some(Open::Map(OpenMap { key: None, .. })) => return Ok(()),
+            // In the list of trees, which grows, and in that of the documents that are made of them.
+            None => size_of::<Tree>().saturating_mul(3),
+        };
+        self.weigh(weight, here)
     }
 
     /// Puts a finished node where it belongs: into the open collection, or at the end of the documents. `text` is the
@@ -187,43 +283,60 @@ impl Builder {
         here: Position,
     ) -> Result<(), YamlError> {
         if anchor != 0 {
-            self.last_anchor = self.last_anchor.max(anchor);
-            let size = size(&node.0);
-            self.anchors.insert(anchor, (node.clone(), size));
+            self.keep(&node, anchor, here)?;
         }
+        self.weigh_place(here)?;
         match self.open.last_mut() {
             None => {
                 let (value, positions) = node;
-                self.trees.push(Tree { value, positions, duplicates: std::mem::take(&mut self.duplicates) });
-                Ok(())
+                let duplicates = std::mem::take(&mut self.duplicates);
+                let more_duplicates = std::mem::take(&mut self.more_duplicates);
+                self.trees.push(Tree { value, positions, duplicates, more_duplicates });
             }
             Some(Open::List { values, positions, .. }) => {
                 values.push(node.0);
-                positions.push(node.1);
-                Ok(())
+                if self.placed {
+                    positions.push(node.1);
+                }
             }
             Some(Open::Map(map)) => match map.key.take() {
-                None => {
-                    map.key = Some((key_of(&node.0, text, here)?, here));
-                    Ok(())
-                }
-                Some((key, at)) if key == "<<" => map.merge(node, at),
+                None => map.key = Some((key_of(&node.0, text, here)?, here)),
+                Some((key, at)) if key == "<<" => map.merge(node, at, self.placed)?,
                 Some((key, at)) => {
-                    if !map.own.insert(key.clone()) {
-                        self.duplicates.push(Duplicate { key: key.clone(), position: at });
+                    if map.is_duplicate(&key) {
+                        self.note(&key, at);
                     }
-                    map.values.insert(key.clone(), node.0);
-                    map.positions.insert(key, node.1.at(at));
-                    Ok(())
+                    if let Some(Open::Map(map)) = self.open.last_mut() {
+                        if self.placed {
+                            map.positions.insert(key.clone(), node.1.at(at));
+                        }
+                        map.values.insert(key, node.0);
+                    }
                 }
             },
         }
+        Ok(())
+    }
+
+    fn note(&mut self, key: &str, position: Position) {
+        if self.duplicates.len() >= MAX_DUPLICATES {
+            self.more_duplicates = self.more_duplicates.saturating_add(1);
+            return;
+        }
+        let mut shown = String::new();
+        push_step(&mut shown, key);
+        self.duplicates.push(Duplicate { key: shown, position });
     }
 }
 
 impl OpenMap {
+    /// Whether `key` is set here, other than by merging, which does not count from now on.
+    fn is_duplicate(&mut self, key: &str) -> bool {
+        self.values.contains_key(key) && !self.merged.remove(key)
+    }
+
     /// `<<: map` or `<<: [map, …]`: entries that the map does not have; earlier maps win.
-    fn merge(&mut self, (value, positions): Node, at: Position) -> Result<(), YamlError> {
+    fn merge(&mut self, (value, positions): Node, at: Position, placed: bool) -> Result<(), YamlError> {
         let sources: Vec<Node> = match value {
             Value::Object(_) => vec![(value, positions)],
             Value::Array(items) => items
@@ -234,19 +347,20 @@ impl OpenMap {
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
         };
         if sources.is_empty() {
-            let message = "a merge key takes a map, or a list of maps".to_owned();
-            return Err(YamlError { position: at, message });
+            return Err(YamlError::new(at, "a merge key takes a map, or a list of maps"));
         }
         for (source, positions) in sources {
             let Value::Object(entries) = source else {
-                let message = "a merge key takes maps only".to_owned();
-                return Err(YamlError { position: at, message });
+                return Err(YamlError::new(at, "a merge key takes maps only"));
             };
             let mut positions = positions.into_entries();
             for (key, value) in entries {
                 if !self.values.contains_key(&key) {
-                    let position = positions.remove(&key).unwrap_or_default();
-                    self.positions.insert(key.clone(), position);
+                    if placed {
+                        let position = positions.remove(&key).unwrap_or_default();
+                        self.positions.insert(key.clone(), position);
+                    }
+                    self.merged.insert(key.clone());
                     self.values.insert(key, value);
                 }
             }
@@ -262,9 +376,7 @@ fn key_of(value: &Value, text: Option<&str>, here: Position) -> Result<String, Y
         Value::Bool(flag) => Ok(flag.to_string()),
         Value::Number(number) => Ok(text.map_or_else(|| number.to_string(), ToOwned::to_owned)),
         Value::Null => Ok("null".to_owned()),
-        Value::Array(_) | Value::Object(_) => {
-            Err(YamlError { position: here, message: "a map's key must be a scalar".to_owned() })
-        }
+        Value::Array(_) | Value::Object(_) => Err(YamlError::new(here, "a map's key must be a scalar")),
     }
 }
 
@@ -274,19 +386,16 @@ fn scalar_value(
     tag: Option<&Tag>,
     here: Position,
 ) -> Result<Value, YamlError> {
-    let core = tag.filter(|tag| tag.is_yaml_core_schema()).map(|tag| tag.suffix.as_str());
-    match core {
+    let core = tag.and_then(|tag| tag.suffix_in_namespace("tag:yaml.org,2002:"));
+    match core.as_deref() {
         Some("str") => Ok(text.into()),
         // The bytes count as text.
         Some("binary") => match BASE64.decode(text.replace(['\r', '\n'], "")) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned().into()),
-            Err(_) => {
-                let message = "!!binary value contains invalid base64 data".to_owned();
-                Err(YamlError { position: here, message })
-            }
+            Err(_) => Err(YamlError::new(here, "!!binary value contains invalid base64 data")),
         },
         _ if style != ScalarStyle::Plain => Ok(text.into()),
-        _ => scalar::resolve(text).map_err(|message| YamlError { position: here, message }),
+        _ => scalar::resolve(text).map_err(|message| YamlError::new(here, message)),
     }
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Schema;
 use crate::oversight::Pace;
+use crate::weight;
 
 /// Drops nulls that are neither allowed nor defaulted; run before [`default`] and again after pruning.
 /// Ends when its time is over.
@@ -66,6 +67,40 @@ pub fn default(value: &mut Value, schema: &Schema, pace: &Pace<'_>) {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
+}
+
+/// What [`default`] would add to the value, in bytes of memory: each `{}` of a list may get as much as the schema holds.
+pub fn added_weight(value: &Value, schema: &Schema) -> usize {
+    match value {
+        Value::Object(map) => {
+            let absent = schema.properties.iter().filter_map(|(name, property)| {
+                let default = property.default.as_ref()?;
+                let absent = map.get(&**name).is_none_or(|value| value.is_null() && !property.nullable);
+                absent.then(|| weight::of_member(name).saturating_add(whole_weight(default, property)))
+            });
+            let present = map.iter().map(|(key, child)| match schema.properties.get(key.as_str()) {
+                Some(property) => added_weight(child, property),
+                None => schema.additional_schema().map_or(0, |entry| weight_for(child, entry)),
+            });
+            absent.chain(present).fold(0, usize::saturating_add)
+        }
+        Value::Array(items) => schema.items.as_ref().map_or(0, |schema| {
+            items.iter().map(|item| weight_for(item, schema)).fold(0, usize::saturating_add)
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    }
+}
+
+/// Of what is added to a value, or of the default that replaces it.
+fn weight_for(value: &Value, schema: &Schema) -> usize {
+    match &schema.default {
+        Some(default) if value.is_null() && !schema.nullable => whole_weight(default, schema),
+        _ => added_weight(value, schema),
+    }
+}
+
+fn whole_weight(default: &Value, schema: &Schema) -> usize {
+    weight::of(default).saturating_add(added_weight(default, schema))
 }
 
 fn replace_null(value: &mut Value, schema: &Schema) {

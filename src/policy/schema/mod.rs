@@ -23,7 +23,7 @@ pub(crate) mod prune;
 mod structural;
 pub mod validate;
 
-pub use default::{default, drop_nulls};
+pub use default::{added_weight, default, drop_nulls};
 pub use parse::parse;
 pub use pattern::Pattern;
 pub use prune::prune;

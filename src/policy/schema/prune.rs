@@ -6,19 +6,21 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value};
 
 use super::{AdditionalProperties, Schema};
+use crate::bounded::Paths;
 use crate::oversight::Pace;
 
-/// Prunes a document whose root is a resource. The paths removed come sorted. Ends when its time is over.
+/// Prunes a document whose root is a resource. The paths removed come sorted, of very many the first. Ends when its time is over.
 pub fn prune(document: &mut Value, schema: &Schema, pace: &Pace<'_>) -> Vec<String> {
     prune_as(document, schema, true, pace)
 }
 
 /// Prunes a value that is a resource or not.
 pub(crate) fn prune_as(value: &mut Value, schema: &Schema, resource: bool, pace: &Pace<'_>) -> Vec<String> {
-    let mut pruner = Pruner { path: String::new(), unknown: Vec::new(), pace };
+    let mut pruner = Pruner { path: String::new(), unknown: Paths::new(), pace };
     pruner.node(value, Some(schema), schema.preserves_unknown_fields(), resource);
-    pruner.unknown.sort_unstable();
-    pruner.unknown
+    let mut unknown = pruner.unknown.into_told();
+    unknown.sort_unstable();
+    unknown
 }
 
 pub(crate) fn is_meta_field(key: &str) -> bool {
@@ -27,7 +29,7 @@ pub(crate) fn is_meta_field(key: &str) -> bool {
 
 struct Pruner<'p> {
     path: String,
-    unknown: Vec<String>,
+    unknown: Paths,
     pace: &'p Pace<'p>,
 }
 
@@ -59,7 +61,7 @@ impl Pruner<'_> {
             if let Some(schema) = known {
                 self.child(value, schema);
             } else if !(keep || (is_meta_field(key) && length == 0)) {
-                self.unknown.push(self.path.clone());
+                self.unknown.note(|| self.path.clone());
             }
             self.path.truncate(length);
             keep || known.is_some()

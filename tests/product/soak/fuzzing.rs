@@ -1,4 +1,5 @@
-//! Row 17 by a fuzzer: an hour for each target of `tests/fuzz`, which knows what it has not seen yet.
+//! Rows 17 and 39 by a fuzzer, which knows what it has not seen yet: an hour for each target of `tests/fuzz` that is about
+//! admit-cel, ten minutes for each that counts memory.
 
 use std::process::{Command, Stdio};
 
@@ -17,17 +18,41 @@ const TARGETS: &[(&str, &str)] = &[
     ("document", "an hour of fuzzing: documents"),
 ];
 
+const TEN_MINUTES: usize = 600;
+/// The targets that count what bytes take, and what their records are called.
+const OF_MEMORY: &[(&str, &str)] = &[
+    ("memory_json", "ten minutes of fuzzing: JSON and reviews"),
+    ("memory_yaml", "ten minutes of fuzzing: YAML"),
+    ("memory_policies", "ten minutes of fuzzing: policies"),
+    ("memory_protobuf", "ten minutes of fuzzing: protobuf"),
+    ("memory_json_patch", "ten minutes of fuzzing: JSON patches"),
+    ("memory_merge_patch", "ten minutes of fuzzing: merge patches"),
+    ("memory_strategic_patch", "ten minutes of fuzzing: strategic merge patches"),
+    ("memory_apply_patch", "ten minutes of fuzzing: configurations to apply"),
+];
+
 #[test]
 #[ignore = "an hour for each target; scripts/soak runs it"]
 fn row_17_under_a_fuzzer() {
+    fuzz(17, TARGETS, HOUR);
+}
+
+/// The short form is the test of the package `memory`.
+#[test]
+#[ignore = "ten minutes for each target; scripts/soak runs it"]
+fn row_39_under_a_fuzzer() {
+    fuzz(39, OF_MEMORY, TEN_MINUTES);
+}
+
+fn fuzz(row: u8, targets: &[(&str, &'static str)], seconds: usize) {
     if !has_fuzzer() {
         eprintln!("SKIPPED: there is no nightly compiler with cargo-fuzz (`cargo install cargo-fuzz`)");
         return;
     }
-    for (target, name) in TARGETS {
-        let mut row = Row::full(17, name, percent());
+    for (target, name) in targets {
+        let mut row = Row::full(row, name, percent());
         let output = Command::new(root().join("tests/fuzz/run"))
-            .args([&scaled(HOUR).to_string(), *target])
+            .args([&scaled(seconds).to_string(), *target])
             .stdout(Stdio::inherit())
             .output()
             .unwrap();
@@ -57,7 +82,8 @@ fn the_targets_are_those_that_there_are() {
     let entries = std::fs::read_dir(root().join("tests/fuzz/fuzz_targets")).unwrap();
     let mut there: Vec<String> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    let mut known: Vec<String> = TARGETS.iter().map(|(target, _)| format!("{target}.rs")).collect();
+    let mut known: Vec<String> =
+        TARGETS.iter().chain(OF_MEMORY).map(|(target, _)| format!("{target}.rs")).collect();
     there.sort();
     known.sort();
     assert_eq!(known, there);

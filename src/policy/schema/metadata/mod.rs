@@ -9,6 +9,7 @@ pub use validate::{validate, validate_object_meta};
 
 use super::Schema;
 use crate::Timestamp;
+use crate::bounded::Paths;
 use crate::error::FieldError;
 use crate::go_text::json_kind;
 use crate::oversight::Pace;
@@ -95,7 +96,7 @@ pub enum Malformed {
 }
 
 /// Reads the metadata of every embedded resource (and of the document itself where `root`): unknown fields are
-/// removed and their paths returned sorted. Ends when its time is over.
+/// removed and their paths returned sorted, of very many the first. Ends when its time is over.
 ///
 /// # Errors
 /// A field of the wrong type, where these are refused.
@@ -106,25 +107,21 @@ pub fn coerce(
     malformed: Malformed,
     pace: &Pace<'_>,
 ) -> Result<Vec<String>, Box<FieldError>> {
-    let mut unknown = Vec::new();
-    let mut coercer = Coercer { malformed, unknown: &mut unknown, pace };
+    let mut coercer = Coercer { malformed, unknown: Paths::new(), pace };
     coerce_node(document, schema, &Path::Nil, root, &mut coercer)?;
-    unknown.sort_unstable();
-    Ok(unknown)
+    Ok(coercer.sorted())
 }
 
 /// The fields of an object's metadata at `path` that no ObjectMeta has, sorted.
 pub(crate) fn unknown_fields(metadata: &Value, path: &Path<'_>) -> Vec<String> {
-    let mut unknown = Vec::new();
-    let mut coercer = Coercer { malformed: Malformed::Refuse, unknown: &mut unknown, pace: &Pace::default() };
+    let mut coercer = Coercer { malformed: Malformed::Refuse, unknown: Paths::new(), pace: &Pace::default() };
     coercer.drop_unknown(&mut metadata.clone(), &OBJECT_META, path);
-    unknown.sort_unstable();
-    unknown
+    coercer.sorted()
 }
 
 struct Coercer<'u> {
     malformed: Malformed,
-    unknown: &'u mut Vec<String>,
+    unknown: Paths,
     pace: &'u Pace<'u>,
 }
 
@@ -164,6 +161,12 @@ fn coerce_node(
 }
 
 impl Coercer<'_> {
+    fn sorted(self) -> Vec<String> {
+        let mut unknown = self.unknown.into_told();
+        unknown.sort_unstable();
+        unknown
+    }
+
     fn resource(&mut self, map: &mut Map<String, Value>, path: &Path<'_>) -> Result<(), Box<FieldError>> {
         for key in ["apiVersion", "kind"] {
             match map.get(key) {
@@ -200,7 +203,7 @@ impl Coercer<'_> {
         fields.retain(|key, value| {
             let known = structure.shape(key).is_some();
             if !known {
-                self.unknown.push(path.child(key).to_string());
+                self.unknown.note(|| path.child(key).to_string());
             }
             known && !is_zero(value)
         });

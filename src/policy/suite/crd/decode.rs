@@ -98,7 +98,7 @@ fn required(fields: &Fields<'_>, key: &str) -> Result<Value, SuiteError> {
 fn object(fields: &Fields<'_>, key: &str) -> Result<Option<Value>, SuiteError> {
     let Some(text) = filled(fields, key)? else { return Ok(None) };
     let problem = |problem: String| wrong(fields.path_of(key), problem);
-    let trees = manifest::parse(&text).map_err(|error| problem(format!("line {error}")))?;
+    let trees = manifest::parse_values(&text).map_err(|error| problem(format!("line {error}")))?;
     match trees.into_iter().next().map(|tree| tree.value) {
         None | Some(Value::Null) => Ok(None),
         Some(object @ Value::Object(_)) => Ok(Some(object)),

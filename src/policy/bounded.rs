@@ -1,0 +1,139 @@
+//! Paths of findings, of which a document may have as many as it has bytes, each as long as the document.
+
+/// So many paths are told. sigs.k8s.io/json ends its list of strict errors there, too, without a word of the rest.
+pub const MAX_PATHS: usize = 100;
+
+/// Bytes of one step of a path that are shown. The longest name that Kubernetes gives a meaning to, a label's with its
+/// prefix, has 317.
+const MAX_STEP: usize = 512;
+
+/// Bytes of a path that are shown: no schema nests so deep that a path of its own names comes near.
+pub const MAX_PATH: usize = 4 << 10;
+
+/// What stands where something was left out.
+pub(crate) const MORE: &str = "…";
+
+/// The first paths of many, each but once and each shortened where it is very long.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Paths {
+    told: Vec<String>,
+    untold: usize,
+}
+
+impl Paths {
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Notes the path that `path` makes, if there is room; otherwise it is not even made.
+    pub fn note(&mut self, path: impl FnOnce() -> String) {
+        if self.is_full() {
+            self.untold = self.untold.saturating_add(1);
+            return;
+        }
+        let mut path = path();
+        shorten(&mut path, MAX_PATH);
+        if !self.told.contains(&path) {
+            self.told.push(path);
+        }
+    }
+
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.told.len() >= MAX_PATHS
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.told.is_empty()
+    }
+
+    /// How many findings there were after the last path that is told.
+    #[must_use]
+    pub const fn untold(&self) -> usize {
+        self.untold
+    }
+
+    #[must_use]
+    pub fn told(&self) -> &[String] {
+        &self.told
+    }
+
+    #[must_use]
+    pub fn into_told(self) -> Vec<String> {
+        self.told
+    }
+}
+
+/// Adds a step to a path that is built for people, as much of either as is shown.
+pub fn push_step(path: &mut String, step: &str) {
+    if path.len() > MAX_PATH {
+        return;
+    }
+    match head(step) {
+        Some(head) => {
+            path.push_str(head);
+            path.push_str(MORE);
+        }
+        None => path.push_str(step),
+    }
+}
+
+/// Cuts what is longer than `most` bytes, and says so.
+pub fn shorten(text: &mut String, most: usize) {
+    if let Some(length) = shown(text, most).map(str::len) {
+        text.truncate(length);
+        text.push_str(MORE);
+        text.shrink_to_fit();
+    }
+}
+
+/// What is shown of a step that is too long to be shown.
+pub(crate) fn head(step: &str) -> Option<&str> {
+    shown(step, MAX_STEP)
+}
+
+/// The head of a text that is longer than `most` bytes.
+fn shown(text: &str, most: usize) -> Option<&str> {
+    (text.len() > most).then(|| text.get(..text.floor_char_boundary(most)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_paths_are_told_as_they_are_and_each_once() {
+        let mut paths = Paths::new();
+        for path in ["a", "b.c", "a"] {
+            paths.note(|| path.to_owned());
+        }
+        assert_eq!((paths.told(), paths.untold()), (["a".to_owned(), "b.c".to_owned()].as_slice(), 0));
+    }
+
+    #[test]
+    fn many_paths_are_counted_and_not_made() {
+        let mut paths = Paths::new();
+        let mut made = 0;
+        for number in 0..1_000 {
+            paths.note(|| {
+                made += 1;
+                format!("p{number}")
+            });
+        }
+        assert_eq!((paths.told().len(), made, paths.untold()), (MAX_PATHS, MAX_PATHS, 900));
+    }
+
+    #[test]
+    fn long_ones_are_cut_between_characters() {
+        let mut path = String::new();
+        push_step(&mut path, &"ä".repeat(1_000));
+        assert_eq!(path.len(), MAX_STEP + MORE.len());
+        (0..100).for_each(|_| push_step(&mut path, &"k".repeat(300)));
+        assert!(path.len() < MAX_PATH + 1_000, "{}", path.len());
+        let mut text = format!("{}ä", "x".repeat(9));
+        shorten(&mut text, 10);
+        assert_eq!(text, "xxxxxxxxx…");
+    }
+}

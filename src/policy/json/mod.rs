@@ -1,0 +1,347 @@
+//! JSON text to a value as an API server reads it: with the error texts of Go's `encoding/json` (clients print them),
+//! duplicate members noted with their paths, and bounds on nesting and on what the values weigh. Iterative, so that no
+//! input can exhaust the stack.
+//!
+//! A number without fraction and exponent is an integer where 64 bits hold it, `-0` the integer zero; anything else is a
+//! double. What the value means is left to others.
+
+mod repeats;
+mod scalar;
+
+use std::fmt::{self, Write as _};
+
+use serde_json::map::Entry;
+use serde_json::{Map, Value};
+
+use crate::bounded::push_step;
+use crate::weight::{self, Budget, TooHeavy};
+
+pub use self::repeats::Repeats;
+
+/// Deepest nesting that is read: everything behind the parser may then walk values recursively.
+const MAX_DEPTH: usize = 512;
+
+/// A parsed document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Document {
+    pub value: Value,
+    /// Members that stood twice or more in one object. The last one counts.
+    pub duplicates: Repeats,
+}
+
+/// Why a text is not read.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum JsonError {
+    /// The first syntax error in Go's words: `invalid character '}' looking for beginning of value`.
+    Syntax(String),
+    TooHeavy(TooHeavy),
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Syntax(why) => f.write_str(why),
+            Self::TooHeavy(limit) => limit.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for JsonError {}
+
+impl From<String> for JsonError {
+    fn from(why: String) -> Self {
+        Self::Syntax(why)
+    }
+}
+
+impl From<&str> for JsonError {
+    fn from(why: &str) -> Self {
+        Self::Syntax(why.to_owned())
+    }
+}
+
+impl From<TooHeavy> for JsonError {
+    fn from(limit: TooHeavy) -> Self {
+        Self::TooHeavy(limit)
+    }
+}
+
+/// Parses exactly one value with white space around it. Bytes that are no UTF-8 and lone surrogates become U+FFFD.
+///
+/// # Errors
+/// The first mistake, or values that weigh more than a text of this length may ask for.
+pub fn parse(bytes: &[u8]) -> Result<Document, JsonError> {
+    let mut parser = Parser {
+        bytes,
+        at: 0,
+        open: Vec::new(),
+        members: Vec::new(),
+        repeats: Repeats::default(),
+        budget: Budget::of_text(bytes.len()),
+    };
+    let value = parser.document()?;
+    Ok(Document { value, duplicates: parser.repeats.in_order() })
+}
+
+struct Parser<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    open: Vec<Container>,
+    /// Members of all open objects that are not yet in their maps, those of the innermost last.
+    members: Vec<Member>,
+    repeats: Repeats,
+    /// Spent on a value before it is kept.
+    budget: Budget,
+}
+
+enum Container {
+    Array(Vec<Value>),
+    Object(Object),
+}
+
+/// An open object. Its members wait in the parser until it is closed, so that its map is made once and of the right
+/// size; one with very many has them moved to its map in between.
+struct Object {
+    map: Map<String, Value>,
+    waiting: usize,
+    key: Key,
+}
+
+struct Member {
+    key: Key,
+    value: Value,
+}
+
+/// The name of a member, and where in the text it ends.
+struct Key {
+    text: String,
+    at: usize,
+}
+
+/// Members of one object that may wait.
+const MAX_WAITING: usize = 64;
+
+const END: &str = "unexpected end of JSON input";
+const VALUE: &str = "looking for beginning of value";
+const KEY: &str = "looking for beginning of object key string";
+
+impl<'b> Parser<'b> {
+    fn document(&mut self) -> Result<Value, JsonError> {
+        loop {
+            // One value begins here: a scalar, an empty container, or a container that is entered.
+            let Some(mut value) = self.value()? else { continue };
+            // A finished value goes into the container around it, which may finish that one in turn.
+            loop {
+                let Some(container) = self.open.pop() else {
+                    return match self.peek() {
+                        None => Ok(value),
+                        Some(byte) => Err(unexpected(byte, "after top-level value").into()),
+                    };
+                };
+                match self.put(container, value)? {
+                    Some(finished) => value = finished,
+                    None => break,
+                }
+            }
+        }
+    }
+
+    /// A whole value, or None when a container was entered whose first value follows.
+    fn value(&mut self) -> Result<Option<Value>, JsonError> {
+        let byte = self.peek().ok_or(END)?;
+        let value = match byte {
+            b'{' => self.enter_object()?,
+            b'[' => self.enter_array()?,
+            b'"' => {
+                let text = self.string()?;
+                self.budget.take(weight::of_text(text.len()))?;
+                Some(Value::String(text))
+            }
+            b'-' | b'0'..=b'9' => Some(self.number()?),
+            b't' => self.literal("true", Value::Bool(true))?,
+            b'f' => self.literal("false", Value::Bool(false))?,
+            b'n' => self.literal("null", Value::Null)?,
+            other => return Err(unexpected(other, VALUE).into()),
+        };
+        Ok(value)
+    }
+
+    fn enter_object(&mut self) -> Result<Option<Value>, JsonError> {
+        self.deeper(b'{')?;
+        match self.peek().ok_or(END)? {
+            b'}' => {
+                self.bump();
+                Ok(Some(Value::Object(Map::new())))
+            }
+            _ => {
+                self.budget.take(weight::of_map())?;
+                let key = self.key()?;
+                self.open.push(Container::Object(Object { map: Map::new(), waiting: 0, key }));
+                Ok(None)
+            }
+        }
+    }
+
+    fn enter_array(&mut self) -> Result<Option<Value>, JsonError> {
+        self.deeper(b'[')?;
+        if self.peek().ok_or(END)? == b']' {
+            self.bump();
+            return Ok(Some(Value::Array(Vec::new())));
+        }
+        self.open.push(Container::Array(Vec::new()));
+        Ok(None)
+    }
+
+    fn deeper(&mut self, byte: u8) -> Result<(), String> {
+        if self.open.len() >= MAX_DEPTH {
+            return Err(unexpected(byte, "exceeded max depth"));
+        }
+        self.bump();
+        Ok(())
+    }
+
+    /// Adds `value` to `container`; answers the container's value once it is closed.
+    fn put(&mut self, container: Container, value: Value) -> Result<Option<Value>, JsonError> {
+        match container {
+            Container::Array(mut items) => {
+                self.budget.take(weight::of_item())?;
+                items.push(value);
+                match self.peek().ok_or(END)? {
+                    b',' => {
+                        self.bump();
+                        self.open.push(Container::Array(items));
+                        Ok(None)
+                    }
+                    b']' => {
+                        self.bump();
+                        Ok(Some(Value::Array(items)))
+                    }
+                    other => Err(unexpected(other, "after array element").into()),
+                }
+            }
+            Container::Object(Object { mut map, waiting, key }) => {
+                self.budget.take(weight::of_member(&key.text))?;
+                self.members.push(Member { key, value });
+                let mut waiting = waiting.saturating_add(1);
+                match self.peek().ok_or(END)? {
+                    b',' => {
+                        self.bump();
+                        if waiting >= MAX_WAITING {
+                            self.settle(&mut map, waiting);
+                            waiting = 0;
+                        }
+                        let key = self.key()?;
+                        self.open.push(Container::Object(Object { map, waiting, key }));
+                        Ok(None)
+                    }
+                    b'}' => {
+                        self.bump();
+                        self.settle(&mut map, waiting);
+                        Ok(Some(Value::Object(map)))
+                    }
+                    other => Err(unexpected(other, "after object key:value pair").into()),
+                }
+            }
+        }
+    }
+
+    /// Moves the last `count` members to the map of their object.
+    fn settle(&mut self, map: &mut Map<String, Value>, count: usize) {
+        if map.is_empty() {
+            *map = Map::with_capacity(count);
+        }
+        let first = self.members.len().saturating_sub(count);
+        for Member { key, value } in self.members.drain(first..) {
+            match map.entry(key.text) {
+                Entry::Vacant(entry) => {
+                    entry.insert(value);
+                }
+                Entry::Occupied(mut entry) => {
+                    self.repeats.note(key.at, outermost(&self.open), || path(&self.open, entry.key()));
+                    let again = weight::of_member(entry.key());
+                    let before = entry.insert(value);
+                    self.budget.give_back(again.saturating_add(weight::of(&before)));
+                }
+            }
+        }
+    }
+
+    fn key(&mut self) -> Result<Key, String> {
+        match self.peek().ok_or(END)? {
+            b'"' => {}
+            other => return Err(unexpected(other, KEY)),
+        }
+        let text = self.string()?;
+        let at = self.at;
+        match self.peek().ok_or(END)? {
+            b':' => {
+                self.bump();
+                Ok(Key { text, at })
+            }
+            other => Err(unexpected(other, "after object key")),
+        }
+    }
+
+    /// The next byte that is no white space.
+    fn peek(&mut self) -> Option<u8> {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.byte() {
+            self.bump();
+        }
+        self.byte()
+    }
+
+    fn byte(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn bump(&mut self) {
+        self.at = self.at.saturating_add(1);
+    }
+}
+
+/// Of a member in the innermost of `open`: `metadata.labels.a`, `spec.containers[0].name`.
+fn path(open: &[Container], key: &str) -> String {
+    let mut path = String::new();
+    for container in open {
+        match container {
+            Container::Array(items) => {
+                // Writing to a String cannot fail.
+                let _ = write!(path, "[{}]", items.len());
+            }
+            Container::Object(object) => join(&mut path, &object.key.text),
+        }
+    }
+    join(&mut path, key);
+    path
+}
+
+/// The names of the two outermost members that are open; empty where there is none, or a list.
+fn outermost(open: &[Container]) -> [&str; 2] {
+    let name = |depth: usize| match open.get(depth) {
+        Some(Container::Object(object)) => object.key.text.as_str(),
+        Some(Container::Array(_)) | None => "",
+    };
+    [name(0), name(1)]
+}
+
+fn join(path: &mut String, key: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    push_step(path, key);
+}
+
+fn unexpected(byte: u8, place: &str) -> String {
+    let shown = match byte {
+        b'\'' => "'\\''".to_owned(),
+        b'"' => "'\"'".to_owned(),
+        b'\\' => "'\\\\'".to_owned(),
+        b'\n' => "'\\n'".to_owned(),
+        b'\r' => "'\\r'".to_owned(),
+        b'\t' => "'\\t'".to_owned(),
+        0..=0x1f | 0x7f => format!("'\\x{byte:02x}'"),
+        0x80..=0x9f => format!("'\\u{byte:04x}'"),
+        other => format!("'{}'", char::from(other)),
+    };
+    format!("invalid character {shown} {place}")
+}

@@ -1,0 +1,85 @@
+//! Members that stand twice in one object: the first paths, the number of the rest, and where they were.
+
+use crate::bounded::{MAX_PATHS, shorten};
+
+/// So many repetitions are looked at for paths that are not told yet.
+const MAX_LOOKED_AT: usize = 10_000;
+
+/// More places are one: somewhere.
+const MAX_PLACES: usize = 16;
+
+/// Bytes of a place's name that are kept: nobody asks about a longer one.
+const MAX_NAME: usize = 64;
+
+/// What was repeated in a document.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Repeats {
+    /// With their places in the text. The parser closes inner objects before what stands before them.
+    paths: Vec<(usize, String)>,
+    count: usize,
+    /// The names of the two outermost members that repetitions were found in.
+    places: Vec<[String; 2]>,
+    everywhere: bool,
+}
+
+impl Repeats {
+    /// Notes one more; its path is made only if there is room to tell it.
+    pub(super) fn note(&mut self, at: usize, place: [&str; 2], path: impl FnOnce() -> String) {
+        self.count = self.count.saturating_add(1);
+        self.note_place(place);
+        if self.paths.len() >= MAX_PATHS || self.count > MAX_LOOKED_AT {
+            return;
+        }
+        let path = path();
+        // sigs.k8s.io/json says a thing once, too.
+        if !self.paths.iter().any(|(_, known)| *known == path) {
+            self.paths.push((at, path));
+        }
+    }
+
+    fn note_place(&mut self, place: [&str; 2]) {
+        if self.everywhere || self.places.last().is_some_and(|last| *last == place) {
+            return;
+        }
+        let place = place.map(|name| {
+            let mut name = name.get(..name.floor_char_boundary(MAX_NAME + 1)).unwrap_or(name).to_owned();
+            shorten(&mut name, MAX_NAME);
+            name
+        });
+        if self.places.contains(&place) {
+            return;
+        }
+        self.everywhere = self.places.len() >= MAX_PLACES;
+        if !self.everywhere {
+            self.places.push(place);
+        }
+    }
+
+    pub(super) fn in_order(mut self) -> Self {
+        self.paths.sort_by_key(|(at, _)| *at);
+        self
+    }
+
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How often a member stood where one of its name stood before.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The first paths in the order of the text, each once and shortened where it is very long.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.paths.iter().map(|(_, path)| path.as_str())
+    }
+
+    /// Whether all stood somewhere below one of `places`, each the names of the two outermost members.
+    #[must_use]
+    pub fn are_within(&self, places: &[[&str; 2]]) -> bool {
+        let allowed = |found: &[String; 2]| places.iter().any(|place| found == place);
+        !self.everywhere && self.places.iter().all(allowed)
+    }
+}

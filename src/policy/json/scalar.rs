@@ -1,0 +1,174 @@
+//! Words, numbers and strings.
+
+use serde_json::{Number, Value};
+
+use super::{END, Parser, unexpected};
+
+impl<'b> Parser<'b> {
+    pub(super) fn literal(&mut self, word: &'static str, value: Value) -> Result<Option<Value>, String> {
+        for expected in word.bytes() {
+            match self.byte() {
+                None => return Err(END.to_owned()),
+                Some(found) if found == expected => self.bump(),
+                Some(found) => {
+                    let expected = char::from(expected);
+                    return Err(unexpected(found, &format!("in literal {word} (expecting '{expected}')")));
+                }
+            }
+        }
+        Ok(Some(value))
+    }
+
+    pub(super) fn number(&mut self) -> Result<Value, String> {
+        let start = self.at;
+        if self.byte() == Some(b'-') {
+            self.bump();
+        }
+        match self.byte().ok_or(END)? {
+            b'0' => self.bump(),
+            b'1'..=b'9' => self.digits(),
+            other => return Err(unexpected(other, "in numeric literal")),
+        }
+        let mut whole = true;
+        if self.byte() == Some(b'.') {
+            whole = false;
+            self.bump();
+            self.some_digits("after decimal point in numeric literal")?;
+        }
+        if let Some(b'e' | b'E') = self.byte() {
+            whole = false;
+            self.bump();
+            if let Some(b'+' | b'-') = self.byte() {
+                self.bump();
+            }
+            self.some_digits("in exponent of numeric literal")?;
+        }
+        let text =
+            std::str::from_utf8(self.bytes.get(start..self.at).unwrap_or_default()).unwrap_or_default();
+        parsed_number(text, whole)
+    }
+
+    fn digits(&mut self) {
+        while self.byte().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.bump();
+        }
+    }
+
+    fn some_digits(&mut self, place: &str) -> Result<(), String> {
+        match self.byte().ok_or(END)? {
+            b'0'..=b'9' => {
+                self.digits();
+                Ok(())
+            }
+            other => Err(unexpected(other, place)),
+        }
+    }
+
+    pub(super) fn string(&mut self) -> Result<String, String> {
+        self.bump();
+        let run = self.run();
+        if self.byte() == Some(b'"') {
+            self.bump();
+            return Ok(text(run));
+        }
+        let mut out = run.to_vec();
+        loop {
+            match self.byte().ok_or(END)? {
+                b'"' => {
+                    self.bump();
+                    return Ok(text(&out));
+                }
+                b'\\' => {
+                    self.bump();
+                    self.escape(&mut out)?;
+                }
+                control @ 0..=0x1f => return Err(unexpected(control, "in string literal")),
+                _ => out.extend_from_slice(self.run()),
+            }
+        }
+    }
+
+    /// The bytes up to the next one that means something in a string.
+    fn run(&mut self) -> &'b [u8] {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let ends = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..=0x1f);
+        let length = rest.iter().position(ends).unwrap_or(rest.len());
+        self.at = self.at.saturating_add(length);
+        rest.get(..length).unwrap_or_default()
+    }
+
+    fn escape(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
+        let byte = self.byte().ok_or(END)?;
+        self.bump();
+        let plain = match byte {
+            b'"' | b'\\' | b'/' => byte,
+            b'b' => 8,
+            b'f' => 12,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'u' => {
+                let c = self.code_point()?;
+                out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                return Ok(());
+            }
+            other => return Err(unexpected(other, "in string escape code")),
+        };
+        out.push(plain);
+        Ok(())
+    }
+
+    fn code_point(&mut self) -> Result<char, String> {
+        let high = self.hex4()?;
+        if let Some(c) = char::from_u32(u32::from(high)) {
+            return Ok(c);
+        }
+        let follows = self.bytes.get(self.at..).is_some_and(|rest| rest.starts_with(b"\\u"));
+        if follows {
+            let back = self.at;
+            self.at = self.at.saturating_add(2);
+            let low = self.hex4()?;
+            if let Some(Ok(c)) = char::decode_utf16([high, low]).next() {
+                return Ok(c);
+            }
+            self.at = back;
+        }
+        Ok(char::REPLACEMENT_CHARACTER)
+    }
+
+    fn hex4(&mut self) -> Result<u16, String> {
+        let mut value = 0_u16;
+        for _ in 0..4 {
+            let byte = self.byte().ok_or(END)?;
+            let digit = char::from(byte).to_digit(16).and_then(|digit| u16::try_from(digit).ok());
+            let digit = digit.ok_or_else(|| unexpected(byte, "in \\u hexadecimal character escape"))?;
+            value = (value << 4) | digit;
+            self.bump();
+        }
+        Ok(value)
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    // Nearly all text is UTF-8, which is sooner found out than mended.
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    }
+}
+
+fn parsed_number(text: &str, whole: bool) -> Result<Value, String> {
+    if whole {
+        if let Ok(number) = text.parse::<i64>() {
+            return Ok(number.into());
+        }
+        if let Ok(number) = text.parse::<u64>() {
+            return Ok(number.into());
+        }
+    }
+    text.parse::<f64>()
+        .ok()
+        .and_then(Number::from_f64)
+        .map(Value::Number)
+        .ok_or_else(|| format!("json: cannot unmarshal number {text} into Go value of type float64"))
+}

@@ -1,0 +1,147 @@
+//! What decoded values weigh in memory, and how much of that a text may ask for.
+//!
+//! Two bytes of text, `0,`, are a value of seventy bytes, and a request holds several copies of its object at a time. So
+//! readers count while they read, and stop before the memory is taken.
+
+use serde_json::Value;
+use thiserror::Error;
+
+/// Whatever its length, a text may stand for so much: enough for any text of 300 KiB, however dense.
+pub const FREE: usize = 12 << 20;
+
+/// A longer text may stand for so many times its length besides. The large definitions of OpenShift and of the Gateway API
+/// weigh one to four times their text; the densest objects that people keep (network policies of many addresses, field
+/// managers) ten times, and a text of 1.5 MiB, the most that etcd stores, may weigh twelve times as much. A request holds
+/// three to four copies of its object at a time.
+pub const PER_BYTE: usize = 4;
+
+/// A place in a list. Half of what a list has grown by last may be unused.
+const ITEM: usize = size_of::<Value>() + size_of::<Value>() / 2;
+
+/// A place in a map: the value, the name, their hash, and the number of the place in a table that is at most 7/8 full.
+const MEMBER: usize = size_of::<Value>() + size_of::<String>() + 3 * size_of::<usize>();
+
+/// The table of a map that is not empty.
+const MAP: usize = 64;
+
+/// What an allocation takes beside its bytes.
+const ALLOCATION: usize = 16;
+
+/// A text whose values weigh too much.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error(
+    "more values than a text of {length} bytes may hold: they would take more than {limit} bytes of memory; divide \
+     it into several objects"
+)]
+pub struct TooHeavy {
+    /// Bytes of the text.
+    pub length: usize,
+    /// Bytes of memory that its values may take.
+    pub limit: usize,
+}
+
+/// What is left for the values of one text.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    length: usize,
+    limit: usize,
+    left: usize,
+}
+
+impl Budget {
+    /// For a text of so many bytes: [`FREE`], and [`PER_BYTE`] for each of them.
+    #[must_use]
+    pub const fn of_text(length: usize) -> Self {
+        Self::of(length, PER_BYTE)
+    }
+
+    /// The same with as many bytes of memory for each of them as `per_byte` says.
+    #[must_use]
+    pub const fn of(length: usize, per_byte: usize) -> Self {
+        let limit = FREE.saturating_add(length.saturating_mul(per_byte));
+        Self { length, limit, left: limit }
+    }
+
+    /// Takes `bytes` of it.
+    ///
+    /// # Errors
+    /// When so much is not left.
+    pub const fn take(&mut self, bytes: usize) -> Result<(), TooHeavy> {
+        match self.left.checked_sub(bytes) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => Err(TooHeavy { length: self.length, limit: self.limit }),
+        }
+    }
+
+    /// Gives back what was taken for something that is gone.
+    pub const fn give_back(&mut self, bytes: usize) {
+        self.left = self.left.saturating_add(bytes);
+    }
+}
+
+/// Of a place in a list, without what stands there.
+#[must_use]
+pub const fn of_item() -> usize {
+    ITEM
+}
+
+/// Of a member of a map and its name, without the value.
+#[must_use]
+pub const fn of_member(name: &str) -> usize {
+    MEMBER.saturating_add(of_text(name.len()))
+}
+
+/// Of a map that is not empty, without its members.
+#[must_use]
+pub const fn of_map() -> usize {
+    MAP
+}
+
+/// Of so many bytes of text.
+#[must_use]
+pub const fn of_text(length: usize) -> usize {
+    if length == 0 { 0 } else { length.saturating_add(ALLOCATION) }
+}
+
+/// Of all that `value` holds. Recursive: whoever made the value has bounded its depth.
+#[must_use]
+pub fn of(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => of_text(text.len()),
+        Value::Array(items) => {
+            items.iter().map(|item| ITEM.saturating_add(of(item))).fold(0, usize::saturating_add)
+        }
+        Value::Object(members) if members.is_empty() => 0,
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| of_member(name).saturating_add(of(value)))
+            .fold(MAP, usize::saturating_add),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_budget_is_spent_and_refuses() {
+        let mut budget = Budget::of_text(10);
+        assert_eq!(budget.take(FREE), Ok(()));
+        assert_eq!(budget.take(10 * PER_BYTE), Ok(()));
+        let refused = budget.take(1).unwrap_err();
+        assert_eq!(refused, TooHeavy { length: 10, limit: FREE + 10 * PER_BYTE });
+        assert!(refused.to_string().contains("a text of 10 bytes"), "{refused}");
+    }
+
+    #[test]
+    fn values_weigh_what_their_parts_weigh() {
+        assert_eq!(of(&json!([null, "", {}, []])), 4 * ITEM);
+        assert_eq!(of(&json!({"ab": ["c"]})), MAP + of_member("ab") + ITEM + of_text(1));
+    }
+}

@@ -1,0 +1,8 @@
+//! Any bytes as a Pod in protobuf: nothing grows by more than 64 MiB + 20 bytes for each.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use memory::cluster::PODS;
+use memory::fuzzing::sent;
+
+fuzz_target!(|bytes: &[u8]| sent("POST", PODS, "application/vnd.kubernetes.protobuf", bytes));

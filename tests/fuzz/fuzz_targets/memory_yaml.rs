@@ -1,0 +1,11 @@
+//! Any bytes as YAML of a request and of a file: nothing grows by more than 64 MiB + 20 bytes for each.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use memory::fuzzing::within;
+use memory::readers;
+
+fuzz_target!(|bytes: &[u8]| {
+    within(bytes.len(), || readers::values(bytes));
+    within(bytes.len(), || readers::documents(bytes));
+});

@@ -1,0 +1,197 @@
+//! The worst bodies that are known, each of about as many bytes as are asked for.
+
+use std::fmt::Write as _;
+
+/// A body and the name of what is evil about it.
+pub type Named = (&'static str, String);
+
+/// JSON values that take much more than their bytes.
+#[must_use]
+pub fn json(size: usize) -> Vec<Named> {
+    let key = "k".repeat(size / 2);
+    let deep: String = (0..400).map(|_| format!("{{\"{}\":", "k".repeat(size / 1_000))).collect();
+    vec![
+        ("repeats under a long name", format!("{{\"{key}\":{}}}", members("\"a\":1", size / 2))),
+        ("repeats far down", format!("{deep}{}{}", members("\"a\":1", size / 2), "}".repeat(400))),
+        ("numbers", list("0", size)),
+        ("empty lists", list("[]", size)),
+        ("empty maps", list("{}", size)),
+        ("small maps", list("{\"\":0}", size)),
+        ("names", named(size, "0")),
+        ("empty texts", list("\"\"", size)),
+        ("maps in maps", list(&format!("{}0{}", "{\"\":".repeat(300), "}".repeat(300)), size)),
+        ("lists in lists", list(&format!("{}{}", "[".repeat(300), "]".repeat(300)), size)),
+        ("one text", format!("\"{}\"", "x".repeat(size))),
+        ("escapes", format!("\"{}\"", "\\u0000".repeat(size / 6))),
+        ("no UTF-8 is nearly there", format!("[{}", list("0", size))),
+    ]
+}
+
+/// YAML that stands for much more than its bytes.
+#[must_use]
+pub fn yaml(size: usize) -> Vec<Named> {
+    let text = "x".repeat(size / 3);
+    let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for level in 1..9 {
+        let _ = writeln!(laughs, "a{level}: &a{level} [{}]", vec![format!("*a{}", level - 1); 10].join(", "));
+    }
+    let anchors: String = (0..200).map(|level| format!("&a{level} [")).collect();
+    vec![
+        ("aliases of a text", format!("x: &a \"{text}\"\ny: {}\n", list("*a", size * 2 / 3))),
+        ("aliases as names", format!("x: &a \"{text}\"\ny: [{}]\n", "{*a : 1},".repeat(size / 14))),
+        ("laughs", laughs),
+        ("nested anchors", format!("{anchors}\"{text}\"{}", "]".repeat(200))),
+        ("merges", format!("x: &a {{{}b: 1}}\ny:\n{}", pairs(size / 3), "- {<<: *a}\n".repeat(size / 20))),
+        ("items in a line", list("a", size)),
+        ("keys in a line", format!("{{{}b}}", "a,".repeat(size / 2))),
+        ("items in lines", "- \n".repeat(size / 3)),
+        ("keys in lines", "a: 1\n".repeat(size / 5)),
+        ("documents", "---\na\n".repeat(size / 6)),
+        ("names", pairs(size).replace(", ", "\n")),
+    ]
+}
+
+/// Policies and definitions that cost more than their bytes, and files that are none.
+#[must_use]
+pub fn policies(size: usize) -> Vec<Named> {
+    let policy = |validations: String| {
+        format!(
+            "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {{name: p}}\nspec:\n  \
+             matchConstraints:\n    resourceRules: [{{apiGroups: ['*'], apiVersions: ['*'], operations: ['*'], resources: \
+             ['*']}}]\n  validations:\n{validations}"
+        )
+    };
+    let unknown = "a: {b: 1}\n".repeat(size / 10);
+    vec![
+        ("validations", policy("  - expression: 'true'\n".repeat(size / 24))),
+        ("unknown fields", policy(format!("  - {{expression: 'true', {}}}\n", pairs(size)))),
+        ("a long expression", policy(format!("  - expression: \"true{}\"\n", "&&true".repeat(size / 6)))),
+        ("a long text", policy(format!("  - expression: \"'{}' == ''\"\n", "x".repeat(size)))),
+        ("no policies", unknown),
+        ("documents of no kind", "---\n{a: 1}\n".repeat(size / 11)),
+    ]
+}
+
+/// A Pod of so many empty containers in protobuf.
+#[must_use]
+pub fn protobuf_pod(containers: usize) -> Vec<u8> {
+    let field = |number: u8, bytes: &[u8]| {
+        let mut out = vec![number << 3 | 2];
+        varint(bytes.len(), &mut out);
+        out.extend_from_slice(bytes);
+        out
+    };
+    let spec: Vec<u8> = [0x12, 0].repeat(containers);
+    let object = [field(1, &field(1, b"b")), field(2, &spec)].concat();
+    let kind = [field(1, b"v1"), field(2, b"Pod")].concat();
+    [vec![0x6b, 0x38, 0x73, 0], field(1, &kind), field(2, &object)].concat()
+}
+
+fn varint(mut number: usize, out: &mut Vec<u8>) {
+    while number > 0x7f {
+        out.push(u8::try_from(number & 0x7f).unwrap_or_default() | 0x80);
+        number >>= 7;
+    }
+    out.push(u8::try_from(number).unwrap_or_default());
+}
+
+/// `[ITEM,ITEM,…]` of about `size` bytes.
+#[must_use]
+pub fn list(item: &str, size: usize) -> String {
+    let mut text = format!("[{item}");
+    text.reserve(size);
+    while text.len() < size {
+        text.push(',');
+        text.push_str(item);
+    }
+    text.push(']');
+    text
+}
+
+/// `{MEMBER,MEMBER,…}` of about `size` bytes.
+fn members(member: &str, size: usize) -> String {
+    let list = list(member, size);
+    format!("{{{}}}", list.trim_matches(['[', ']']))
+}
+
+/// `{"0":VALUE,"1":VALUE,…}` of about `size` bytes.
+#[must_use]
+pub fn named(size: usize, value: &str) -> String {
+    let mut text = "{\"_\":".to_owned() + value;
+    for number in 0.. {
+        if text.len() >= size {
+            break;
+        }
+        let _ = write!(text, ",\"{number:x}\":{value}");
+    }
+    text.push('}');
+    text
+}
+
+/// `0: 1, 1: 1, …` of about `size` bytes.
+fn pairs(size: usize) -> String {
+    let mut text = String::new();
+    for number in 0.. {
+        if text.len() >= size {
+            break;
+        }
+        let _ = write!(text, "k{number:x}: 1, ");
+    }
+    text
+}
+
+/// Text that is nearly of a language: pieces of it in any order, of about `size` bytes; the same for the same seed.
+#[must_use]
+pub fn generated(pieces: &[&str], seed: u64, size: usize) -> String {
+    let mut state = seed | 1;
+    let mut text = String::new();
+    while text.len() < size {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let at = usize::try_from(state >> 33).unwrap_or_default() % pieces.len().max(1);
+        let times = if state & 0x3f == 0 { 400 } else { 1 };
+        (0..times).for_each(|_| text.push_str(pieces.get(at).copied().unwrap_or_default()));
+    }
+    text
+}
+
+/// Pieces of JSON.
+pub const JSON: [&str; 16] = [
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"a\":",
+    "\"\"",
+    "0,",
+    "[],",
+    "{},",
+    "{\"a\":0},",
+    "\"a\":1,",
+    "null,",
+    "1e9",
+    "\"\\u0000\",",
+];
+
+/// Pieces of YAML.
+pub const YAML: [&str; 16] = [
+    "a: ",
+    "- ",
+    "\n",
+    "\n  ",
+    "&a ",
+    "*a",
+    "*a,",
+    "[",
+    "]",
+    "{",
+    "}",
+    "<<: *a\n",
+    "x",
+    ", ",
+    "--- \n",
+    "\"xxxxxxxxxxxxxxxx\"",
+];
