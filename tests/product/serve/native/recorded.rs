@@ -18,8 +18,6 @@ use crate::running::Workplace;
 
 /// Requests whose answer is not the policies' alone, each with the reason.
 const OTHER_REASONS: &[(&str, &str)] = &[
-    ("4/w42/update2/status/va", "what a write to a status keeps of the rest is the server's"),
-    ("4/w42/update0/status/vb", "what a write to a status keeps of the rest is the server's"),
     ("4/w49/create1", "which of several params that are selected is asked first was chance"),
     ("4/w49/create5", "which of several params that are selected is asked first was chance"),
 ];
