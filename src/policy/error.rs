@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use indexmap::IndexSet;
 use serde_json::Value;
 
 use crate::go_text;
@@ -22,6 +23,8 @@ pub enum FieldErrorKind {
     TooShort,
     Internal,
     TypeInvalid,
+    /// No mistake of its own: stands for so many that are not told.
+    More,
 }
 
 impl FieldErrorKind {
@@ -56,6 +59,7 @@ impl FieldErrorKind {
             Self::TooShort => "FieldValueTooShort",
             Self::Internal => "InternalError",
             Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::More => "",
         }
     }
 
@@ -74,13 +78,19 @@ impl FieldErrorKind {
             Self::TooFew => "Too few",
             Self::TooShort => "Too short",
             Self::Internal => "Internal error",
+            Self::More => "",
         }
     }
 
     /// Whether the value is part of the message.
     const fn shows_value(self) -> bool {
         match self {
-            Self::Required | Self::Forbidden | Self::TooLong | Self::TooShort | Self::Internal => false,
+            Self::Required
+            | Self::Forbidden
+            | Self::TooLong
+            | Self::TooShort
+            | Self::Internal
+            | Self::More => false,
             Self::NotFound
             | Self::Duplicate
             | Self::Invalid
@@ -96,7 +106,13 @@ impl FieldErrorKind {
     #[must_use]
     pub const fn blocks_rules(self) -> bool {
         match self {
-            Self::NotSupported | Self::Required | Self::TooLong | Self::TooMany | Self::TypeInvalid => true,
+            // Those that are not told may be of any kind.
+            Self::NotSupported
+            | Self::Required
+            | Self::TooLong
+            | Self::TooMany
+            | Self::TypeInvalid
+            | Self::More => true,
             Self::NotFound
             | Self::Duplicate
             | Self::Invalid
@@ -123,6 +139,35 @@ impl BadValue {
     #[must_use]
     pub fn marshalled(text: &str) -> Self {
         Self::Verbatim(go_text::json(&Value::from(text)))
+    }
+
+    pub(crate) const fn as_json(&self) -> Option<&Value> {
+        match self {
+            Self::Json(value) => Some(value),
+            Self::Omitted | Self::Verbatim(_) => None,
+        }
+    }
+
+    /// About how many bytes it is when shown.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Omitted => 0,
+            Self::Json(value) => size(value),
+            Self::Verbatim(text) => text.len(),
+        }
+    }
+}
+
+fn size(value: &Value) -> usize {
+    const SCALAR: usize = 8;
+    let of_key = |key: &String| key.len().saturating_add(SCALAR);
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => SCALAR,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().fold(0, |sum, item| size(item).saturating_add(sum)),
+        Value::Object(map) => {
+            map.iter().fold(0, |sum, (key, item)| of_key(key).saturating_add(size(item)).saturating_add(sum))
+        }
     }
 }
 
@@ -253,9 +298,18 @@ impl FieldError {
         Self::new(FieldErrorKind::TooMany, field, actual, detail)
     }
 
+    /// About how many bytes it is when shown.
+    pub(crate) fn size(&self) -> usize {
+        let Self { kind: _, field, bad_value, detail } = self;
+        field.len().saturating_add(bad_value.size()).saturating_add(detail.len())
+    }
+
     /// The message without the field, as a `Status` cause holds it.
     #[must_use]
     pub fn body(&self) -> String {
+        if self.kind == FieldErrorKind::More {
+            return self.detail.clone();
+        }
         let mut text = self.kind.title().to_owned();
         if self.kind.shows_value() && self.bad_value != BadValue::Omitted {
             text.push_str(": ");
@@ -277,7 +331,10 @@ impl FieldError {
 
 impl fmt::Display for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.field, self.body())
+        match self.kind {
+            FieldErrorKind::More => f.write_str(&self.body()),
+            _ => write!(f, "{}: {}", self.field, self.body()),
+        }
     }
 }
 
@@ -291,18 +348,29 @@ pub struct StatusCause {
     pub field: String,
 }
 
-/// The errors in one line as a `Status` message ends: one alone as it is, several in brackets, equal ones once.
+/// The errors in one line as a `Status` message ends: one alone as it is, several in brackets, equal ones once. Of too
+/// many the last part says how many more there are.
 #[must_use]
 pub fn aggregate(errors: &[FieldError]) -> String {
-    let mut lines: Vec<String> = Vec::with_capacity(errors.len());
-    for line in errors.iter().map(ToString::to_string) {
-        if !lines.contains(&line) {
-            lines.push(line);
+    together(errors.iter().map(ToString::to_string))
+}
+
+/// Texts of errors as Go's aggregates print them: one alone as it is, several in brackets, equal ones once. They were
+/// bounded before.
+pub(crate) fn together(texts: impl Iterator<Item = String>) -> String {
+    let distinct: IndexSet<String> = texts.collect();
+    let mut distinct = distinct.into_iter();
+    match (distinct.next(), distinct.len()) {
+        (None, _) => String::new(),
+        (Some(one), 0) => one,
+        (Some(one), _) => {
+            let mut text = format!("[{one}");
+            for next in distinct {
+                text.push_str(", ");
+                text.push_str(&next);
+            }
+            text.push(']');
+            text
         }
-    }
-    match lines.as_slice() {
-        [] => String::new(),
-        [line] => line.clone(),
-        _ => format!("[{}]", lines.join(", ")),
     }
 }

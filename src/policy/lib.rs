@@ -17,6 +17,7 @@ mod decode;
 pub mod documents;
 pub mod error;
 pub mod explanation;
+pub mod findings;
 pub mod go_text;
 pub mod host;
 mod index;

@@ -4,13 +4,14 @@ use serde_json::Value;
 
 use crate::decode::{DecodeError, Fields};
 use crate::error::FieldError;
+use crate::findings::FieldErrors;
 use crate::names;
 use crate::path::Path;
 use crate::schema::metadata::validate_object_meta;
 
 /// The name of the document, after all of its metadata was checked as kube-apiserver checks that of its own
 /// cluster-scoped kinds.
-pub(crate) fn name(document: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<String, DecodeError> {
+pub(crate) fn name(document: &Fields<'_>, errors: &mut FieldErrors) -> Result<String, DecodeError> {
     let metadata = document.object("metadata")?;
     let name = metadata.string("name")?;
     let prefix = metadata.string("generateName")?;

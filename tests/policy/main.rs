@@ -4,6 +4,7 @@
 mod apply;
 mod authorizing;
 mod bad;
+mod bounds;
 mod converting;
 mod crd_suites;
 mod custom_resources;

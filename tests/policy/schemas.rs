@@ -2,6 +2,7 @@
 //! the cases that explain a rule.
 
 use admit_policy::Pace;
+use admit_policy::findings::FieldErrors;
 use admit_policy::path::Path;
 use admit_policy::schema::{self, Schema, list_type, validate};
 use serde_json::{Value, json};
@@ -155,8 +156,8 @@ fn duplicates_are_told_once_at_their_second_appearance() {
                 "items": {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "integer"}}}},
     }}));
     let document = json!({"set": ["a", "b", "a", "a"], "map": [{"k": "x", "v": 1}, {"k": "x", "v": 2}]});
-    let mut found = Vec::new();
+    let mut found = FieldErrors::default();
     list_type::validate(&document, &schema, &Path::Nil, &mut found, &Pace::default());
-    let lines: Vec<_> = found.iter().map(ToString::to_string).collect();
+    let lines: Vec<_> = found.into_vec().iter().map(ToString::to_string).collect();
     assert_eq!(lines, [r#"set[2]: Duplicate value: "a""#, r#"map[1]: Duplicate value: {"k":"x"}"#]);
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::host::StoreHost;
 use super::review::Review;
 use crate::registry::Registry;
-use crate::status::{Cause, Refusal};
+use crate::status::{Causes, Refusal};
 use crate::store::Range;
 use crate::{interrupt, object};
 
@@ -95,7 +95,7 @@ fn stored(registry: &Registry, storage_key: &str) -> Vec<Arc<Value>> {
 
 /// What is wrong with a policy, binding or webhook configuration that is to be stored, in place of `stored` if that is
 /// there.
-pub(crate) fn validate(kind: &str, document: &Value, stored: Option<&Value>) -> Vec<Cause> {
+pub(crate) fn validate(kind: &str, document: &Value, stored: Option<&Value>) -> Causes {
     let webhooks = |kind| match stored {
         None => Configuration::compile(kind, document).err(),
         Some(stored) => Configuration::compile_update(kind, document, stored).err(),

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use admit_policy::crd::{Approval, Definition};
+use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 
 use super::crds::{condition, set_condition};
@@ -122,13 +123,11 @@ fn accepted_names(definition: &Value, taken: &Taken<'_>) -> (Value, Option<Confl
 fn short_names(wanted: &Value, held: &Value, taken: &Taken<'_>) -> (Value, Option<Conflict>) {
     let (wanted, held) = (&wanted["shortNames"], &held["shortNames"]);
     let own: BTreeSet<&str> = list(held).collect();
-    let mut problems: Vec<String> = Vec::new();
+    let mut problems: IndexSet<String> = IndexSet::new();
     for name in list(wanted).filter(|name| !own.contains(name) && taken.resources.contains(name)) {
-        let problem = in_use(name);
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
+        problems.insert(in_use(name));
     }
+    let problems: Vec<String> = problems.into_iter().collect();
     let message = match problems.as_slice() {
         [] => return (wanted.clone(), None),
         [one] => one.clone(),

@@ -15,7 +15,7 @@ use crate::identity::Identity;
 use crate::managed_fields::schema::Schema;
 use crate::object;
 use crate::resources::{PrinterColumn, ResourceInfo, Scope, Subresource};
-use crate::status::Cause;
+use crate::status::Causes;
 use crate::store::{Expect, Range, Stored};
 
 /// Holds a definition until its objects are gone.
@@ -67,7 +67,7 @@ pub(super) fn mark_deleted(definition: &mut Value, clock: &Clock) {
 }
 
 /// What is wrong with a definition, or with its change.
-pub(super) fn validate(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
+pub(super) fn validate(definition: &Value, old: Option<&Value>) -> Causes {
     super::custom::definition_causes(definition, old)
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::scale::ScalePaths;
 use crate::managed_fields::schema::{Schema, TypeId};
 use crate::resources::ResourceInfo;
-use crate::status::{Cause, Refusal};
+use crate::status::{Cause, Causes, Refusal};
 use crate::{interrupt, object};
 
 /// A resource that a CRD defines, with all its versions.
@@ -110,10 +110,10 @@ impl CustomVersion {
         old: Option<&Value>,
         status: bool,
         earlier: &[Cause],
-    ) -> Vec<Cause> {
+    ) -> Causes {
         let Some(rules) = &self.rules else {
             let why = "the definition of this resource does not compile";
-            return vec![Cause::forbidden("<nil>", why)];
+            return Causes::from(Cause::forbidden("<nil>", why));
         };
         let earlier: Vec<FieldError> = earlier.iter().map(field_error).collect();
         let deadline = Some(Deadline::new(&interrupt::is_over));
@@ -132,7 +132,7 @@ impl From<ConversionError> for Refusal {
 }
 
 /// What is wrong with a definition, or with its change.
-pub(super) fn definition_causes(definition: &Value, old: Option<&Value>) -> Vec<Cause> {
+pub(super) fn definition_causes(definition: &Value, old: Option<&Value>) -> Causes {
     let compiled = match old {
         None => CompiledCrd::compile(definition),
         Some(old) => CompiledCrd::compile_update(definition, old),
@@ -165,7 +165,7 @@ fn field_error(cause: &Cause) -> FieldError {
     FieldError::new(kind, &cause.field, BadValue::Omitted, "")
 }
 
-pub(crate) fn causes(errors: &[FieldError]) -> Vec<Cause> {
+pub(crate) fn causes(errors: &[FieldError]) -> Causes {
     let cause = |error: &FieldError| Cause {
         reason: error.kind.reason().to_owned(),
         field: error.field.clone(),

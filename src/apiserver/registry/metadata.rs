@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use indexmap::IndexSet;
 use serde_json::Value;
 
 use super::names::{self, NameRule};
 use crate::object;
 use crate::resources::{ResourceInfo, Scope};
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 /// All annotations of an object together, in bytes.
 const ANNOTATIONS_LIMIT: usize = 256 << 10;
@@ -16,7 +17,7 @@ const ANNOTATIONS_LIMIT: usize = 256 << 10;
 const STANDARD_FINALIZERS: [&str; 3] = ["kubernetes", "orphan", "foregroundDeletion"];
 
 /// What is wrong with the metadata of an object that is to be created, or replaced.
-pub(super) fn validate(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
+pub(super) fn validate(info: &ResourceInfo, object: &Value) -> Causes {
     let mut causes = names(info, object);
     match (info.scope, object::namespace(object)) {
         (Scope::Namespaced, "") => causes.push(Cause::required("metadata.namespace", "")),
@@ -32,9 +33,9 @@ pub(super) fn validate(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
     causes
 }
 
-fn names(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
+fn names(info: &ResourceInfo, object: &Value) -> Causes {
     let rule = rule_for(info);
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     let generate_name = object::meta_str(object, "generateName");
     if !generate_name.is_empty() {
         for problem in rule.problems(generate_name, true) {
@@ -63,8 +64,8 @@ fn rule_for(info: &ResourceInfo) -> NameRule {
     }
 }
 
-fn labels(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
+fn labels(object: &Value) -> Causes {
+    let mut causes = Causes::default();
     for (key, value) in sorted(object, "labels") {
         for problem in names::qualified_name_problems(key) {
             causes.push(Cause::invalid("metadata.labels", &key.into(), &problem));
@@ -76,8 +77,8 @@ fn labels(object: &Value) -> Vec<Cause> {
     causes
 }
 
-fn annotations(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
+fn annotations(object: &Value) -> Causes {
+    let mut causes = Causes::default();
     let mut size = 0;
     for (key, value) in sorted(object, "annotations") {
         size += key.len() + value.len();
@@ -97,9 +98,11 @@ fn sorted<'v>(object: &'v Value, field: &str) -> Vec<(&'v str, &'v str)> {
     pairs
 }
 
-fn owner_references(object: &Value) -> Vec<Cause> {
-    let Some(Value::Array(owners)) = object.pointer("/metadata/ownerReferences") else { return Vec::new() };
-    let mut causes: Vec<Cause> = owners.iter().flat_map(owner_reference).collect();
+fn owner_references(object: &Value) -> Causes {
+    let Some(Value::Array(owners)) = object.pointer("/metadata/ownerReferences") else {
+        return Causes::default();
+    };
+    let mut causes: Causes = owners.iter().flat_map(owner_reference).collect();
     let text =
         |owner: &Value, field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let mut controllers = owners.iter().filter(|owner| owner.get("controller") == Some(&Value::Bool(true)));
@@ -116,10 +119,10 @@ fn owner_references(object: &Value) -> Vec<Cause> {
     causes
 }
 
-fn owner_reference(owner: &Value) -> Vec<Cause> {
+fn owner_reference(owner: &Value) -> Causes {
     let at = |field: &str| format!("metadata.ownerReferences.{field}");
     let text = |field: &str| owner.get(field).and_then(Value::as_str).unwrap_or_default();
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     let api_version = text("apiVersion");
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     if version.is_empty() || version.contains('/') {
@@ -139,8 +142,8 @@ fn owner_reference(owner: &Value) -> Vec<Cause> {
     causes
 }
 
-fn finalizers(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
+fn finalizers(object: &Value) -> Causes {
+    let mut causes = Causes::default();
     let finalizers = object::finalizers(object);
     for finalizer in &finalizers {
         for problem in names::qualified_name_problems(finalizer) {
@@ -156,8 +159,8 @@ fn finalizers(object: &Value) -> Vec<Cause> {
 }
 
 /// What an update may not change.
-pub(super) fn validate_update(object: &Value, old: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
+pub(super) fn validate_update(object: &Value, old: &Value) -> Causes {
+    let mut causes = Causes::default();
     for field in ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp"] {
         let value = object::meta_str(object, field);
         if value != object::meta_str(old, field) {
@@ -215,19 +218,17 @@ pub(super) fn finalizer_warnings(info: &ResourceInfo, object: &Value, old: Optio
 /// Drops repeated owner references; answers the warning about them.
 pub(super) fn dedup_owners(object: &mut Value) -> Option<String> {
     let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") else { return None };
-    let mut seen: Vec<Value> = Vec::with_capacity(owners.len());
-    let mut repeated: Vec<String> = Vec::new();
+    let mut seen: IndexSet<Value> = IndexSet::with_capacity(owners.len());
+    let mut repeated: IndexSet<String> = IndexSet::new();
     for owner in owners.drain(..) {
-        if seen.contains(&owner) {
-            let uid = owner.get("uid").and_then(Value::as_str).unwrap_or_default().to_owned();
-            if !repeated.contains(&uid) {
-                repeated.push(uid);
-            }
-        } else {
-            seen.push(owner);
+        let (at, is_new) = seen.insert_full(owner);
+        if !is_new {
+            let uid = seen.get_index(at).and_then(|owner| owner.get("uid")).and_then(Value::as_str);
+            repeated.insert(uid.unwrap_or_default().to_owned());
         }
     }
-    *owners = seen;
+    owners.extend(seen);
+    let repeated: Vec<String> = repeated.into_iter().collect();
     (!repeated.is_empty()).then(|| {
         format!(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may \

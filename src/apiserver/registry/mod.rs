@@ -32,6 +32,8 @@ mod watching;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use admit_policy::findings::Room;
+use indexmap::IndexSet;
 use serde_json::Value;
 
 pub(crate) use custom::causes;
@@ -106,21 +108,33 @@ impl Call {
 
 /// Texts for `Warning` headers, gathered while a request runs.
 #[derive(Clone, Debug, Default)]
-pub struct Warnings(Arc<Mutex<Vec<String>>>);
+pub struct Warnings(Arc<Mutex<Gathered>>);
+
+/// Each text once. Answers have room for 4,096 characters of them, so that none is missed of those beyond the bound.
+#[derive(Debug, Default)]
+struct Gathered {
+    texts: IndexSet<String>,
+    room: Room,
+}
 
 impl Warnings {
     /// A text that is there already is not repeated.
     pub fn add(&self, text: impl Into<String>) {
         let text = text.into();
-        let mut texts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !texts.contains(&text) {
-            texts.push(text);
+        let mut gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Gathered { texts, room } = &mut *gathered;
+        if !room.is_full() && !texts.contains(&text) {
+            room.take(text.len());
+            texts.insert(text);
         }
     }
 
     #[must_use]
     pub fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+            .texts
+            .into_iter()
+            .collect()
     }
 }
 

@@ -21,7 +21,7 @@ use crate::object;
 use crate::patch::applied::applied;
 use crate::patch::strategic;
 use crate::resources::{ResourceInfo, ResourceTable, Scope, Subresource, builtin_rows};
-use crate::status::{Cause, Refusal};
+use crate::status::{Cause, Causes, Refusal};
 
 static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(builtin_rows(), 0));
 
@@ -128,7 +128,7 @@ fn written(call: &Call, mut new: Value, old: Option<Value>, strict: Vec<String>)
     Prepared { object: new, old, strict, refusal, warnings: call.warnings.take() }
 }
 
-fn status_of(refusal: &Refusal, invalid: Option<(&ResourceInfo, String, Vec<Cause>)>) -> Status {
+fn status_of(refusal: &Refusal, invalid: Option<(&ResourceInfo, String, Causes)>) -> Status {
     let details = invalid.map(|(info, name, causes)| StatusDetails {
         name,
         group: info.group.clone(),

@@ -1,11 +1,14 @@
 //! What is wrong with single fields: causes, and how values stand in their texts.
 
 use std::fmt;
+use std::ops::Deref;
 
+use admit_policy::findings::{Room, and_more};
+use indexmap::IndexSet;
 use serde_json::{Value, json};
 
 /// One field that is wrong: a `StatusCause`, and one part of the message of an `Invalid` status.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Cause {
     /// `FieldValueInvalid`, `FieldValueRequired`, …
     pub reason: String,
@@ -65,6 +68,18 @@ impl Cause {
         Self::new("FieldValueDuplicate", field, format!("Duplicate value: {}", shown(value)))
     }
 
+    /// Stands for `count` causes that are not told; has neither field nor reason.
+    fn and_more(count: usize) -> Self {
+        Self { reason: String::new(), field: String::new(), message: and_more(count) }
+    }
+
+    /// How many causes it stands for that are not told; none for a cause proper.
+    fn more(&self) -> Option<usize> {
+        let is_none = self.reason.is_empty() && self.field.is_empty();
+        let count = self.message.strip_prefix("and ")?.strip_suffix(" more")?;
+        count.parse().ok().filter(|_| is_none)
+    }
+
     fn to_value(&self) -> Value {
         json!({"reason": self.reason, "message": self.message, "field": self.field})
     }
@@ -72,6 +87,9 @@ impl Cause {
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.more().is_some() {
+            return f.write_str(&self.message);
+        }
         write!(f, "{}: {}", self.field, self.message)
     }
 }
@@ -121,14 +139,101 @@ pub(super) fn cause_value(cause: &Cause) -> Value {
     }
 }
 
-/// The message names each distinct error once, while the causes keep every one of them.
-pub(super) fn distinct(causes: &[Cause]) -> Vec<String> {
-    let mut seen = Vec::with_capacity(causes.len());
-    for cause in causes {
-        let text = cause.to_string();
-        if !seen.contains(&text) {
-            seen.push(text);
+/// Causes as they are found: those that there is room for, and how many more. Reads as the list of the former.
+#[derive(Clone, Debug, Default)]
+pub struct Causes {
+    told: Vec<Cause>,
+    room: Room,
+    more: usize,
+}
+
+impl Causes {
+    /// Adds a cause; where there is no room, it is only counted.
+    pub fn push(&mut self, cause: Cause) {
+        if let Some(more) = cause.more() {
+            self.more = self.more.saturating_add(more);
+        } else if self.room.is_full() {
+            self.more = self.more.saturating_add(1);
+        } else {
+            self.room.take(cause.reason.len() + cause.field.len() + cause.message.len());
+            self.told.push(cause);
         }
     }
-    seen
+
+    /// Those that are told; a cause of its own says how many more there are.
+    #[must_use]
+    pub fn into_vec(mut self) -> Vec<Cause> {
+        if self.more > 0 {
+            self.told.push(Cause::and_more(self.more));
+        }
+        self.told
+    }
+}
+
+impl Deref for Causes {
+    type Target = [Cause];
+
+    fn deref(&self) -> &[Cause] {
+        &self.told
+    }
+}
+
+impl From<Cause> for Causes {
+    fn from(cause: Cause) -> Self {
+        [cause].into_iter().collect()
+    }
+}
+
+impl From<Vec<Cause>> for Causes {
+    fn from(causes: Vec<Cause>) -> Self {
+        causes.into_iter().collect()
+    }
+}
+
+impl Extend<Cause> for Causes {
+    fn extend<I: IntoIterator<Item = Cause>>(&mut self, causes: I) {
+        causes.into_iter().for_each(|cause| self.push(cause));
+    }
+}
+
+impl FromIterator<Cause> for Causes {
+    fn from_iter<I: IntoIterator<Item = Cause>>(causes: I) -> Self {
+        let mut all = Self::default();
+        all.extend(causes);
+        all
+    }
+}
+
+impl IntoIterator for Causes {
+    type Item = Cause;
+    type IntoIter = std::vec::IntoIter<Cause>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.into_vec().into_iter()
+    }
+}
+
+/// The message names each distinct error once, while the causes keep every one of them.
+pub(super) fn distinct(causes: &[Cause]) -> Vec<String> {
+    let texts: IndexSet<String> = causes.iter().map(ToString::to_string).collect();
+    texts.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_told_once_and_not_without_end() {
+        let many = |count: usize| (0..count).map(|at| Cause::required(format!("a[{at}]"), ""));
+        let mut causes: Causes = many(60_000).collect();
+        causes.extend(many(10).collect::<Causes>());
+        causes.extend(many(2_000).collect::<Causes>());
+        let causes = causes.into_vec();
+        assert_eq!(causes.len(), 1_001);
+        assert_eq!(causes.last().map(ToString::to_string).as_deref(), Some("and 61010 more"));
+        let texts = distinct(&[&causes[..], &causes[..]].concat());
+        assert_eq!(texts.len(), 1_001);
+        assert_eq!(texts.last().map(String::as_str), Some("and 61010 more"));
+    }
 }

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-pub use cause::{Cause, go_quoted, shown};
+pub use cause::{Cause, Causes, go_quoted, shown};
 
 use self::cause::{cause_value, distinct};
 use crate::resources::ResourceInfo;
@@ -248,7 +248,7 @@ impl Refusal {
     }
 
     #[must_use]
-    pub fn invalid(info: &ResourceInfo, name: &str, causes: Vec<Cause>) -> Self {
+    pub fn invalid(info: &ResourceInfo, name: &str, causes: impl Into<Causes>) -> Self {
         // Events of either group are events of the core group to whoever validates them.
         let group = if info.builtin && info.kind == "Event" { "" } else { info.group.as_str() };
         Self::invalid_kind(group, &info.kind, name, causes)
@@ -256,9 +256,10 @@ impl Refusal {
 
     /// `Widget.example.dev "name" is invalid: …`; an empty kind is printed as Kubernetes prints it, as nothing.
     #[must_use]
-    pub fn invalid_kind(group: &str, kind: &str, name: &str, causes: Vec<Cause>) -> Self {
+    pub fn invalid_kind(group: &str, kind: &str, name: &str, causes: impl Into<Causes>) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let quoted = go_quoted(name);
+        let causes = causes.into().into_vec();
         let message = match distinct(&causes).as_slice() {
             [] => format!("{qualified} {quoted} is invalid"),
             [one] => format!("{qualified} {quoted} is invalid: {one}"),

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use self::Fixed::{Forbidden, Immutable};
 use super::{endpoints, items, one_of};
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 const NULL: &Value = &Value::Null;
 /// The highest priority that users may give.
@@ -93,12 +93,12 @@ const RULES: [Rules; 12] = [
 ];
 
 /// What is wrong with an object of `kind` in `group`, which replaces `old` if there is one.
-pub(super) fn check(group: &str, kind: &str, object: &Value, old: Option<&Value>) -> Vec<Cause> {
+pub(super) fn check(group: &str, kind: &str, object: &Value, old: Option<&Value>) -> Causes {
     let id = format!("{kind}.{group}");
     let rules = RULES.iter().find(|rules| rules.id == id);
     let (required, fixed) = rules.map_or((&[][..], &[][..]), |rules| (rules.required, rules.fixed));
     let missing = required.iter().filter(|(path, _)| is_empty(at(object, path)));
-    let mut causes: Vec<Cause> = missing.map(|(path, why)| Cause::required(*path, why)).collect();
+    let mut causes: Causes = missing.map(|(path, why)| Cause::required(*path, why)).collect();
     causes.extend(own(&id, object));
     if let Some(old) = old {
         let changed = fixed.iter().filter(|(path, _)| at(object, path) != at(old, path));
@@ -111,7 +111,7 @@ pub(super) fn check(group: &str, kind: &str, object: &Value, old: Option<&Value>
 }
 
 /// What the table cannot say.
-fn own(id: &str, object: &Value) -> Vec<Cause> {
+fn own(id: &str, object: &Value) -> Causes {
     let spec = object.get("spec").unwrap_or(NULL);
     match id {
         "PodDisruptionBudget.policy" => {
@@ -132,7 +132,7 @@ fn own(id: &str, object: &Value) -> Vec<Cause> {
             let kind = one_of(object, "", "addressType", &["FQDN", "IPv4", "IPv6"]).map(unrooted);
             kind.into_iter().chain(endpoints::slice(object)).collect()
         }
-        _ => Vec::new(),
+        _ => Causes::default(),
     }
 }
 
@@ -142,7 +142,7 @@ fn unrooted(mut cause: Cause) -> Cause {
     cause
 }
 
-fn volume(spec: &Value) -> Vec<Cause> {
+fn volume(spec: &Value) -> Causes {
     /// What stands beside the source.
     const OTHERS: [&str; 9] = [
         "capacity",
@@ -158,8 +158,8 @@ fn volume(spec: &Value) -> Vec<Cause> {
     let members = spec.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     let sources: Vec<&str> = members.filter(|name| !OTHERS.contains(name)).collect();
     match sources.as_slice() {
-        [] => vec![Cause::required("spec", "must specify a volume type")],
-        [_] => Vec::new(),
+        [] => Causes::from(Cause::required("spec", "must specify a volume type")),
+        [_] => Causes::default(),
         [_, others @ ..] => {
             let why = "may not specify more than 1 volume type";
             others.iter().map(|source| Cause::forbidden(format!("spec.{source}"), why)).collect()
@@ -167,10 +167,10 @@ fn volume(spec: &Value) -> Vec<Cause> {
     }
 }
 
-fn priority_class(object: &Value) -> Vec<Cause> {
+fn priority_class(object: &Value) -> Causes {
     let name = crate::object::name(object);
     let value = object.get("value").and_then(Value::as_i64).unwrap_or(0);
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     if matches!(name, "system-node-critical" | "system-cluster-critical") {
         return causes;
     }
@@ -188,10 +188,10 @@ fn priority_class(object: &Value) -> Vec<Cause> {
     causes
 }
 
-fn autoscaler(spec: &Value) -> Vec<Cause> {
+fn autoscaler(spec: &Value) -> Causes {
     let number = |field: &str| spec.get(field).and_then(Value::as_i64);
     let (least, most) = (number("minReplicas"), number("maxReplicas").unwrap_or(0));
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     if let Some(least) = least.filter(|least| *least < 1) {
         let why = "must be greater than or equal to 1";
         causes.push(Cause::invalid("spec.minReplicas", &least.into(), why));

@@ -4,16 +4,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 /// All values of one object together, in bytes.
 const SIZE_LIMIT: usize = 1 << 20;
 const KEY_FORM: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
     'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 
-pub(super) fn config_map(object: &Value) -> Vec<Cause> {
+pub(super) fn config_map(object: &Value) -> Causes {
     let (data, binary) = (members(object, "data"), members(object, "binaryData"));
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     let mut size = 0;
     for (field, own, other_name, other) in
         [("data", data, "binaryData", binary), ("binaryData", binary, "data", data)]
@@ -34,9 +34,9 @@ pub(super) fn config_map(object: &Value) -> Vec<Cause> {
     causes
 }
 
-pub(super) fn secret(object: &Value) -> Vec<Cause> {
+pub(super) fn secret(object: &Value) -> Causes {
     let data = members(object, "data");
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     let mut size = 0;
     for (key, value) in data.into_iter().flatten() {
         causes.extend(key_causes("data", key));
@@ -74,7 +74,7 @@ fn members<'v>(object: &'v Value, name: &str) -> Option<&'v Map<String, Value>> 
     object.get(name).and_then(Value::as_object)
 }
 
-fn key_causes(field: &str, key: &str) -> Vec<Cause> {
+fn key_causes(field: &str, key: &str) -> Causes {
     let mut problems = Vec::new();
     if key.len() > 253 {
         problems.push("must be no more than 253 characters");

@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use super::{not_negative, one_of, pod, text, workload};
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 const POLICIES: [&str; 3] = ["Allow", "Forbid", "Replace"];
 const NULL: &Value = &Value::Null;
 
 /// A Deployment, ReplicaSet, StatefulSet or DaemonSet.
-pub(super) fn controller(kind: &str, object: &Value) -> Vec<Cause> {
+pub(super) fn controller(kind: &str, object: &Value) -> Causes {
     let spec = object.get("spec").unwrap_or(NULL);
     let counts = ["replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"];
-    let mut causes: Vec<Cause> = counts.iter().filter_map(|name| not_negative(spec, "spec", name)).collect();
+    let mut causes: Causes = counts.iter().filter_map(|name| not_negative(spec, "spec", name)).collect();
     let template = spec.get("template").unwrap_or(NULL);
     causes.extend(selector(kind, spec.get("selector").unwrap_or(NULL), template));
     let pod_spec = template.get("spec").unwrap_or(NULL);
@@ -29,7 +29,7 @@ pub(super) fn controller(kind: &str, object: &Value) -> Vec<Cause> {
     causes
 }
 
-fn selector(kind: &str, selector: &Value, template: &Value) -> Vec<Cause> {
+fn selector(kind: &str, selector: &Value, template: &Value) -> Causes {
     let empty = |field: &str| {
         selector.get(field).is_none_or(|value| match value {
             Value::Object(labels) => labels.is_empty(),
@@ -38,19 +38,19 @@ fn selector(kind: &str, selector: &Value, template: &Value) -> Vec<Cause> {
         })
     };
     if !selector.is_object() {
-        return vec![Cause::required("spec.selector", "")];
+        return Causes::from(Cause::required("spec.selector", ""));
     }
     if empty("matchLabels") && empty("matchExpressions") {
         let why = format!("empty selector is invalid for {}", kind.to_lowercase());
-        return vec![Cause::invalid("spec.selector", selector, &why)];
+        return Causes::from(Cause::invalid("spec.selector", selector, &why));
     }
     let labels = template.pointer("/metadata/labels").unwrap_or(NULL);
     let wanted = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
     if wanted.into_iter().all(|(key, value)| labels.get(key) == Some(value)) {
-        return Vec::new();
+        return Causes::default();
     }
     let why = "`selector` does not match template `labels`";
-    vec![Cause::invalid("spec.template.metadata.labels", labels, why)]
+    Causes::from(Cause::invalid("spec.template.metadata.labels", labels, why))
 }
 
 /// What of a controller may not change.
@@ -60,9 +60,9 @@ pub(super) fn changed(object: &Value, old: &Value) -> Option<Cause> {
     (new != before).then(|| Cause::invalid("spec.selector", &new, "field is immutable"))
 }
 
-pub(super) fn cron_job(object: &Value) -> Vec<Cause> {
+pub(super) fn cron_job(object: &Value) -> Causes {
     let spec = object.get("spec").unwrap_or(NULL);
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     if text(spec, "schedule").is_empty() {
         causes.push(Cause::required("spec.schedule", ""));
     }

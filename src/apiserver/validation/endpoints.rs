@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{items, one_of, text};
 use crate::registry::names::{NameRule, label_value_problem, qualified_name_problems};
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 const MOST_PORTS: usize = 20_000;
@@ -19,7 +19,7 @@ const MOST_HINTS: usize = 8;
 const NO_ADDRESS: &str = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 
 /// What is wrong with a slice, its `addressType` apart.
-pub(super) fn slice(object: &Value) -> Vec<Cause> {
+pub(super) fn slice(object: &Value) -> Causes {
     let mut causes = slice_ports(items(object, "ports"));
     let endpoints = items(object, "endpoints");
     if endpoints.len() > MOST_ENDPOINTS {
@@ -33,8 +33,8 @@ pub(super) fn slice(object: &Value) -> Vec<Cause> {
     causes
 }
 
-pub(super) fn endpoints(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
+pub(super) fn endpoints(object: &Value) -> Causes {
+    let mut causes = Causes::default();
     for (at, subset) in items(object, "subsets").iter().enumerate() {
         let path = format!("subsets[{at}]");
         let lists = ["addresses", "notReadyAddresses"];
@@ -54,11 +54,11 @@ pub(super) fn endpoints(object: &Value) -> Vec<Cause> {
     causes
 }
 
-fn slice_ports(ports: &[Value]) -> Vec<Cause> {
+fn slice_ports(ports: &[Value]) -> Causes {
     if ports.len() > MOST_PORTS {
-        return vec![Cause::too_many("ports", ports.len(), MOST_PORTS)];
+        return Causes::from(Cause::too_many("ports", ports.len(), MOST_PORTS));
     }
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     let mut names = HashSet::new();
     for (at, port) in ports.iter().enumerate() {
         let path = format!("ports[{at}]");
@@ -77,10 +77,10 @@ fn slice_ports(ports: &[Value]) -> Vec<Cause> {
     causes
 }
 
-fn slice_endpoint(endpoint: &Value, address_type: &str, path: &str) -> Vec<Cause> {
+fn slice_endpoint(endpoint: &Value, address_type: &str, path: &str) -> Causes {
     let at = format!("{path}.addresses");
     let addresses = items(endpoint, "addresses");
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     match addresses.len() {
         0 => causes.push(Cause::required(at.as_str(), "must contain at least 1 address")),
         count if count > MOST_ADDRESSES => {
@@ -92,7 +92,7 @@ fn slice_endpoint(endpoint: &Value, address_type: &str, path: &str) -> Vec<Cause
         causes.extend(match address_type {
             "IPv4" | "IPv6" => canonical_address(address, address_type, &at, number),
             "FQDN" => domain(address, &format!("{at}[{number}]")).into_iter().collect(),
-            _ => Vec::new(),
+            _ => Causes::default(),
         });
     }
     causes.extend(named(endpoint, path, "nodeName", NameRule::Subdomain));
@@ -102,8 +102,8 @@ fn slice_endpoint(endpoint: &Value, address_type: &str, path: &str) -> Vec<Cause
 }
 
 /// Where the topology wants the endpoint to be used.
-fn hints(hints: &Value, path: &str) -> Vec<Cause> {
-    let mut causes = Vec::new();
+fn hints(hints: &Value, path: &str) -> Causes {
+    let mut causes = Causes::default();
     for list in ["forZones", "forNodes"] {
         let hinted = items(hints, list);
         let path = format!("{path}.hints.{list}");
@@ -127,9 +127,9 @@ fn hints(hints: &Value, path: &str) -> Vec<Cause> {
     causes
 }
 
-fn old_address(address: &Value, path: &str) -> Vec<Cause> {
+fn old_address(address: &Value, path: &str) -> Causes {
     let mut causes = match text(address, "hostname") {
-        "" => Vec::new(),
+        "" => Causes::default(),
         _ => named(address, path, "hostname", NameRule::Label),
     };
     causes.extend(named(address, path, "nodeName", NameRule::Subdomain));
@@ -147,10 +147,10 @@ fn old_address(address: &Value, path: &str) -> Vec<Cause> {
     causes
 }
 
-fn old_port(port: &Value, several: bool, path: &str) -> Vec<Cause> {
+fn old_port(port: &Value, several: bool, path: &str) -> Causes {
     let mut causes = match text(port, "name") {
-        "" if several => vec![Cause::required(format!("{path}.name"), "")],
-        "" => Vec::new(),
+        "" if several => Causes::from(Cause::required(format!("{path}.name"), "")),
+        "" => Causes::default(),
         _ => named(port, path, "name", NameRule::Label),
     };
     let number = port.get("port").and_then(Value::as_i64).unwrap_or(0);
@@ -163,33 +163,35 @@ fn old_port(port: &Value, several: bool, path: &str) -> Vec<Cause> {
     causes
 }
 
-fn app_protocol(port: &Value, path: &str) -> Vec<Cause> {
-    let Some(given) = port.get("appProtocol").filter(|given| given.is_string()) else { return Vec::new() };
+fn app_protocol(port: &Value, path: &str) -> Causes {
+    let Some(given) = port.get("appProtocol").filter(|given| given.is_string()) else {
+        return Causes::default();
+    };
     let problems = qualified_name_problems(given.as_str().unwrap_or_default());
     problems.iter().map(|why| Cause::invalid(format!("{path}.appProtocol"), given, why)).collect()
 }
 
 /// What is wrong with a name that is given, be it empty.
-fn named(object: &Value, path: &str, field: &str, rule: NameRule) -> Vec<Cause> {
-    let Some(given) = object.get(field).filter(|given| given.is_string()) else { return Vec::new() };
+fn named(object: &Value, path: &str, field: &str, rule: NameRule) -> Causes {
+    let Some(given) = object.get(field).filter(|given| given.is_string()) else { return Causes::default() };
     let problems = rule.problems(given.as_str().unwrap_or_default(), false);
     problems.iter().map(|why| Cause::invalid(format!("{path}.{field}"), given, why)).collect()
 }
 
 /// Kubernetes tells of another family at the list, and of all else at the address.
-fn canonical_address(address: &Value, family: &str, list: &str, number: usize) -> Vec<Cause> {
+fn canonical_address(address: &Value, family: &str, list: &str, number: usize) -> Causes {
     let written = address.as_str().unwrap_or_default();
     let at = format!("{list}[{number}]");
     let ip = match parse(written).and_then(|ip| form_problem(written).map_or(Ok(ip), Err)) {
         Ok(ip) => ip,
-        Err(why) => return vec![Cause::invalid(at, address, why)],
+        Err(why) => return Causes::from(Cause::invalid(at, address, why)),
     };
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     if ip.is_ipv4() != (family == "IPv4") {
         causes.push(Cause::invalid(list, address, &format!("must be an {family} address")));
     } else if ip.to_string() != written {
         let why = format!("must be in canonical form ({:?})", ip.to_string());
-        return vec![Cause::invalid(at, address, &why)];
+        return Causes::from(Cause::invalid(at, address, &why));
     }
     causes.extend(unusable(ip, written).map(|why| Cause::invalid(at, address, &why)));
     causes

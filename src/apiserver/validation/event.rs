@@ -6,14 +6,14 @@ use serde_json::Value;
 use super::text;
 use crate::registry::names::qualified_name_problems;
 use crate::resources::ResourceInfo;
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 const MESSAGE_LIMIT: usize = 1024;
 const NAME_LIMIT: usize = 128;
 const TYPES: [&str; 2] = ["Normal", "Warning"];
 
 /// What is wrong with a new event.
-pub(super) fn event(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
+pub(super) fn event(info: &ResourceInfo, object: &Value) -> Causes {
     let view = View::of(info);
     let mut causes = from_the_start(object, view);
     if !info.group.is_empty() {
@@ -31,11 +31,12 @@ pub(super) fn event(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
 }
 
 /// What is wrong with a changed event: through `events.k8s.io` nothing but the series may change.
-pub(super) fn changed(info: &ResourceInfo, object: &Value, old: &Value) -> Vec<Cause> {
+pub(super) fn changed(info: &ResourceInfo, object: &Value, old: &Value) -> Causes {
     if info.group.is_empty() {
         return from_the_start(object, View::of(info));
     }
-    let mut causes = if object.get("series") == old.get("series") { Vec::new() } else { series(object) };
+    let mut causes =
+        if object.get("series") == old.get("series") { Causes::default() } else { series(object) };
     for (field, name) in IMMUTABLE {
         let value = object.get(name).unwrap_or(&Value::Null);
         if value != old.get(name).unwrap_or(&Value::Null) {
@@ -63,7 +64,7 @@ const IMMUTABLE: [(&str, &str); 13] = [
 ];
 
 /// What both views have demanded from the start.
-fn from_the_start(object: &Value, view: &View) -> Vec<Cause> {
+fn from_the_start(object: &Value, view: &View) -> Causes {
     let own = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default();
     let subject = object.get(view.subject).map(|subject| text(subject, "namespace")).unwrap_or_default();
     let old_style = text(object, "eventTime").is_empty();
@@ -72,7 +73,7 @@ fn from_the_start(object: &Value, view: &View) -> Vec<Cause> {
         "" => matches!(own, "" | "default") || (own == "kube-system" && !old_style),
         subject => subject == own || !old_style,
     };
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     if !fits {
         causes.push(Cause::invalid(
             "involvedObject.namespace",
@@ -106,9 +107,11 @@ fn from_the_start(object: &Value, view: &View) -> Vec<Cause> {
     causes
 }
 
-fn series(object: &Value) -> Vec<Cause> {
-    let Some(series) = object.get("series").filter(|series| !series.is_null()) else { return Vec::new() };
-    let mut causes = Vec::new();
+fn series(object: &Value) -> Causes {
+    let Some(series) = object.get("series").filter(|series| !series.is_null()) else {
+        return Causes::default();
+    };
+    let mut causes = Causes::default();
     if series.get("count").and_then(Value::as_i64).unwrap_or(0) < 2 {
         causes.push(invalid("series.count", "should be at least 2"));
     }
@@ -135,9 +138,9 @@ impl View {
 }
 
 /// Fields of the old view may not be set through the new one.
-fn superseded(object: &Value) -> Vec<Cause> {
+fn superseded(object: &Value) -> Causes {
     let set = |name: &str| object.get(name).is_some_and(|value| !value.is_null() && *value != 0);
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     for (field, name) in
         [("firstTimestamp", "deprecatedFirstTimestamp"), ("lastTimestamp", "deprecatedLastTimestamp")]
     {

@@ -4,14 +4,14 @@ use serde_json::{Map, Value};
 
 use super::workload;
 use crate::object;
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 const NULL: &Value = &Value::Null;
 const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
 /// What the specification has to satisfy in a Job, beyond what it has to in a template of Jobs.
-pub(super) fn spec(job: &Value) -> Vec<Cause> {
+pub(super) fn spec(job: &Value) -> Causes {
     let mut causes = workload::job(job);
     let selector = job.pointer("/spec/selector").unwrap_or(NULL);
     let labels = job.pointer("/spec/template/metadata/labels").unwrap_or(NULL);
@@ -26,10 +26,10 @@ pub(super) fn spec(job: &Value) -> Vec<Cause> {
 }
 
 /// Whether the selector and the labels that the server made are still those of this Job.
-pub(super) fn generated(job: &Value) -> Vec<Cause> {
+pub(super) fn generated(job: &Value) -> Causes {
     let selector = job.pointer("/spec/selector").unwrap_or(NULL);
     if job.pointer("/spec/manualSelector") == Some(&Value::Bool(true)) || selector.is_null() {
-        return Vec::new();
+        return Causes::default();
     }
     let labels = job.pointer("/spec/template/metadata/labels").unwrap_or(NULL);
     let expected = [
@@ -38,7 +38,7 @@ pub(super) fn generated(job: &Value) -> Vec<Cause> {
         (CONTROLLER_UID, object::uid(job)),
         (JOB_NAME, object::name(job)),
     ];
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     for (key, value) in expected {
         let (field, why) = (format!("spec.template.metadata.labels[{key}]"), format!("must be '{value}'"));
         match labels.get(key).and_then(Value::as_str) {

@@ -20,15 +20,15 @@ use serde_json::Value;
 use crate::interrupt;
 use crate::registry::names::qualified_name_problems;
 use crate::resources::ResourceInfo;
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 /// What is wrong with the content of `object`, which replaces `old` if there is one.
 #[must_use]
-pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) -> Vec<Cause> {
+pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) -> Causes {
     if !info.builtin {
-        return Vec::new();
+        return Causes::default();
     }
-    let mut causes = if checks_finalizers(info) { finalizers(object) } else { Vec::new() };
+    let mut causes = if checks_finalizers(info) { finalizers(object) } else { Causes::default() };
     causes.extend(match (info.group.as_str(), info.kind.as_str()) {
         ("", "ConfigMap") => config::config_map(object),
         ("", "Secret") => config::secret(object),
@@ -64,12 +64,12 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
 
 /// What upstream looks at before the change of the metadata, and once more after it.
 #[must_use]
-pub(crate) fn before_change(info: &ResourceInfo, object: &Value) -> Vec<Cause> {
+pub(crate) fn before_change(info: &ResourceInfo, object: &Value) -> Causes {
     let is_job = info.builtin && info.group == "batch" && info.kind == "Job";
-    if is_job { created_job(object) } else { Vec::new() }
+    if is_job { created_job(object) } else { Causes::default() }
 }
 
-fn created_job(object: &Value) -> Vec<Cause> {
+fn created_job(object: &Value) -> Causes {
     job::generated(object).into_iter().chain(job::spec(object)).collect()
 }
 
@@ -80,16 +80,16 @@ fn checks_finalizers(info: &ResourceInfo) -> bool {
 
 const NOT_QUALIFIED: &str = "name is neither a standard finalizer name nor is it fully qualified";
 
-fn finalizers(object: &Value) -> Vec<Cause> {
+fn finalizers(object: &Value) -> Causes {
     let names = object.get("metadata").map(|metadata| items(metadata, "finalizers")).unwrap_or_default();
     let bare = names.iter().enumerate().filter(|(_, name)| is_bare(name));
     bare.map(|(at, name)| Cause::invalid(format!("metadata.finalizers[{at}]"), name, NOT_QUALIFIED)).collect()
 }
 
 /// Namespaces have finalizers of their own besides those of the metadata.
-fn namespace(object: &Value) -> Vec<Cause> {
+fn namespace(object: &Value) -> Causes {
     let names = object.get("spec").map(|spec| items(spec, "finalizers")).unwrap_or_default();
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     for name in names {
         let problems = qualified_name_problems(name.as_str().unwrap_or_default());
         causes.extend(problems.iter().map(|problem| Cause::invalid("spec.finalizers", name, problem)));
@@ -126,5 +126,42 @@ fn one_of(object: &Value, path: &str, name: &str, allowed: &[&str]) -> Option<Ca
         "" => None,
         value if allowed.contains(&value) => None,
         value => Some(Cause::unsupported(format!("{path}.{name}"), &value.into(), allowed)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::status::Refusal;
+
+    #[test]
+    fn mistakes_beyond_the_bound_are_counted() {
+        let pod = json!({"containers": vec![json!({}); 60_000]});
+        let causes = pod::spec(&pod, "spec");
+        let refusal = Refusal::invalid_kind("", "Pod", "a", causes).to_value();
+        let causes = refusal["details"]["causes"].as_array().map(Vec::as_slice).unwrap_or_default();
+        assert_eq!(causes.len(), 1_001);
+        let message = refusal["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with("Pod \"a\" is invalid: [spec.containers[0].name: Required value, "));
+        let more = causes[1_000]["message"].as_str().unwrap_or_default();
+        assert!(more.starts_with("and ") && more.ends_with(" more"), "{more}");
+        assert!(message.ends_with(&format!(", {more}]")));
+    }
+
+    #[test]
+    fn long_lists_of_names_are_looked_through_once() {
+        let named =
+            |prefix: &str| (0..60_000).map(|at| json!({"name": format!("{prefix}{at}")})).collect::<Vec<_>>();
+        let mounts: Vec<Value> =
+            (0..60_000).map(|at| json!({"name": format!("v{at}"), "mountPath": "/"})).collect();
+        let volumes: Vec<Value> =
+            (0..60_000).map(|at| json!({"name": format!("v{at}"), "emptyDir": {}})).collect();
+        let container = json!({"name": "a", "image": "b", "volumeMounts": mounts, "env": named("e")});
+        assert!(pod::spec(&json!({"containers": [container], "volumes": volumes}), "spec").is_empty());
+        let port = |at: usize| json!({"name": format!("p{at}"), "port": at % 65_535 + 1, "protocol": "TCP"});
+        let service = json!({"spec": {"ports": (0..65_000).map(port).collect::<Vec<_>>()}});
+        assert!(service::service(&service).is_empty());
     }
 }

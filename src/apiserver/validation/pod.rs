@@ -1,10 +1,12 @@
 //! What a pod's specification has to satisfy, in a pod or in a template.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{items, not_negative, one_of, text, workload};
 use crate::registry::names::NameRule;
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
 const DNS_POLICIES: [&str; 4] = ["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"];
@@ -12,8 +14,9 @@ const PULL_POLICIES: [&str; 3] = ["Always", "IfNotPresent", "Never"];
 const MESSAGE_POLICIES: [&str; 2] = ["FallbackToLogsOnError", "File"];
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 
-pub(super) fn spec(spec: &Value, path: &str) -> Vec<Cause> {
+pub(super) fn spec(spec: &Value, path: &str) -> Causes {
     let mut causes = volumes(spec, path);
+    let known = items(spec, "volumes").iter().map(|volume| text(volume, "name")).collect();
     let containers = format!("{path}.containers");
     if items(spec, "containers").is_empty() {
         causes.push(Cause::required(containers.as_str(), ""));
@@ -22,7 +25,7 @@ pub(super) fn spec(spec: &Value, path: &str) -> Vec<Cause> {
         [("containers", containers), ("initContainers", format!("{path}.initContainers"))]
     {
         for (index, container) in items(spec, list).iter().enumerate() {
-            causes.extend(self::container(spec, container, &format!("{list_path}[{index}]")));
+            causes.extend(self::container(&known, container, &format!("{list_path}[{index}]")));
         }
         for (index, name) in workload::repeated(spec, list) {
             causes.push(Cause::duplicate(format!("{list_path}[{index}].name"), &name.into()));
@@ -34,8 +37,8 @@ pub(super) fn spec(spec: &Value, path: &str) -> Vec<Cause> {
     causes
 }
 
-fn volumes(spec: &Value, path: &str) -> Vec<Cause> {
-    let mut causes = Vec::new();
+fn volumes(spec: &Value, path: &str) -> Causes {
+    let mut causes = Causes::default();
     for (index, volume) in items(spec, "volumes").iter().enumerate() {
         let path = format!("{path}.volumes[{index}]");
         causes.extend(name(volume, &path));
@@ -53,7 +56,8 @@ fn volumes(spec: &Value, path: &str) -> Vec<Cause> {
     causes
 }
 
-fn container(spec: &Value, container: &Value, path: &str) -> Vec<Cause> {
+/// `volumes` are the names of those of the pod.
+fn container(volumes: &HashSet<&str>, container: &Value, path: &str) -> Causes {
     let mut causes = name(container, path);
     if text(container, "image").is_empty() {
         causes.push(Cause::required(format!("{path}.image"), ""));
@@ -77,7 +81,7 @@ fn container(spec: &Value, container: &Value, path: &str) -> Vec<Cause> {
         }
         causes.extend(source(variable, &format!("{path}.env[{index}].valueFrom")));
     }
-    causes.extend(mounts(spec, container, path));
+    causes.extend(mounts(volumes, container, path));
     causes.extend(one_of(container, path, "terminationMessagePolicy", &MESSAGE_POLICIES));
     causes.extend(one_of(container, path, "imagePullPolicy", &PULL_POLICIES));
     causes
@@ -99,16 +103,15 @@ fn source(variable: &Value, path: &str) -> Option<Cause> {
     }
 }
 
-fn mounts(spec: &Value, container: &Value, path: &str) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let known = |name: &str| items(spec, "volumes").iter().any(|volume| text(volume, "name") == name);
+fn mounts(volumes: &HashSet<&str>, container: &Value, path: &str) -> Causes {
+    let mut causes = Causes::default();
     for (index, mount) in items(container, "volumeMounts").iter().enumerate() {
         let path = format!("{path}.volumeMounts[{index}]");
         let volume = text(mount, "name");
         if volume.is_empty() {
             causes.push(Cause::required(format!("{path}.name"), ""));
         }
-        if !known(volume) {
+        if !volumes.contains(volume) {
             causes.push(Cause::not_found(format!("{path}.name"), &volume.into()));
         }
         if text(mount, "mountPath").is_empty() {
@@ -119,10 +122,10 @@ fn mounts(spec: &Value, container: &Value, path: &str) -> Vec<Cause> {
 }
 
 /// Names of containers and volumes are DNS labels.
-fn name(named: &Value, path: &str) -> Vec<Cause> {
+fn name(named: &Value, path: &str) -> Causes {
     let field = format!("{path}.name");
     match text(named, "name") {
-        "" => vec![Cause::required(field, "")],
+        "" => Causes::from(Cause::required(field, "")),
         name => {
             let problems = NameRule::Label.problems(name, false);
             problems.iter().map(|problem| Cause::invalid(field.as_str(), &name.into(), problem)).collect()

@@ -1,30 +1,32 @@
 //! What of a pod may still change: images, deadlines, more tolerations. Everything else is refused with the difference.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::items;
 use crate::builtin::{internal, tables};
 use crate::diff;
 use crate::object;
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
     `spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set \
     to 1 if it was previously negative)";
 
-pub(super) fn changed(pod: &Value, old: &Value) -> Vec<Cause> {
+pub(super) fn changed(pod: &Value, old: &Value) -> Causes {
     let spec = |pod: &Value| pod.get("spec").cloned().unwrap_or_else(|| json!({}));
     let (new, old) = (spec(pod), spec(old));
     if new == old {
-        return Vec::new();
+        return Causes::default();
     }
     for list in ["containers", "initContainers"] {
         if items(&new, list).len() != items(&old, list).len() {
             let why = "pod updates may not add or remove containers";
-            return vec![Cause::forbidden(format!("spec.{list}"), why)];
+            return Causes::from(Cause::forbidden(format!("spec.{list}"), why));
         }
     }
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     causes.extend(deadline(&new, &old));
     causes.extend(tolerations(&new, &old));
     let rest = without_changeable(&new, &old);
@@ -58,7 +60,7 @@ fn tolerations(new: &Value, old: &Value) -> Option<Cause> {
         object::set_field(&mut untimed, "tolerationSeconds", None);
         untimed
     };
-    let kept: Vec<Value> = items(new, "tolerations").iter().map(untimed).collect();
+    let kept: HashSet<Value> = items(new, "tolerations").iter().map(untimed).collect();
     let lost = items(old, "tolerations").iter().any(|toleration| !kept.contains(&untimed(toleration)));
     let why = "existing toleration can not be modified except its tolerationSeconds";
     lost.then(|| Cause::forbidden("spec.tolerations", why))
@@ -118,11 +120,11 @@ mod tests {
         let old = json!({"containers": [{"name": "c", "image": "a"}], "tolerations": [{"key": "k"}]});
         let image =
             json!({"containers": [{"name": "c", "image": "b"}], "tolerations": [{"key": "k"}, {"key": "l"}]});
-        assert_eq!(changed(&pod(&image), &pod(&old)), []);
+        assert!(changed(&pod(&image), &pod(&old)).is_empty());
         let mut network = old.clone();
         network["hostNetwork"] = true.into();
         let causes = changed(&pod(&network), &pod(&old));
-        let [only] = causes.as_slice() else { panic!("one cause: {causes:?}") };
+        let [only] = &causes[..] else { panic!("one cause: {causes:?}") };
         assert!(only.message.contains("\n+  \"HostNetwork\": true,\n"), "{}", only.message);
         let fewer = json!({"containers": []});
         assert_eq!(changed(&pod(&fewer), &pod(&old))[0].field, "spec.containers");

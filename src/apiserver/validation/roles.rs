@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 
 use super::{items, text};
 use crate::registry::names::NameRule;
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-pub(super) fn role(kind: &str, object: &Value) -> Vec<Cause> {
+pub(super) fn role(kind: &str, object: &Value) -> Causes {
     let rules = items(object, "rules").iter().enumerate();
     rules.flat_map(|(at, rule)| self::rule(rule, &format!("rules[{at}]"), kind == "Role")).collect()
 }
 
-fn rule(rule: &Value, path: &str, namespaced: bool) -> Vec<Cause> {
-    let mut causes = Vec::new();
+fn rule(rule: &Value, path: &str, namespaced: bool) -> Causes {
+    let mut causes = Causes::default();
     let has = |field: &str| !items(rule, field).is_empty();
     if !has("verbs") {
         causes.push(Cause::required(format!("{path}.verbs"), "verbs must contain at least one value"));
@@ -43,10 +43,10 @@ fn rule(rule: &Value, path: &str, namespaced: bool) -> Vec<Cause> {
     causes
 }
 
-pub(super) fn binding(kind: &str, object: &Value, old: Option<&Value>) -> Vec<Cause> {
+pub(super) fn binding(kind: &str, object: &Value, old: Option<&Value>) -> Causes {
     let reference = object.get("roleRef").unwrap_or(&Value::Null);
     let kinds: &[&str] = if kind == "RoleBinding" { &["ClusterRole", "Role"] } else { &["ClusterRole"] };
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     if text(reference, "apiGroup") != GROUP {
         causes.push(Cause::unsupported("roleRef.apiGroup", &text(reference, "apiGroup").into(), &[GROUP]));
     }
@@ -72,8 +72,8 @@ pub(super) fn binding(kind: &str, object: &Value, old: Option<&Value>) -> Vec<Ca
     causes
 }
 
-fn subject(subject: &Value, path: &str, namespaced: bool) -> Vec<Cause> {
-    let mut causes = Vec::new();
+fn subject(subject: &Value, path: &str, namespaced: bool) -> Causes {
+    let mut causes = Causes::default();
     let name = text(subject, "name");
     if name.is_empty() {
         causes.push(Cause::required(format!("{path}.name"), ""));
@@ -89,7 +89,7 @@ fn subject(subject: &Value, path: &str, namespaced: bool) -> Vec<Cause> {
             let problems =
                 if name.is_empty() { Vec::new() } else { NameRule::Subdomain.problems(name, false) };
             let field = format!("{path}.name");
-            let named: Vec<Cause> =
+            let named: Causes =
                 problems.iter().map(|why| Cause::invalid(field.as_str(), &name.into(), why)).collect();
             of_group("");
             causes.extend(named);

@@ -1,20 +1,22 @@
 //! Services: their type, and the ports that they are reached by.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::{items, one_of, text};
 use crate::registry::names::{NameRule, label_key_problem, label_value_problem};
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
 const OFF_NODES: &str = "provided port is not in the valid range. The range of valid ports is 30000-32767";
 const RANGE: &str = "must be between 1 and 65535, inclusive";
 
-pub(super) fn service(object: &Value) -> Vec<Cause> {
+pub(super) fn service(object: &Value) -> Causes {
     let spec = object.get("spec").unwrap_or(&Value::Null);
     let ports = items(spec, "ports");
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     let (kind, headless) = (text(spec, "type"), text(spec, "clusterIP") == "None");
     if ports.is_empty() && !headless && kind != "ExternalName" {
         causes.push(Cause::required("spec.ports", ""));
@@ -34,17 +36,18 @@ pub(super) fn service(object: &Value) -> Vec<Cause> {
         }
         _ => {}
     }
+    let mut earlier = HashSet::new();
     for (at, port) in ports.iter().enumerate() {
-        let earlier = ports.get(..at).unwrap_or_default();
-        causes.extend(self::port(port, earlier, &format!("spec.ports[{at}]"), ports.len() > 1));
+        causes.extend(self::port(port, &earlier, &format!("spec.ports[{at}]"), ports.len() > 1));
+        earlier.insert(text(port, "name"));
     }
     causes.extend(selector(spec));
     causes.extend(on_nodes(kind, ports));
     causes.extend(one_of(spec, "spec", "sessionAffinity", &["ClientIP", "None"]));
     causes.extend(one_of(spec, "spec", "type", &TYPES));
-    let key = |port: &Value| (text(port, "protocol").to_owned(), port.get("port").cloned());
+    let mut taken = HashSet::new();
     for (at, port) in ports.iter().enumerate() {
-        if ports.iter().take(at).any(|earlier| key(earlier) == key(port)) {
+        if !taken.insert((text(port, "protocol"), port.get("port"))) {
             let shown = json!({"port": port.get("port"), "protocol": text(port, "protocol")});
             causes.push(Cause::duplicate(format!("spec.ports[{at}]"), &shown));
         }
@@ -71,8 +74,9 @@ pub(super) fn changed(object: &Value, old: &Value) -> Option<Cause> {
     }
 }
 
-fn port(port: &Value, earlier: &[Value], path: &str, several: bool) -> Vec<Cause> {
-    let mut causes = Vec::new();
+/// `earlier` are the names of the ports before it.
+fn port(port: &Value, earlier: &HashSet<&str>, path: &str, several: bool) -> Causes {
+    let mut causes = Causes::default();
     let at = |field: &str| format!("{path}.{field}");
     match text(port, "name") {
         "" if several => causes.push(Cause::required(at("name"), "")),
@@ -80,7 +84,7 @@ fn port(port: &Value, earlier: &[Value], path: &str, several: bool) -> Vec<Cause
         name => {
             let problems = NameRule::Label.problems(name, false);
             causes.extend(problems.iter().map(|why| Cause::invalid(at("name"), &name.into(), why)));
-            if problems.is_empty() && earlier.iter().any(|other| text(other, "name") == name) {
+            if problems.is_empty() && earlier.contains(name) {
                 causes.push(Cause::duplicate(at("name"), &name.into()));
             }
         }
@@ -122,7 +126,7 @@ fn port_name_problems(name: &str) -> Vec<&'static str> {
 }
 
 /// Ports on nodes are for services that are reached there, and lie in one range.
-fn on_nodes(kind: &str, ports: &[Value]) -> Vec<Cause> {
+fn on_nodes(kind: &str, ports: &[Value]) -> Causes {
     let given = ports.iter().enumerate().filter_map(|(at, port)| {
         let number = port.get("nodePort").and_then(Value::as_i64).filter(|number| *number != 0)?;
         Some((format!("spec.ports[{at}].nodePort"), number))
@@ -137,8 +141,8 @@ fn on_nodes(kind: &str, ports: &[Value]) -> Vec<Cause> {
         .collect()
 }
 
-fn selector(spec: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
+fn selector(spec: &Value) -> Causes {
+    let mut causes = Causes::default();
     for (key, value) in spec.get("selector").and_then(Value::as_object).into_iter().flatten() {
         if let Some(problem) = label_key_problem(key) {
             causes.push(Cause::invalid("spec.selector", &key.as_str().into(), &problem));

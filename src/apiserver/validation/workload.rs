@@ -1,18 +1,20 @@
 //! Jobs and leases.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{items, not_negative, one_of, pod, text};
 use crate::registry::names::{label_key_problem, label_value_problem};
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 const RESTART_POLICIES: [&str; 2] = ["OnFailure", "Never"];
 
-pub(super) fn job(object: &Value) -> Vec<Cause> {
+pub(super) fn job(object: &Value) -> Causes {
     let spec = object.get("spec").unwrap_or(&Value::Null);
     let counts =
         ["parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"];
-    let mut causes: Vec<Cause> = counts.iter().filter_map(|name| not_negative(spec, "spec", name)).collect();
+    let mut causes: Causes = counts.iter().filter_map(|name| not_negative(spec, "spec", name)).collect();
     causes.extend(one_of(spec, "spec", "completionMode", &["NonIndexed", "Indexed"]));
     if text(spec, "completionMode") == "Indexed" {
         if spec.get("completions").is_none() {
@@ -50,8 +52,8 @@ pub(super) fn job(object: &Value) -> Vec<Cause> {
     causes
 }
 
-fn template_labels(template: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
+fn template_labels(template: &Value) -> Causes {
+    let mut causes = Causes::default();
     for (key, value) in template.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten()
     {
         if let Some(problem) = label_key_problem(key) {
@@ -64,9 +66,9 @@ fn template_labels(template: &Value) -> Vec<Cause> {
     causes
 }
 
-pub(super) fn lease(object: &Value) -> Vec<Cause> {
+pub(super) fn lease(object: &Value) -> Causes {
     let spec = object.get("spec").unwrap_or(&Value::Null);
-    let mut causes = Vec::new();
+    let mut causes = Causes::default();
     if let Some(seconds) =
         spec.get("leaseDurationSeconds").filter(|seconds| seconds.as_i64().is_some_and(|s| s <= 0))
     {
@@ -82,12 +84,9 @@ pub(super) fn lease(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// Whether any of the named items repeats an earlier name.
+/// The named items that repeat an earlier name.
 pub(super) fn repeated<'v>(list: &'v Value, name: &str) -> Vec<(usize, &'v str)> {
-    let all: Vec<&str> = items(list, name).iter().map(|item| text(item, "name")).collect();
-    all.iter()
-        .enumerate()
-        .filter(|(at, name)| all.iter().take(*at).any(|other| other == *name))
-        .map(|(at, name)| (at, *name))
-        .collect()
+    let mut earlier = HashSet::new();
+    let names = items(list, name).iter().map(|item| text(item, "name")).enumerate();
+    names.filter(|(_, name)| !earlier.insert(*name)).collect()
 }

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexSet;
 use serde_json::{Map, Value};
 
 use crate::error::FieldError;
+use crate::findings::FieldErrors;
 use crate::go_text;
 use crate::path::Path;
 use crate::schema::{self, Schema};
@@ -131,7 +133,7 @@ impl Definition {
     /// # Errors
     /// Every keyword with a value of the wrong JSON type.
     pub fn read(manifest: &Value) -> Result<Self, Vec<FieldError>> {
-        let mut reader = Reader { errors: Vec::new() };
+        let mut reader = Reader { errors: FieldErrors::default() };
         let empty = Map::new();
         let root = At { map: manifest.as_object().unwrap_or(&empty), path: &Path::Nil };
         let metadata = Path::Root("metadata");
@@ -166,7 +168,7 @@ impl Definition {
                 },
             ),
         };
-        if reader.errors.is_empty() { Ok(definition) } else { Err(reader.errors) }
+        if reader.errors.is_empty() { Ok(definition) } else { Err(reader.errors.into_vec()) }
     }
 
     /// `datagathers.insights.openshift.io`.
@@ -178,11 +180,11 @@ impl Definition {
     /// What the API server warns of when it accepts the definition: formats that it does not check.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
+        let mut warnings = IndexSet::new();
         for schema in self.versions.iter().filter_map(|version| version.schema.as_deref()) {
             unchecked_formats(schema, &mut warnings);
         }
-        warnings
+        warnings.into_iter().collect()
     }
 
     #[must_use]
@@ -191,12 +193,9 @@ impl Definition {
     }
 }
 
-fn unchecked_formats(schema: &Schema, warnings: &mut Vec<String>) {
+fn unchecked_formats(schema: &Schema, warnings: &mut IndexSet<String>) {
     if let Some(format) = schema.unchecked_format() {
-        let warning = format!("unrecognized format {}", go_text::quote(format));
-        if !warnings.contains(&warning) {
-            warnings.push(warning);
-        }
+        warnings.insert(format!("unrecognized format {}", go_text::quote(format)));
     }
     schema.children().for_each(|child| unchecked_formats(child, warnings));
 }
@@ -206,7 +205,7 @@ fn child<'v>(map: &'v Map<String, Value>, key: &str) -> Option<&'v Map<String, V
 }
 
 struct Reader {
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
 }
 
 /// An object of the manifest with the place it stands at.

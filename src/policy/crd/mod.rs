@@ -62,7 +62,7 @@ impl CompiledCrd {
         let definition = Definition::read(manifest)?;
         let errors = registration::validate(manifest, &definition, replaced);
         if !errors.is_empty() {
-            return Err(errors);
+            return Err(errors.into_vec());
         }
         let versions = definition.versions.iter().enumerate();
         let versions = versions.map(|(at, version)| Arc::new(CrdVersion::new(&definition, at, version)));

@@ -8,6 +8,7 @@ use thiserror::Error;
 use super::definition::{Definition, ScalePaths, Version};
 use super::rules::{Limits, Recorder, RuleTree, Subject};
 use crate::error::{BadValue, FieldError};
+use crate::findings::FieldErrors;
 use crate::oversight::{Deadline, Interrupted, Oversight, Pace};
 use crate::path::Path;
 use crate::recording::{Expression, ExpressionId, Origin};
@@ -199,7 +200,7 @@ impl CrdVersion {
     pub fn validate(&self, new: &Value, old: Option<&Value>, options: &ValidateOptions<'_>) -> Validation {
         let mut errors = self.type_meta(new);
         if !errors.is_empty() {
-            return Validation { errors, ..Validation::default() };
+            return Validation { errors: errors.into_vec(), ..Validation::default() };
         }
         let pace = Pace::new(options.oversight.deadline);
         let root = old.map(|old| Correlated { new, old, schema: &self.schema });
@@ -215,10 +216,10 @@ impl CrdVersion {
             return Validation::interrupted(interrupted);
         }
         if self.schema.has_rules()
-            && options.earlier.iter().chain(&errors).any(|error| error.kind.blocks_rules())
+            && (options.earlier.iter().any(|error| error.kind.blocks_rules()) || errors.block_rules())
         {
             errors.push(FieldError::invalid(Path::Nil, Value::Null, RULES_NOT_CHECKED));
-            return Validation { errors, ..Validation::default() };
+            return Validation { errors: errors.into_vec(), ..Validation::default() };
         }
         let recorder =
             options.oversight.recording.map(|recording| Recorder { recording, schema: &self.place });
@@ -226,12 +227,12 @@ impl CrdVersion {
         let expired = options.oversight.deadline.map(Deadline::as_fn);
         let found = self.rules.evaluate(&subject, &Limits { expired, ..Limits::default() });
         errors.extend(found.errors);
-        let warnings = found.forgiven.iter().map(ToString::to_string).collect();
-        Validation { errors, warnings, interrupted: found.interrupted }
+        let warnings = found.forgiven.into_iter().map(|error| error.to_string()).collect();
+        Validation { errors: errors.into_vec(), warnings, interrupted: found.interrupted }
     }
 
-    fn type_meta(&self, object: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn type_meta(&self, object: &Value) -> FieldErrors {
+        let mut errors = FieldErrors::default();
         for (key, expected) in [("kind", &self.kind), ("apiVersion", &self.api_version)] {
             let found = object.get(key).and_then(Value::as_str).unwrap_or_default();
             if found != expected {
@@ -259,18 +260,18 @@ impl CrdVersion {
     }
 
     /// Duplicates are let pass in an object that already had some.
-    fn duplicates(&self, new: &Value, old: Option<&Value>, pace: &Pace<'_>) -> Vec<FieldError> {
+    fn duplicates(&self, new: &Value, old: Option<&Value>, pace: &Pace<'_>) -> FieldErrors {
         let find = |object: &Value| {
-            let mut errors = Vec::new();
+            let mut errors = FieldErrors::default();
             list_type::validate(object, &self.schema, &Path::Nil, &mut errors, pace);
             errors
         };
-        if old.is_some_and(|old| !find(old).is_empty()) { Vec::new() } else { find(new) }
+        if old.is_some_and(|old| !find(old).is_empty()) { FieldErrors::default() } else { find(new) }
     }
 }
 
 /// The replica counts and the selector that the scale subresource reads.
-fn scale_errors(scale: &ScalePaths, object: &Value, status: bool, errors: &mut Vec<FieldError>) {
+fn scale_errors(scale: &ScalePaths, object: &Value, status: bool, errors: &mut FieldErrors) {
     let mut paths = vec![&scale.status_replicas];
     if !status {
         paths.insert(0, &scale.spec_replicas);

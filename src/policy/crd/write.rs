@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::definition::Scope;
 use super::{CompiledCrd, CrdVersion, Unread, ValidateOptions};
 use crate::error::{FieldError, aggregate};
+use crate::findings::FieldErrors;
 use crate::names;
 use crate::oversight::Oversight;
 use crate::path::Path;
@@ -56,13 +57,13 @@ impl Write<'_> {
             Err(unread) => return Written::unread(object, unread),
         };
         let object = self.prepared(object);
-        let mut errors = if self.old.is_none() { self.metadata_errors(&object) } else { Vec::new() };
-        let options = ValidateOptions { status: self.status, earlier: &errors, oversight: self.oversight };
+        let metadata = if self.old.is_none() { self.metadata_errors(&object).into_vec() } else { Vec::new() };
+        let options = ValidateOptions { status: self.status, earlier: &metadata, oversight: self.oversight };
         let found = self.version.validate(&object, self.old, &options);
-        errors.extend(found.errors);
+        let errors: FieldErrors = metadata.into_iter().chain(found.errors).collect();
         let mut warnings: Vec<_> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();
         warnings.extend(found.warnings);
-        Written { object, errors, warnings, interrupted: found.interrupted }
+        Written { object, errors: errors.into_vec(), warnings, interrupted: found.interrupted }
     }
 
     fn addressed(&self, body: &Value) -> Value {
@@ -103,8 +104,8 @@ impl Write<'_> {
         }
     }
 
-    fn metadata_errors(&self, object: &Value) -> Vec<FieldError> {
-        let mut errors = Vec::new();
+    fn metadata_errors(&self, object: &Value) -> FieldErrors {
+        let mut errors = FieldErrors::default();
         let mut fields = object.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
         let namespaced = self.crd.definition().scope == Scope::Namespaced;
         if namespaced {
@@ -114,14 +115,15 @@ impl Write<'_> {
         let prefix_problems =
             if prefix.is_empty() { Vec::new() } else { names::subdomain_name(prefix, true) };
         let name = text(&fields, "name");
+        let of_prefix = |why| FieldError::invalid("metadata.generateName", prefix, why);
+        let generated = is_generated(&fields) && prefix_problems.is_empty();
+        errors.extend(prefix_problems.into_iter().map(of_prefix));
         if name.is_empty() {
             errors.push(FieldError::required("metadata.name", "name or generateName is required"));
-        } else if !is_generated(&fields) || !prefix_problems.is_empty() {
+        } else if !generated {
             let problems = names::subdomain_name(name, false);
             errors.extend(problems.into_iter().map(|why| FieldError::invalid("metadata.name", name, why)));
         }
-        let of_prefix = |why| FieldError::invalid("metadata.generateName", prefix, why);
-        errors.splice(0..0, prefix_problems.into_iter().map(of_prefix));
         metadata::validate_object_meta(&fields, namespaced, &Path::Root("metadata"), &mut errors);
         errors
     }

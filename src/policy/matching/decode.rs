@@ -1,16 +1,19 @@
 //! MatchResources of a document to compiled form, with kube-apiserver's complaints about each field.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{LabelSelector, MatchPolicy, MatchResources, Requirement, Rule, ScopeRule, SelectorOperator};
 use crate::decode::{DecodeError, Fields};
 use crate::error::{BadValue, FieldError};
+use crate::findings::FieldErrors;
 use crate::names;
 use crate::request::Operation;
 
 impl MatchResources {
     /// Reads `fields`; what is wrong with their values goes to `errors`, a wrong JSON type ends the reading.
-    pub(crate) fn decode(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<Self, DecodeError> {
         Ok(Self {
             match_policy: match_policy(fields, errors)?,
             namespace_selector: LabelSelector::decode(&fields.object("namespaceSelector")?, errors)?,
@@ -29,14 +32,14 @@ pub(crate) enum LabelValues {
 }
 
 impl LabelSelector {
-    pub(crate) fn decode(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<Self, DecodeError> {
         Self::decode_with(fields, LabelValues::Checked, errors)
     }
 
     pub(crate) fn decode_with(
         fields: &Fields<'_>,
         values: LabelValues,
-        errors: &mut Vec<FieldError>,
+        errors: &mut FieldErrors,
     ) -> Result<Self, DecodeError> {
         let mut requirements = Vec::new();
         let labels = fields.path_of("matchLabels");
@@ -56,7 +59,7 @@ impl Requirement {
     fn decode(
         fields: &Fields<'_>,
         checked: LabelValues,
-        errors: &mut Vec<FieldError>,
+        errors: &mut FieldErrors,
     ) -> Result<Option<Self>, DecodeError> {
         let name = fields.string("operator")?;
         let operator = SelectorOperator::from_name(&name);
@@ -91,7 +94,7 @@ impl Requirement {
 }
 
 impl Rule {
-    fn decode(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Self, DecodeError> {
+    fn decode(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<Self, DecodeError> {
         let resource_names = resource_names(fields, errors)?;
         let operations = operations(fields, errors)?;
         let groups = fields.strings("apiGroups")?;
@@ -112,7 +115,7 @@ impl Rule {
 
 pub(crate) fn match_policy(
     fields: &Fields<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) -> Result<MatchPolicy, DecodeError> {
     match fields.optional_string("matchPolicy")?.as_deref() {
         None | Some("Equivalent") => Ok(MatchPolicy::Equivalent),
@@ -132,27 +135,25 @@ pub(crate) fn match_policy(
 pub(crate) fn rules(
     fields: &Fields<'_>,
     key: &str,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) -> Result<Vec<Rule>, DecodeError> {
     fields.objects(key)?.iter().map(|rule| Rule::decode(rule, errors)).collect()
 }
 
-fn resource_names(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Vec<String>, DecodeError> {
+fn resource_names(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<Vec<String>, DecodeError> {
     let found = fields.strings("resourceNames")?;
+    let mut earlier = HashSet::new();
     for (index, name) in found.iter().enumerate() {
         let path = format!("{}[{index}]", fields.path_of("resourceNames"));
         invalid(errors, &path, name, names::path_segment(name, false));
-        if found.iter().take(index).any(|earlier| earlier == name) {
+        if !earlier.insert(name) {
             errors.push(FieldError::duplicate(path, name.as_str()));
         }
     }
     Ok(found)
 }
 
-fn operations(
-    fields: &Fields<'_>,
-    errors: &mut Vec<FieldError>,
-) -> Result<Option<Vec<Operation>>, DecodeError> {
+fn operations(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<Option<Vec<Operation>>, DecodeError> {
     let found = fields.strings("operations")?;
     required(errors, fields, "operations", &found);
     alone(errors, fields, "operations", &found, "operations");
@@ -170,7 +171,7 @@ fn operations(
     Ok(if found.iter().any(|name| name == "*") { None } else { Some(operations) })
 }
 
-fn scope(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<ScopeRule, DecodeError> {
+fn scope(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<ScopeRule, DecodeError> {
     match fields.optional_string("scope")?.as_deref() {
         None | Some("*") => Ok(ScopeRule::All),
         Some("Namespaced") => Ok(ScopeRule::Namespaced),
@@ -188,9 +189,9 @@ fn scope(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<ScopeRule,
 }
 
 /// Wildcards that make other entries of the same list pointless are refused.
-fn check_resources(errors: &mut Vec<FieldError>, path: &str, resources: &[String]) {
-    let mut any_subresource_of: Vec<&str> = Vec::new();
-    let mut any_resource_with: Vec<&str> = Vec::new();
+fn check_resources(errors: &mut FieldErrors, path: &str, resources: &[String]) {
+    let mut any_subresource_of: HashSet<&str> = HashSet::new();
+    let mut any_resource_with: HashSet<&str> = HashSet::new();
     let mut plain = false;
     for (index, entry) in resources.iter().enumerate() {
         let at = format!("{path}[{index}]");
@@ -207,16 +208,16 @@ fn check_resources(errors: &mut Vec<FieldError>, path: &str, resources: &[String
             (&any_subresource_of, resource, format!("{resource}/*")),
             (&any_resource_with, subresource, format!("*/{subresource}")),
         ] {
-            if seen.contains(&part) {
+            if seen.contains(part) {
                 let detail = format!("if '{wildcard}' is present, must not specify {entry}");
                 errors.push(FieldError::invalid(&at, entry.as_str(), detail));
             }
         }
         if subresource == "*" {
-            any_subresource_of.push(resource);
+            any_subresource_of.insert(resource);
         }
         if resource == "*" {
-            any_resource_with.push(subresource);
+            any_resource_with.insert(subresource);
         }
     }
     let has = |wanted: &str| resources.iter().any(|entry| entry == wanted);
@@ -230,19 +231,19 @@ fn check_resources(errors: &mut Vec<FieldError>, path: &str, resources: &[String
     }
 }
 
-fn required(errors: &mut Vec<FieldError>, fields: &Fields<'_>, key: &str, items: &[String]) {
+fn required(errors: &mut FieldErrors, fields: &Fields<'_>, key: &str, items: &[String]) {
     if items.is_empty() {
         errors.push(FieldError::required(fields.path_of(key), ""));
     }
 }
 
-fn alone(errors: &mut Vec<FieldError>, fields: &Fields<'_>, key: &str, items: &[String], what: &str) {
+fn alone(errors: &mut FieldErrors, fields: &Fields<'_>, key: &str, items: &[String], what: &str) {
     if items.len() > 1 && items.iter().any(|item| item == "*") {
         let detail = format!("if '*' is present, must not specify other {what}");
         errors.push(FieldError::invalid(fields.path_of(key), Value::from(items.to_vec()), detail));
     }
 }
 
-fn invalid(errors: &mut Vec<FieldError>, path: &str, value: &str, complaints: Vec<String>) {
+fn invalid(errors: &mut FieldErrors, path: &str, value: &str, complaints: Vec<String>) {
     errors.extend(complaints.into_iter().map(|complaint| FieldError::invalid(path, value, complaint)));
 }

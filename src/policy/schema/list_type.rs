@@ -6,18 +6,13 @@ use serde_json::{Map, Value};
 
 use super::{ListType, Schema};
 use crate::error::FieldError;
+use crate::findings::FieldErrors;
 use crate::go_text;
 use crate::oversight::Pace;
 use crate::path::Path;
 
 /// All duplicates below a node. Ends when its time is over.
-pub fn validate(
-    value: &Value,
-    schema: &Schema,
-    path: &Path<'_>,
-    errors: &mut Vec<FieldError>,
-    pace: &Pace<'_>,
-) {
+pub fn validate(value: &Value, schema: &Schema, path: &Path<'_>, errors: &mut FieldErrors, pace: &Pace<'_>) {
     if pace.is_over() {
         return;
     }
@@ -48,26 +43,31 @@ pub fn validate(
     }
 }
 
-fn set(items: &[Value], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn set(items: &[Value], path: &Path<'_>, errors: &mut FieldErrors) {
     for i in second_appearances(items.iter().map(distinct_text)) {
         if let Some(item) = items.get(i) {
-            errors.push(FieldError::duplicate(path.index(i), item));
+            errors.add(|| FieldError::duplicate(path.index(i), item));
         }
     }
 }
 
-fn map_list(items: &[Value], schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn map_list(items: &[Value], schema: &Schema, path: &Path<'_>, errors: &mut FieldErrors) {
     if let Some((i, item)) = items.iter().enumerate().find(|(_, item)| !item.is_object() && !item.is_null()) {
         let detail = "must be an object for an array of list-type map";
-        errors.push(FieldError::invalid(path.index(i), item, detail));
+        errors.add(|| FieldError::invalid(path.index(i), item, detail));
         return;
     }
     let keys: Vec<Value> = items.iter().map(|item| key_of(item, &schema.list_map_keys)).collect();
     for i in second_appearances(keys.iter().map(distinct_text)) {
         if let Some(key) = keys.get(i) {
-            errors.push(FieldError::duplicate(path.index(i), key));
+            errors.add(|| FieldError::duplicate(path.index(i), key));
         }
     }
+}
+
+/// Whether two items are the same.
+pub(super) fn has_repeated(items: &[Value]) -> bool {
+    !second_appearances(items.iter().map(distinct_text)).is_empty()
 }
 
 /// The item reduced to its keys; those it lacks are left out.

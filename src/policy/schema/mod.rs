@@ -13,6 +13,7 @@
 
 pub mod correlate;
 mod default;
+mod enumeration;
 pub(crate) mod format;
 pub mod list_type;
 pub mod metadata;
@@ -24,6 +25,7 @@ mod structural;
 pub mod validate;
 
 pub use default::{added_weight, default, drop_nulls};
+pub use enumeration::Enumeration;
 pub use parse::parse;
 pub use pattern::Pattern;
 pub use prune::prune;

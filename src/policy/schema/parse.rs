@@ -7,8 +7,9 @@ use super::structural::{
     AdditionalProperties, Annotations, Checks, ListType, MapType, Reason, Rule, Schema, SchemaType,
     Unsupported,
 };
-use super::{Pattern, numeric};
+use super::{Enumeration, Pattern, numeric};
 use crate::error::FieldError;
+use crate::findings::FieldErrors;
 use crate::path::Path;
 
 /// Nesting of schemas that is read: far beyond what a registered definition has, well within any thread's stack.
@@ -19,13 +20,13 @@ const MAX_DEPTH: usize = 128;
 /// # Errors
 /// One [`FieldError`] for each keyword that cannot be read.
 pub fn parse(value: &Value, path: &Path<'_>) -> Result<Schema, Vec<FieldError>> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     let schema = Reader { errors: &mut errors, depth: 0 }.schema(value, path);
-    if errors.is_empty() { Ok(schema) } else { Err(errors) }
+    if errors.is_empty() { Ok(schema) } else { Err(errors.into_vec()) }
 }
 
 struct Reader<'e> {
-    errors: &'e mut Vec<FieldError>,
+    errors: &'e mut FieldErrors,
     depth: usize,
 }
 
@@ -167,7 +168,10 @@ impl Reader<'_> {
             max_properties: self.integer(at, "maxProperties"),
             min_properties: self.integer(at, "minProperties"),
             required: self.texts(at, "required"),
-            enumeration: self.array(at, "enum").map(<[Value]>::to_vec).unwrap_or_default(),
+            enumeration: self
+                .array(at, "enum")
+                .map(|members| Enumeration::new(members.to_vec()))
+                .unwrap_or_default(),
             all_of: self.schemas(at, "allOf"),
             any_of: self.schemas(at, "anyOf"),
             one_of: self.schemas(at, "oneOf"),

@@ -4,8 +4,8 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
-use super::Pattern;
 use super::format::is_checked;
+use super::{Enumeration, Pattern};
 
 /// `type`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ pub struct Checks {
     pub max_properties: Option<i64>,
     pub min_properties: Option<i64>,
     pub required: Vec<Box<str>>,
-    pub enumeration: Vec<Value>,
+    pub enumeration: Enumeration,
     pub all_of: Vec<Schema>,
     pub any_of: Vec<Schema>,
     pub one_of: Vec<Schema>,

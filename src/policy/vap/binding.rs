@@ -1,5 +1,6 @@
 //! ValidatingAdmissionPolicyBinding: where a policy applies, with which params, and what a failure does.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -7,6 +8,7 @@ use serde_json::Value;
 use crate::decision::Enforcement;
 use crate::decode::{DecodeError, Fields};
 use crate::error::{BadValue, FieldError};
+use crate::findings::FieldErrors;
 use crate::matching::{LabelSelector, MatchResources};
 use crate::{meta, names};
 
@@ -49,16 +51,16 @@ pub enum NotFoundAction {
 impl Binding {
     /// Compiles a binding document, or tells everything that is wrong with it.
     pub fn compile(document: &Value) -> Result<Self, Vec<FieldError>> {
-        let mut errors = Vec::new();
+        let mut errors = FieldErrors::default();
         let compiled = Self::decode(document, &mut errors);
         match compiled {
             Ok(binding) if errors.is_empty() => Ok(binding),
-            Ok(_) => Err(errors),
+            Ok(_) => Err(errors.into_vec()),
             Err(error) => Err(vec![meta::wrong_type(&error)]),
         }
     }
 
-    fn decode(document: &Value, errors: &mut Vec<FieldError>) -> Result<Self, DecodeError> {
+    fn decode(document: &Value, errors: &mut FieldErrors) -> Result<Self, DecodeError> {
         let document = Fields::of(document, "")?;
         let name = meta::name(&document, errors)?;
         let spec = document.object("spec")?;
@@ -85,7 +87,7 @@ impl Binding {
 }
 
 impl ParamRef {
-    fn decode(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Option<Self>, DecodeError> {
+    fn decode(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<Option<Self>, DecodeError> {
         let name = fields.string("name")?;
         let selector = fields.optional_object("selector")?;
         let path = fields.path_of("name");
@@ -118,7 +120,7 @@ impl ParamRef {
 
 fn not_found_action(
     fields: &Fields<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) -> Result<Option<NotFoundAction>, DecodeError> {
     let path = fields.path_of("parameterNotFoundAction");
     match fields.string("parameterNotFoundAction")?.as_str() {
@@ -130,10 +132,11 @@ fn not_found_action(
     Ok(None)
 }
 
-fn actions(spec: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Vec<Enforcement>, DecodeError> {
+fn actions(spec: &Fields<'_>, errors: &mut FieldErrors) -> Result<Vec<Enforcement>, DecodeError> {
     let names = spec.strings("validationActions")?;
     let path = spec.path_of("validationActions");
     let mut actions = Vec::with_capacity(names.len());
+    let mut earlier = HashSet::new();
     for (index, name) in names.iter().enumerate() {
         let at = format!("{path}[{index}]");
         let shown = || BadValue::marshalled(name);
@@ -141,7 +144,7 @@ fn actions(spec: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Vec<Enforc
             Some(action) => actions.push(action),
             None => errors.push(FieldError::not_supported(&at, shown(), ["Audit", "Deny", "Warn"])),
         }
-        if names.iter().take(index).any(|earlier| earlier == name) {
+        if !earlier.insert(name) {
             errors.push(FieldError::duplicate(&at, shown()));
         }
     }

@@ -1,5 +1,7 @@
 //! `matchConditions`: of policies, and on their own, as webhook configurations have them.
 
+use std::collections::HashSet;
+
 use admit_cel::Node;
 use bumpalo::Bump;
 use serde_json::Value;
@@ -108,7 +110,7 @@ impl Reader {
                 validations: Vec::new(),
                 audit_annotations: Vec::new(),
             }),
-            Ok(_) => Err(self.errors),
+            Ok(_) => Err(self.errors.into_vec()),
             Err(error) => Err(vec![meta::wrong_type(&error)]),
         }
     }
@@ -121,7 +123,7 @@ impl Reader {
             let path = spec.path_of("matchConditions");
             self.errors.push(FieldError::too_many(path, count, 64));
         }
-        let mut names: Vec<String> = Vec::with_capacity(items.len());
+        let mut names: HashSet<String> = HashSet::with_capacity(items.len());
         let mut conditions = Vec::with_capacity(items.len());
         for item in items {
             let written = item.string("expression")?;
@@ -135,18 +137,18 @@ impl Reader {
             }
             let name = item.string("name")?;
             self.condition_name(&item.path_of("name"), &name, &names);
-            names.push(name);
+            names.insert(name);
         }
         Ok(conditions)
     }
 
-    fn condition_name(&mut self, path: &str, name: &str, earlier: &[String]) {
+    fn condition_name(&mut self, path: &str, name: &str, earlier: &HashSet<String>) {
         if name.is_empty() {
             self.errors.push(FieldError::required(path, ""));
             return;
         }
         self.invalid(path, name, names::label_key(name));
-        if earlier.iter().any(|other| other == name) {
+        if earlier.contains(name) {
             self.errors.push(FieldError::duplicate(path, name));
         }
     }

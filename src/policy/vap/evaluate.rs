@@ -7,6 +7,7 @@ use admit_cel::Node;
 use super::policy::{AuditAnnotation, FailurePolicy, Policy, Validation};
 use super::session::{Answer, Inputs, OutOfBudget, Session};
 use crate::decision::{Reason, Skipped, Verdict};
+use crate::error::together;
 
 /// Runtime cost of all validations of one evaluation together.
 const BUDGET: u64 = 10_000_000;
@@ -68,7 +69,7 @@ pub(super) fn conditions<'a>(policy: &'a Policy, inputs: Inputs<'a>) -> Result<O
     match (refusing, errors.as_slice()) {
         (Some(condition), _) => Ok(Some(Skipped::False { path: condition.path.clone() })),
         (None, []) => Ok(None),
-        (None, _) => on_condition_error(policy, aggregate(&errors)),
+        (None, _) => on_condition_error(policy, together(errors.into_iter())),
     }
 }
 
@@ -186,19 +187,5 @@ pub(super) fn reason(verdict: &Verdict) -> Reason {
     match verdict {
         Verdict::Failed { reason, .. } => *reason,
         Verdict::Admitted | Verdict::Errored { .. } => Reason::Invalid,
-    }
-}
-
-/// Several errors in one line, equal ones once.
-fn aggregate(errors: &[String]) -> String {
-    let mut distinct: Vec<&str> = Vec::with_capacity(errors.len());
-    for error in errors {
-        if !distinct.contains(&error.as_str()) {
-            distinct.push(error);
-        }
-    }
-    match distinct.as_slice() {
-        [error] => (*error).to_owned(),
-        several => format!("[{}]", several.join(", ")),
     }
 }

@@ -2,14 +2,12 @@
 
 use crate::decode::{DecodeError, Fields};
 use crate::error::FieldError;
+use crate::findings::FieldErrors;
 use crate::names;
 use crate::request::GroupVersionKind;
 
 /// Reads the kind; what is wrong with it goes to `errors`.
-pub(super) fn decode(
-    fields: &Fields<'_>,
-    errors: &mut Vec<FieldError>,
-) -> Result<GroupVersionKind, DecodeError> {
+pub(super) fn decode(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<GroupVersionKind, DecodeError> {
     let api_version = fields.string("apiVersion")?;
     let kind = fields.string("kind")?;
     let parsed = GroupVersionKind::from_api_version(&api_version, &kind);
@@ -26,12 +24,7 @@ pub(super) fn decode(
     Ok(parsed)
 }
 
-fn check_group_version(
-    path: &str,
-    api_version: &str,
-    parsed: &GroupVersionKind,
-    errors: &mut Vec<FieldError>,
-) {
+fn check_group_version(path: &str, api_version: &str, parsed: &GroupVersionKind, errors: &mut FieldErrors) {
     let group = if parsed.group.is_empty() { Vec::new() } else { names::dns1123_subdomain(&parsed.group) };
     if !group.is_empty() {
         errors.push(FieldError::invalid(path, parsed.group.as_str(), group.join(",")));
@@ -46,7 +39,7 @@ fn check_group_version(
     }
 }
 
-fn check_kind(path: &str, kind: &str, errors: &mut Vec<FieldError>) {
+fn check_kind(path: &str, kind: &str, errors: &mut FieldErrors) {
     if kind.is_empty() {
         errors.push(FieldError::required(path, ""));
         return;

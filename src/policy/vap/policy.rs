@@ -1,5 +1,6 @@
 //! ValidatingAdmissionPolicy: a document to its compiled form, with kube-apiserver's complaints about each field.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use admit_cel::Type;
@@ -12,6 +13,7 @@ use super::stored::Stored;
 use crate::decision::Reason;
 use crate::decode::{DecodeError, Fields};
 use crate::error::{BadValue, FieldError};
+use crate::findings::FieldErrors;
 use crate::go_text;
 use crate::matching::MatchResources;
 use crate::recording::{self, ExpressionId, Origin};
@@ -139,7 +141,7 @@ impl Policy {
 
 impl FailurePolicy {
     /// Reads the field of that name.
-    pub(crate) fn decode(fields: &Fields<'_>, errors: &mut Vec<FieldError>) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<Self, DecodeError> {
         match fields.optional_string("failurePolicy")?.as_deref() {
             None | Some("Fail") => Ok(Self::Fail),
             Some("Ignore") => Ok(Self::Ignore),
@@ -155,7 +157,7 @@ impl FailurePolicy {
 /// Reads a document field by field. A part that cannot be used is left out and told in `errors`.
 #[derive(Default)]
 pub(super) struct Reader {
-    pub(super) errors: Vec<FieldError>,
+    pub(super) errors: FieldErrors,
     compiler: Compiler,
     stored: Stored,
 }
@@ -168,7 +170,7 @@ impl Reader {
     fn compile(mut self, document: &Value) -> Result<Policy, Vec<FieldError>> {
         match self.policy(document) {
             Ok(policy) if self.errors.is_empty() => Ok(policy),
-            Ok(_) => Err(self.errors),
+            Ok(_) => Err(self.errors.into_vec()),
             Err(error) => Err(vec![meta::wrong_type(&error)]),
         }
     }
@@ -321,7 +323,7 @@ impl Reader {
             let detail = format!("must not have more than {MAX_AUDIT_ANNOTATIONS} auditAnnotations");
             self.errors.push(FieldError::invalid(path, shown_annotations(items)?, detail));
         }
-        let mut keys: Vec<String> = Vec::with_capacity(items.len());
+        let mut keys: HashSet<String> = HashSet::with_capacity(items.len());
         let mut annotations = Vec::with_capacity(items.len());
         for item in items {
             let key = item.string("key")?;
@@ -337,7 +339,7 @@ impl Reader {
             if keys.contains(&key) {
                 self.errors.push(FieldError::duplicate(path, key.as_str()));
             }
-            keys.push(key.clone());
+            keys.insert(key.clone());
             annotations.extend(expression.map(|expression| AuditAnnotation { key, expression }));
         }
         Ok(annotations)

@@ -1,10 +1,12 @@
 //! What a webhook configuration may have although newer rules refuse it: what the stored one has may stay.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{NO_SIDE_EFFECTS, REVIEW_VERSIONS};
 use crate::decode::{DecodeError, Fields};
-use crate::error::FieldError;
+use crate::findings::FieldErrors;
 use crate::matching::{LabelSelector, LabelValues};
 use crate::vap::Stored;
 
@@ -51,10 +53,7 @@ impl Allowances {
             side_effects: webhooks()
                 .any(|webhook| !NO_SIDE_EFFECTS.contains(&text(webhook, "sideEffects").as_str())),
             unknown_review_versions: webhooks().any(speaks_no_known_version),
-            duplicate_names: names
-                .iter()
-                .enumerate()
-                .any(|(i, name)| names.iter().take(i).any(|n| n == name)),
+            duplicate_names: names.iter().collect::<HashSet<_>>().len() < names.len(),
             label_values: if webhooks().any(has_bad_selector) {
                 LabelValues::Unchecked
             } else {
@@ -67,7 +66,7 @@ impl Allowances {
     pub(super) fn selector(
         &self,
         fields: &Fields<'_>,
-        errors: &mut Vec<FieldError>,
+        errors: &mut FieldErrors,
     ) -> Result<LabelSelector, DecodeError> {
         LabelSelector::decode_with(fields, self.label_values, errors)
     }
@@ -82,7 +81,7 @@ fn speaks_no_known_version(webhook: &Value) -> bool {
 fn has_bad_selector(webhook: &Value) -> bool {
     ["namespaceSelector", "objectSelector"].into_iter().filter_map(|field| webhook.get(field)).any(
         |selector| {
-            let mut errors = Vec::new();
+            let mut errors = FieldErrors::default();
             let read =
                 Fields::of(selector, "").and_then(|fields| LabelSelector::decode(&fields, &mut errors));
             read.is_err() || !errors.is_empty()

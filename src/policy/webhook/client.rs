@@ -5,6 +5,7 @@ use admit_cel::library;
 
 use crate::decode::{DecodeError, Fields};
 use crate::error::FieldError;
+use crate::findings::FieldErrors;
 use crate::names;
 use crate::path::Path;
 
@@ -29,16 +30,13 @@ const DEFAULT_PORT: i64 = 443;
 
 impl Client {
     /// Reads a `clientConfig`; what is wrong with it goes to `errors`.
-    pub(super) fn decode(
-        fields: &Fields<'_>,
-        errors: &mut Vec<FieldError>,
-    ) -> Result<Option<Self>, DecodeError> {
+    pub(super) fn decode(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<Option<Self>, DecodeError> {
         let url = fields.optional_string("url")?;
         let service = fields.optional_object("service")?.as_ref().map(Service::decode).transpose()?;
-        let before = errors.len();
+        let before = errors.count();
         check(url.as_deref(), service.as_ref(), &Path::Root(fields.path()), errors);
         Ok(match (url, service) {
-            _ if errors.len() > before => None,
+            _ if errors.count() > before => None,
             (Some(url), _) => Some(Self::Url(url)),
             (None, service) => service.map(Self::Service),
         })
@@ -57,12 +55,7 @@ impl Service {
 }
 
 /// Complains about the address of a webhook at `path`.
-pub(crate) fn check(
-    url: Option<&str>,
-    service: Option<&Service>,
-    path: &Path<'_>,
-    errors: &mut Vec<FieldError>,
-) {
+pub(crate) fn check(url: Option<&str>, service: Option<&Service>, path: &Path<'_>, errors: &mut FieldErrors) {
     match (url, service) {
         (Some(url), None) => check_url(url, &path.child("url"), errors),
         (None, Some(service)) => check_service(service, &path.child("service"), errors),
@@ -70,7 +63,7 @@ pub(crate) fn check(
     }
 }
 
-fn check_url(url: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn check_url(url: &str, path: &Path<'_>, errors: &mut FieldErrors) {
     if let Err(problem) = library::url::check(url) {
         let detail = format!("url must be a valid URL: {problem}; desired format: https://host[/path]");
         errors.push(FieldError::required(path, detail));
@@ -103,7 +96,7 @@ fn check_url(url: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn check_service(service: &Service, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn check_service(service: &Service, path: &Path<'_>, errors: &mut FieldErrors) {
     // The server hands the two over in each other's place.
     if service.namespace.is_empty() {
         errors.push(FieldError::required(path.child("name"), ""));
@@ -118,7 +111,7 @@ fn check_service(service: &Service, path: &Path<'_>, errors: &mut Vec<FieldError
     check_path(&service.path, &path.child("path"), errors);
 }
 
-fn check_path(url_path: &str, at: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn check_path(url_path: &str, at: &Path<'_>, errors: &mut FieldErrors) {
     let mut refuse = |detail: String| errors.push(FieldError::invalid(at, url_path, detail));
     match url_path {
         "" | "/" => return,

@@ -6,6 +6,8 @@
 mod allowances;
 mod client;
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 pub(crate) use self::client::check as check_client;
@@ -14,6 +16,7 @@ pub use self::client::{Client, Service};
 use self::allowances::Allowances;
 use crate::decode::{DecodeError, Fields};
 use crate::error::{BadValue, FieldError};
+use crate::findings::FieldErrors;
 use crate::matching::MatchResources;
 use crate::vap::{FailurePolicy, MatchConditions};
 use crate::{go_text, meta, names};
@@ -86,7 +89,7 @@ impl Webhook {
         let read = Fields::of(webhook, "").and_then(|fields| reader.webhook(&fields, webhook));
         match read {
             Ok(Some(webhook)) if reader.errors.is_empty() => Ok(webhook),
-            Ok(_) => Err(reader.errors),
+            Ok(_) => Err(reader.errors.into_vec()),
             Err(error) => Err(vec![meta::wrong_type(&error)]),
         }
     }
@@ -95,18 +98,18 @@ impl Webhook {
 struct Reader {
     kind: Kind,
     allowed: Allowances,
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
 }
 
 impl Reader {
     fn new(kind: Kind, allowed: Allowances) -> Self {
-        Self { kind, allowed, errors: Vec::new() }
+        Self { kind, allowed, errors: FieldErrors::default() }
     }
 
     fn compile(mut self, document: &Value) -> Result<Configuration, Vec<FieldError>> {
         match self.configuration(document) {
             Ok(webhooks) if self.errors.is_empty() => Ok(Configuration { webhooks }),
-            Ok(_) => Err(self.errors),
+            Ok(_) => Err(self.errors.into_vec()),
             Err(error) => Err(vec![meta::wrong_type(&error)]),
         }
     }
@@ -115,7 +118,7 @@ impl Reader {
         let fields = Fields::of(document, "")?;
         meta::name(&fields, &mut self.errors)?;
         let items = fields.list("webhooks")?;
-        let mut names: Vec<String> = Vec::with_capacity(items.len());
+        let mut names: HashSet<String> = HashSet::with_capacity(items.len());
         let mut webhooks = Vec::with_capacity(items.len());
         for (path, item) in items {
             let fields = Fields::of(item, &path)?;
@@ -124,7 +127,7 @@ impl Reader {
             if !self.allowed.duplicate_names && !name.is_empty() && names.contains(&name) {
                 self.errors.push(FieldError::duplicate(fields.path_of("name"), name.as_str()));
             }
-            names.push(name);
+            names.insert(name);
         }
         Ok(webhooks)
     }
@@ -254,9 +257,10 @@ impl Reader {
             self.errors.push(FieldError::required(path, detail));
             return Ok(versions);
         }
+        let mut earlier = HashSet::new();
         for (i, version) in versions.iter().enumerate() {
             let at = format!("{path}[{i}]");
-            if versions.iter().take(i).any(|earlier| earlier == version) {
+            if !earlier.insert(version) {
                 self.errors.push(FieldError::invalid(at, version.as_str(), "duplicate version"));
                 continue;
             }

@@ -2,6 +2,9 @@
 //! ignore one another, and those that are on their way out. Said of what is new: of a changed object only where its
 //! specification changed.
 
+use std::collections::{HashMap, HashSet};
+
+use admit_policy::findings::MAX_FINDINGS;
 use serde_json::Value;
 
 use crate::object;
@@ -62,9 +65,10 @@ fn name(info: &ResourceInfo, object: &Value) -> Option<String> {
 fn pod(spec: &Value, pointer: &str) -> Vec<String> {
     let path = pointer.trim_start_matches('/').replace('/', ".");
     let mut warnings = Vec::new();
+    let mut addresses = HashSet::new();
     for (index, alias) in items(spec, "hostAliases").iter().enumerate() {
         let ip = text(alias, "ip");
-        if items(spec, "hostAliases").iter().take(index).any(|other| text(other, "ip") == ip) {
+        if !addresses.insert(ip) {
             warnings.push(format!("{path}.hostAliases[{index}].ip: duplicate ip {ip:?}"));
         }
     }
@@ -97,9 +101,8 @@ fn fractions(container: &Value, path: &str) -> Vec<String> {
 
 fn hidden(container: &Value, path: &str) -> Vec<String> {
     let variables = items(container, "env");
-    let again = variables.iter().enumerate().filter(|(index, variable)| {
-        variables.iter().take(*index).any(|other| text(other, "name") == text(variable, "name"))
-    });
+    let mut names = HashSet::new();
+    let again = variables.iter().enumerate().filter(|(_, variable)| !names.insert(text(variable, "name")));
     again
         .map(|(index, variable)| {
             let name = text(variable, "name");
@@ -118,16 +121,21 @@ fn shared_ports(spec: &Value, path: &str) -> Vec<String> {
             ports.map(move |(index, port)| (format!("containers[{at}].ports[{index}]"), port))
         })
         .collect();
-    let same = |one: &Value, two: &Value| {
-        ["containerPort", "protocol", "hostPort", "hostIP"]
-            .iter()
-            .all(|field| one.get(field) == two.get(field))
-    };
+    let mut known: HashMap<[Option<&Value>; 4], Vec<&str>> = HashMap::new();
     let mut warnings = Vec::new();
-    for (at, (place, port)) in ports.iter().enumerate() {
-        for (earlier, _) in ports.iter().take(at).filter(|(_, other)| same(other, port)) {
-            warnings.push(format!("{path}.{place}: duplicate port definition with {path}.{earlier}"));
-        }
+    for (place, port) in &ports {
+        let earlier = known
+            .entry(["containerPort", "protocol", "hostPort", "hostIP"].map(|field| port.get(field)))
+            .or_default();
+        // Each with every other is quadratic; no answer has room for as many.
+        let room = MAX_FINDINGS.saturating_sub(warnings.len());
+        warnings.extend(
+            earlier
+                .iter()
+                .take(room)
+                .map(|earlier| format!("{path}.{place}: duplicate port definition with {path}.{earlier}")),
+        );
+        earlier.push(place);
     }
     warnings
 }

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 /// What changed although `immutable` was set; `fields` hold the content.
-pub(super) fn changes(object: &Value, old: &Value, fields: &[&str]) -> Vec<Cause> {
+pub(super) fn changes(object: &Value, old: &Value, fields: &[&str]) -> Causes {
     let is_set = |object: &Value| object.get("immutable") == Some(&Value::Bool(true));
     if !is_set(old) {
-        return Vec::new();
+        return Causes::default();
     }
     let changed = fields.iter().filter(|field| object.get(**field) != old.get(**field));
     let unset = (!is_set(object)).then_some(&"immutable");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::builtin::{internal, tables};
 use crate::object;
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
@@ -39,8 +39,8 @@ pub(super) fn reads_otherwise(job: &Value) -> bool {
 }
 
 /// What of a Job's specification may not change.
-pub(super) fn changes(job: &Value, old: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
+pub(super) fn changes(job: &Value, old: &Value) -> Causes {
+    let mut causes = Causes::default();
     let suspended = old.pointer("/spec/suspend") == Some(&Value::Bool(true));
     for field in
         ["completions", "selector", "template", "completionMode", "podFailurePolicy", "backoffLimitPerIndex"]

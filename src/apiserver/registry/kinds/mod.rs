@@ -16,6 +16,8 @@ mod pod_defaults;
 mod secret;
 mod service;
 
+use std::collections::HashSet;
+
 use admit_policy::crd::Definition;
 use serde_json::{Value, json};
 
@@ -23,7 +25,7 @@ use super::create::has_generation;
 use super::{Call, metadata};
 use crate::object;
 use crate::resources::{ResourceInfo, Subresource};
-use crate::status::{Cause, Refusal};
+use crate::status::{Cause, Causes, Refusal};
 use crate::validation;
 
 /// (group, kind), the way rules are looked up.
@@ -189,7 +191,7 @@ pub(super) fn refuse_create(call: &Call, object: &Value) -> Result<(), Refusal> 
 }
 
 /// What is wrong with the object, and with the change where there is an old one.
-pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<Cause> {
+pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Causes {
     let status = call.subresource == Some(Subresource::Status);
     if let Some(custom) = call.custom.as_ref().filter(|custom| kind_of(object) != custom.info.kind) {
         // An object of another kind is not looked at any further.
@@ -242,13 +244,13 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Vec<
 }
 
 /// Adds what a kind's own validation found, which looks at the metadata, too, and so did the one of every kind.
-fn add_new(causes: &mut Vec<Cause>, found: Vec<Cause>) {
-    let new: Vec<Cause> = found.into_iter().filter(|cause| !causes.contains(cause)).collect();
-    causes.extend(new);
+fn add_new(causes: &mut Causes, found: Causes) {
+    let before: HashSet<Cause> = causes.iter().cloned().collect();
+    causes.extend(found.into_iter().filter(|cause| !before.contains(cause)));
 }
 
 /// The refusal of an object for these causes; it names what kind the object says it is.
-pub(super) fn invalid(call: &Call, object: &Value, name: &str, causes: Vec<Cause>) -> Refusal {
+pub(super) fn invalid(call: &Call, object: &Value, name: &str, causes: Causes) -> Refusal {
     match kind_of(object) {
         kind if call.custom.is_some() => Refusal::invalid_kind(&call.info.group, kind, name, causes),
         _ => Refusal::invalid(&call.info, name, causes),
@@ -267,7 +269,7 @@ pub(super) fn warnings(call: &Call, object: &Value, old: Option<&Value>) {
     let is_definition = id(&call.info) == ("apiextensions.k8s.io", "CustomResourceDefinition");
     if is_definition && call.subresource.is_none() {
         let of = |object: &Value| Definition::read(object).map(|read| read.warnings()).unwrap_or_default();
-        let before = old.map(of).unwrap_or_default();
+        let before: HashSet<String> = old.map(of).unwrap_or_default().into_iter().collect();
         for warning in of(object).into_iter().filter(|warning| !before.contains(warning)) {
             call.warnings.add(warning);
         }

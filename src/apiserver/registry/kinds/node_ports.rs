@@ -1,6 +1,8 @@
 //! Ports of services on every node, and what else only some types of services have: given where the type asks for it,
 //! kept while it does, gone with it.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 use crate::object;
@@ -15,21 +17,23 @@ pub(super) fn give(service: &mut Value, old: Option<&Value>) {
     let uid = object::uid(service).to_owned();
     if is_on_nodes(service) {
         let before = old.filter(|old| is_on_nodes(old)).map(ports).unwrap_or_default();
-        let mut taken: Vec<u64> = ports(service).iter().filter_map(node_port).collect();
+        let mut held: HashMap<_, u64> = HashMap::new();
+        for port in before {
+            // Of two the first is meant, also where it has no number.
+            held.entry(address(port)).or_insert_with(|| node_port(port).unwrap_or(0));
+        }
+        let mut free = Free::beside(ports(service), &uid);
         let own = service.pointer_mut("/spec/ports").and_then(Value::as_array_mut);
         for port in own.into_iter().flatten().filter(|port| node_port(port).is_none()) {
-            let same =
-                |other: &&Value| ["port", "protocol"].iter().all(|field| other.get(field) == port.get(field));
-            let kept = before.iter().find(same).and_then(node_port).filter(|number| !taken.contains(number));
-            let number = kept.unwrap_or_else(|| free(&uid, &taken));
-            taken.push(number);
+            let kept = held.get(&address(port)).copied().filter(|number| *number > 0 && free.take(*number));
+            let number = kept.unwrap_or_else(|| free.next());
             object::set_field(port, "nodePort", Some(number.into()));
         }
     }
     if is_checked(service) && service.pointer("/spec/healthCheckNodePort").is_none() {
         let kept = old.filter(|old| is_checked(old)).and_then(|old| old.pointer("/spec/healthCheckNodePort"));
-        let taken: Vec<u64> = ports(service).iter().filter_map(node_port).collect();
-        let number = kept.cloned().unwrap_or_else(|| free(&uid, &taken).into());
+        let mut free = Free::beside(ports(service), &uid);
+        let number = kept.cloned().unwrap_or_else(|| free.next().into());
         object::set_field(&mut service["spec"], "healthCheckNodePort", Some(number));
     }
 }
@@ -109,10 +113,41 @@ fn node_port(port: &Value) -> Option<u64> {
         .filter(|number| *number > 0)
 }
 
-fn free(uid: &str, taken: &[u64]) -> u64 {
-    let start = super::service::hash(uid) % COUNT;
-    let mut candidates = (0..COUNT).map(|step| u64::from(FIRST + (start + step) % COUNT));
-    candidates.find(|number| !taken.contains(number)).unwrap_or(u64::from(FIRST))
+/// What tells the ports of a service apart.
+fn address(port: &Value) -> (Option<Value>, Option<Value>) {
+    (port.get("port").cloned(), port.get("protocol").cloned())
+}
+
+/// The numbers that a service does not have yet.
+struct Free {
+    taken: HashSet<u64>,
+    start: u32,
+    /// Numbers that were looked at from the start on: none of them is free.
+    steps: u32,
+}
+
+impl Free {
+    fn beside(ports: &[Value], uid: &str) -> Self {
+        let taken = ports.iter().filter_map(node_port).collect();
+        Self { taken, start: super::service::hash(uid) % COUNT, steps: 0 }
+    }
+
+    /// Whether the number was free.
+    fn take(&mut self, number: u64) -> bool {
+        self.taken.insert(number)
+    }
+
+    /// The next number from a start that depends on the service; the first of all where none is left.
+    fn next(&mut self) -> u64 {
+        while self.steps < COUNT {
+            let number = u64::from(FIRST + (self.start + self.steps) % COUNT);
+            self.steps += 1;
+            if self.take(number) {
+                return number;
+            }
+        }
+        u64::from(FIRST)
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use crate::object;
-use crate::status::Cause;
+use crate::status::{Cause, Causes};
 
 pub(super) fn prepare(secret: &mut Value) {
     if let Some(Value::Object(plain)) = object::map_of(secret).shift_remove("stringData") {
@@ -21,8 +21,8 @@ pub(super) fn prepare(secret: &mut Value) {
 }
 
 /// What of a Secret may not change.
-pub(super) fn changes(secret: &Value, old: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
+pub(super) fn changes(secret: &Value, old: &Value) -> Causes {
+    let mut causes = Causes::default();
     let text = |secret: &Value| secret.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     if text(secret) != text(old) {
         causes.push(Cause::invalid("type", &text(secret).into(), "field is immutable"));

@@ -1,9 +1,12 @@
 //! `spec.conversion` at registration.
 
+use std::collections::HashSet;
+
 use super::certificates;
 use super::demands::Demands;
 use crate::crd::definition::Conversion;
 use crate::error::{BadValue, FieldError};
+use crate::findings::FieldErrors;
 use crate::go_text;
 use crate::path::Path;
 use crate::{names, webhook};
@@ -12,7 +15,7 @@ pub(super) fn validate(
     conversion: &Conversion,
     demands: &Demands,
     path: &Path<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let strategy = conversion.strategy.as_str();
     let strategy_at = path.child("strategy");
@@ -54,14 +57,15 @@ pub(super) fn is_spoken(review_version: &str) -> bool {
     matches!(review_version, "v1" | "v1beta1")
 }
 
-fn review_versions(versions: &[String], must_speak: bool, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn review_versions(versions: &[String], must_speak: bool, path: &Path<'_>, errors: &mut FieldErrors) {
     if versions.is_empty() {
         errors.push(FieldError::required(path, ""));
         return;
     }
+    let mut earlier = HashSet::new();
     for (i, version) in versions.iter().enumerate() {
         let at = path.index(i);
-        if versions.iter().take(i).any(|earlier| earlier == version) {
+        if !earlier.insert(version) {
             errors.push(FieldError::invalid(at, version.as_str(), "duplicate version"));
             continue;
         }

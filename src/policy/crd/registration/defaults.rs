@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::crd::rules::{Limits, RuleTree, Subject};
 use crate::error::{FieldError, aggregate};
+use crate::findings::FieldErrors;
 use crate::oversight::Pace;
 use crate::path::Path;
 use crate::schema::metadata::{self, Malformed};
@@ -11,8 +12,8 @@ use crate::schema::prune::{is_meta_field, prune_as};
 use crate::schema::{AdditionalProperties, Schema, validate};
 
 /// All mistakes; unknown fields count only where defaults have to be `pruned`.
-pub(super) fn validate(schema: &Schema, pruned: bool, path: &Path<'_>) -> Vec<FieldError> {
-    let mut walk = Walk { errors: Vec::new(), pruned, budget: Limits::default().budget };
+pub(super) fn validate(schema: &Schema, pruned: bool, path: &Path<'_>) -> FieldErrors {
+    let mut walk = Walk { errors: FieldErrors::default(), pruned, budget: Limits::default().budget };
     walk.node(schema, path, &At { resource: schema, inside_metadata: false, steps: Vec::new() }, true);
     walk.errors
 }
@@ -36,7 +37,7 @@ fn is_pruned(default: &Value, schema: &Schema, is_resource: bool) -> bool {
 }
 
 struct Walk {
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
     pruned: bool,
     /// What the rules of the nodes may still cost together; negative when they cost more, which ends the walk.
     budget: i64,
@@ -80,17 +81,17 @@ impl Walk {
         if self.pruned && !at.inside_metadata && !is_pruned(default, schema, is_resource) {
             self.errors.push(FieldError::invalid(path, default, "must not have unknown fields"));
         }
-        let before = self.errors.len();
+        let before = self.errors.count();
         if at.inside_metadata {
             self.inside_metadata(default, path, at);
         } else {
             self.outside_metadata(default, schema, is_resource, path);
         }
-        if self.errors.len() == before {
+        if self.errors.count() == before {
             let schema = without_int_or_string(schema);
             self.errors.extend(validate::validate(default, &schema, None, path, &Pace::default()));
         }
-        if self.errors.len() == before {
+        if self.errors.count() == before {
             self.rules(default, schema, is_resource, path);
         }
     }
@@ -129,9 +130,9 @@ impl Walk {
         let problem = match metadata::coerce(&mut object, at.resource, true, Malformed::Refuse, &pace) {
             Err(error) => Some(error.to_string()),
             Ok(_) => {
-                let mut errors = Vec::new();
+                let mut errors = FieldErrors::default();
                 metadata::validate(&object, at.resource, &Path::Nil, true, &mut errors, &pace);
-                (!errors.is_empty()).then(|| aggregate(&errors))
+                (!errors.is_empty()).then(|| aggregate(&errors.into_vec()))
             }
         };
         if let Some(problem) = problem {

@@ -4,11 +4,12 @@ use super::demands::Demands;
 use super::internal;
 use super::openapi::Node;
 use crate::error::{BadValue, FieldError};
+use crate::findings::FieldErrors;
 use crate::go_text;
 use crate::path::Path;
 use crate::schema::{ListType, MapType, Schema, SchemaType, Unsupported};
 
-pub(super) fn validate(node: &Node<'_>, demands: &Demands, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(node: &Node<'_>, demands: &Demands, errors: &mut FieldErrors) {
     map_type(node, errors);
     list_type(node, demands.atomic_set_items, errors);
     map_list(node, errors);
@@ -25,12 +26,12 @@ pub(super) fn has_composite_set_items(schema: &Schema) -> bool {
 
 /// Whether the node is a set or map list whose items may be null or without their keys.
 pub(super) fn has_unsound_items(schema: &Schema) -> bool {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     items_of_sets_and_maps(schema, &Path::Nil, &mut errors);
     !errors.is_empty()
 }
 
-fn map_type(node: &Node<'_>, errors: &mut Vec<FieldError>) {
+fn map_type(node: &Node<'_>, errors: &mut FieldErrors) {
     let Some(map_type) = &node.schema.map_type else { return };
     must_have_type(node, &SchemaType::Object, "must be object if x-kubernetes-map-type is specified", errors);
     if let MapType::Other(text) = map_type {
@@ -39,7 +40,7 @@ fn map_type(node: &Node<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn list_type(node: &Node<'_>, atomic_set_items: bool, errors: &mut Vec<FieldError>) {
+fn list_type(node: &Node<'_>, atomic_set_items: bool, errors: &mut FieldErrors) {
     let Some(list_type) = &node.schema.list_type else { return };
     let at = node.path.child("x-kubernetes-list-type");
     if !node.schema.is_type(&SchemaType::Array) {
@@ -64,7 +65,7 @@ fn list_type(node: &Node<'_>, atomic_set_items: bool, errors: &mut Vec<FieldErro
     }
 }
 
-fn must_have_type(node: &Node<'_>, expected: &SchemaType, detail: &str, errors: &mut Vec<FieldError>) {
+fn must_have_type(node: &Node<'_>, expected: &SchemaType, detail: &str, errors: &mut FieldErrors) {
     let at = node.path.child("type");
     match &node.schema.schema_type {
         None => errors.push(FieldError::required(at, detail)),
@@ -73,7 +74,7 @@ fn must_have_type(node: &Node<'_>, expected: &SchemaType, detail: &str, errors: 
     }
 }
 
-fn items_of_set(items: &Schema, node: &Node<'_>, errors: &mut Vec<FieldError>) {
+fn items_of_set(items: &Schema, node: &Node<'_>, errors: &mut FieldErrors) {
     const DETAIL: &str = "must be atomic as item of a list with x-kubernetes-list-type=set";
     let at = node.path.child("items");
     // The API server shows the list type in both cases.
@@ -96,9 +97,10 @@ fn composite_keyword(items: &Schema) -> Option<&'static str> {
     }
 }
 
-fn map_list(node: &Node<'_>, errors: &mut Vec<FieldError>) {
+fn map_list(node: &Node<'_>, errors: &mut FieldErrors) {
     let schema = node.schema;
     let keys_at = node.path.child("x-kubernetes-list-map-keys");
+    let mut earlier = std::collections::HashSet::new();
     if schema.list_type.is_none() && !schema.list_map_keys.is_empty() {
         let detail = "must be map if x-kubernetes-list-map-keys is non-empty";
         errors.push(FieldError::required(node.path.child("x-kubernetes-list-type"), detail));
@@ -132,11 +134,11 @@ fn map_list(node: &Node<'_>, errors: &mut Vec<FieldError>) {
     let keys: Vec<_> = schema.list_map_keys.iter().map(|key| serde_json::Value::from(&**key)).collect();
     let all_keys = BadValue::Verbatim(go_text::json(&serde_json::Value::Array(keys)));
     let properties = items_at.child("properties");
-    for (i, key) in schema.list_map_keys.iter().enumerate() {
+    for key in &schema.list_map_keys {
         match items.properties.get(key) {
             None => {
                 let detail = "entries must all be names of item properties";
-                errors.push(FieldError::invalid(keys_at, all_keys.clone(), detail));
+                errors.add(|| FieldError::invalid(keys_at, all_keys.clone(), detail));
             }
             Some(property)
                 if matches!(property.schema_type, Some(SchemaType::Array | SchemaType::Object)) =>
@@ -147,14 +149,15 @@ fn map_list(node: &Node<'_>, errors: &mut Vec<FieldError>) {
             }
             Some(_) => {}
         }
-        if schema.list_map_keys.iter().take(i).any(|earlier| earlier == key) {
-            errors.push(FieldError::invalid(keys_at, all_keys.clone(), "must not contain duplicate entries"));
+        if !earlier.insert(key) {
+            errors
+                .add(|| FieldError::invalid(keys_at, all_keys.clone(), "must not contain duplicate entries"));
         }
     }
 }
 
 /// Items of sets and map lists are never null, and every one of a map list has its keys.
-fn items_of_sets_and_maps(schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn items_of_sets_and_maps(schema: &Schema, path: &Path<'_>, errors: &mut FieldErrors) {
     let (Some(items), Some(list_type @ (ListType::Set | ListType::Map))) = (&schema.items, &schema.list_type)
     else {
         return;

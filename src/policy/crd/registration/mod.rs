@@ -23,6 +23,7 @@ use self::versions::has_unsupported;
 use super::approval::Approval;
 use super::definition::{API_APPROVED, Definition, Names, Scope, Version};
 use crate::error::{BadValue, FieldError};
+use crate::findings::FieldErrors;
 use crate::names;
 use crate::path::Path;
 use crate::schema::metadata;
@@ -33,8 +34,8 @@ pub(super) fn validate(
     manifest: &Value,
     definition: &Definition,
     replaced: Option<&Definition>,
-) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+) -> FieldErrors {
+    let mut errors = FieldErrors::default();
     if replaced.is_none() {
         metadata_given(manifest, definition, &mut errors);
     }
@@ -80,7 +81,7 @@ pub(super) fn validate(
     errors
 }
 
-fn metadata_given(manifest: &Value, definition: &Definition, errors: &mut Vec<FieldError>) {
+fn metadata_given(manifest: &Value, definition: &Definition, errors: &mut FieldErrors) {
     let fields = manifest.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
     let prefix = fields.get("generateName").and_then(Value::as_str).unwrap_or_default();
     if !prefix.is_empty() {
@@ -96,20 +97,14 @@ fn metadata_given(manifest: &Value, definition: &Definition, errors: &mut Vec<Fi
 }
 
 /// A name, or the beginning of one, which has to be the whole name all the same.
-fn named(
-    at: &str,
-    name: &str,
-    mut problems: Vec<String>,
-    definition: &Definition,
-    errors: &mut Vec<FieldError>,
-) {
+fn named(at: &str, name: &str, mut problems: Vec<String>, definition: &Definition, errors: &mut FieldErrors) {
     if name != definition.group_resource() {
         problems.push("must be spec.names.plural+\".\"+spec.group".to_owned());
     }
     errors.extend(problems.into_iter().map(|problem| FieldError::invalid(at, name, problem)));
 }
 
-fn group(definition: &Definition, errors: &mut Vec<FieldError>) {
+fn group(definition: &Definition, errors: &mut FieldErrors) {
     let at = "spec.group";
     let group = definition.group.as_str();
     let problems = names::dns1123_subdomain(group);
@@ -122,7 +117,7 @@ fn group(definition: &Definition, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn names_given(names: &Names, errors: &mut Vec<FieldError>) {
+fn names_given(names: &Names, errors: &mut FieldErrors) {
     let given = [
         ("plural", &names.plural),
         ("singular", &names.singular),
@@ -134,7 +129,7 @@ fn names_given(names: &Names, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn names_valid(names: &Names, errors: &mut Vec<FieldError>) {
+fn names_valid(names: &Names, errors: &mut FieldErrors) {
     for (key, name) in [("plural", &names.plural), ("singular", &names.singular)] {
         if !name.is_empty() {
             label(name, &format!("spec.names.{key}"), errors);
@@ -147,7 +142,7 @@ fn names_valid(names: &Names, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::invalid(format!("spec.names.{key}"), name.as_str(), detail));
         }
     }
-    let labels = |key: &str, list: &[String], errors: &mut Vec<FieldError>| {
+    let labels = |key: &str, list: &[String], errors: &mut FieldErrors| {
         for (i, name) in list.iter().enumerate() {
             label(name, &format!("spec.names.{key}[{i}]"), errors);
         }
@@ -160,7 +155,7 @@ fn names_valid(names: &Names, errors: &mut Vec<FieldError>) {
     labels("categories", &names.categories, errors);
 }
 
-fn label(name: &str, at: &str, errors: &mut Vec<FieldError>) {
+fn label(name: &str, at: &str, errors: &mut FieldErrors) {
     let problems = names::dns1035_label(name);
     if !problems.is_empty() {
         errors.push(FieldError::invalid(at, name, problems.join(",")));
@@ -168,7 +163,7 @@ fn label(name: &str, at: &str, errors: &mut Vec<FieldError>) {
 }
 
 /// What objects in the store depend on.
-fn immutable(definition: &Definition, replaced: &Definition, errors: &mut Vec<FieldError>) {
+fn immutable(definition: &Definition, replaced: &Definition, errors: &mut FieldErrors) {
     let (new, old) = (definition, replaced);
     let fields = [
         ("spec.scope", new.scope.as_str(), old.scope.as_str(), old.established),
@@ -182,7 +177,7 @@ fn immutable(definition: &Definition, replaced: &Definition, errors: &mut Vec<Fi
 }
 
 /// Every version that objects may be stored in is still there. The server adds the first storage version itself.
-fn stored_versions(definition: &Definition, replaced: Option<&Definition>, errors: &mut Vec<FieldError>) {
+fn stored_versions(definition: &Definition, replaced: Option<&Definition>, errors: &mut FieldErrors) {
     let at = "status.storedVersions";
     let first = definition.versions.iter().find(|version| version.storage).map(|version| &version.name);
     let mut stored = replaced.map_or_else(Vec::new, |replaced| replaced.stored_versions.clone());
@@ -216,7 +211,7 @@ fn stored_versions(definition: &Definition, replaced: Option<&Definition>, error
 }
 
 /// Groups of the Kubernetes project ask for a link to the review of the API, or for the admission that there was none.
-fn api_approval(definition: &Definition, errors: &mut Vec<FieldError>) {
+fn api_approval(definition: &Definition, errors: &mut FieldErrors) {
     let at = format!("metadata.annotations[{API_APPROVED}]");
     match definition.approval() {
         None | Some(Approval::Given | Approval::Bypassed) => {}

@@ -4,6 +4,7 @@
 use super::demands::Demands;
 use super::{lists, rules};
 use crate::error::FieldError;
+use crate::findings::FieldErrors;
 use crate::path::Path;
 use crate::schema::{AdditionalProperties, ListType, Schema, SchemaType, Unsupported};
 
@@ -38,8 +39,8 @@ pub(super) struct Context<'c> {
 /// compiled.
 #[derive(Default)]
 pub(super) struct Found {
-    pub(super) schema: Vec<FieldError>,
-    pub(super) rules: Vec<FieldError>,
+    pub(super) schema: FieldErrors,
+    pub(super) rules: FieldErrors,
 }
 
 impl Found {
@@ -96,7 +97,7 @@ impl<'a> Node<'a> {
         found
     }
 
-    fn keywords(&self, demands: &Demands, errors: &mut Vec<FieldError>) {
+    fn keywords(&self, demands: &Demands, errors: &mut FieldErrors) {
         const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
         if let Some(SchemaType::Other(text)) = &self.schema.schema_type {
             if demands.types {

@@ -9,6 +9,7 @@ use crate::crd::field_path;
 use crate::crd::rules::compile::{CompiledRule, Modes, RuleEnv};
 use crate::crd::rules::decl;
 use crate::error::{BadValue, FieldError};
+use crate::findings::FieldErrors;
 use crate::go_text;
 use crate::path::Path;
 use crate::schema::{Reason, Rule, Schema, SchemaType};
@@ -102,7 +103,7 @@ impl TotalCost {
     }
 
     /// Tells that the rules cost too much together, and which of them most.
-    pub(super) fn report(&self, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+    pub(super) fn report(&self, path: &Path<'_>, errors: &mut FieldErrors) {
         if self.total <= TOTAL_LIMIT {
             return;
         }
@@ -133,14 +134,14 @@ fn over_budget(what: &str, cost: u64, limit: u64) -> String {
 }
 
 /// What is wrong with the texts of the node's rules.
-pub(super) fn texts(node: &Node<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn texts(node: &Node<'_>, errors: &mut FieldErrors) {
     let at = node.path.child("x-kubernetes-validations");
     for (i, rule) in node.schema.rules.iter().enumerate() {
         rule_texts(rule, node.schema, &at.index(i), errors);
     }
 }
 
-fn rule_texts(rule: &Rule, schema: &Schema, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn rule_texts(rule: &Rule, schema: &Schema, path: &Path<'_>, errors: &mut FieldErrors) {
     let text = rule.rule.trim();
     let message = rule.message.trim();
     let message_at = path.child("message");
@@ -187,23 +188,25 @@ fn has_line_break(text: &str) -> bool {
 }
 
 /// Compiles the node's rules.
-pub(super) fn compile(node: &Node<'_>, cx: &mut Context<'_>) -> Vec<FieldError> {
-    let Some(scope) = node.scope.filter(|_| !node.schema.rules.is_empty()) else { return Vec::new() };
+pub(super) fn compile(node: &Node<'_>, cx: &mut Context<'_>) -> FieldErrors {
+    let Some(scope) = node.scope.filter(|_| !node.schema.rules.is_empty()) else {
+        return FieldErrors::default();
+    };
     let at = node.path.child("x-kubernetes-validations");
     let decl = match node.typing {
         Typing::Own => decl::decl_type(node.schema, node.is_resource_root()),
         Typing::From(schema) => decl::decl_type(schema, schema.embedded_resource),
-        Typing::Missing => return vec![FieldError::internal(at, decl::NOT_CONVERTED)],
+        Typing::Missing => return FieldErrors::from(FieldError::internal(at, decl::NOT_CONVERTED)),
         Typing::Unknown => None,
     };
     let Some(decl) = decl else {
         let detail = "internal error: failed to construct type information for x-kubernetes-validations rules: unable \
                       to convert structural schema to CEL declarations";
-        return vec![FieldError::internal(at, detail)];
+        return FieldErrors::from(FieldError::internal(at, detail));
     };
     let env = RuleEnv::new(&decl);
     let repeated = scope.cardinality.unwrap_or_else(|| env.max_cardinality());
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     for (i, rule) in node.schema.rules.iter().enumerate() {
         let compiled = env.compile(rule, node.schema, cx.stored.modes(rule));
         let path = at.index(i);
@@ -247,7 +250,7 @@ struct RuleCheck<'a, 'c> {
     rule: &'a Rule,
     path: &'a Path<'a>,
     cx: &'a mut Context<'c>,
-    errors: &'a mut Vec<FieldError>,
+    errors: &'a mut FieldErrors,
 }
 
 impl RuleCheck<'_, '_> {

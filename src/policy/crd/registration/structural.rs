@@ -2,15 +2,16 @@
 //! stands inside of these only restricts values (apiextensions `pkg/apiserver/schema/{validation,complete}.go`).
 
 use crate::error::FieldError;
+use crate::findings::FieldErrors;
 use crate::path::Path;
 use crate::schema::{AdditionalProperties, Checks, Schema, SchemaType};
 
 /// All violations, sorted by their text.
-pub(super) fn validate(schema: &Schema, path: &Path<'_>) -> Vec<FieldError> {
-    let mut walk = Walk { errors: Vec::new() };
+pub(super) fn validate(schema: &Schema, path: &Path<'_>) -> FieldErrors {
+    let mut walk = Walk { errors: FieldErrors::default() };
     walk.invariants(schema, Level::Root, path);
     walk.checks_complete(&schema.checks, schema, path, path);
-    walk.errors.sort_by_cached_key(ToString::to_string);
+    walk.errors.sort();
     walk.errors
 }
 
@@ -27,7 +28,7 @@ enum Level {
 }
 
 struct Walk {
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
 }
 
 impl Walk {

@@ -1,5 +1,7 @@
 //! `spec.versions` at registration: names, flags, schemas, subresources, columns, selectable fields.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::demands::Demands;
@@ -8,6 +10,7 @@ use super::{defaults, openapi, rules, structural};
 use crate::crd::definition::{Definition, PrinterColumn, ScalePaths, Version};
 use crate::crd::field_path::{self, Subscripts};
 use crate::error::{BadValue, FieldError};
+use crate::findings::FieldErrors;
 use crate::go_text;
 use crate::names;
 use crate::path::Path;
@@ -60,15 +63,15 @@ impl<'d> Checked<'d> {
     }
 
     /// Each version on its own, and all as a list.
-    pub(super) fn each(&self, spec: &Path<'_>, errors: &mut Vec<FieldError>) {
+    pub(super) fn each(&self, spec: &Path<'_>, errors: &mut FieldErrors) {
         let versions_at = spec.child("versions");
         for (i, version) in self.definition.versions.iter().enumerate() {
             self.version(version, &versions_at.index(i), errors);
         }
         let versions = &self.definition.versions;
         let internal = || internal::versions(self.manifest, self.shared);
-        let twice = |(i, version): (usize, &Version)| versions.iter().take(i).any(|v| v.name == version.name);
-        if versions.iter().enumerate().any(twice) {
+        let names: HashSet<&str> = versions.iter().map(|version| version.name.as_str()).collect();
+        if names.len() < versions.len() {
             errors.push(FieldError::invalid(versions_at, internal(), "must contain unique version names"));
         }
         if versions.iter().filter(|version| version.storage).count() != 1 {
@@ -85,7 +88,7 @@ impl<'d> Checked<'d> {
     }
 
     /// Whether every version has a schema.
-    pub(super) fn schemas_given(&self, spec: &Path<'_>, errors: &mut Vec<FieldError>) {
+    pub(super) fn schemas_given(&self, spec: &Path<'_>, errors: &mut FieldErrors) {
         let versions_at = spec.child("versions");
         let all = self.demands.schemas;
         if !all && self.definition.preserve_unknown_fields {
@@ -100,7 +103,7 @@ impl<'d> Checked<'d> {
         }
     }
 
-    fn version(&self, version: &Version, at: &Path<'_>, errors: &mut Vec<FieldError>) {
+    fn version(&self, version: &Version, at: &Path<'_>, errors: &mut FieldErrors) {
         let problems = names::dns1035_label(&version.name);
         if !problems.is_empty() {
             errors.push(FieldError::invalid(at.child("name"), version.name.as_str(), problems.join(",")));
@@ -129,7 +132,7 @@ impl<'d> Checked<'d> {
     }
 
     /// What the internal form holds at its top: what all versions share.
-    pub(super) fn shared(&self, spec: &Path<'_>, errors: &mut Vec<FieldError>) {
+    pub(super) fn shared(&self, spec: &Path<'_>, errors: &mut FieldErrors) {
         let versions = &self.definition.versions;
         let Some(first) = versions.first() else { return };
         let shared_schema = first.schema.as_deref().filter(|_| self.shared.schema);
@@ -156,9 +159,9 @@ impl<'d> Checked<'d> {
         version: &Version,
         status: bool,
         path: &Path<'_>,
-        errors: &mut Vec<FieldError>,
+        errors: &mut FieldErrors,
     ) {
-        let before = errors.len();
+        let before = errors.count();
         if status {
             root_with_status(schema, internal::schema_of(self.manifest, &version.name), path, errors);
         }
@@ -188,7 +191,7 @@ impl<'d> Checked<'d> {
         errors.extend(found.schema);
         errors.extend(found.rules);
         // A schema that cannot even be read as structural and has no other mistake is told so.
-        if self.demands.structural && !readable && errors.len() == before {
+        if self.demands.structural && !readable && errors.count() == before {
             let detail = "OpenAPIV3Schema 'schema' is not supported";
             errors.push(FieldError::invalid(path, "", detail));
         }
@@ -201,7 +204,7 @@ impl<'d> Checked<'d> {
         schema: Option<&Schema>,
         path: &Path<'_>,
         without_schema: &str,
-        errors: &mut Vec<FieldError>,
+        errors: &mut FieldErrors,
     ) {
         if version.selectable_fields.is_empty() {
             return;
@@ -221,7 +224,7 @@ impl<'d> Checked<'d> {
     }
 }
 
-fn deprecation(version: &Version, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn deprecation(version: &Version, path: &Path<'_>, errors: &mut FieldErrors) {
     let Some(warning) = &version.deprecation_warning else { return };
     let mut refuse =
         |detail: String| errors.push(FieldError::invalid(path, BadValue::marshalled(warning), detail));
@@ -242,7 +245,7 @@ fn deprecation(version: &Version, path: &Path<'_>, errors: &mut Vec<FieldError>)
 }
 
 /// The status of an object is checked on its own then, so that nothing at the root may say something about both.
-fn root_with_status(schema: &Schema, shown: BadValue, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn root_with_status(schema: &Schema, shown: BadValue, path: &Path<'_>, errors: &mut FieldErrors) {
     const ALLOWED: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength \
                            MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties \
                            ExternalDocs Example XPreserveUnknownFields XValidations]";
@@ -288,7 +291,7 @@ pub(super) fn has_unsupported(schema: &Schema) -> bool {
         || schema.children().any(has_unsupported)
 }
 
-fn scale(scale: Option<&ScalePaths>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn scale(scale: Option<&ScalePaths>, path: &Path<'_>, errors: &mut FieldErrors) {
     let Some(scale) = scale else { return };
     let at = path.child("scale");
     for (name, json_path, root) in [
@@ -317,7 +320,7 @@ fn is_under(json_path: &str, root: &str) -> bool {
     json_path.strip_prefix(root).is_some_and(|rest| rest.starts_with('.'))
 }
 
-fn simple_json_path(json_path: &str, path: &Path<'_>, errors: &mut Vec<FieldError>) -> bool {
+fn simple_json_path(json_path: &str, path: &Path<'_>, errors: &mut FieldErrors) -> bool {
     let simple = json_path.starts_with('.');
     if !simple {
         errors.push(FieldError::invalid(path, json_path, "must be a simple json path starting with ."));
@@ -325,7 +328,7 @@ fn simple_json_path(json_path: &str, path: &Path<'_>, errors: &mut Vec<FieldErro
     simple
 }
 
-fn columns(columns: &[PrinterColumn], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn columns(columns: &[PrinterColumn], path: &Path<'_>, errors: &mut FieldErrors) {
     const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
     const FORMATS: [&str; 8] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
     for (i, column) in columns.iter().enumerate() {
@@ -360,9 +363,9 @@ fn selectable_paths(
     json_paths: &[String],
     schema: &Schema,
     path: &Path<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) -> i64 {
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: HashSet<String> = HashSet::new();
     for (i, json_path) in json_paths.iter().enumerate() {
         let at = path.index(i);
         let at = at.child("jsonPath");
@@ -389,10 +392,8 @@ fn selectable_paths(
                           with formats are allowed.";
             errors.push(FieldError::invalid(at, shown, detail));
         }
-        if seen.contains(&found.text) {
+        if !seen.insert(found.text) {
             errors.push(FieldError::duplicate(at, shown));
-        } else {
-            seen.push(found.text);
         }
     }
     i64::try_from(seen.len()).unwrap_or(i64::MAX)

@@ -8,6 +8,7 @@ use super::message::{result_text, rule_text, static_message};
 use super::tree::{PlacedRule, RuleNode, RuleTree};
 use super::variables::{NodeVariables, RuleVariables};
 use crate::error::{BadValue, FieldError};
+use crate::findings::FieldErrors;
 use crate::path::Path;
 use crate::recording::{self, ExpressionId, Recording};
 use crate::schema::correlate::{Correlated, Items, MapListIndex};
@@ -62,11 +63,11 @@ impl Default for Limits<'_> {
 }
 
 /// What the rules found.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub struct Findings {
-    pub errors: Vec<FieldError>,
+    pub errors: FieldErrors,
     /// Failures that were let pass because nothing they speak of has changed.
-    pub forgiven: Vec<FieldError>,
+    pub forgiven: FieldErrors,
     /// What is left of the budget; negative when evaluation was stopped.
     pub remaining: i64,
     /// The time was over, which the last error says.
@@ -214,8 +215,7 @@ impl<'a> Walk<'a> {
 
     fn own_rules(&mut self, place: &Place<'a>, path: &Path<'_>) -> Result<(), Stopped> {
         if let Some(error) = place.rules.error {
-            let detail = format!("rule compiler initialization error: {error}");
-            self.fail(FieldError::invalid(path, place.schema.type_text(), detail));
+            self.fail(place, path, || format!("rule compiler initialization error: {error}"));
             return Ok(());
         }
         if place.rules.rules.is_empty() {
@@ -234,8 +234,7 @@ impl<'a> Walk<'a> {
             let program = match program {
                 Ok(program) => program,
                 Err(error) => {
-                    let detail = format!("rule compile error: {error}");
-                    self.fail(FieldError::invalid(path, place.schema.type_text(), detail));
+                    self.fail(place, path, || format!("rule compile error: {error}"));
                     continue;
                 }
             };
@@ -272,8 +271,7 @@ impl<'a> Walk<'a> {
 
     /// What is left of the rules is not run.
     fn interrupted(&mut self, rule: &Rule, place: &Place<'_>, path: &Path<'_>) -> Result<(), Stopped> {
-        let detail = format!("{} evaluating rule: {}", EvalError::Interrupted, rule_text(rule));
-        self.fail(FieldError::invalid(path, place.schema.type_text(), detail));
+        self.fail(place, path, || format!("{} evaluating rule: {}", EvalError::Interrupted, rule_text(rule)));
         self.findings.interrupted = true;
         self.stop()
     }
@@ -298,8 +296,8 @@ impl<'a> Walk<'a> {
         recording.eval(&subject, program, variables, &mut self.cx)
     }
 
-    fn fail(&mut self, error: FieldError) {
-        self.findings.errors.push(error);
+    fn fail(&mut self, place: &Place<'_>, path: &Path<'_>, detail: impl FnOnce() -> String) {
+        self.findings.errors.add(|| FieldError::invalid(path, place.schema.type_text(), detail()));
     }
 
     /// Takes the cost of the last evaluation from the budget.
@@ -316,7 +314,7 @@ impl<'a> Walk<'a> {
     fn out_of_budget(&mut self, place: &Place<'_>, path: &Path<'_>) -> Result<(), Stopped> {
         let detail =
             "validation failed due to running out of cost budget, no further validation rules will be run";
-        self.fail(FieldError::invalid(path, place.schema.type_text(), detail));
+        self.fail(place, path, || detail.to_owned());
         self.stop()
     }
 
@@ -335,22 +333,22 @@ impl<'a> Walk<'a> {
         if *error == EvalError::Interrupted {
             return self.interrupted(rule, place, path);
         }
-        let text = error.to_string();
-        let rule = rule_text(rule);
         let over_limit = *error == EvalError::CostLimitExceeded;
-        let detail = if text.starts_with("no such overload") {
-            format!(
-                "'{text}': call arguments did not match a supported operator, function or macro signature for rule: \
-                 {rule}"
-            )
-        } else if over_limit {
-            format!(
-                "'{text}': no further validation rules will be run due to call cost exceeds limit for rule: {rule}"
-            )
-        } else {
-            format!("{text} evaluating rule: {rule}")
-        };
-        self.fail(FieldError::invalid(path, place.schema.type_text(), detail));
+        self.fail(place, path, || {
+            let (text, rule) = (error.to_string(), rule_text(rule));
+            if text.starts_with("no such overload") {
+                format!(
+                    "'{text}': call arguments did not match a supported operator, function or macro signature for \
+                     rule: {rule}"
+                )
+            } else if over_limit {
+                format!(
+                    "'{text}': no further validation rules will be run due to call cost exceeds limit for rule: {rule}"
+                )
+            } else {
+                format!("{text} evaluating rule: {rule}")
+            }
+        });
         if over_limit { self.stop() } else { Ok(()) }
     }
 
@@ -363,12 +361,18 @@ impl<'a> Walk<'a> {
         path: &Path<'_>,
     ) -> Result<(), Stopped> {
         let PlacedRule { rule, compiled, path: _ } = placed;
+        // What did not change is let pass, unless the rule is about change.
+        let forgiven = !compiled.uses_old_self && place.ratchet.forgives();
+        let list = if forgiven { &mut self.findings.forgiven } else { &mut self.findings.errors };
+        if list.is_full() {
+            // Its message would be made for nobody.
+            list.count_one();
+            return Ok(());
+        }
         let at = match &compiled.field_path {
             Some(below) => path.child(below).to_string(),
             None => path.to_string(),
         };
-        // What did not change is let pass, unless the rule is about change.
-        let forgiven = !compiled.uses_old_self && place.ratchet.forgives();
         let message = match &compiled.message {
             Some(Ok(expression)) => {
                 let result = self.eval(placed, Part::Message, &expression.program, variables, path);

@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::{OBJECT_META, check_shape};
 use crate::error::{BadValue, FieldError};
+use crate::findings::FieldErrors;
 use crate::go_text;
 use crate::names;
 use crate::oversight::Pace;
@@ -20,7 +21,7 @@ pub fn validate(
     schema: &Schema,
     path: &Path<'_>,
     root: bool,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
     pace: &Pace<'_>,
 ) {
     if pace.is_over() {
@@ -50,18 +51,18 @@ pub fn validate(
     }
 }
 
-fn embedded_resource(map: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn embedded_resource(map: &Map<String, Value>, path: &Path<'_>, errors: &mut FieldErrors) {
     for key in ["apiVersion", "kind"] {
         let at = path.child(key);
         match map.get(key) {
-            None => errors.push(FieldError::required(at, "")),
+            None => errors.add(|| FieldError::required(at, "")),
             Some(Value::String(text)) if text.is_empty() => {
                 errors.push(FieldError::invalid(at, "", "must not be empty"));
             }
             Some(Value::String(text)) if key == "apiVersion" => {
                 if text.matches('/').count() > 1 {
                     let detail = format!("unexpected GroupVersion string: {text}");
-                    errors.push(FieldError::invalid(at, text.as_str(), detail));
+                    errors.add(|| FieldError::invalid(at, text.as_str(), detail));
                 }
             }
             Some(Value::String(text)) => {
@@ -69,17 +70,17 @@ fn embedded_resource(map: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec
                 if !problems.is_empty() {
                     let detail =
                         format!("may have mixed case, but should otherwise match: {}", problems.join(","));
-                    errors.push(FieldError::invalid(at, text.as_str(), detail));
+                    errors.add(|| FieldError::invalid(at, text.as_str(), detail));
                 }
             }
-            Some(value) => errors.push(FieldError::invalid(at, value, "must be a string")),
+            Some(value) => errors.add(|| FieldError::invalid(at, value, "must be a string")),
         }
     }
     let at = path.child("metadata");
     match map.get("metadata") {
         None => {}
         Some(value) => match check_shape(value, &OBJECT_META) {
-            Err(detail) => errors.push(FieldError::invalid(at, value, detail)),
+            Err(detail) => errors.add(|| FieldError::invalid(at, value, detail)),
             Ok(()) => {
                 let empty = Map::new();
                 let fields = value.as_object().unwrap_or(&empty);
@@ -91,11 +92,11 @@ fn embedded_resource(map: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec
     }
 }
 
-fn names_of_embedded(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn names_of_embedded(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut FieldErrors) {
     for (key, prefix) in [("generateName", true), ("name", false)] {
         let name = text(fields, key);
         for problem in names::path_segment(name, prefix) {
-            errors.push(FieldError::invalid(path.child(key), name, problem));
+            errors.add(|| FieldError::invalid(path.child(key), name, problem));
         }
     }
 }
@@ -105,12 +106,12 @@ pub fn validate_object_meta(
     fields: &Map<String, Value>,
     namespaced: bool,
     path: &Path<'_>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut FieldErrors,
 ) {
     let namespace = text(fields, "namespace");
     let at = path.child("namespace");
     match (namespaced, namespace) {
-        (true, "") => errors.push(FieldError::required(at, "")),
+        (true, "") => errors.add(|| FieldError::required(at, "")),
         // A server drops the namespace that an object of a cluster-scoped kind comes with before it looks at the rest.
         (false, _) => {}
         (true, namespace) => {
@@ -122,7 +123,7 @@ pub fn validate_object_meta(
         fields.get("generation").and_then(Value::as_i64).filter(|generation| *generation < 0)
     {
         let detail = "must be greater than or equal to 0";
-        errors.push(FieldError::invalid(path.child("generation"), generation, detail));
+        errors.add(|| FieldError::invalid(path.child("generation"), generation, detail));
     }
     for (key, value) in entries(fields, "labels") {
         let at = path.child("labels");
@@ -139,13 +140,13 @@ pub fn validate_object_meta(
         size = size.saturating_add(key.len()).saturating_add(value.len());
     }
     if size > MAX_ANNOTATIONS {
-        errors.push(FieldError::too_long(at, 262_144));
+        errors.add(|| FieldError::too_long(at, 262_144));
     }
     owner_references(fields, &path.child("ownerReferences"), errors);
     finalizers(fields, &path.child("finalizers"), errors);
 }
 
-fn owner_references(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn owner_references(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut FieldErrors) {
     let Some(references) = fields.get("ownerReferences").and_then(Value::as_array) else { return };
     let mut controller: Option<String> = None;
     for reference in references {
@@ -161,17 +162,19 @@ fn owner_references(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut V
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} \
                          and {name}"
                     );
-                    let all: Vec<_> =
-                        references.iter().filter_map(Value::as_object).map(struct_json).collect();
-                    let shown = BadValue::Verbatim(format!("[{}]", all.join(",")));
-                    errors.push(FieldError::invalid(path, shown, detail));
+                    // As long as all of them, and once for every reference: not made where there is no room.
+                    errors.add(|| {
+                        let all: Vec<_> =
+                            references.iter().filter_map(Value::as_object).map(struct_json).collect();
+                        FieldError::invalid(path, BadValue::Verbatim(format!("[{}]", all.join(","))), detail)
+                    });
                 }
             }
         }
     }
 }
 
-fn owner_reference(reference: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn owner_reference(reference: &Map<String, Value>, path: &Path<'_>, errors: &mut FieldErrors) {
     let api_version = text(reference, "apiVersion");
     let version = match api_version.split_once('/') {
         None => api_version,
@@ -180,16 +183,16 @@ fn owner_reference(reference: &Map<String, Value>, path: &Path<'_>, errors: &mut
     };
     if version.is_empty() {
         let detail = "version must not be empty";
-        errors.push(FieldError::invalid(path.child("apiVersion"), api_version, detail));
+        errors.add(|| FieldError::invalid(path.child("apiVersion"), api_version, detail));
     }
     for key in ["kind", "name", "uid"] {
         if text(reference, key).is_empty() {
-            errors.push(FieldError::invalid(path.child(key), "", "must not be empty"));
+            errors.add(|| FieldError::invalid(path.child(key), "", "must not be empty"));
         }
     }
     if api_version == "v1" && text(reference, "kind") == "Event" {
         let shown = BadValue::Verbatim(struct_json(reference));
-        errors.push(FieldError::invalid(path, shown, "/v1, Kind=Event is disallowed from being an owner"));
+        errors.add(|| FieldError::invalid(path, shown, "/v1, Kind=Event is disallowed from being an owner"));
     }
 }
 
@@ -208,7 +211,7 @@ fn struct_json(reference: &Map<String, Value>) -> String {
     format!("{{{}}}", parts.join(","))
 }
 
-fn finalizers(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn finalizers(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut FieldErrors) {
     let Some(finalizers) = fields.get("finalizers").and_then(Value::as_array) else { return };
     let texts = || finalizers.iter().filter_map(Value::as_str);
     for name in texts() {
@@ -217,7 +220,7 @@ fn finalizers(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<Fie
     }
     if texts().any(|name| name == "orphan") && texts().any(|name| name == "foregroundDeletion") {
         let detail = "finalizer orphan and foregroundDeletion cannot be both set";
-        errors.push(FieldError::invalid(path, Value::Array(finalizers.clone()), detail));
+        errors.add(|| FieldError::invalid(path, Value::Array(finalizers.clone()), detail));
     }
 }
 

@@ -12,8 +12,10 @@ use serde_json::{Map, Value};
 
 use self::outcome::Outcome;
 use super::correlate::{Correlated, Items};
+use super::list_type::has_repeated;
 use super::{AdditionalProperties, Schema, SchemaType, format, prune};
 use crate::error::FieldError;
+use crate::findings::Room;
 use crate::go_text;
 use crate::oversight::Pace;
 use crate::path::Path;
@@ -28,23 +30,31 @@ pub fn validate(
     prefix: &Path<'_>,
     pace: &Pace<'_>,
 ) -> Vec<FieldError> {
-    Node { schema, ratchet, path: &Path::Nil, pace }.outcome(value).into_errors(prefix)
+    let room = Room::default();
+    Node { schema, ratchet, path: &Path::Nil, pace, room: &room }.outcome(value).into_errors(prefix)
 }
 
 /// One node of the schema at one place of the document.
 #[derive(Clone, Copy)]
-struct Node<'a> {
+struct Node<'a, 'r> {
     schema: &'a Schema,
     ratchet: Option<&'a Correlated<'a>>,
     path: &'a Path<'a>,
     pace: &'a Pace<'a>,
+    /// What all failures share.
+    room: &'r Room,
 }
 
-impl Node<'_> {
+impl<'r> Node<'_, 'r> {
+    /// Of a check that found nothing yet.
+    fn clean(&self) -> Outcome<'r> {
+        Outcome::new(self.room)
+    }
+
     /// What the checks found, but for what need not be right because it did not change.
-    fn outcome(&self, value: &Value) -> Outcome {
+    fn outcome(&self, value: &Value) -> Outcome<'r> {
         if self.pace.is_over() {
-            return Outcome::default();
+            return self.clean();
         }
         let outcome = self.check(value);
         match self.ratchet {
@@ -59,12 +69,12 @@ impl Node<'_> {
         schema: &'n Schema,
         ratchet: Option<&'n Correlated<'n>>,
         path: &'n Path<'n>,
-    ) -> Node<'n> {
-        Node { schema, ratchet, path, pace: self.pace }
+    ) -> Node<'n, 'r> {
+        Node { schema, ratchet, path, pace: self.pace, room: self.room }
     }
 
-    fn check(&self, value: &Value) -> Outcome {
-        let mut outcome = Outcome::default();
+    fn check(&self, value: &Value) -> Outcome<'r> {
+        let mut outcome = self.clean();
         if value.is_null() {
             outcome.merge(self.null_type());
             outcome.merge(self.enumeration(value));
@@ -95,8 +105,8 @@ impl Node<'_> {
         outcome
     }
 
-    fn array(&self, items: &[Value]) -> Outcome {
-        let mut outcome = Outcome::default();
+    fn array(&self, items: &[Value]) -> Outcome<'r> {
+        let mut outcome = self.clean();
         if let Some(item_schema) = &self.schema.items {
             let old = self.ratchet.map_or_else(Items::none, Correlated::items);
             for (i, item) in items.iter().enumerate() {
@@ -107,40 +117,35 @@ impl Node<'_> {
         let checks = &self.schema.checks;
         let size = i64::try_from(items.len()).unwrap_or(i64::MAX);
         if let Some(min) = checks.min_items.filter(|min| size < *min) {
-            outcome.invalid(self.path, size, &format!("should have at least {min} items"));
+            outcome.invalid(self.path, size, || format!("should have at least {min} items"));
         }
         if let Some(max) = checks.max_items.filter(|max| size > *max) {
-            outcome.too_many(self.path, size, max, &format!("should have at most {max} items"));
+            outcome.too_many(self.path, size, max, "items");
         }
-        if checks.unique_items
-            && items.iter().enumerate().any(|(i, item)| items.iter().take(i).any(|x| x == item))
-        {
-            outcome.invalid(self.path, "", "shouldn't contain duplicates");
+        if checks.unique_items && has_repeated(items) {
+            outcome.invalid(self.path, "", || "shouldn't contain duplicates".to_owned());
         }
         outcome.step();
         outcome
     }
 
-    fn object(&self, map: &Map<String, Value>) -> Outcome {
-        let mut outcome = Outcome::default();
+    fn object(&self, map: &Map<String, Value>) -> Outcome<'r> {
+        let mut outcome = self.clean();
         let checks = &self.schema.checks;
         let size = i64::try_from(map.len()).unwrap_or(i64::MAX);
         if let Some(min) = checks.min_properties.filter(|min| size < *min) {
-            outcome.invalid(self.path, size, &format!("should have at least {min} properties"));
+            outcome.invalid(self.path, size, || format!("should have at least {min} properties"));
         }
         if let Some(max) = checks.max_properties.filter(|max| size > *max) {
-            outcome.too_many(self.path, size, max, &format!("should have at most {max} properties"));
+            outcome.too_many(self.path, size, max, "properties");
         }
         let unnamed = map.iter().filter(|(key, _)| !self.schema.properties.contains_key(key.as_str()));
         match &self.schema.additional_properties {
             Some(AdditionalProperties::Allowed(false)) => {
                 for (key, _) in unnamed {
-                    let name = outcome::name(&self.path.key(key));
-                    outcome.sentence(
-                        self.path,
-                        key.as_str(),
-                        format!("{name} in body is a forbidden property"),
-                    );
+                    outcome.sentence(self.path, key.as_str(), || {
+                        format!("{} in body is a forbidden property", outcome::name(&self.path.key(key)))
+                    });
                 }
             }
             Some(AdditionalProperties::Schema(schema)) => {
@@ -163,38 +168,38 @@ impl Node<'_> {
         outcome
     }
 
-    fn entry(&self, key: &str, value: &Value, schema: &Schema, path: &Path<'_>) -> Outcome {
+    fn entry(&self, key: &str, value: &Value, schema: &Schema, path: &Path<'_>) -> Outcome<'r> {
         // A change of apiVersion or kind cannot be seen: both documents were converted to the same version.
         let hidden = self.path.is_nil() && prune::is_meta_field(key) && key != "metadata";
         let ratchet = self.ratchet.filter(|_| !hidden).and_then(|correlated| correlated.key(key));
         self.below(schema, ratchet.as_ref(), path).outcome(value)
     }
 
-    fn combinators(&self, value: &Value) -> Outcome {
+    fn combinators(&self, value: &Value) -> Outcome<'r> {
         let checks = &self.schema.checks;
-        let mut outcome = Outcome::default();
+        let mut outcome = self.clean();
         let quoted = || go_text::quote(&outcome::name(self.path));
         let alternative = |schema: &Schema| self.below(schema, None, self.path).outcome(value);
         if !checks.any_of.is_empty() {
             let (best, valid) = choose(checks.any_of.iter().map(alternative), true);
             if valid == 0 {
-                outcome.general(format!("{} must validate at least one schema (anyOf)", quoted()));
+                outcome.general(|| format!("{} must validate at least one schema (anyOf)", quoted()));
             }
-            outcome.merge(best);
+            best.into_iter().for_each(|best| outcome.merge(best));
         }
         if !checks.one_of.is_empty() {
             let (best, valid) = choose(checks.one_of.iter().map(alternative), false);
             if valid != 1 {
-                let found = if valid == 0 {
-                    "Found none valid".to_owned()
-                } else {
-                    format!("Found {valid} valid alternatives")
+                let found = || match valid {
+                    0 => "Found none valid".to_owned(),
+                    _ => format!("Found {valid} valid alternatives"),
                 };
-                let message = format!("{} must validate one and only one schema (oneOf). {found}", quoted());
-                outcome.general(message);
+                outcome.general(|| {
+                    format!("{} must validate one and only one schema (oneOf). {}", quoted(), found())
+                });
             }
             if valid <= 1 {
-                outcome.merge(best);
+                best.into_iter().for_each(|best| outcome.merge(best));
             }
         }
         if !checks.all_of.is_empty() {
@@ -205,13 +210,13 @@ impl Node<'_> {
             }
             if valid != checks.all_of.len() {
                 let rest = if valid == 0 { ". None validated" } else { "" };
-                outcome.general(format!("{} must validate all the schemas (allOf){rest}", quoted()));
+                outcome.general(|| format!("{} must validate all the schemas (allOf){rest}", quoted()));
             }
         }
         if let Some(not) = &checks.not
             && alternative(not).is_valid()
         {
-            outcome.general(format!("{} must not validate the schema (not)", quoted()));
+            outcome.general(|| format!("{} must not validate the schema (not)", quoted()));
         }
         outcome.step();
         outcome
@@ -244,9 +249,12 @@ impl Node<'_> {
 
 /// The outcome that speaks for a list of alternatives, and how many were valid: the first valid one, else the one
 /// that passed most checks, the earlier of equals.
-fn choose(alternatives: impl Iterator<Item = Outcome>, stop_at_first: bool) -> (Outcome, usize) {
-    let mut first_valid: Option<Outcome> = None;
-    let mut best_failure: Option<Outcome> = None;
+fn choose<'r>(
+    alternatives: impl Iterator<Item = Outcome<'r>>,
+    stop_at_first: bool,
+) -> (Option<Outcome<'r>>, usize) {
+    let mut first_valid: Option<Outcome<'r>> = None;
+    let mut best_failure: Option<Outcome<'r>> = None;
     let mut valid = 0_usize;
     for alternative in alternatives {
         if alternative.is_valid() {
@@ -259,5 +267,5 @@ fn choose(alternatives: impl Iterator<Item = Outcome>, stop_at_first: bool) -> (
             best_failure = Some(alternative);
         }
     }
-    (first_valid.or(best_failure).unwrap_or_default(), valid)
+    (first_valid.or(best_failure), valid)
 }

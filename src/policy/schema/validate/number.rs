@@ -14,13 +14,13 @@ enum Parsed {
     Float(f64),
 }
 
-impl Node<'_> {
-    pub(super) fn number(&self, number: &Number) -> Outcome {
+impl<'r> Node<'_, 'r> {
+    pub(super) fn number(&self, number: &Number) -> Outcome<'r> {
         let value = number
             .as_i64()
             .map_or_else(|| Parsed::Float(number.as_f64().unwrap_or(f64::NAN)), Parsed::Integer);
         let checks = &self.schema.checks;
-        let mut outcome = Outcome::default();
+        let mut outcome = self.clean();
         self.in_range(&mut outcome, value, "Checked");
         if let Some(factor) = checks.multiple_of {
             self.limit(&mut outcome, number, value, factor, Limit::MultipleOf);
@@ -48,7 +48,7 @@ impl Node<'_> {
     }
 
     /// Compares natively when the bound itself fits the type, as floats when it does not.
-    fn limit(&self, outcome: &mut Outcome, shown: &Number, value: Parsed, bound: f64, limit: Limit) {
+    fn limit(&self, outcome: &mut Outcome<'_>, shown: &Number, value: Parsed, bound: f64, limit: Limit) {
         let bound_fits = self.in_range(outcome, Parsed::Float(bound), limit.name());
         let value = match value {
             Parsed::Integer(value) if !bound_fits => Parsed::Float(as_float(value)),
@@ -56,17 +56,19 @@ impl Node<'_> {
         };
         match limit.check(value, bound) {
             Check::Holds => {}
-            Check::Broken(problem) => outcome.invalid(self.path, Value::Number(shown.clone()), &problem),
+            Check::Broken(problem) => outcome.invalid(self.path, Value::Number(shown.clone()), || problem),
             Check::BadFactor(factor) => {
-                let name = super::outcome::name(self.path);
-                let sentence = format!("factor MultipleOf declared for {name} must be positive: {factor}");
-                outcome.sentence(self.path, BadValue::Verbatim(factor), sentence);
+                let shown = BadValue::Verbatim(factor.clone());
+                outcome.sentence(self.path, shown, || {
+                    let name = super::outcome::name(self.path);
+                    format!("factor MultipleOf declared for {name} must be positive: {factor}")
+                });
             }
         }
     }
 
     /// Whether the number fits the schema's type and format; tells it when not.
-    fn in_range(&self, outcome: &mut Outcome, value: Parsed, what: &str) -> bool {
+    fn in_range(&self, outcome: &mut Outcome<'_>, value: Parsed, what: &str) -> bool {
         let format = self.format().unwrap_or_default();
         let schema_type = if self.schema.int_or_string { None } else { self.schema.schema_type.as_ref() };
         let fits = match (schema_type, value) {
@@ -81,14 +83,15 @@ impl Node<'_> {
             _ => true,
         };
         if !fits {
-            let name = super::outcome::name(self.path);
             let of = schema_type.map_or("", SchemaType::as_str);
-            let text = if format.is_empty() {
-                format!("{what} value must be of type {of} (default format) in {name}")
-            } else {
-                format!("{what} value must be of type {of} with format {format} in {name}")
-            };
-            outcome.general(text);
+            outcome.general(|| {
+                let name = super::outcome::name(self.path);
+                if format.is_empty() {
+                    format!("{what} value must be of type {of} (default format) in {name}")
+                } else {
+                    format!("{what} value must be of type {of} with format {format} in {name}")
+                }
+            });
         }
         fits
     }

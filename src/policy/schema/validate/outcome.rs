@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use crate::error::{BadValue, FieldError, FieldErrorKind};
+use crate::findings::Room;
+use crate::go_text;
 use crate::path::Path;
 
 /// A path as the validator's messages write it: properties and map entries alike after a point, also the first one
@@ -36,7 +38,7 @@ fn write_name(text: &mut String, path: &Path<'_>) {
     }
 }
 
-struct Failure {
+struct Failure<'r> {
     /// The validator's own sentence; of failures with the same sentence only the first is told.
     message: String,
     /// The place, for failures that belong to one.
@@ -44,18 +46,39 @@ struct Failure {
     kind: FieldErrorKind,
     value: BadValue,
     detail: String,
+    _taken: Taken<'r>,
+}
+
+/// The room of a failure, given back when nobody asks for the failure any more: alternatives may fail, and what did not
+/// change need not be right.
+struct Taken<'r> {
+    room: &'r Room,
+    bytes: usize,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        self.room.give_back(self.bytes);
+    }
 }
 
 /// See the module's head.
-#[derive(Default)]
-pub(super) struct Outcome {
-    failures: Vec<Failure>,
+pub(super) struct Outcome<'r> {
+    failures: Vec<Failure<'r>>,
+    /// Failures that there was no room for.
+    more: usize,
     matches: u32,
+    room: &'r Room,
 }
 
-impl Outcome {
+impl<'r> Outcome<'r> {
+    /// Nothing is wrong so far. What will be is told as long as there is `room`.
+    pub(super) const fn new(room: &'r Room) -> Self {
+        Self { failures: Vec::new(), more: 0, matches: 0, room }
+    }
+
     pub(super) fn is_valid(&self) -> bool {
-        self.failures.is_empty()
+        self.failures.is_empty() && self.more == 0
     }
 
     /// How many checks were made and passed, as far as the validator counts them.
@@ -69,9 +92,12 @@ impl Outcome {
     }
 
     pub(super) fn merge(&mut self, other: Self) {
-        for failure in other.failures {
-            self.add(failure);
+        if self.failures.is_empty() {
+            self.failures = other.failures;
+        } else {
+            other.failures.into_iter().for_each(|failure| self.add(failure));
         }
+        self.more = self.more.saturating_add(other.more);
         self.matches = self.matches.saturating_add(other.matches);
     }
 
@@ -83,70 +109,122 @@ impl Outcome {
 
     /// The same without its failures.
     pub(super) fn forgiven(self) -> Self {
-        Self { failures: Vec::new(), matches: self.matches }
+        Self { failures: Vec::new(), more: 0, ..self }
     }
 
-    fn add(&mut self, failure: Failure) {
+    /// Each is looked for among all others, of which there are [`MAX_FINDINGS`](crate::findings::MAX_FINDINGS) at most.
+    fn add(&mut self, failure: Failure<'r>) {
         if self.failures.iter().all(|known| known.message != failure.message) {
             self.failures.push(failure);
         }
     }
 
+    /// A failure at `path` whose text is that of `error`; `problem` completes the validator's sentence about it. Where there is
+    /// no room, neither is made.
+    fn reword(&mut self, path: &Path<'_>, error: impl FnOnce() -> (String, FieldError)) {
+        if self.room.is_full() {
+            self.more = self.more.saturating_add(1);
+            return;
+        }
+        let (problem, FieldError { kind, bad_value, detail, field: _ }) = error();
+        let name = name(path);
+        let message = format!("{name} in body {problem}");
+        self.told(message, Some(name), (kind, bad_value), Some(detail));
+    }
+
+    /// Without a detail of its own it is the sentence.
+    fn told(
+        &mut self,
+        message: String,
+        name: Option<String>,
+        (kind, value): (FieldErrorKind, BadValue),
+        detail: Option<String>,
+    ) {
+        let detail = detail.unwrap_or_else(|| message.clone());
+        let texts = message.len().saturating_add(detail.len());
+        let bytes = texts.saturating_add(name.as_ref().map_or(0, String::len)).saturating_add(value.size());
+        self.room.take(bytes);
+        let taken = Taken { room: self.room, bytes };
+        self.add(Failure { message, name, kind, value, detail, _taken: taken });
+    }
+
     /// A failure that the API server cannot place.
-    pub(super) fn general(&mut self, message: String) {
-        let detail = message.clone();
-        self.add(Failure { message, name: None, kind: FieldErrorKind::Invalid, value: "".into(), detail });
+    pub(super) fn general(&mut self, message: impl FnOnce() -> String) {
+        if self.room.is_full() {
+            self.more = self.more.saturating_add(1);
+        } else {
+            self.told(message(), None, (FieldErrorKind::Invalid, "".into()), None);
+        }
     }
 
     /// `problem` completes the sentence "NAME in body …".
-    pub(super) fn invalid(&mut self, path: &Path<'_>, value: impl Into<BadValue>, problem: &str) {
-        self.place(path, FieldErrorKind::Invalid, value.into(), problem);
+    pub(super) fn invalid<V: Into<BadValue>>(
+        &mut self,
+        path: &Path<'_>,
+        value: V,
+        problem: impl FnOnce() -> String,
+    ) {
+        self.place(path, FieldErrorKind::Invalid, value, problem);
     }
 
     pub(super) fn invalid_type(&mut self, path: &Path<'_>, expected: &str, found: &str) {
-        let problem = format!("must be of type {expected}: {}", crate::go_text::quote(found));
-        self.place(path, FieldErrorKind::TypeInvalid, found.into(), &problem);
+        let problem = || format!("must be of type {expected}: {}", crate::go_text::quote(found));
+        self.place(path, FieldErrorKind::TypeInvalid, found, problem);
     }
 
-    fn place(&mut self, path: &Path<'_>, kind: FieldErrorKind, value: BadValue, problem: &str) {
+    fn place<V: Into<BadValue>>(
+        &mut self,
+        path: &Path<'_>,
+        kind: FieldErrorKind,
+        value: V,
+        problem: impl FnOnce() -> String,
+    ) {
+        if self.room.is_full() {
+            self.more = self.more.saturating_add(1);
+            return;
+        }
         let name = name(path);
-        let message = format!("{name} in body {problem}");
-        let detail = message.clone();
-        self.add(Failure { message, name: Some(name), kind, value, detail });
-    }
-
-    /// A failure whose text is the field error's, not the validator's.
-    fn reword(&mut self, path: &Path<'_>, problem: &str, error: FieldError) {
-        let name = name(path);
-        let message = format!("{name} in body {problem}");
-        let FieldError { kind, bad_value: value, detail, field: _ } = error;
-        self.add(Failure { message, name: Some(name), kind, value, detail });
+        let message = format!("{name} in body {}", problem());
+        self.told(message, Some(name), (kind, value.into()), None);
     }
 
     pub(super) fn required(&mut self, path: &Path<'_>) {
-        self.reword(path, "is required", FieldError::required("", ""));
+        self.reword(path, || ("is required".to_owned(), FieldError::required("", "")));
     }
 
     pub(super) fn too_long(&mut self, path: &Path<'_>, max: i64) {
-        let problem = format!("should be at most {max} chars long");
-        self.reword(path, &problem, FieldError::too_long("", max));
+        self.reword(path, || (format!("should be at most {max} chars long"), FieldError::too_long("", max)));
     }
 
-    pub(super) fn too_many(&mut self, path: &Path<'_>, actual: i64, max: i64, problem: &str) {
-        self.reword(path, problem, FieldError::too_many("", actual, max));
+    pub(super) fn too_many(&mut self, path: &Path<'_>, actual: i64, max: i64, what: &str) {
+        self.reword(path, || {
+            (format!("should have at most {max} {what}"), FieldError::too_many("", actual, max))
+        });
     }
 
-    pub(super) fn not_supported(&mut self, path: &Path<'_>, value: &Value, supported: &[String]) {
-        let problem = format!("should be one of [{}]", supported.join(" "));
-        let error = FieldError::not_supported("", value, supported.iter().map(String::as_str));
-        self.reword(path, &problem, error);
+    pub(super) fn not_supported(&mut self, path: &Path<'_>, value: &Value, supported: &[Value]) {
+        self.reword(path, || {
+            let supported: Vec<String> = supported
+                .iter()
+                .map(|value| value.as_str().map_or_else(|| go_text::json(value), ToOwned::to_owned))
+                .collect();
+            let problem = format!("should be one of [{}]", supported.join(" "));
+            (problem, FieldError::not_supported("", value, supported.iter().map(String::as_str)))
+        });
     }
 
     /// A failure with a sentence of its own.
-    pub(super) fn sentence(&mut self, path: &Path<'_>, value: impl Into<BadValue>, message: String) {
-        let detail = message.clone();
-        let (name, value) = (Some(name(path)), value.into());
-        self.add(Failure { message, name, kind: FieldErrorKind::Invalid, value, detail });
+    pub(super) fn sentence<V: Into<BadValue>>(
+        &mut self,
+        path: &Path<'_>,
+        value: V,
+        message: impl FnOnce() -> String,
+    ) {
+        if self.room.is_full() {
+            self.more = self.more.saturating_add(1);
+        } else {
+            self.told(message(), Some(name(path)), (FieldErrorKind::Invalid, value.into()), None);
+        }
     }
 
     /// The failures as field errors below `prefix`.
@@ -157,9 +235,10 @@ impl Outcome {
                 Some(name) if prefix.is_nil() => name.to_owned(),
                 Some(name) => prefix.child(name).to_string(),
             };
-        self.failures
-            .into_iter()
-            .map(|failure| FieldError::new(failure.kind, place(failure.name), failure.value, failure.detail))
-            .collect()
+        let error = |failure: Failure<'_>| {
+            FieldError::new(failure.kind, place(failure.name), failure.value, failure.detail)
+        };
+        let more = (self.more > 0).then(|| FieldError::and_more(self.more));
+        self.failures.into_iter().map(error).chain(more).collect()
     }
 }

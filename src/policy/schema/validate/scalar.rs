@@ -3,12 +3,11 @@
 use serde_json::Value;
 
 use super::{Node, Outcome, SchemaType, format};
-use crate::go_text;
 use crate::schema::numeric;
 
-impl Node<'_> {
-    pub(super) fn null_type(&self) -> Outcome {
-        let mut outcome = Outcome::default();
+impl<'r> Node<'_, 'r> {
+    pub(super) fn null_type(&self) -> Outcome<'r> {
+        let mut outcome = self.clean();
         if self.has_type() && !self.schema.nullable {
             outcome.invalid_type(self.path, self.type_names(), "null");
         } else {
@@ -17,7 +16,7 @@ impl Node<'_> {
         outcome
     }
 
-    pub(super) fn value_type(&self, value: &Value) -> Outcome {
+    pub(super) fn value_type(&self, value: &Value) -> Outcome<'r> {
         let (found, value_format) = type_of(value);
         let whole_float = value.as_i64().is_none()
             && value.as_f64().is_some_and(numeric::is_json_integer)
@@ -25,7 +24,7 @@ impl Node<'_> {
         let fits = self.allows(&found)
             || whole_float
             || (found == SchemaType::Integer && self.allows(&SchemaType::Number));
-        let mut outcome = Outcome::default();
+        let mut outcome = self.clean();
         if let Some(format) = self.format() {
             let textual = matches!(found, SchemaType::String | SchemaType::Array);
             if !textual && !fits && value_format != format {
@@ -46,38 +45,35 @@ impl Node<'_> {
         outcome
     }
 
-    pub(super) fn enumeration(&self, value: &Value) -> Outcome {
+    pub(super) fn enumeration(&self, value: &Value) -> Outcome<'r> {
         let allowed = &self.schema.checks.enumeration;
-        let mut outcome = Outcome::default();
-        if !allowed.is_empty() && !allowed.iter().any(|candidate| equals_member(value, candidate)) {
-            let supported: Vec<String> = allowed
-                .iter()
-                .map(|value| value.as_str().map_or_else(|| go_text::json(value), ToOwned::to_owned))
-                .collect();
-            outcome.not_supported(self.path, value, &supported);
+        let mut outcome = self.clean();
+        if !allowed.is_empty() && !allowed.has(value) {
+            outcome.not_supported(self.path, value, allowed);
         }
         outcome
     }
 
     /// The first failure alone is told.
-    pub(super) fn string(&self, text: &str) -> Outcome {
+    pub(super) fn string(&self, text: &str) -> Outcome<'r> {
         let checks = &self.schema.checks;
-        let mut outcome = Outcome::default();
+        let mut outcome = self.clean();
         let length = || i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
         if let Some(max) = checks.max_length.filter(|max| length() > *max) {
             outcome.too_long(self.path, max);
         } else if let Some(min) = checks.min_length.filter(|min| length() < *min) {
-            outcome.invalid(self.path, text, &format!("should be at least {min} chars long"));
+            outcome.invalid(self.path, text, || format!("should be at least {min} chars long"));
         } else if let Some(pattern) = checks.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
-            let reason = pattern.error().map(|error| format!(", but pattern is invalid: {error}"));
-            let problem = format!("should match '{}{}'", pattern.text(), reason.unwrap_or_default());
-            outcome.invalid(self.path, text, &problem);
+            outcome.invalid(self.path, text, || {
+                let reason = pattern.error().map(|error| format!(", but pattern is invalid: {error}"));
+                format!("should match '{}{}'", pattern.text(), reason.unwrap_or_default())
+            });
         }
         outcome
     }
 
-    pub(super) fn string_format(&self, format: &str, text: &str) -> Outcome {
-        let mut outcome = Outcome::default();
+    pub(super) fn string_format(&self, format: &str, text: &str) -> Outcome<'r> {
+        let mut outcome = self.clean();
         if !format::matches(format, text) {
             outcome.invalid_type(self.path, format, text);
         }
@@ -95,23 +91,5 @@ fn type_of(value: &Value) -> (SchemaType, &'static str) {
         Value::Array(_) => (SchemaType::Array, ""),
         Value::Object(_) => (SchemaType::Object, ""),
         Value::Null => (SchemaType::Other("null".into()), ""),
-    }
-}
-
-/// Whether a value is the enum's member once converted to the member's Go type.
-fn equals_member(value: &Value, member: &Value) -> bool {
-    match (value, member) {
-        (Value::Null, _) | (_, Value::Null) => false,
-        (Value::Number(value), Value::Number(member)) => match (value.as_i64(), member.as_i64()) {
-            (Some(value), Some(member)) => value == member,
-            (None, Some(member)) => value.as_f64().map(numeric::go_int64) == Some(member),
-            (_, None) => value.as_f64() == member.as_f64(),
-        },
-        // Go converts an integer to the string of that one code point.
-        (Value::Number(value), Value::String(member)) => value.as_i64().is_some_and(|code| {
-            let c = u32::try_from(code).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER);
-            member.chars().eq([c])
-        }),
-        (value, member) => value == member,
     }
 }

@@ -105,27 +105,28 @@ impl Row {
             recorder: None,
         };
         let found = rules.evaluate(&subject, &limits);
+        let (remaining, errors) = (found.remaining, found.errors.into_vec());
         let expected = self.get("/expect/errors").and_then(Value::as_array).cloned().unwrap_or_default();
         let text =
             |error: &Value, key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut checks = vec![
-            Check::new(Aspect::Verdict, expected.is_empty(), found.errors.is_empty()),
+            Check::new(Aspect::Verdict, expected.is_empty(), errors.is_empty()),
             Check::new(
                 Aspect::Path,
                 sorted(expected.iter().map(|error| text(error, "field"))),
-                sorted(found.errors.iter().map(|error| error.field.clone())),
+                sorted(errors.iter().map(|error| error.field.clone())),
             ),
             Check::new(
                 Aspect::Text,
                 sorted(
                     expected.iter().map(|error| format!("{} {}", text(error, "type"), text(error, "text"))),
                 ),
-                sorted(found.errors.iter().map(line)),
+                sorted(errors.iter().map(line)),
             ),
             Check::new(
                 Aspect::Cost,
                 self.get("/expect/remainingBudget").cloned().unwrap_or_default(),
-                json!(found.remaining),
+                json!(remaining),
             ),
         ];
         if let Some(warnings) = self.get("/expect/warnings").and_then(Value::as_array) {
@@ -133,7 +134,7 @@ impl Row {
             checks.push(Check::new(
                 Aspect::Text,
                 sorted(warnings),
-                sorted(found.forgiven.iter().map(ToString::to_string)),
+                sorted(found.forgiven.into_iter().map(|error| error.to_string())),
             ));
         }
         if let Some(estimates) = self.get("/expect/rootRuleEstimates").and_then(Value::as_array) {
@@ -262,7 +263,7 @@ fn holds(schema: &Value, object: &Value) -> Value {
     let subject =
         Subject { schema: &schema, path: &Path::Nil, new: object, old: None, ratchet: false, recorder: None };
     let found = RuleTree::compile(&schema, false).evaluate(&subject, &Limits::default());
-    match found.errors.as_slice() {
+    match found.errors.into_vec().as_slice() {
         [] => json!(true),
         [error] if error.detail.starts_with("failed rule") => json!(false),
         errors => json!(errors.iter().map(ToString::to_string).collect::<Vec<_>>()),

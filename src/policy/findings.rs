@@ -1,0 +1,203 @@
+//! What is told of findings that are as many as a client likes: so many of them, of so many bytes, and how many more.
+
+use std::cell::Cell;
+
+use crate::error::{FieldError, FieldErrorKind};
+
+/// Findings of a kind (errors, warnings) that are told of one object. Recorded answers have up to some
+/// dozens, and nobody reads more than a screen; Go's strict JSON decoder ends at 100.
+pub const MAX_FINDINGS: usize = 1_000;
+
+/// Bytes of findings after which no other one is told. A finding may show a whole value, so that the one that reaches this
+/// may be as long as the request; recorded answers have a few hundred thousand at most, etcd takes no object beyond
+/// 1.5 MiB.
+pub const MAX_FINDING_BYTES: usize = 1 << 20;
+
+/// What findings share: how many more may be told.
+#[derive(Clone, Debug, Default)]
+pub struct Room {
+    told: Cell<usize>,
+    bytes: Cell<usize>,
+}
+
+impl Room {
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.told.get() >= MAX_FINDINGS || self.bytes.get() >= MAX_FINDING_BYTES
+    }
+
+    /// One more, of so many bytes.
+    pub fn take(&self, bytes: usize) {
+        self.told.set(self.told.get().saturating_add(1));
+        self.bytes.set(self.bytes.get().saturating_add(bytes));
+    }
+
+    /// One less.
+    pub fn give_back(&self, bytes: usize) {
+        self.told.set(self.told.get().saturating_sub(1));
+        self.bytes.set(self.bytes.get().saturating_sub(bytes));
+    }
+}
+
+/// `and 3 more`, as lists of findings end of which not all are told.
+#[must_use]
+pub fn and_more(count: usize) -> String {
+    format!("and {count} more")
+}
+
+/// Errors as they are found: those that there is room for, and how many more.
+#[derive(Clone, Debug, Default)]
+pub struct FieldErrors {
+    told: Vec<FieldError>,
+    room: Room,
+    more: usize,
+}
+
+impl FieldErrors {
+    /// Adds an error; where there is no room, it is not even made.
+    pub fn add(&mut self, error: impl FnOnce() -> FieldError) {
+        if self.room.is_full() {
+            self.more = self.more.saturating_add(1);
+        } else {
+            self.push(error());
+        }
+    }
+
+    /// Whether another error would only be counted.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.room.is_full()
+    }
+
+    /// Counts an error that is not told.
+    pub const fn count_one(&mut self) {
+        self.more = self.more.saturating_add(1);
+    }
+
+    /// Adds an error that is there already.
+    pub fn push(&mut self, error: FieldError) {
+        if let Some(more) = error.more() {
+            self.more = self.more.saturating_add(more);
+        } else if self.room.is_full() {
+            self.more = self.more.saturating_add(1);
+        } else {
+            self.room.take(error.size());
+            self.told.push(error);
+        }
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.told.is_empty() && self.more == 0
+    }
+
+    /// How many were added.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.told.len().saturating_add(self.more)
+    }
+
+    /// Whether one of them keeps rules from being checked, or may: not every error is known any more.
+    #[must_use]
+    pub fn block_rules(&self) -> bool {
+        self.more > 0 || self.told.iter().any(|error| error.kind.blocks_rules())
+    }
+
+    /// Puts those that are told in the order of their texts.
+    pub fn sort(&mut self) {
+        self.told.sort_by_cached_key(ToString::to_string);
+    }
+
+    /// Those that are told; an error of its own says how many more there are.
+    #[must_use]
+    pub fn into_vec(mut self) -> Vec<FieldError> {
+        if self.more > 0 {
+            self.told.push(FieldError::and_more(self.more));
+        }
+        self.told
+    }
+}
+
+impl From<FieldError> for FieldErrors {
+    fn from(error: FieldError) -> Self {
+        [error].into_iter().collect()
+    }
+}
+
+impl Extend<FieldError> for FieldErrors {
+    fn extend<I: IntoIterator<Item = FieldError>>(&mut self, errors: I) {
+        errors.into_iter().for_each(|error| self.push(error));
+    }
+}
+
+impl FromIterator<FieldError> for FieldErrors {
+    fn from_iter<I: IntoIterator<Item = FieldError>>(errors: I) -> Self {
+        let mut all = Self::default();
+        all.extend(errors);
+        all
+    }
+}
+
+impl IntoIterator for FieldErrors {
+    type Item = FieldError;
+    type IntoIter = std::vec::IntoIter<FieldError>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.into_vec().into_iter()
+    }
+}
+
+impl FieldError {
+    /// Stands for `count` errors that are not told.
+    #[must_use]
+    pub fn and_more(count: usize) -> Self {
+        let number = i64::try_from(count).unwrap_or(i64::MAX);
+        Self::new(FieldErrorKind::More, "", number, and_more(count))
+    }
+
+    /// How many errors it stands for that are not told; none for an error proper.
+    #[must_use]
+    pub fn more(&self) -> Option<usize> {
+        if self.kind != FieldErrorKind::More {
+            return None;
+        }
+        let count = self.bad_value.as_json().and_then(serde_json::Value::as_u64).unwrap_or(1);
+        Some(usize::try_from(count).unwrap_or(usize::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_told_is_counted_and_not_made() {
+        let mut made = 0;
+        let mut errors = FieldErrors::default();
+        for at in 0..60_000 {
+            errors.add(|| {
+                made += 1;
+                FieldError::required(format!("a[{at}]"), "")
+            });
+        }
+        assert_eq!((made, errors.count()), (MAX_FINDINGS, 60_000));
+        let mut all = FieldErrors::default();
+        all.extend(errors);
+        all.push(FieldError::required("b", ""));
+        let all = all.into_vec();
+        assert_eq!(all.len(), MAX_FINDINGS + 1);
+        assert_eq!(all.last().map(ToString::to_string).as_deref(), Some("and 59001 more"));
+    }
+
+    #[test]
+    fn one_long_error_is_told_and_those_after_it_are_not() {
+        let long = "x".repeat(3 << 20);
+        let mut errors = FieldErrors::default();
+        for field in ["a", "b", "c"] {
+            errors.add(|| FieldError::invalid(field, long.as_str(), "too long"));
+        }
+        let errors = errors.into_vec();
+        assert_eq!(errors.len(), 2);
+        assert_eq!(errors[1].to_string(), "and 2 more");
+    }
+}
