@@ -1,8 +1,10 @@
 //! Nobody grants what it does not have: writes of roles and bindings by users who lack some of what they would grant are
 //! refused, unless roles allow the user to escalate, or to bind the role.
 
+use std::sync::Arc;
+
 use admit_policy::host::AccessAttributes;
-use admit_policy::rbac::{Rule, missing};
+use admit_policy::rbac::{Missing, Rule, missing};
 use serde_json::Value;
 
 use super::resource_access;
@@ -30,13 +32,13 @@ impl Registry {
         }
         let refused =
             |why: &str| Refusal::resource_forbidden(GROUP, &call.info.plural, object::name(object), why);
-        let wanted = match call.info.kind.as_str() {
+        let wanted: Arc<[Rule]> = match call.info.kind.as_str() {
             "Role" | "ClusterRole" => {
                 if self.may(call, "escalate", &call.info.plural, object::name(object)) {
                     return Ok(());
                 }
                 if object.get("aggregationRule").is_some_and(|rule| !rule.is_null()) {
-                    if self.lacking(call, &everything()).is_empty() {
+                    if self.lacking(call, &everything()).is_nothing() {
                         return Ok(());
                     }
                     return Err(refused("must have cluster-admin privileges to use the aggregationRule"));
@@ -54,19 +56,18 @@ impl Registry {
                 role.map_err(|why| Refusal::denied(404, "NotFound", why))?
             }
         };
-        match self.lacking(call, &wanted).as_slice() {
-            [] => Ok(()),
-            lacking => {
-                let user = &call.identity;
-                let groups: Vec<String> = user.groups.iter().map(|group| format!("{group:?}")).collect();
-                Err(refused(&format!(
-                    "user {:?} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}",
-                    user.username,
-                    groups.join(" "),
-                    lacking.join("\n")
-                )))
-            }
+        let lacking = self.lacking(call, &wanted);
+        if lacking.is_nothing() {
+            return Ok(());
         }
+        let user = &call.identity;
+        let groups: Vec<String> = user.groups.iter().map(|group| format!("{group:?}")).collect();
+        Err(refused(&format!(
+            "user {:?} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}",
+            user.username,
+            groups.join(" "),
+            lacking.lines().join("\n")
+        )))
     }
 
     fn may(&self, call: &Call, verb: &str, plural: &str, name: &str) -> bool {
@@ -77,13 +78,10 @@ impl Registry {
         self.access(&call.identity, &asked).allowed
     }
 
-    /// What of `wanted` the caller does not have, in words and sorted.
-    fn lacking(&self, call: &Call, wanted: &[Rule]) -> Vec<String> {
+    /// What of `wanted` the caller does not have.
+    fn lacking(&self, call: &Call, wanted: &[Rule]) -> Missing {
         let held = self.access_rules().granted(&call.identity.to_user(), &call.namespace);
-        let mut lacking: Vec<String> = missing(&held.rules, wanted).iter().map(ToString::to_string).collect();
-        lacking.sort();
-        lacking.dedup();
-        lacking
+        missing(&held.rules, wanted)
     }
 }
 

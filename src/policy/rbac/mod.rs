@@ -4,18 +4,21 @@
 //! in its own namespace. Selectors of a request do not narrow what a rule allows, as in the cluster. A ClusterRole that
 //! gathers others and has no rules of its own has theirs.
 
+mod cover;
 mod rule;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::error::together;
 use crate::host::{Access, AccessAttributes};
 use crate::matching::LabelSelector;
 use crate::request::UserInfo;
 
-pub use self::rule::{Rule, missing};
+pub use self::cover::{Missing, missing};
+pub use self::rule::Rule;
 
 /// The group of those who may do everything, whatever the roles say.
 const MASTERS: &str = "system:masters";
@@ -26,8 +29,15 @@ const GATHERING_DEPTH: usize = 4;
 /// Roles and bindings.
 #[derive(Clone, Debug, Default)]
 pub struct AccessRules {
-    roles: BTreeMap<Key, Arc<Value>>,
+    roles: BTreeMap<Key, Role>,
     bindings: BTreeMap<Key, Arc<Value>>,
+}
+
+/// A role, and its own rules: they are asked far more often than they change.
+#[derive(Clone, Debug)]
+struct Role {
+    object: Arc<Value>,
+    rules: Arc<[Rule]>,
 }
 
 /// Kind, namespace and name.
@@ -58,8 +68,12 @@ impl AccessRules {
         let kind = text(&object, "/kind");
         let namespace = if kind.starts_with("Cluster") { "" } else { text(&object, "/metadata/namespace") };
         let key = key(kind, namespace, text(&object, "/metadata/name"));
-        let all = if kind.ends_with("Binding") { &mut self.bindings } else { &mut self.roles };
-        all.insert(key, object);
+        if kind.ends_with("Binding") {
+            self.bindings.insert(key, object);
+        } else {
+            let rules = list(&object, "rules").iter().map(Rule::read).collect();
+            self.roles.insert(key, Role { object, rules });
+        }
     }
 
     #[must_use]
@@ -87,8 +101,11 @@ impl AccessRules {
                 Err(problem) => problems.push(problem),
             }
         }
-        let reason =
-            if problems.is_empty() { String::new() } else { format!("RBAC: {}", together(&problems)) };
+        let reason = if problems.is_empty() {
+            String::new()
+        } else {
+            format!("RBAC: {}", together(problems.into_iter()))
+        };
         Access { allowed: false, reason }
     }
 
@@ -98,7 +115,7 @@ impl AccessRules {
         let mut granted = Granted::default();
         for (binding, _) in self.bound(user, namespace) {
             match self.role(binding) {
-                Ok(rules) => granted.rules.extend(rules),
+                Ok(rules) => granted.rules.extend(rules.iter().cloned()),
                 Err(problem) => granted.problems.push(problem),
             }
         }
@@ -109,29 +126,45 @@ impl AccessRules {
     ///
     /// # Errors
     /// There is no such role.
-    pub fn role(&self, binding: &Value) -> Result<Vec<Rule>, String> {
+    pub fn role(&self, binding: &Value) -> Result<Arc<[Rule]>, String> {
         let (kind, name) = (text(binding, "/roleRef/kind"), text(binding, "/roleRef/name"));
         let namespace = if kind == "Role" { text(binding, "/metadata/namespace") } else { "" };
         match self.roles.get(&key(kind, namespace, name)) {
-            Some(role) => Ok(self.rules(role, GATHERING_DEPTH)),
+            Some(role) if !role.gathers() => Ok(Arc::clone(&role.rules)),
+            Some(role) => {
+                let mut rules = Vec::new();
+                self.gather(role, GATHERING_DEPTH, &mut HashSet::new(), &mut rules);
+                Ok(rules.into())
+            }
             None => {
                 Err(format!("{}.rbac.authorization.k8s.io \"{name}\" not found", kind.to_ascii_lowercase()))
             }
         }
     }
 
-    fn rules(&self, role: &Value, depth: usize) -> Vec<Rule> {
-        let own: Vec<Rule> = list(role, "rules").iter().map(Rule::read).collect();
-        let selectors = role.get("aggregationRule").map(|rule| list(rule, "clusterRoleSelectors"));
-        let (Some(selectors), true, Some(deeper)) = (selectors, own.is_empty(), depth.checked_sub(1)) else {
-            return own;
-        };
-        let selectors: Vec<LabelSelector> = selectors.iter().map(LabelSelector::read).collect();
-        let gathered = self.roles.values().filter(|other| {
-            let gathers = |selector: &LabelSelector| selector.matches_labels_of(Some(other));
-            text(other, "/kind") == "ClusterRole" && selectors.iter().any(gathers)
-        });
-        gathered.flat_map(|other| self.rules(other, deeper)).collect()
+    /// Adds the rules of a role that gathers others. Each role has its rules once, however many gather it.
+    fn gather<'r>(
+        &'r self,
+        role: &'r Role,
+        depth: usize,
+        gathered: &mut HashSet<&'r str>,
+        into: &mut Vec<Rule>,
+    ) {
+        let Some(deeper) = depth.checked_sub(1) else { return };
+        let selectors = role.object.get("aggregationRule").map(|rule| list(rule, "clusterRoleSelectors"));
+        let selectors: Vec<LabelSelector> =
+            selectors.unwrap_or_default().iter().map(LabelSelector::read).collect();
+        for ((kind, _, name), other) in &self.roles {
+            let selected = |selector: &LabelSelector| selector.matches_labels_of(Some(&other.object));
+            if kind != "ClusterRole" || !selectors.iter().any(selected) || !gathered.insert(name) {
+                continue;
+            }
+            if other.gathers() {
+                self.gather(other, deeper, gathered, into);
+            } else {
+                into.extend(other.rules.iter().cloned());
+            }
+        }
     }
 
     /// The bindings that give `user` something in `namespace`, those of the whole cluster first, and how each names it.
@@ -149,6 +182,13 @@ impl AccessRules {
     }
 }
 
+impl Role {
+    /// Whether it has the rules of others in place of its own.
+    fn gathers(&self) -> bool {
+        self.rules.is_empty() && self.object.get("aggregationRule").is_some()
+    }
+}
+
 /// How the first subject of `binding` that is `user` is named in reasons.
 fn subject(binding: &Value, user: &UserInfo) -> Option<String> {
     list(binding, "subjects").iter().find_map(|subject| {
@@ -160,7 +200,8 @@ fn subject(binding: &Value, user: &UserInfo) -> Option<String> {
                 // A RoleBinding's subject without a namespace is of the binding's own.
                 let own = text(binding, "/metadata/namespace");
                 let namespace = Some(text(subject, "/namespace")).filter(|ns| !ns.is_empty()).unwrap_or(own);
-                (user.username == format!("system:serviceaccount:{namespace}:{name}"))
+                let account = user.username.strip_prefix("system:serviceaccount:");
+                (account.and_then(|account| account.split_once(':')) == Some((namespace, name)))
                     .then(|| format!("{kind} \"{name}/{namespace}\""))
             }
             _ => None,
@@ -177,20 +218,6 @@ fn reason(binding: &Value, subject: &str) -> String {
     };
     let (role_kind, role) = (text(binding, "/roleRef/kind"), text(binding, "/roleRef/name"));
     format!("RBAC: allowed by {kind} \"{shown}\" of {role_kind} \"{role}\" to {subject}")
-}
-
-/// Several errors as Go's aggregates print them: each once.
-fn together(problems: &[String]) -> String {
-    let mut distinct: Vec<&str> = Vec::new();
-    for problem in problems {
-        if !distinct.contains(&problem.as_str()) {
-            distinct.push(problem);
-        }
-    }
-    match distinct.as_slice() {
-        [one] => (*one).to_owned(),
-        many => format!("[{}]", many.join(", ")),
-    }
 }
 
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
