@@ -1,21 +1,22 @@
-//! `pattern`: a regular expression in Go's RE2 syntax, compiled once.
+//! `pattern`: a regular expression in Go's RE2 syntax, compiled once and not before it is needed: a definition is read far
+//! more often than objects are checked against it, and one pattern may take megabytes.
 
 use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use admit_cel::GoRegex;
 
-/// The text as written and its compiled form.
+/// The text as written and its compiled form, which copies share.
 #[derive(Clone)]
 pub struct Pattern {
     text: Box<str>,
-    regex: Result<GoRegex, Box<str>>,
+    regex: Arc<OnceLock<Result<GoRegex, Box<str>>>>,
 }
 
 impl Pattern {
     #[must_use]
     pub fn new(text: &str) -> Self {
-        let regex = GoRegex::new(text).map_err(|error| error.to_string().into());
-        Self { text: text.into(), regex }
+        Self { text: text.into(), regex: Arc::default() }
     }
 
     /// As written.
@@ -27,13 +28,22 @@ impl Pattern {
     /// What is wrong with it, in Go's words.
     #[must_use]
     pub fn error(&self) -> Option<&str> {
-        self.regex.as_ref().err().map(AsRef::as_ref)
+        self.compiled().as_ref().err().map(AsRef::as_ref)
     }
 
     /// Whether it occurs in the text; one that did not compile never does.
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
-        self.regex.as_ref().is_ok_and(|regex| regex.is_match(text))
+        self.compiled().as_ref().is_ok_and(|regex| regex.is_match(text))
+    }
+
+    /// Bytes of the compiled form.
+    pub(crate) fn size(&self) -> usize {
+        self.compiled().as_ref().map_or(0, GoRegex::size)
+    }
+
+    fn compiled(&self) -> &Result<GoRegex, Box<str>> {
+        self.regex.get_or_init(|| GoRegex::new(&self.text).map_err(|error| error.to_string().into()))
     }
 }
 

@@ -116,6 +116,12 @@ impl GoRegex {
     pub fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)
     }
+
+    /// Bytes of memory that it takes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.0.memory_usage()
+    }
 }
 
 fn shared(pattern: &str) -> Shared {

@@ -11,6 +11,7 @@ mod demands;
 mod internal;
 mod lists;
 mod openapi;
+mod patterns;
 mod rules;
 mod structural;
 mod versions;
@@ -36,6 +37,10 @@ pub(super) fn validate(
     replaced: Option<&Definition>,
 ) -> FieldErrors {
     let mut errors = FieldErrors::default();
+    patterns::validate(definition, &mut errors);
+    if !errors.is_empty() {
+        return errors;
+    }
     if replaced.is_none() {
         metadata_given(manifest, definition, &mut errors);
     }
