@@ -3,9 +3,12 @@
 //! Input: the manifest, the live object, and the manifest that was applied last. What the manifest says counts, what only
 //! the last one said goes, all else stays. Items of lists are told apart by the merge keys of the field tables.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
-use super::strategic::{in_order, message_of};
+use super::order::in_order;
+use super::strategic::message_of;
 use crate::builtin::{Field, Tables, TypeId};
 
 /// `live`, an object of the kind `kind`, with `manifest` applied to it.
@@ -47,13 +50,17 @@ impl Merger<'_> {
         (new, live, last): (&Map<String, Value>, &Map<String, Value>, &Value),
     ) -> Map<String, Value> {
         let retains_keys = field.is_some_and(|field| field.patch.retain_keys);
-        let mut out = live.clone();
-        out.retain(|key, _| new.contains_key(key) || (!retains_keys && last.get(key).is_none()));
-        for (key, value) in new {
-            if value.is_null() {
-                out.shift_remove(key);
-                continue;
+        let mut out = Map::new();
+        for (key, value) in live {
+            match new.get(key) {
+                Some(Value::Null) => {}
+                // Its place; what comes to stand there is made below.
+                Some(_) => drop(out.insert(key.clone(), Value::Null)),
+                None if retains_keys || last.get(key).is_some() => {}
+                None => drop(out.insert(key.clone(), value.clone())),
             }
+        }
+        for (key, value) in new.iter().filter(|(_, value)| !value.is_null()) {
             let sides = Sides {
                 new: value,
                 live: live.get(key).unwrap_or(&Value::Null),
@@ -68,27 +75,40 @@ impl Merger<'_> {
     /// Live items that no manifest speaks of keep their places beside those that the new one orders.
     fn list(&self, field: &Field, new: &[Value], live: &[Value], last: &Value) -> Vec<Value> {
         let merge_key = field.patch.merge_key;
-        let last = last.as_array().map(Vec::as_slice).unwrap_or_default();
-        let same = |one: &Value, other: &Value| match merge_key {
-            "" => one == other,
-            key => one.get(key) == other.get(key),
-        };
-        let find = |list: &'_ [Value], item: &Value| list.iter().find(|other| same(item, other)).cloned();
+        let last = by_key(last.as_array().map(Vec::as_slice).unwrap_or_default(), merge_key);
+        let (changes, known) = (by_key(new, merge_key), by_key(live, merge_key));
         let mut merged: Vec<Value> = Vec::with_capacity(new.len());
         for item in live {
-            match find(new, item) {
-                Some(change) => {
-                    let last = find(last, item).unwrap_or(Value::Null);
-                    let sides = Sides { new: &change, live: item, last: &last };
+            let key = key_of(item, merge_key);
+            match (changes.get(&key), last.get(&key)) {
+                (Some(change), last) => {
+                    let sides = Sides { new: change, live: item, last: last.unwrap_or(&&Value::Null) };
                     merged.push(self.value(message_of(Some(field)), Some(field), sides));
                 }
-                None if find(last, item).is_some() => {}
-                None => merged.push(item.clone()),
+                (None, Some(_)) => {}
+                (None, None) => merged.push(item.clone()),
             }
         }
-        merged.extend(new.iter().filter(|item| find(live, item).is_none()).cloned());
-        in_order(merged, &[], Some(&new.to_vec()), merge_key)
+        merged.extend(new.iter().filter(|item| !known.contains_key(&key_of(item, merge_key))).cloned());
+        in_order(merged, &[], Some(new), merge_key)
     }
+}
+
+/// What tells an item from others: the value of its merge key, or all of it where there is none.
+fn key_of<'v>(item: &'v Value, merge_key: &str) -> Option<&'v Value> {
+    match merge_key {
+        "" => Some(item),
+        key => item.get(key),
+    }
+}
+
+/// The first item with each key.
+fn by_key<'v>(items: &'v [Value], merge_key: &str) -> HashMap<Option<&'v Value>, &'v Value> {
+    let mut found = HashMap::with_capacity(items.len());
+    for item in items {
+        found.entry(key_of(item, merge_key)).or_insert(item);
+    }
+    found
 }
 
 #[cfg(test)]

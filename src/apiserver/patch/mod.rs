@@ -2,6 +2,7 @@
 //! registry.
 
 pub mod applied;
+mod order;
 pub(crate) mod shown;
 pub mod strategic;
 pub(crate) mod touched;

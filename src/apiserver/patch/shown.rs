@@ -27,20 +27,36 @@ fn merged_map(patch: &Map<String, Value>, live: Option<&Map<String, Value>>) -> 
 
 /// `%+v`.
 pub(super) fn printed(value: &Value) -> String {
+    let mut out = String::new();
+    print(value, &mut out);
+    out
+}
+
+fn print(value: &Value, out: &mut String) {
     match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Number(number) => go_text::number(number),
-        Value::Array(items) => format!("[{}]", items.iter().map(printed).collect::<Vec<_>>().join(" ")),
+        Value::Null => out.push_str("<nil>"),
+        Value::String(text) => out.push_str(text),
+        Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
+        Value::Number(number) => out.push_str(&go_text::number(number)),
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                out.push_str(if index > 0 { " " } else { "" });
+                print(item, out);
+            }
+            out.push(']');
+        }
         Value::Object(members) => {
-            let mut names: Vec<&String> = members.keys().collect();
-            names.sort();
-            let shown: Vec<String> = names
-                .into_iter()
-                .filter_map(|name| Some(format!("{name}:{}", printed(members.get(name)?))))
-                .collect();
-            format!("map[{}]", shown.join(" "))
+            let mut members: Vec<(&String, &Value)> = members.iter().collect();
+            members.sort_by_key(|(name, _)| *name);
+            out.push_str("map[");
+            for (index, (name, member)) in members.into_iter().enumerate() {
+                out.push_str(if index > 0 { " " } else { "" });
+                out.push_str(name);
+                out.push(':');
+                print(member, out);
+            }
+            out.push(']');
         }
     }
 }

@@ -21,24 +21,6 @@ pub(crate) fn sort_merged(target: &mut Value, patch: &Value) {
     }
 }
 
-/// Sorts the objects that a JSON patch operation opened on the way to `path`.
-pub(crate) fn sort_along(target: &mut Value, path: &json_patch::jsonptr::Pointer) {
-    let mut place = Some(target);
-    for token in path.tokens() {
-        place = match place {
-            Some(Value::Object(members)) => {
-                sort(members);
-                members.get_mut(token.decoded().as_ref())
-            }
-            Some(Value::Array(items)) => {
-                let index: Option<usize> = token.decoded().parse().ok();
-                index.and_then(|index| items.get_mut(index))
-            }
-            _ => return,
-        };
-    }
-}
-
 fn sort(members: &mut Map<String, Value>) {
     let mut sorted: Vec<(String, Value)> = std::mem::take(members).into_iter().collect();
     sorted.sort_by(|(one, _), (two, _)| one.cmp(two));

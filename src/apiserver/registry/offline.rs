@@ -40,7 +40,7 @@ impl Builtins for BuiltinKinds {
         let (group, version, kind) = type_of(object);
         let kind = tables().kind(group, version, kind)?;
         let (object, patch) = (object.as_object()?, patch.as_object()?);
-        let made = strategic::apply(tables(), kind, object, patch);
+        let made = strategic::apply(tables(), kind, object.clone(), patch);
         Some(made.map(Value::Object).map_err(|error| error.to_string()))
     }
 

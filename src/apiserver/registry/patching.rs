@@ -2,7 +2,7 @@
 
 use admit_policy::bounded::{MAX_PATHS, push_step};
 use admit_policy::json::{self, JsonError};
-use admit_policy::patch::upserting;
+use admit_policy::patch::{Replacing, patched, text_len};
 use json_patch::PatchOperation;
 use serde_json::{Map, Value};
 
@@ -69,6 +69,7 @@ impl Registry {
                 };
             }
             let patched = patch.apply(call, live.clone())?;
+            bounded(&patched)?;
             let patched = patch.restored(call, live, patched)?;
             accepted(call, name, (&patch, live), &patched, options)
         };
@@ -142,19 +143,7 @@ impl Patch {
     fn apply(&self, call: &Call, mut target: Value) -> Result<Value, Refusal> {
         match &self.kind {
             Parsed::Json(operations) => {
-                for operation in operations {
-                    let operation = upserting(&target, operation);
-                    json_patch::patch(&mut target, &[operation]).map_err(|_| Refusal::unprocessable())?;
-                }
-                for operation in operations {
-                    touched::sort_along(&mut target, operation.path());
-                    match operation {
-                        PatchOperation::Copy(copy) => touched::sort_along(&mut target, &copy.from),
-                        PatchOperation::Move(moved) => touched::sort_along(&mut target, &moved.from),
-                        _ => {}
-                    }
-                }
-                Ok(target)
+                patched(target, operations, Replacing::OrAdding).map_err(|_| Refusal::unprocessable())
             }
             Parsed::Merge(patch) => {
                 json_patch::merge(&mut target, patch);
@@ -170,7 +159,7 @@ impl Patch {
                 };
                 let kind =
                     kind.ok_or_else(|| Refusal::internal(format!("{} has no field table", info.kind)))?;
-                strategic::apply(tables(), kind, object::map_of(&mut target), patch)
+                strategic::apply(tables(), kind, std::mem::take(object::map_of(&mut target)), patch)
                     .map(Value::Object)
                     .map_err(|error| match error {
                         PatchError::UnknownDirective(..) => Refusal::unclassified(error.to_string()),
@@ -203,6 +192,20 @@ impl Patch {
             _ => patched.to_string(),
         }
     }
+}
+
+/// The bytes of an object that patches may make, as JSON, without its managers: what a body can have that creates it.
+/// Without a bound patch after patch would add to an object what one body holds.
+const MAX_OBJECT: usize = 3 << 20;
+
+/// # Errors
+/// 413 for an object that no body could have created.
+pub(super) fn bounded(object: &Value) -> Result<(), Refusal> {
+    let managers = object.pointer("/metadata/managedFields").map_or(0, text_len);
+    if text_len(object).saturating_sub(managers) > MAX_OBJECT {
+        return Err(Refusal::too_large(MAX_OBJECT));
+    }
+    Ok(())
 }
 
 /// The refusal of a patched object that cannot be read any more.

@@ -19,7 +19,7 @@ use crate::weight::{self, Budget, TooHeavy};
 pub use self::repeats::Repeats;
 
 /// Deepest nesting that is read: everything behind the parser may then walk values recursively.
-const MAX_DEPTH: usize = 512;
+pub(crate) const MAX_DEPTH: usize = 512;
 
 /// A parsed document.
 #[derive(Clone, Debug, PartialEq)]

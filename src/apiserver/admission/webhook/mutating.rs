@@ -1,5 +1,6 @@
 //! Mutating webhooks: asked one after the other, each about what those before it made of the object.
 
+use admit_policy::patch::{Replacing, patched};
 use admit_policy::webhook::Kind;
 use serde_json::Value;
 
@@ -22,15 +23,17 @@ pub(in crate::admission) async fn mutate(
     }
     let asking = Asking { registry, review };
     let mut object = review.object.cloned();
+    // Changes are counted, so that no state of the object is kept for each webhook.
+    let mut changes = 0_usize;
     let mut seen = Vec::with_capacity(hooks.len());
     for hook in &hooks {
-        let asked = asking.ask(hook, &mut object).await?;
-        seen.push((hook, asked.then(|| object.clone())));
+        let asked = asking.ask(hook, &mut object, &mut changes).await?;
+        seen.push((hook, asked.then_some(changes)));
     }
     // Who wants to be asked again about later changes is, once.
     for (hook, left) in seen {
-        if hook.is_reinvoked() && left.is_some_and(|left| left != object) {
-            asking.ask(hook, &mut object).await?;
+        if hook.is_reinvoked() && left.is_some_and(|left| left != changes) {
+            asking.ask(hook, &mut object, &mut changes).await?;
         }
     }
     Ok(object.filter(|object| Some(object) != review.object))
@@ -42,8 +45,13 @@ struct Asking<'r> {
 }
 
 impl Asking<'_> {
-    /// Lets one webhook change the object; answers whether it was asked.
-    async fn ask(&self, hook: &Hook, object: &mut Option<Value>) -> Result<bool, Refusal> {
+    /// Lets one webhook change the object, and counts the change; answers whether it was asked.
+    async fn ask(
+        &self,
+        hook: &Hook,
+        object: &mut Option<Value>,
+        changes: &mut usize,
+    ) -> Result<bool, Refusal> {
         let patch = {
             let current = object.as_ref().map(|object| self.review.with_object(object));
             let review = current.as_ref().unwrap_or(self.review);
@@ -69,7 +77,10 @@ impl Asking<'_> {
                 )));
             }
             (Some(patch), Some(object)) => {
-                json_patch::patch(object, &patch).map_err(|error| Refusal::internal(error.to_string()))?;
+                let made = patched(object.clone(), &patch, Replacing::Existing);
+                let made = made.map_err(|error| Refusal::internal(error.to_string()))?;
+                *changes += usize::from(made != *object);
+                *object = made;
             }
         }
         Ok(true)

@@ -1,0 +1,167 @@
+//! The six operations of a JSON patch.
+
+use json_patch::jsonptr::index::Index;
+use json_patch::jsonptr::{Pointer, Token};
+use json_patch::{PatchOperation, ReplaceOperation};
+use serde_json::Value;
+
+use super::node::Node;
+use super::{PatchErrorKind, Replacing};
+use crate::json::MAX_DEPTH;
+
+/// The bytes that all copies of one patch together may have, as upstream's `AccumulatedCopySizeLimit` has it: a copy of
+/// the whole object doubles it, and 40 of them would take more memory than there is.
+const MAX_COPIED: usize = 3 << 20;
+
+/// A document that a patch is applied to.
+#[derive(Debug)]
+pub(super) struct Document {
+    root: Node,
+    /// The root is no deeper than this.
+    height: usize,
+    /// The bytes that were copied, as JSON.
+    copied: usize,
+}
+
+impl Document {
+    pub(super) fn new(value: Value) -> Self {
+        let mut document = Self { root: Node::Closed(value), height: usize::MAX, copied: 0 };
+        document.height = document.root.height(usize::MAX, 0);
+        document
+    }
+
+    pub(super) fn into_value(self) -> Value {
+        self.root.into_value()
+    }
+
+    /// # Errors
+    /// Why the operation cannot be applied. The document may have lost something then.
+    pub(super) fn apply(
+        &mut self,
+        operation: &PatchOperation,
+        replacing: Replacing,
+    ) -> Result<(), PatchErrorKind> {
+        match operation {
+            PatchOperation::Add(add) => self.add(&add.path, Node::Closed(add.value.clone()), usize::MAX),
+            PatchOperation::Remove(remove) => self.remove(&remove.path).map(drop),
+            PatchOperation::Replace(replace) => self.replace(replace, replacing),
+            PatchOperation::Move(moved) => self.moved(&moved.from, &moved.path),
+            PatchOperation::Copy(copy) => {
+                let source = self.find(&copy.from).ok_or(PatchErrorKind::InvalidFromPointer)?;
+                let length = source.text_len();
+                // Counted before it is made.
+                if self.copied + length > MAX_COPIED {
+                    let copied = self.copied + length;
+                    return Err(PatchErrorKind::CopiesTooLarge { copied, limit: MAX_COPIED });
+                }
+                self.copied += length;
+                let copied = self.find(&copy.from).map(|source| source.to_value()).unwrap_or_default();
+                self.add(&copy.path, Node::Closed(copied), usize::MAX)
+            }
+            PatchOperation::Test(test) => match self.find(&test.path) {
+                None => Err(PatchErrorKind::InvalidPointer),
+                Some(found) if found.is(&test.value) => Ok(()),
+                Some(_) => Err(PatchErrorKind::TestFailed),
+            },
+        }
+    }
+
+    fn moved(&mut self, from: &Pointer, path: &Pointer) -> Result<(), PatchErrorKind> {
+        if path.starts_with(from) && path.len() != from.len() {
+            return Err(PatchErrorKind::CannotMoveInsideItself);
+        }
+        let (node, most) = self.remove(from).map_err(|kind| match kind {
+            PatchErrorKind::InvalidPointer => PatchErrorKind::InvalidFromPointer,
+            other => other,
+        })?;
+        self.add(path, node, most)
+    }
+
+    /// Adds a node that is no deeper than `most`.
+    fn add(&mut self, path: &Pointer, mut node: Node, most: usize) -> Result<(), PatchErrorKind> {
+        let enough = MAX_DEPTH.checked_sub(path.count()).ok_or(PatchErrorKind::TooDeep)?;
+        let height = node.height(most, enough);
+        if height > enough {
+            return Err(PatchErrorKind::TooDeep);
+        }
+        let Some((parent, last)) = path.split_back() else {
+            (self.root, self.height) = (node, height);
+            return Ok(());
+        };
+        match self.container(parent, Some(height)).ok_or(PatchErrorKind::InvalidPointer)? {
+            Node::Object(_, members) => {
+                members.insert(last.decoded().into_owned(), node);
+            }
+            Node::List(_, items) => {
+                let index = last.to_index().map_err(|_| PatchErrorKind::InvalidPointer)?;
+                let index = index.for_len_incl(items.len()).map_err(|_| PatchErrorKind::InvalidPointer)?;
+                items.insert(index, node);
+            }
+            Node::Closed(_) | Node::Measured(..) => return Err(PatchErrorKind::InvalidPointer),
+        }
+        Ok(())
+    }
+
+    /// The node that was there, and how deep it is at most.
+    fn remove(&mut self, path: &Pointer) -> Result<(Node, usize), PatchErrorKind> {
+        let (parent, last) = path.split_back().ok_or(PatchErrorKind::InvalidPointer)?;
+        let container = self.container(parent, None).ok_or(PatchErrorKind::InvalidPointer)?;
+        let (removed, most) = match container {
+            Node::Object(height, members) => (members.remove(last.decoded().as_ref()), *height),
+            Node::List(height, items) => (number(&last).and_then(|index| items.remove(index)), *height),
+            Node::Closed(_) | Node::Measured(..) => (None, 0),
+        };
+        Ok((removed.ok_or(PatchErrorKind::InvalidPointer)?, most.saturating_sub(1)))
+    }
+
+    fn replace(&mut self, replace: &ReplaceOperation, replacing: Replacing) -> Result<(), PatchErrorKind> {
+        let ReplaceOperation { path, value } = replace;
+        let exists = self.find(path).is_some();
+        let parent = path.parent().and_then(|parent| self.container(parent, None));
+        match parent {
+            Some(Node::Object(..)) if exists || replacing == Replacing::OrAdding => {}
+            Some(_) if exists => drop(self.remove(path)?),
+            None if exists => {}
+            _ => return Err(PatchErrorKind::InvalidPointer),
+        }
+        self.add(path, Node::Closed(value.clone()), usize::MAX)
+    }
+
+    fn find(&mut self, path: &Pointer) -> Option<&mut Node> {
+        match path.split_back() {
+            None => Some(&mut self.root),
+            Some((parent, last)) => inner(self.container(parent, None)?, &last),
+        }
+    }
+
+    /// The node at `path`, open as all those on the way. They learn that they hold something of the height `inserted`.
+    fn container(&mut self, path: &Pointer, inserted: Option<usize>) -> Option<&mut Node> {
+        let mut below = path.count();
+        let mut node = self.root.opened(self.height);
+        for token in path.tokens() {
+            node.hold(inserted.map(|inserted| inserted + below));
+            let most = node.height(usize::MAX, usize::MAX).saturating_sub(1);
+            node = inner(node, &token)?.opened(most);
+            below -= 1;
+        }
+        node.hold(inserted);
+        Some(node)
+    }
+}
+
+/// A member or an item of an open node.
+fn inner<'n>(node: &'n mut Node, token: &Token<'_>) -> Option<&'n mut Node> {
+    match node {
+        Node::Object(_, members) => members.get_mut(token.decoded().as_ref()),
+        Node::List(_, items) => items.get_mut(number(token)?),
+        Node::Closed(_) | Node::Measured(..) => None,
+    }
+}
+
+/// The place that a token names in a list; none for the one behind the last.
+fn number(token: &Token<'_>) -> Option<usize> {
+    match token.to_index().ok()? {
+        Index::Num(index) => Some(index),
+        Index::Next => None,
+    }
+}

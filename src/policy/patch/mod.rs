@@ -1,0 +1,145 @@
+//! JSON patches (RFC 6902) and merge patches (RFC 7386), as authors write them and as the API server applies them.
+//!
+//! Strategic merge patches follow the fields of built-in kinds, which a [`Builtins`](crate::apply::Builtins) knows.
+
+mod document;
+mod list;
+mod node;
+
+use std::fmt;
+
+use json_patch::PatchOperation;
+use serde_json::Value;
+
+use self::document::Document;
+
+/// What a `replace` operation makes of a member that is not there.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Replacing {
+    /// An error, as the specification has it.
+    Existing,
+    /// The member, as the API server's library has it.
+    OrAdding,
+}
+
+/// Why a JSON patch cannot be applied.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct PatchError {
+    /// Which operation failed, from 0.
+    pub operation: usize,
+    /// The pointer of that operation.
+    pub path: String,
+    pub kind: PatchErrorKind,
+}
+
+impl fmt::Display for PatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { operation, path, kind } = self;
+        match kind {
+            // Upstream's words, which tell no operation.
+            PatchErrorKind::CopiesTooLarge { .. } => kind.fmt(f),
+            _ => write!(f, "operation '/{operation}' failed at path '{path}': {kind}"),
+        }
+    }
+}
+
+impl std::error::Error for PatchError {}
+
+/// What is wrong with an operation of a JSON patch.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum PatchErrorKind {
+    #[error("value did not match")]
+    TestFailed,
+    #[error("\"from\" path is invalid")]
+    InvalidFromPointer,
+    #[error("path is invalid")]
+    InvalidPointer,
+    #[error("cannot move the value inside itself")]
+    CannotMoveInsideItself,
+    /// Everything behind a patch may walk values recursively.
+    #[error("the value would be nested deeper than {} levels", crate::json::MAX_DEPTH)]
+    TooDeep,
+    /// In bytes of JSON, all copies of the patch together.
+    #[error(
+        "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {limit}"
+    )]
+    CopiesTooLarge { copied: usize, limit: usize },
+}
+
+/// Reads a JSON patch.
+///
+/// # Errors
+/// What is wrong with the first operation that is none.
+pub(crate) fn decode(operations: &Value) -> Result<json_patch::Patch, String> {
+    let Value::Array(list) = operations else {
+        return Err("must be a list of operations, each with `op` and `path`".to_owned());
+    };
+    let operation = |(index, operation): (usize, &Value)| {
+        serde_json::from_value(operation.clone()).map_err(|error| format!("operation {index}: {error}"))
+    };
+    Ok(json_patch::Patch(list.iter().enumerate().map(operation).collect::<Result<_, _>>()?))
+}
+
+/// What `operations` make of `target`. Members of objects that they reach into are sorted by name in it.
+///
+/// The time is that of as many steps as both have bytes, times a logarithm.
+///
+/// # Errors
+/// The first operation that cannot be applied.
+pub fn patched(
+    target: Value,
+    operations: &[PatchOperation],
+    replacing: Replacing,
+) -> Result<Value, PatchError> {
+    let mut document = Document::new(target);
+    for (index, operation) in operations.iter().enumerate() {
+        document.apply(operation, replacing).map_err(|kind| PatchError {
+            operation: index,
+            path: operation.path().to_string(),
+            kind,
+        })?;
+    }
+    Ok(document.into_value())
+}
+
+/// The bytes of a value as compact JSON, with `<`, `>` and `&` escaped as Go escapes them.
+#[must_use]
+pub fn text_len(value: &Value) -> usize {
+    node::text_len(value)
+}
+
+/// Applies a JSON patch to the letter: what is replaced must be there.
+///
+/// # Errors
+/// Why it does not apply. Nothing is left of `target` then.
+pub(crate) fn apply(target: &mut Value, patch: &json_patch::Patch) -> Result<(), String> {
+    *target = patched(target.take(), patch, Replacing::Existing).map_err(|error| error.to_string())?;
+    Ok(())
+}
+
+/// Applies a JSON patch as the API server does.
+///
+/// # Errors
+/// Why it does not apply. Nothing is left of `target` then.
+pub(crate) fn apply_as_server(target: &mut Value, patch: &json_patch::Patch) -> Result<(), String> {
+    *target = patched(target.take(), patch, Replacing::OrAdding)
+        .map_err(|error| format!("operation {} at {}: {}", error.operation, error.path, error.kind))?;
+    Ok(())
+}
+
+/// Applies a merge patch: maps are merged, null removes, anything else replaces.
+pub(crate) fn merge(target: &mut Value, patch: &Value) {
+    match (target, patch) {
+        (Value::Object(target), Value::Object(patch)) => {
+            // All at once: taking one member out moves those behind it.
+            target.retain(|key, _| patch.get(key).is_none_or(|value| !value.is_null()));
+            for (key, value) in patch.iter().filter(|(_, value)| !value.is_null()) {
+                merge(target.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (target, patch) => *target = patch.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
