@@ -113,6 +113,7 @@ fn sequences_end_as_recorded() {
                 }
                 Err(ApplyError::Conflicts(conflicts)) => {
                     let found: Vec<String> = conflicts
+                        .told()
                         .0
                         .iter()
                         .map(|conflict| format!("{}: {}", conflict.manager.name, conflict.field()))
@@ -235,6 +236,7 @@ fn sets_obey_the_laws_of_sets() {
         assert!(one.difference(&one).is_empty());
         assert_eq!(one.difference(&two).union(&one.intersection(&two)), one);
         let paths = one.paths();
+        assert_eq!(paths.len(), one.len());
         assert_eq!(paths.iter().collect::<FieldSet>(), one);
         assert!(paths.iter().all(|path| one.has(path)));
     }

@@ -28,37 +28,48 @@ impl Conflict {
 
 /// All conflicts of one application, by manager. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conflicts(pub Vec<Conflict>);
+pub struct Conflicts(BTreeMap<Manager, FieldSet>);
+
+/// The letters of all paths of conflicts that are told: a body could have many under a long name.
+const MOST_TOLD: usize = 256 << 10;
 
 impl Conflicts {
     /// The conflicts over what each manager would lose; None when that is nothing.
     #[must_use]
-    pub(super) fn of(losses: &BTreeMap<Manager, FieldSet>) -> Option<Self> {
-        let conflicts: Vec<Conflict> = losses
-            .iter()
-            .flat_map(|(manager, set)| {
-                set.paths().into_iter().map(|path| Conflict { manager: manager.clone(), path })
-            })
-            .collect();
-        (!conflicts.is_empty()).then_some(Self(conflicts))
+    pub(super) fn of(losses: impl Iterator<Item = (Manager, FieldSet)>) -> Option<Self> {
+        let losses: BTreeMap<Manager, FieldSet> = losses.filter(|(_, set)| !set.is_empty()).collect();
+        (!losses.is_empty()).then_some(Self(losses))
     }
 
     /// What is left when the paths of `allowed` may be taken.
     #[must_use]
     pub(super) fn beyond(self, allowed: &FieldSet) -> Option<Self> {
-        let left: Vec<Conflict> =
-            self.0.into_iter().filter(|conflict| !allowed.has(&conflict.path)).collect();
-        (!left.is_empty()).then_some(Self(left))
+        Self::of(self.0.into_iter().map(|(manager, set)| (manager, set.difference(allowed))))
+    }
+
+    /// The conflicts that are told, and how many more there are.
+    #[must_use]
+    pub fn told(&self) -> (Vec<Conflict>, usize) {
+        let mut left = MOST_TOLD;
+        let mut told = Vec::new();
+        for (manager, set) in &self.0 {
+            let paths = set.first_paths(&mut left).into_iter();
+            told.extend(paths.map(|path| Conflict { manager: manager.clone(), path }));
+        }
+        let all: usize = self.0.values().map(FieldSet::len).sum();
+        let more = all - told.len();
+        (told, more)
     }
 }
 
 impl fmt::Display for Conflicts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let [only] = self.0.as_slice() {
+        let (told, more) = self.told();
+        if let ([only], 0) = (told.as_slice(), more) {
             return write!(f, "Apply failed with 1 conflict: {}: {}", only.message(), only.field());
         }
         let mut by_manager: BTreeMap<&Manager, Vec<String>> = BTreeMap::new();
-        for conflict in &self.0 {
+        for conflict in &told {
             by_manager.entry(&conflict.manager).or_default().push(conflict.field());
         }
         let parts: Vec<String> = by_manager
@@ -68,7 +79,11 @@ impl fmt::Display for Conflicts {
                 format!("conflicts with {}:{fields}", shown(manager))
             })
             .collect();
-        write!(f, "Apply failed with {} conflicts: {}", self.0.len(), parts.join("\n"))
+        write!(f, "Apply failed with {} conflicts: {}", told.len() + more, parts.join("\n"))?;
+        match more {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more"),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::rc::Rc;
 
 use serde_json::Value;
 
@@ -75,10 +76,9 @@ impl Updater<'_> {
             _ => merged,
         };
         let (losses, _) = self.losses(live, &new, &managers, Some(applier));
-        let conflicts = losses.iter().map(|(manager, loss)| (manager.clone(), loss.disputed.clone()));
-        match Conflicts::of(&conflicts.collect()) {
-            Some(conflicts) if !force => return Err(conflicts),
-            _ => {}
+        let disputed = losses.iter().map(|(manager, loss)| (manager.clone(), loss.disputed.clone()));
+        if let Some(conflicts) = (!force).then(|| Conflicts::of(disputed)).flatten() {
+            return Err(conflicts);
         }
         let managers = lessened(managers, &losses);
         // The order of items is nobody's, but a change all the same.
@@ -107,16 +107,15 @@ impl Updater<'_> {
         except: Option<&Manager>,
     ) -> (BTreeMap<Manager, Loss>, Comparison) {
         let own = self.typing.compare(live, new).excluding(self.ignored);
-        let mut by_version: BTreeMap<&str, Comparison> = BTreeMap::from([(self.api_version, own.clone())]);
+        // Once for each version, however many managers there are.
+        let mut by_version = BTreeMap::from([(self.api_version, Rc::new(Change::of(&own)))]);
         let mut losses = BTreeMap::new();
         for (manager, owned) in managers.iter().filter(|(manager, _)| Some(*manager) != except) {
-            let comparison = by_version
+            let change = by_version
                 .entry(&owned.api_version)
-                .or_insert_with(|| self.compare_in(&owned.api_version, live, new));
-            let changed = comparison.modified.union(&comparison.added);
-            let loss =
-                Loss { disputed: owned.set.intersection(&changed), removed: comparison.removed.clone() };
-            losses.insert(manager.clone(), loss);
+                .or_insert_with(|| Rc::new(Change::of(&self.compare_in(&owned.api_version, live, new))));
+            let disputed = owned.set.intersection(&change.changed);
+            losses.insert(manager.clone(), Loss { disputed, change: Rc::clone(change) });
         }
         (losses, own)
     }
@@ -146,8 +145,7 @@ impl Updater<'_> {
     fn with_owned(&self, merged: &Value, pruned: Value, managers: &Managers, first: &str) -> Value {
         let mut by_version: BTreeMap<&str, FieldSet> = BTreeMap::new();
         for owned in managers.values() {
-            let set = by_version.entry(&owned.api_version).or_default();
-            *set = set.union(&owned.set);
+            by_version.entry(&owned.api_version).or_default().absorb(&owned.set);
         }
         // The version of the object first: others may need fields that were pruned to be converted to.
         let mut versions: Vec<&str> = by_version.keys().copied().collect();
@@ -172,8 +170,22 @@ impl Updater<'_> {
 struct Loss {
     /// Owned fields that get another value.
     disputed: FieldSet,
+    /// In the manager's version.
+    change: Rc<Change>,
+}
+
+/// A change in one version of an object.
+struct Change {
+    /// Fields that get another value, or come.
+    changed: FieldSet,
     /// Fields that are gone, owned or not.
     removed: FieldSet,
+}
+
+impl Change {
+    fn of(comparison: &Comparison) -> Self {
+        Self { changed: comparison.modified.union(&comparison.added), removed: comparison.removed.clone() }
+    }
 }
 
 /// The managers without their losses; who is left with nothing goes.
@@ -182,7 +194,7 @@ fn lessened(managers: Managers, losses: &BTreeMap<Manager, Loss>) -> Managers {
         .into_iter()
         .map(|(manager, owned)| match losses.get(&manager) {
             Some(loss) => {
-                let set = owned.set.difference(&loss.disputed).difference(&loss.removed);
+                let set = owned.set.difference(&loss.disputed).difference(&loss.change.removed);
                 (manager, Owned { set, ..owned })
             }
             None => (manager, owned),

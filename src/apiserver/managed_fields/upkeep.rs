@@ -74,8 +74,13 @@ pub(super) fn capped(mut managers: Managers) -> Managers {
             managers.insert(bucket.clone(), owned);
         }
         let Some(owned) = managers.remove(&manager) else { continue };
-        let set = managers.get(&bucket).map_or_else(|| owned.set.clone(), |old| old.set.union(&owned.set));
-        managers.insert(bucket, Owned { set, api_version: owned.api_version, time });
+        match managers.get_mut(&bucket) {
+            Some(old) => {
+                old.set.absorb(&owned.set);
+                (old.api_version, old.time) = (owned.api_version, time);
+            }
+            None => drop(managers.insert(bucket, Owned { time, ..owned })),
+        }
         left -= 1;
     }
     managers

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::create::belongs_to_path;
 use super::options::{FieldValidation, WriteOptions};
 use super::ownership::{Ownership, applied_scale};
+use super::patching::bounded;
 use super::update::Change;
 use super::{Answer, Call, Registry};
 use crate::builtin::{restore, tables};
@@ -81,6 +82,7 @@ impl Registry {
         options: &WriteOptions,
     ) -> Result<Value, Refusal> {
         let merged = self.merged(call, live, &config.value, options).map_err(refused)?;
+        bounded(&merged)?;
         match (&config.strict, options.field_validation) {
             (Some(why), FieldValidation::Strict) => {
                 return Err(Refusal::bad_request(format!("error strict decoding YAML: {why}")));
@@ -160,7 +162,8 @@ fn inconvertible(config: &Value, why: &str) -> Refusal {
 fn refused(error: ApplyError) -> Refusal {
     match error {
         ApplyError::Conflicts(conflicts) => {
-            let causes = conflicts.0.iter().map(|conflict| Cause {
+            let (told, _) = conflicts.told();
+            let causes = told.iter().map(|conflict| Cause {
                 reason: "FieldManagerConflict".to_owned(),
                 field: conflict.field(),
                 message: conflict.message(),

@@ -18,6 +18,24 @@ pub enum Element {
     Index(usize),
 }
 
+impl Element {
+    /// About how long its text is.
+    pub(super) fn len(&self) -> usize {
+        let scalar = |value: &Scalar| match value {
+            Scalar::String(text) | Scalar::Other(text) => text.len() + 2,
+            Scalar::Number(_) | Scalar::Bool(_) => 8,
+        };
+        match self {
+            Self::Field(name) => name.len() + 1,
+            Self::Key(fields) => {
+                fields.iter().map(|(name, value)| name.len() + 2 + scalar(value)).sum::<usize>() + 1
+            }
+            Self::Item(value) => scalar(value) + 3,
+            Self::Index(_) => 8,
+        }
+    }
+}
+
 /// A path from the object's root; the root itself is the empty path.
 pub type Path = Vec<Element>;
 

@@ -4,6 +4,7 @@
 //! nothing about its children, and the other way round.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use super::element::{Element, Path};
 use crate::interrupt;
@@ -70,7 +71,7 @@ impl FieldSet {
         self.nodes.iter().map(|(element, node)| (element, node.member, &node.below))
     }
 
-    /// Adds an element and what goes on from it.
+    /// Sets an element and what goes on from it.
     pub(super) fn add(&mut self, element: Element, member: bool, below: Self) {
         interrupt::checkpoint();
         let node = Node { member, below };
@@ -79,21 +80,75 @@ impl FieldSet {
         }
     }
 
+    /// Adds an element and what goes on from it to what the set has of it. Sets are put together in this way, from their
+    /// leaves: adding path by path would walk a long name as often as there are paths through it.
+    pub fn join(&mut self, element: Element, member: bool, below: Self) {
+        let node = Node { member, below };
+        if !node.is_kept() {
+            return;
+        }
+        match self.nodes.entry(element) {
+            Entry::Vacant(place) => drop(place.insert(node)),
+            Entry::Occupied(mut own) => {
+                let own = own.get_mut();
+                own.member |= node.member;
+                own.below.absorb(&node.below);
+            }
+        }
+    }
+
+    /// Adds all that is in the other set.
+    pub fn absorb(&mut self, other: &Self) {
+        for (element, node) in &other.nodes {
+            match self.nodes.get_mut(element) {
+                Some(own) => {
+                    own.member |= node.member;
+                    own.below.absorb(&node.below);
+                }
+                None => drop(self.nodes.insert(element.clone(), node.clone())),
+            }
+        }
+    }
+
+    /// How many paths there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.nodes.values().map(|node| usize::from(node.member) + node.below.len()).sum()
+    }
+
     /// All paths: on each level the members first, then what lies below each element.
     #[must_use]
     pub fn paths(&self) -> Vec<Path> {
+        let mut left = usize::MAX;
+        self.first_paths(&mut left)
+    }
+
+    /// The first paths that have together no more than `left` letters, which they are taken off from.
+    #[must_use]
+    pub fn first_paths(&self, left: &mut usize) -> Vec<Path> {
         let mut found = Vec::new();
-        self.collect(&mut Vec::new(), &mut found);
+        self.collect((&mut Vec::new(), 0), left, &mut found);
         found
     }
 
-    fn collect(&self, prefix: &mut Path, found: &mut Vec<Path>) {
+    fn collect(&self, (prefix, length): (&mut Path, usize), left: &mut usize, found: &mut Vec<Path>) {
         for (element, _, _) in self.entries().filter(|(_, member, _)| *member) {
+            match left.checked_sub(length + element.len()) {
+                Some(less) => *left = less,
+                // Nothing shorter that comes later is told in its place.
+                None => {
+                    *left = 0;
+                    return;
+                }
+            }
             found.push(prefix.iter().chain([element]).cloned().collect());
         }
-        for (element, _, below) in self.entries() {
+        for (element, _, below) in self.entries().filter(|(_, _, below)| !below.is_empty()) {
+            if *left == 0 {
+                return;
+            }
             prefix.push(element.clone());
-            below.collect(prefix, found);
+            below.collect((prefix, length + element.len()), left, found);
             prefix.pop();
         }
     }
@@ -102,11 +157,7 @@ impl FieldSet {
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         let mut all = self.clone();
-        for (element, node) in &other.nodes {
-            let entry = all.nodes.entry(element.clone()).or_default();
-            entry.member |= node.member;
-            entry.below = entry.below.union(&node.below);
-        }
+        all.absorb(other);
         all
     }
 

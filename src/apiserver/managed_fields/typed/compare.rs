@@ -1,10 +1,10 @@
 //! Which fields differ between two states of an object.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::super::path::{Element, FieldSet, Path, Scalar};
+use super::super::path::{Element, FieldSet, Scalar};
 use super::super::schema::{Form, List, ListRelation, Map, TypeId};
 use super::{Typing, item, items, members, no_items, no_members};
 use crate::interrupt;
@@ -29,62 +29,85 @@ impl Comparison {
     }
 }
 
+/// How the two states of one value differ.
+#[derive(Default)]
+struct Difference {
+    removed: bool,
+    modified: bool,
+    added: bool,
+    below: Comparison,
+}
+
+impl Comparison {
+    /// Adds what differs at `element` and below it.
+    fn join(&mut self, element: &Element, difference: Difference) {
+        let Difference { removed, modified, added, below } = difference;
+        for (set, member, below) in [
+            (&mut self.removed, removed, below.removed),
+            (&mut self.modified, modified, below.modified),
+            (&mut self.added, added, below.added),
+        ] {
+            if member || !below.is_empty() {
+                set.join(element.clone(), member, below);
+            }
+        }
+    }
+}
+
 type Sides<'v> = (Option<&'v Value>, Option<&'v Value>);
 
 impl Typing<'_> {
     #[must_use]
     pub fn compare(&self, old: &Value, new: &Value) -> Comparison {
-        let mut differences = Comparison::default();
-        self.compare_values(self.root, (Some(old), Some(new)), &mut Vec::new(), &mut differences);
-        differences
+        self.compare_values(self.root, (Some(old), Some(new))).below
     }
 
-    fn compare_values(&self, kind: TypeId, sides: Sides<'_>, path: &mut Path, found: &mut Comparison) {
+    fn compare_values(&self, kind: TypeId, sides: Sides<'_>) -> Difference {
         interrupt::checkpoint();
         let (old, new) = sides;
-        let walk = |form, path: &mut Path, found: &mut Comparison| match form {
+        let mut found = Difference { removed: new.is_none(), added: old.is_none(), ..Difference::default() };
+        // A value may change from one form to the other: then both are looked into.
+        if let (Some(before), Some(after)) = (old, new)
+            && std::mem::discriminant(before) != std::mem::discriminant(after)
+        {
+            self.compare_as(self.schema.form(kind, old), sides, &mut found);
+        }
+        self.compare_as(self.schema.form(kind, new.or(old)), sides, &mut found);
+        found
+    }
+
+    fn compare_as(&self, form: Option<Form<'_>>, sides: Sides<'_>, found: &mut Difference) {
+        let (old, new) = sides;
+        match form {
             Some(Form::Map(map)) if !map.atomic && !no_members(old, new) => {
-                self.compare_members(map, sides, path, found);
+                self.compare_members(map, sides, &mut found.below);
             }
             Some(Form::List(list)) if list.relation != ListRelation::Atomic && !no_items(old, new) => {
-                self.compare_items(list, sides, path, found);
+                self.compare_items(list, sides, &mut found.below);
             }
             _ => {
                 if let (Some(old), Some(new)) = sides
                     && !same(old, new)
                 {
-                    found.modified.insert(path);
+                    found.modified = true;
                 }
             }
-        };
-        // A value may change from one form to the other: then both are looked into.
-        if let (Some(before), Some(after)) = (old, new)
-            && std::mem::discriminant(before) != std::mem::discriminant(after)
-        {
-            walk(self.schema.form(kind, old), path, found);
-        }
-        walk(self.schema.form(kind, new.or(old)), path, found);
-        match sides {
-            (None, Some(_)) => found.added.insert(path),
-            (Some(_), None) => found.removed.insert(path),
-            _ => {}
         }
     }
 
-    fn compare_members(&self, map: &Map, (old, new): Sides<'_>, path: &mut Path, found: &mut Comparison) {
+    fn compare_members(&self, map: &Map, (old, new): Sides<'_>, found: &mut Comparison) {
         let (old, new) = (members(old), members(new));
-        let names: BTreeSet<&String> = old.into_iter().chain(new).flat_map(serde_json::Map::keys).collect();
-        for name in names {
+        let added = |name: &&String| old.is_none_or(|old| !old.contains_key(*name));
+        let names = new.into_iter().flat_map(serde_json::Map::keys).filter(added);
+        for name in old.into_iter().flat_map(serde_json::Map::keys).chain(names) {
             let Some((kind, _)) = map.member(name) else { continue };
             let sides =
                 (old.and_then(|members| members.get(name)), new.and_then(|members| members.get(name)));
-            path.push(Element::Field(name.clone()));
-            self.compare_values(kind, sides, path, found);
-            path.pop();
+            found.join(&Element::Field(name.clone()), self.compare_values(kind, sides));
         }
     }
 
-    fn compare_items(&self, list: &List, (old, new): Sides<'_>, path: &mut Path, found: &mut Comparison) {
+    fn compare_items(&self, list: &List, (old, new): Sides<'_>, found: &mut Comparison) {
         let mut pairs: BTreeMap<Element, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
         for (element, item) in item::elements(self.schema, list, items(old)) {
             pairs.entry(element).or_default().0.push(item);
@@ -93,34 +116,26 @@ impl Typing<'_> {
             pairs.entry(element).or_default().1.push(item);
         }
         for (element, (old, new)) in pairs {
-            path.push(element);
-            match (old.as_slice(), new.as_slice()) {
-                // Items that cannot be told apart count as one value.
-                ([_, _, ..], [_, _, ..]) => {
-                    let equal =
-                        old.len() == new.len() && old.iter().zip(&new).all(|(one, two)| same(one, two));
-                    if !equal {
-                        found.modified.insert(path);
-                    }
-                }
-                ([_, _, ..], rest) => {
-                    if let Some(item) = rest.first() {
-                        self.compare_values(list.element, (None, Some(item)), path, found);
-                    }
-                    found.removed.insert(path);
-                }
-                (rest, [_, _, ..]) => {
-                    if let Some(item) = rest.first() {
-                        self.compare_values(list.element, (Some(item), None), path, found);
-                    }
-                    found.added.insert(path);
-                }
-                (old, new) => {
-                    let sides = (old.first().copied(), new.first().copied());
-                    self.compare_values(list.element, sides, path, found);
-                }
+            found.join(&element, self.compare_alike(list, &old, &new));
+        }
+    }
+
+    /// The items of both lists with one key.
+    fn compare_alike(&self, list: &List, old: &[&Value], new: &[&Value]) -> Difference {
+        let first = |side: &[&Value], item: Option<&&Value>| match item {
+            Some(item) if side.is_empty() => self.compare_values(list.element, (None, Some(item))),
+            Some(item) => self.compare_values(list.element, (Some(item), None)),
+            None => Difference::default(),
+        };
+        match (old, new) {
+            // Items that cannot be told apart count as one value.
+            ([_, _, ..], [_, _, ..]) => {
+                let equal = old.len() == new.len() && old.iter().zip(new).all(|(one, two)| same(one, two));
+                Difference { modified: !equal, ..Difference::default() }
             }
-            path.pop();
+            ([_, _, ..], rest) => Difference { removed: true, ..first(&[], rest.first()) },
+            (rest, [_, _, ..]) => Difference { added: true, ..first(rest, rest.first()) },
+            (old, new) => self.compare_values(list.element, (old.first().copied(), new.first().copied())),
         }
     }
 }

@@ -31,11 +31,13 @@ impl Typing<'_> {
     fn merge_members(&self, map: &Map, live: Option<&Value>, config: Option<&Value>) -> Option<Value> {
         let (live, config) = (members(live), members(config));
         let mut merged = serde_json::Map::new();
-        for name in live.into_iter().chain(config).flat_map(serde_json::Map::keys) {
-            let Some((kind, _)) = map.member(name).filter(|_| !merged.contains_key(name)) else { continue };
-            let side = |members: Option<&serde_json::Map<String, Value>>| members?.get(name).cloned();
-            let (old, new) = (side(live), side(config));
-            if let Some(value) = self.merge_values(kind, old.as_ref(), new.as_ref()) {
+        let added = |name: &&String| live.is_none_or(|live| !live.contains_key(*name));
+        let names = config.into_iter().flat_map(serde_json::Map::keys).filter(added);
+        for name in live.into_iter().flat_map(serde_json::Map::keys).chain(names) {
+            let Some((kind, _)) = map.member(name) else { continue };
+            let (old, new) =
+                (live.and_then(|members| members.get(name)), config.and_then(|members| members.get(name)));
+            if let Some(value) = self.merge_values(kind, old, new) {
                 merged.insert(name.clone(), value);
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::super::path::{Element, FieldSet, Path};
+use super::super::path::{Element, FieldSet};
 use super::super::schema::{Form, List, ListRelation, Map, TypeId};
 use super::{Typing, item, items, members};
 use crate::interrupt;
@@ -13,48 +13,48 @@ impl Typing<'_> {
     /// Every leaf of the object, every item of a list that is told apart, and every member of a map that is no struct.
     #[must_use]
     pub fn owned(&self, object: &Value) -> FieldSet {
-        let mut set = FieldSet::default();
-        self.own(self.root, object, &mut Vec::new(), &mut set);
-        set
+        self.own(self.root, object).1
     }
 
-    fn own(&self, kind: TypeId, value: &Value, path: &mut Path, set: &mut FieldSet) {
+    /// Whether the value is a leaf, and what is owned in it.
+    fn own(&self, kind: TypeId, value: &Value) -> (bool, FieldSet) {
         interrupt::checkpoint();
         match self.schema.form(kind, Some(value)) {
             Some(Form::List(list)) if list.relation != ListRelation::Atomic => {
-                self.own_items(list, value, path, set);
+                (false, self.own_items(list, value))
             }
-            Some(Form::Map(map)) if !map.atomic => self.own_members(map, value, path, set),
-            _ => set.insert(path),
+            Some(Form::Map(map)) if !map.atomic => (false, self.own_members(map, value)),
+            _ => (true, FieldSet::default()),
         }
     }
 
-    fn own_members(&self, map: &Map, value: &Value, path: &mut Path, set: &mut FieldSet) {
+    fn own_members(&self, map: &Map, value: &Value) -> FieldSet {
+        let mut set = FieldSet::default();
         for (name, member) in members(Some(value)).into_iter().flatten() {
             let Some((kind, declared)) = map.member(name) else { continue };
-            path.push(Element::Field(name.clone()));
-            self.own(kind, member, path, set);
+            let (leaf, below) = self.own(kind, member);
             let hollow = member.is_null() || member.as_object().is_some_and(serde_json::Map::is_empty);
-            if hollow || !declared {
-                set.insert(path);
-            }
-            path.pop();
+            set.join(Element::Field(name.clone()), leaf || hollow || !declared, below);
         }
+        set
     }
 
     /// Items that cannot be told apart are owned together, without what is in them.
-    fn own_items(&self, list: &List, value: &Value, path: &mut Path, set: &mut FieldSet) {
+    fn own_items(&self, list: &List, value: &Value) -> FieldSet {
         let found = item::elements(self.schema, list, items(Some(value)));
         let mut seen = BTreeSet::new();
-        let repeated: BTreeSet<&Element> =
-            found.iter().map(|(element, _)| element).filter(|element| !seen.insert(*element)).collect();
-        for (element, item) in &found {
-            path.push(element.clone());
-            if !repeated.contains(element) {
-                self.own(list.element, item, path, set);
-            }
-            set.insert(path);
-            path.pop();
+        let repeated: BTreeSet<Element> = found
+            .iter()
+            .map(|(element, _)| element)
+            .filter(|element| !seen.insert(*element))
+            .cloned()
+            .collect();
+        let mut set = FieldSet::default();
+        for (element, item) in found {
+            let alone = !repeated.contains(&element);
+            let below = if alone { self.own(list.element, item).1 } else { FieldSet::default() };
+            set.join(element, true, below);
         }
+        set
     }
 }

@@ -19,22 +19,33 @@ pub enum Duplicates {
 
 /// What is wrong with a value, as the API server words it; nothing when it fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Problems(Vec<String>);
+pub struct Problems {
+    told: Vec<String>,
+    /// Those that are only counted.
+    more: usize,
+}
+
+/// The bytes of all problems that are told: each has a path, and a body could have millions with a long one.
+const MOST_TOLD: usize = 256 << 10;
 
 impl Problems {
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.told.is_empty() && self.more == 0
     }
 }
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.as_slice() {
-            [only] => f.write_str(only),
+        match self.told.as_slice() {
+            [only] if self.more == 0 => f.write_str(only),
             several => {
                 f.write_str("errors:")?;
-                several.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+                several.iter().try_for_each(|problem| write!(f, "\n  {problem}"))?;
+                match self.more {
+                    0 => Ok(()),
+                    more => write!(f, "\n  and {more} more"),
+                }
             }
         }
     }
@@ -43,9 +54,10 @@ impl fmt::Display for Problems {
 impl Typing<'_> {
     #[must_use]
     pub fn problems(&self, value: &Value, duplicates: Duplicates) -> Problems {
-        let mut walk = Walk { schema: self.schema, duplicates, at: String::new(), found: Vec::new() };
+        let found = Problems::default();
+        let mut walk = Walk { schema: self.schema, duplicates, at: String::new(), found, bytes: 0 };
         walk.value(self.root, value);
-        Problems(walk.found)
+        walk.found
     }
 }
 
@@ -53,7 +65,9 @@ struct Walk<'s> {
     schema: &'s Schema,
     duplicates: Duplicates,
     at: String,
-    found: Vec<String>,
+    found: Problems,
+    /// Of the problems that are told.
+    bytes: usize,
 }
 
 impl Walk<'_> {
@@ -107,7 +121,9 @@ impl Walk<'_> {
                     }
                 }
             };
-            if !seen.insert(element.clone()) && self.duplicates == Duplicates::Refused {
+            // Places tell themselves apart, and where duplicates may be nobody asks.
+            let looked_at = list.relation != ListRelation::Atomic && self.duplicates == Duplicates::Refused;
+            if looked_at && !seen.insert(element.clone()) {
                 self.report(&format!("duplicate entries for key {element}"));
             }
             let length = self.enter(&element);
@@ -142,7 +158,13 @@ impl Walk<'_> {
     }
 
     fn report(&mut self, why: &str) {
+        // The first is always told: there is one of it.
+        self.bytes += self.at.len() + why.len();
+        if self.bytes > MOST_TOLD && !self.found.is_empty() {
+            self.found.more += 1;
+            return;
+        }
         let problem = if self.at.is_empty() { why.to_owned() } else { format!("{}: {why}", self.at) };
-        self.found.push(problem);
+        self.found.told.push(problem);
     }
 }

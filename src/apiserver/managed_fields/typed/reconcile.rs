@@ -1,6 +1,6 @@
 //! Field sets that were written under another schema, and the structs that a set passes through.
 
-use super::super::path::{Element, FieldSet, Path};
+use super::super::path::{Element, FieldSet};
 use super::super::schema::{Form, ListRelation, Schema, TypeId};
 use super::Typing;
 use crate::interrupt;
@@ -9,86 +9,74 @@ impl Typing<'_> {
     /// The set under this schema: who owned parts of what is owned as a whole today owns the whole.
     #[must_use]
     pub fn reconciled(&self, set: FieldSet) -> FieldSet {
-        let mut whole = FieldSet::default();
-        self.find_whole(self.root, &set, false, &mut Vec::new(), &mut whole);
+        let (_, whole) = self.find_whole(self.root, &set, false);
         if whole.is_empty() { set } else { set.recursive_difference(&whole).union(&whole) }
     }
 
-    /// `leaf`: the set names the value itself and nothing in it.
-    fn find_whole(&self, kind: TypeId, set: &FieldSet, leaf: bool, path: &mut Path, whole: &mut FieldSet) {
+    /// Whether the value itself is owned as a whole, and what is in it. `leaf`: the set names the value itself and nothing
+    /// in it.
+    fn find_whole(&self, kind: TypeId, set: &FieldSet, leaf: bool) -> (bool, FieldSet) {
         interrupt::checkpoint();
+        let nothing = FieldSet::default();
         match self.schema.form(kind, None) {
             Some(Form::Map(map)) => {
                 let untyped = map.fields.is_empty() && map.others == Some(Schema::DEDUCED);
                 if untyped {
-                    return;
+                    return (false, nothing);
                 }
                 if map.atomic {
-                    if !leaf && !set.is_empty() {
-                        whole.insert(path);
-                    }
-                    return;
+                    return (!leaf && !set.is_empty(), nothing);
                 }
-                self.descend(set, path, whole, |element| match element {
+                let inside = self.descend(set, |element| match element {
                     Element::Field(name) => map.member(name).map(|(kind, _)| kind),
                     _ => map.others,
                 });
+                (false, inside)
             }
-            Some(Form::List(list)) if list.relation == ListRelation::Atomic => {
-                if !leaf {
-                    whole.insert(path);
-                }
-            }
-            Some(Form::List(list)) => self.descend(set, path, whole, |_| Some(list.element)),
-            Some(Form::Scalar(_)) | None => {}
+            Some(Form::List(list)) if list.relation == ListRelation::Atomic => (!leaf, nothing),
+            Some(Form::List(list)) => (false, self.descend(set, |_| Some(list.element))),
+            Some(Form::Scalar(_)) | None => (false, nothing),
         }
     }
 
-    fn descend(
-        &self,
-        set: &FieldSet,
-        path: &mut Path,
-        whole: &mut FieldSet,
-        kind_of: impl Fn(&Element) -> Option<TypeId>,
-    ) {
+    fn descend(&self, set: &FieldSet, kind_of: impl Fn(&Element) -> Option<TypeId>) -> FieldSet {
+        let mut whole = FieldSet::default();
         for (element, member, below) in set.entries() {
             if let Some(kind) = kind_of(element) {
-                path.push(element.clone());
-                self.find_whole(kind, below, member && below.is_empty(), path, whole);
-                path.pop();
+                let (itself, inside) = self.find_whole(kind, below, member && below.is_empty());
+                if itself || !inside.is_empty() {
+                    whole.join(element.clone(), itself, inside);
+                }
             }
         }
+        whole
     }
 
     /// The set with every struct field that its paths pass through: those are owned by nobody, and are removed or kept
     /// with what is in them.
     #[must_use]
     pub fn with_passed_fields(&self, set: &FieldSet) -> FieldSet {
-        let mut all = set.clone();
-        self.add_passed(Some(self.root), set, &mut Vec::new(), &mut all);
-        all
+        self.with_passed(Some(self.root), set)
     }
 
-    fn add_passed(&self, kind: Option<TypeId>, set: &FieldSet, path: &mut Path, all: &mut FieldSet) {
+    fn with_passed(&self, kind: Option<TypeId>, set: &FieldSet) -> FieldSet {
         interrupt::checkpoint();
         let definition = kind.map(|kind| self.schema.get(kind));
         let map = definition.and_then(|definition| definition.map.as_ref());
         let list = definition.and_then(|definition| definition.list.as_ref());
-        for (element, _, below) in set.entries().filter(|(_, _, below)| !below.is_empty()) {
-            path.push(element.clone());
-            let inner = match element {
+        let mut all = FieldSet::default();
+        for (element, member, below) in set.entries() {
+            let (inner, passed) = match element {
                 Element::Field(name) => {
                     let member = map.and_then(|map| map.member(name));
-                    if member.is_some_and(|(_, declared)| declared) {
-                        all.insert(path);
-                    }
-                    member.map(|(kind, _)| kind)
+                    (member.map(|(kind, _)| kind), member.is_some_and(|(_, declared)| declared))
                 }
-                Element::Key(_) => list.map(|list| list.element),
-                Element::Item(_) | Element::Index(_) => None,
+                Element::Key(_) => (list.map(|list| list.element), false),
+                Element::Item(_) | Element::Index(_) => (None, false),
             };
-            self.add_passed(inner, below, path, all);
-            path.pop();
+            let passed = passed && !below.is_empty();
+            all.join(element.clone(), member || passed, self.with_passed(inner, below));
         }
+        all
     }
 }
