@@ -1,5 +1,7 @@
 //! What differs between two texts, line by line, as some refusals show it.
 
+use std::collections::HashMap;
+
 /// Lines that are the same around a difference.
 const CONTEXT: usize = 3;
 
@@ -63,10 +65,20 @@ fn hunk(script: &[(Side, &str)], range: std::ops::Range<usize>) -> String {
 
 /// All lines of both texts, by the longest common subsequence.
 fn script<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(Side, &'t str)> {
+    // Lines are told apart once, by numbers: long ones would be compared with each line of the other text.
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    let mut numbered = |lines: &[&'t str]| -> Vec<usize> {
+        let number = |line: &&'t str| {
+            let next = numbers.len();
+            *numbers.entry(line).or_insert(next)
+        };
+        lines.iter().map(number).collect()
+    };
+    let (olds, news) = (numbered(old), numbered(new));
     let width = new.len() + 1;
     let mut common = vec![0_u16; (old.len() + 1) * width];
-    for (i, line) in old.iter().enumerate().rev() {
-        for (j, other) in new.iter().enumerate().rev() {
+    for (i, line) in olds.iter().enumerate().rev() {
+        for (j, other) in news.iter().enumerate().rev() {
             common[i * width + j] = if line == other {
                 common[(i + 1) * width + j + 1] + 1
             } else {

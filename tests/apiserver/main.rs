@@ -35,3 +35,4 @@ mod webhook_services;
 mod webhook_subresources;
 mod webhook_words;
 mod workloads;
+mod worst_patches;

@@ -44,9 +44,12 @@ struct Node {
     call: Call,
     name: String,
     uid: String,
-    /// (uid, blocks the owner's deletion)
-    owners: Vec<(String, bool)>,
-    finalizers: Vec<String>,
+    /// By uid, whether the object blocks the owner's deletion.
+    owners: BTreeMap<String, bool>,
+    /// Whether its dependents are let go before it goes.
+    orphans: bool,
+    /// Whether it waits until they are gone.
+    waits: bool,
     terminating: bool,
 }
 
@@ -69,42 +72,54 @@ impl Registry {
     pub async fn sweep(&self) -> Result<(), Refusal> {
         let nodes = self.nodes();
         let alive: HashSet<&str> = nodes.iter().map(|node| node.uid.as_str()).collect();
+        let orphaning: HashSet<&str> = nodes
+            .iter()
+            .filter(|node| node.terminating && node.orphans)
+            .map(|node| node.uid.as_str())
+            .collect();
         let mut dependents: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
         for node in &nodes {
-            for (owner, _) in &node.owners {
+            // One change for all owners that let it go: each change is as large as the object.
+            if node.owners.keys().any(|owner| orphaning.contains(owner.as_str())) {
+                ignore_races(self.disown(node, &orphaning).await)?;
+            }
+            for owner in node.owners.keys().filter(|owner| alive.contains(owner.as_str())) {
                 dependents.entry(owner.as_str()).or_default().push(node);
             }
         }
+        let mut ended = HashSet::new();
         for node in &nodes {
-            let orphaned = !node.owners.is_empty()
-                && node.owners.iter().all(|(owner, _)| !alive.contains(owner.as_str()));
+            let orphaned =
+                !node.owners.is_empty() && node.owners.keys().all(|owner| !alive.contains(owner.as_str()));
             if orphaned && !node.terminating {
                 ignore_races(self.delete(&node.call, &node.name, &of_uid(&node.uid)).await)?;
             }
             if node.terminating {
                 let own = dependents.get(node.uid.as_str()).map(Vec::as_slice).unwrap_or_default();
-                self.end(node, own).await?;
+                self.end(node, own, &mut ended).await?;
             }
         }
         self.settle_definitions().await;
         self.empty_namespaces().await
     }
 
-    /// Does what the finalizers of a terminating owner ask for.
-    async fn end(&self, owner: &Node, dependents: &[&Node]) -> Result<(), Refusal> {
-        if owner.finalizers.iter().any(|name| name == "orphan") {
-            for dependent in dependents {
-                ignore_races(self.disown(dependent, &owner.uid).await)?;
-            }
+    /// Does what the finalizers of a terminating owner ask for. `ended`: the dependents that were told to go.
+    async fn end<'n>(
+        &self,
+        owner: &Node,
+        dependents: &[&'n Node],
+        ended: &mut HashSet<&'n str>,
+    ) -> Result<(), Refusal> {
+        if owner.orphans {
             return ignore_races(self.release(owner, "orphan").await);
         }
-        if !owner.finalizers.iter().any(|name| name == "foregroundDeletion") {
+        if !owner.waits {
             return Ok(());
         }
         let mut blocked = false;
         for dependent in dependents {
-            blocked |= dependent.owners.iter().any(|(uid, blocks)| *uid == owner.uid && *blocks);
-            if !dependent.terminating {
+            blocked |= dependent.owners.get(&owner.uid).is_some_and(|blocks| *blocks);
+            if !dependent.terminating && ended.insert(&dependent.uid) {
                 let options = DeleteOptions {
                     propagation: Some(super::options::Propagation::Foreground),
                     ..of_uid(&dependent.uid)
@@ -116,10 +131,11 @@ impl Registry {
         if blocked { Ok(()) } else { ignore_races(self.release(owner, "foregroundDeletion").await) }
     }
 
-    async fn disown(&self, dependent: &Node, owner: &str) -> Result<(), Refusal> {
+    async fn disown(&self, dependent: &Node, owners: &HashSet<&str>) -> Result<(), Refusal> {
+        let gone = |reference: &Value| reference["uid"].as_str().is_some_and(|uid| owners.contains(uid));
         self.amend(&dependent.call, &dependent.name, |object| {
             if let Some(Value::Array(owners)) = object.pointer_mut("/metadata/ownerReferences") {
-                owners.retain(|reference| reference["uid"] != owner);
+                owners.retain(|reference| !gone(reference));
                 if owners.is_empty() {
                     object::set_meta(object, "ownerReferences", None);
                 }
@@ -142,17 +158,27 @@ impl Registry {
         let served = self.served();
         let Some(info) = served.table.find("", "v1", "namespaces") else { return Ok(()) };
         let call = self.own_call(info, "");
-        for namespace in self.list(&call, &super::ListOptions::default())?.items {
-            if object::is_terminating(&namespace) {
-                self.empty_namespace(&call, object::name(&namespace)).await?;
-            }
+        let namespaces = self.list(&call, &super::ListOptions::default())?.items;
+        let going: Vec<&str> =
+            namespaces.iter().filter(|one| object::is_terminating(one)).map(object::name).collect();
+        if going.is_empty() {
+            return Ok(());
+        }
+        let nodes = self.nodes();
+        let mut content: BTreeMap<&str, Vec<&Node>> = BTreeMap::new();
+        for node in &nodes {
+            content.entry(node.call.namespace.as_str()).or_default().push(node);
+        }
+        for name in going {
+            let nodes = content.get(name).map(Vec::as_slice).unwrap_or_default();
+            self.empty_namespace(&call, name, nodes).await?;
         }
         Ok(())
     }
 
-    async fn empty_namespace(&self, call: &Call, name: &str) -> Result<(), Refusal> {
+    async fn empty_namespace(&self, call: &Call, name: &str, nodes: &[&Node]) -> Result<(), Refusal> {
         let mut left = false;
-        for node in self.nodes().iter().filter(|node| node.call.namespace == name) {
+        for node in nodes {
             let options = DeleteOptions {
                 grace_period_seconds: Some(0),
                 propagation: Some(super::options::Propagation::Background),
@@ -244,12 +270,18 @@ fn node(call: Call, object: &Value) -> Node {
         let uid = reference["uid"].as_str().unwrap_or_default().to_owned();
         (uid, reference["blockOwnerDeletion"] == true)
     };
+    let mut blocked_by: BTreeMap<String, bool> = BTreeMap::new();
+    for (uid, blocks) in owners.into_iter().flatten().map(owner) {
+        *blocked_by.entry(uid).or_default() |= blocks;
+    }
+    let finalizers = object::finalizers(object);
     Node {
         call,
         name: object::name(object).to_owned(),
         uid: object::uid(object).to_owned(),
-        owners: owners.into_iter().flatten().map(owner).collect(),
-        finalizers: object::finalizers(object).into_iter().map(str::to_owned).collect(),
+        owners: blocked_by,
+        orphans: finalizers.contains(&"orphan"),
+        waits: finalizers.contains(&"foregroundDeletion"),
         terminating: object::is_terminating(object),
     }
 }

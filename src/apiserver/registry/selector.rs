@@ -1,5 +1,7 @@
 //! Label and field selectors: parsed with Kubernetes' error texts, matched against objects held as JSON.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use crate::object;
@@ -173,6 +175,8 @@ struct Requirement {
     key: String,
     operator: Operator,
     values: Vec<String>,
+    /// The same values, to be looked up: lists ask for each object.
+    lookup: HashSet<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +192,7 @@ enum Operator {
 impl Requirement {
     fn matches(&self, object: &Value) -> bool {
         let label = object::label(object, &self.key);
-        let listed = |label: &str| self.values.iter().any(|value| value == label);
+        let listed = |label: &str| self.lookup.contains(label);
         match self.operator {
             Operator::In => label.is_some_and(listed),
             Operator::NotIn => !label.is_some_and(listed),
@@ -334,12 +338,22 @@ impl LabelParser {
         if self.peek() == Token::Symbol("!") {
             self.at += 1;
             let key = self.identifier()?;
-            return Ok(Requirement { key, operator: Operator::Absent, values: Vec::new() });
+            return Ok(Requirement {
+                key,
+                operator: Operator::Absent,
+                values: Vec::new(),
+                lookup: HashSet::new(),
+            });
         }
         let key = self.identifier()?;
         let (operator, list) = match self.peek() {
             Token::End | Token::Symbol(",") => {
-                return Ok(Requirement { key, operator: Operator::Exists, values: Vec::new() });
+                return Ok(Requirement {
+                    key,
+                    operator: Operator::Exists,
+                    values: Vec::new(),
+                    lookup: HashSet::new(),
+                });
             }
             Token::Symbol("=" | "==") => (Operator::In, false),
             Token::Symbol("!=") => (Operator::NotIn, false),
@@ -353,7 +367,8 @@ impl LabelParser {
         };
         self.at += 1;
         let values = if list { self.values()? } else { vec![self.one_value()?] };
-        Ok(Requirement { key, operator, values })
+        let lookup = values.iter().cloned().collect();
+        Ok(Requirement { key, operator, values, lookup })
     }
 
     fn identifier(&mut self) -> Result<String, String> {

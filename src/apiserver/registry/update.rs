@@ -1,7 +1,7 @@
 //! PUT, and the shared way of every change to an existing object: read, change, check, admit, write where nothing else
 //! was written in between, and otherwise once more.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::create::{belongs_to_path, has_generation, remade};
 use super::options::WriteOptions;
@@ -242,20 +242,23 @@ pub(super) fn count_generation(call: &Call, new: &mut Value, old: &Value) {
     if !has_generation(&call.info) || uncounted {
         return;
     }
-    let counted = |object: &Value| {
-        let mut object = object.clone();
-        object::set_field(&mut object, "metadata", None);
-        if call.info.serves(Subresource::Status) {
-            object::set_field(&mut object, "status", None);
-        }
-        object
-    };
+    let has_status = call.info.serves(Subresource::Status);
+    let counts = |name: &str| name != "metadata" && !(has_status && name == "status");
     // Those of a Deployment are handed on to its ReplicaSets.
     let annotations_count = call.info.builtin && call.info.plural == "deployments";
     let annotated = |object: &Value| object.pointer("/metadata/annotations").cloned();
-    let changed = counted(new) != counted(old) || (annotations_count && annotated(new) != annotated(old));
+    let same = same_members(new, old, counts);
+    let changed = !same || (annotations_count && annotated(new) != annotated(old));
     if changed {
         let generation = object::generation(old) + 1;
         object::set_meta(new, "generation", Some(generation.into()));
     }
+}
+
+/// Whether two objects have the same members, of those that count.
+fn same_members(one: &Value, other: &Value, counts: impl Fn(&str) -> bool) -> bool {
+    let (Value::Object(one), Value::Object(other)) = (one, other) else { return one == other };
+    let length = |members: &Map<String, Value>| members.keys().filter(|name| counts(name)).count();
+    let mut counted = one.iter().filter(|(name, _)| counts(name));
+    length(one) == length(other) && counted.all(|(name, value)| other.get(name) == Some(value))
 }

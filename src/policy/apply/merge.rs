@@ -35,19 +35,21 @@ fn merged(new: &Value, live: &Value, last: &Value) -> Value {
     let (Value::Object(new), Value::Object(live)) = (new, live) else { return new.clone() };
     let nothing = Map::new();
     let last = last.as_object().unwrap_or(&nothing);
-    let mut out = live.clone();
-    out.retain(|key, _| new.contains_key(key) || !last.contains_key(key));
-    for (key, value) in new {
-        let made = match live.get(key) {
-            Some(live) => merged(value, live, last.get(key).unwrap_or(&Value::Null)),
-            None => value.clone(),
-        };
-        if made.is_null() {
-            out.shift_remove(key);
-        } else {
-            out.insert(key.clone(), made);
+    let mut out = Map::new();
+    for (key, live) in live {
+        match new.get(key) {
+            // Null is a value that is not to be there.
+            Some(Value::Null) => {}
+            Some(value) => {
+                let last = last.get(key).unwrap_or(&Value::Null);
+                out.insert(key.clone(), merged(value, live, last));
+            }
+            None if last.contains_key(key) => {}
+            None => drop(out.insert(key.clone(), live.clone())),
         }
     }
+    let added = new.iter().filter(|(key, value)| !live.contains_key(*key) && !value.is_null());
+    out.extend(added.map(|(key, value)| (key.clone(), value.clone())));
     Value::Object(out)
 }
 
