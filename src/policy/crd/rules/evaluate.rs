@@ -330,9 +330,8 @@ impl<'a> Walk<'a> {
         place: &Place<'_>,
         path: &Path<'_>,
     ) -> Result<(), Stopped> {
-        if *error == EvalError::Interrupted {
-            return self.interrupted(rule, place, path);
-        }
+        // As upstream, the rules that follow are asked, each of which finds the same within its first rounds.
+        self.findings.interrupted |= *error == EvalError::Interrupted;
         let over_limit = *error == EvalError::CostLimitExceeded;
         self.fail(place, path, || {
             let (text, rule) = (error.to_string(), rule_text(rule));
