@@ -6,7 +6,6 @@ use std::time::Instant;
 use admit_policy::Oversight;
 use admit_policy::decision::{Decision, Enforcement, RuleOutcome, Verdict};
 
-use super::deadline::Deadline;
 use super::in_force::{Ask, InForce};
 use super::review::{Answer, Question};
 use super::surroundings::{Cluster, Surroundings};
@@ -21,19 +20,25 @@ pub(super) struct Decided {
     pub(super) label: &'static str,
 }
 
-/// Decides the request of `question` by what `ask` names of `in_force`, until `deadline`, or until the caller has `gone`.
+/// How long a decision is worth making.
+pub(super) struct Patience<'p> {
+    pub(super) until: Instant,
+    /// Whether the caller has gone meanwhile.
+    pub(super) gone: &'p Gone<'p>,
+}
+
+/// Decides the request of `question` by what `ask` names of `in_force`, for as long as there is `patience`.
 pub(super) fn decide(
     question: &Question<'_>,
     ask: &Ask,
     in_force: &InForce,
     cluster: &Cluster,
-    deadline: &Deadline,
-    gone: &Gone<'_>,
+    patience: &Patience<'_>,
     metrics: &Metrics,
 ) -> Decided {
     let (request, id) = (&question.request, question.id());
     let late = |why| Undecided::of("timeout", why).answer(ask, Some(&id), metrics);
-    let until = deadline.evaluation;
+    let Patience { until, gone } = *patience;
     let passed = || Instant::now() >= until || gone();
     if passed() {
         return late("its time was over before it began");

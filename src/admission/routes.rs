@@ -30,7 +30,7 @@ use tokio::time::{Instant as TokioInstant, timeout_at};
 
 use super::body::{BODY_TIMEOUT, BodyMemory, MAX_BODY, NoBody, Received};
 use super::deadline::Deadline;
-use super::decide::{Decided, decide};
+use super::decide::{Decided, Patience, decide};
 use super::in_force::{Ask, InForce};
 use super::log;
 use super::review::{Answer, read, recover_id};
@@ -158,7 +158,8 @@ impl Context {
                     if traced {
                         about = told_of(&question.request);
                     }
-                    decide(&question, &ask, &in_force, &cluster, &deadline, gone, &metrics)
+                    let patience = Patience { until: deadline.evaluation, gone };
+                    decide(&question, &ask, &in_force, &cluster, &patience, &metrics)
                 }
                 Err(unreadable) => {
                     Undecided::malformed(&unreadable).answer(&ask, unreadable.id.as_ref(), &metrics)

@@ -50,11 +50,11 @@ impl Document {
                 let source = self.find(&copy.from).ok_or(PatchErrorKind::InvalidFromPointer)?;
                 let length = source.text_len();
                 // Counted before it is made.
-                if self.copied + length > MAX_COPIED {
-                    let copied = self.copied + length;
+                self.copied = self.copied.saturating_add(length);
+                if self.copied > MAX_COPIED {
+                    let copied = self.copied;
                     return Err(PatchErrorKind::CopiesTooLarge { copied, limit: MAX_COPIED });
                 }
-                self.copied += length;
                 let copied = self.find(&copy.from).map(|source| source.to_value()).unwrap_or_default();
                 self.add(&copy.path, Node::Closed(copied), usize::MAX)
             }
@@ -139,10 +139,10 @@ impl Document {
         let mut below = path.count();
         let mut node = self.root.opened(self.height);
         for token in path.tokens() {
-            node.hold(inserted.map(|inserted| inserted + below));
+            node.hold(inserted.map(|inserted| inserted.saturating_add(below)));
             let most = node.height(usize::MAX, usize::MAX).saturating_sub(1);
             node = inner(node, &token)?.opened(most);
-            below -= 1;
+            below = below.saturating_sub(1);
         }
         node.hold(inserted);
         Some(node)

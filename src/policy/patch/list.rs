@@ -26,7 +26,7 @@ impl<T> List<T> {
 
     /// Puts `item` before the one at `index`, or behind the last one.
     pub(super) fn insert(&mut self, index: usize, item: T) {
-        self.length += 1;
+        self.length = self.length.saturating_add(1);
         let (part, within) = match self.place(index) {
             Some(place) => place,
             None => (self.parts.len().saturating_sub(1), usize::MAX),
@@ -38,7 +38,7 @@ impl<T> List<T> {
         items.insert(within.min(items.len()), item);
         if items.len() > 2 * PART {
             let rest = items.split_off(PART);
-            self.parts.insert(part + 1, rest);
+            self.parts.insert(part.saturating_add(1), rest);
         }
     }
 
@@ -49,7 +49,7 @@ impl<T> List<T> {
         if items.is_empty() {
             self.parts.remove(part);
         }
-        self.length -= 1;
+        self.length = self.length.saturating_sub(1);
         Some(item)
     }
 
@@ -60,7 +60,7 @@ impl<T> List<T> {
             if within < items.len() {
                 return Some((part, within));
             }
-            within -= items.len();
+            within = within.saturating_sub(items.len());
         }
         None
     }
@@ -75,7 +75,7 @@ impl<T> FromIterator<T> for List<T> {
             if part.is_empty() {
                 return list;
             }
-            list.length += part.len();
+            list.length = list.length.saturating_add(part.len());
             list.parts.push(part);
         }
     }

@@ -67,17 +67,18 @@ impl Node {
     /// The bytes of the value as compact JSON, as Go writes it.
     pub(super) fn text_len(&self) -> usize {
         // Brackets, and what separates: colons with the members, commas between all.
-        let around = |count: usize| 2 + count.saturating_sub(1);
+        let around = |count: usize| count.saturating_add(1).max(2);
         match self {
             Self::Closed(value) => text_len(value),
             Self::Measured(_, value) => text_len(value),
             Self::Object(_, members) => {
-                let names =
-                    members.keys().map(|name| counted(|count| serde_json::to_writer(count, name)) + 1);
-                let values = members.values().map(Self::text_len);
-                around(members.len()) + names.sum::<usize>() + values.sum::<usize>()
+                let name = |name| counted(|count| serde_json::to_writer(count, name)).saturating_add(1);
+                let member = |(key, node): (_, &Self)| name(key).saturating_add(node.text_len());
+                members.iter().map(member).fold(around(members.len()), usize::saturating_add)
             }
-            Self::List(_, items) => around(items.len()) + items.iter().map(Self::text_len).sum::<usize>(),
+            Self::List(_, items) => {
+                items.iter().map(Self::text_len).fold(around(items.len()), usize::saturating_add)
+            }
         }
     }
 
@@ -120,15 +121,15 @@ impl Node {
     /// Something of the height `inner`, if anything, is put into the open container.
     pub(super) fn hold(&mut self, inner: Option<usize>) {
         if let (Self::Object(height, _) | Self::List(height, _), Some(inner)) = (self, inner) {
-            *height = (*height).max(inner + 1);
+            *height = (*height).max(inner.saturating_add(1));
         }
     }
 }
 
 fn height_of(value: &Value) -> usize {
     match value {
-        Value::Array(items) => 1 + items.iter().map(height_of).max().unwrap_or_default(),
-        Value::Object(members) => 1 + members.values().map(height_of).max().unwrap_or_default(),
+        Value::Array(items) => items.iter().map(height_of).max().unwrap_or_default().saturating_add(1),
+        Value::Object(members) => members.values().map(height_of).max().unwrap_or_default().saturating_add(1),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }
@@ -150,7 +151,8 @@ struct Counted(usize);
 
 impl io::Write for Counted {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 += bytes.len() + 5 * bytes.iter().filter(|byte| matches!(byte, b'<' | b'>' | b'&')).count();
+        let escaped = bytes.iter().filter(|byte| matches!(byte, b'<' | b'>' | b'&')).count();
+        self.0 = self.0.saturating_add(bytes.len()).saturating_add(escaped.saturating_mul(5));
         Ok(bytes.len())
     }
 
