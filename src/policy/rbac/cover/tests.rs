@@ -1,3 +1,5 @@
+//! Rules compared by their fields, held against every permission written out.
+
 use serde_json::json;
 
 use super::*;
