@@ -30,8 +30,11 @@ pub(super) type Done = oneshot::Sender<Result<(), String>>;
 
 #[derive(Clone, Debug)]
 pub(super) struct Committer {
-    queue: Sender<(Record, Done)>,
+    queue: Sender<Asked>,
 }
+
+/// A write, or none where what was written is to be settled now.
+type Asked = (Option<Record>, Done);
 
 impl Committer {
     pub(super) fn start(backend: Box<dyn Backend>, shared: Arc<Shared>) -> Result<Self, BackendError> {
@@ -46,14 +49,19 @@ impl Committer {
 
     pub(super) fn submit(&self, record: Record, done: Done) {
         // When the thread is gone `done` is dropped with the message, and the waiting writer hears of it.
-        let _ = self.queue.send((record, done));
+        let _ = self.queue.send((Some(record), done));
+    }
+
+    /// Settles what was written, without waiting until it is quiet.
+    pub(super) fn settle(&self, done: Done) {
+        let _ = self.queue.send((None, done));
     }
 }
 
 struct Writer {
     backend: Box<dyn Backend>,
     shared: Arc<Shared>,
-    records: Receiver<(Record, Done)>,
+    records: Receiver<Asked>,
 }
 
 impl Writer {
@@ -64,11 +72,12 @@ impl Writer {
                 true => self.records.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 false => self.records.recv_timeout(QUIET),
             };
-            let (batch, waiting): (Vec<Record>, Vec<Done>) = match first {
+            let (batch, waiting): (Vec<Option<Record>>, Vec<Done>) = match first {
                 Ok(first) => std::iter::once(first).chain(self.records.try_iter().take(BATCH - 1)).unzip(),
                 Err(RecvTimeoutError::Timeout) => Default::default(),
                 Err(RecvTimeoutError::Disconnected) => return,
             };
+            let batch: Vec<Record> = batch.into_iter().flatten().collect();
             settled = batch.is_empty();
             let outcome = if settled { self.backend.settle() } else { self.backend.append(&batch) };
             match outcome {

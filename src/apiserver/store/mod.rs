@@ -192,6 +192,18 @@ impl Store {
     /// Removes the object at `expected`; `last` is its state for watchers.
     ///
     /// # Errors
+    /// Settles what was written before the process ends: a store that was left in good order is known to be damaged where
+    /// it is, while one that a kill may have cut short goes back by a change. To be called when nobody writes any more.
+    ///
+    /// # Errors
+    /// When the backend cannot write.
+    pub async fn finish(&self) -> Result<(), StoreError> {
+        let Some(committer) = &self.committer else { return Ok(()) };
+        let (done, durable) = oneshot::channel();
+        committer.settle(done);
+        told(durable).await
+    }
+
     /// As [`Self::put`].
     pub async fn delete(&self, key: &Key, expected: Revision, last: Value) -> Result<Revision, StoreError> {
         let mut durable = None;
@@ -226,10 +238,14 @@ impl Store {
             self.shared.publish(revision, &[&key.resource]);
             return Ok(());
         };
-        match durable.await {
-            Ok(outcome) => outcome.map_err(StoreError::Backend),
-            Err(_) => Err(StoreError::Backend("the writer thread ended".to_owned())),
-        }
+        told(durable).await
+    }
+}
+
+async fn told(durable: Durable) -> Result<(), StoreError> {
+    match durable.await {
+        Ok(outcome) => outcome.map_err(StoreError::Backend),
+        Err(_) => Err(StoreError::Backend("the writer thread ended".to_owned())),
     }
 }
 

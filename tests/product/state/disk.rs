@@ -134,7 +134,7 @@ async fn start_on_damage(flips: usize) -> serde_json::Value {
             assert!(!has_to, "{name}: {said}");
             let running = place.start();
             let secrets: Api<Secret> = Api::namespaced(place.client().await, "default");
-            let found = secrets.get("canary").await.unwrap();
+            let found = secrets.get("canary").await.unwrap_or_else(|error| panic!("{name}: {error}: {said}"));
             assert_eq!(found.data.unwrap()["token"].0, "CANARYSECRET".repeat(50).into_bytes(), "{name}");
             assert!(running.terminate().success());
             whole += 1;

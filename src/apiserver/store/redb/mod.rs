@@ -128,7 +128,13 @@ fn prepared<M: Medium>(
     }
     // Recovery has looked at every page itself.
     if !recovery.begun.load(Ordering::Relaxed) {
+        // Where the newest change is damaged redb takes the one before it, which would lose acknowledged writes of a
+        // store that was closed in good order.
+        let newest = caught(|| format::revision(&database)).ok();
         found.repaired = !database.check_integrity().map_err(failed)?;
+        if found.repaired && newest != Some(format::revision(&database)?) {
+            return Err(failed("its newest change is damaged"));
+        }
     }
     found.updated = format::update(&database, &medium.name())?;
     Ok((database, found))
