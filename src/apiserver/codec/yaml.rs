@@ -24,7 +24,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, Unread> {
         if let Some(number) = error.message.strip_suffix(" is no JSON value") {
             return Unread::Mistake(format!("json: unsupported value: {}", go_number(number)));
         }
-        Unread::Mistake(format!("yaml: {}", wording(&error, text.lines().count())))
+        Unread::Mistake(format!("yaml: {}", wording(&error, &text)))
     })?;
     let Some(tree) = trees.into_iter().next() else {
         return Ok(Document { value: Value::Null, duplicates: Vec::new() });
@@ -51,8 +51,12 @@ fn go_number(written: &str) -> &'static str {
 }
 
 /// A mistake as Go's reader words it: without what was being read, and with the line where that is not the first.
-fn wording(error: &manifest::YamlError, lines: usize) -> String {
+fn wording(error: &manifest::YamlError, text: &str) -> String {
     let message = error.message.strip_prefix("not YAML: ").unwrap_or(&error.message);
+    let lines = text.lines().count();
+    if let Some(bracket) = message.strip_prefix("unclosed bracket '") {
+        return format!("line {lines}: {}", unclosed(bracket, text));
+    }
     let (context, mistake) = match message.split_once(", ") {
         Some((context, mistake)) if context.starts_with("while ") => (context, mistake),
         _ => ("", message),
@@ -72,6 +76,15 @@ fn wording(error: &manifest::YamlError, lines: usize) -> String {
         (false, line) => line,
     };
     if line == 0 { mistake.to_owned() } else { format!("line {line}: {mistake}") }
+}
+
+/// What Go's reader misses at the end of a text in which `bracket` is open: a value, or what may follow one.
+fn unclosed(bracket: &str, text: &str) -> &'static str {
+    match text.trim_end().chars().next_back() {
+        Some('[' | '{' | ',' | ':') | None => "did not find expected node content",
+        Some(_) if bracket.starts_with('{') => "did not find expected ',' or '}'",
+        Some(_) => "did not find expected ',' or ']'",
+    }
 }
 
 /// Objections of strict validation, as the YAML reader words them together.

@@ -172,7 +172,10 @@ fn one_file_that_cannot_be_read_hides_nothing() {
     let output = admit(folder.path(), &["."]);
     let errors = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{errors}");
-    for mistake in ["q.yaml:1:7: not YAML: unclosed bracket", "p.yaml:9:5: spec.validations[0].expression: Invalid value"] {
+    for mistake in [
+        "q.yaml:1:7: not YAML: unclosed bracket",
+        "p.yaml:9:5: spec.validations[0].expression: Invalid value",
+    ] {
         assert!(errors.contains(mistake), "{errors}");
     }
 }
