@@ -34,7 +34,7 @@ use crate::controllers::datagather::{self, Settings};
 use crate::controllers::kit::tasks::Supervisor;
 use crate::controllers::policies::ClusterCache;
 use crate::gather::store::Readers;
-use crate::telemetry::{LogFormat, Metrics, Readiness, Traces};
+use crate::telemetry::{LogFormat, Metrics, Readiness, Traces, with_causes};
 
 /// Who the controllers are to the API server; policies tell them from users by this name.
 const CONTROLLERS: &str = "system:serviceaccount:admit-system:admit-controllers";
@@ -148,7 +148,7 @@ impl UpArgs {
         let client = client(server, Identity::admin());
         for definition in definitions {
             register::put(&client, "customresourcedefinitions", definition).await.map_err(|error| {
-                let folder = self.crds.display();
+                let (folder, error) = (self.crds.display(), with_causes(&error));
                 Fault::not_compiled(format!("`{folder}`: the API server refuses a definition: {error}"))
             })?;
         }
@@ -157,7 +157,7 @@ impl UpArgs {
         });
         register::put(&client, "namespaces", &namespace)
             .await
-            .map_err(|error| Fault::internal(format!("the API server refuses our namespace: {error}")))?;
+            .map_err(|error| refused("our namespace", &error))?;
         let endpoint = Endpoint::Url {
             base: format!("https://{}", addresses.webhook),
             ca_bundle: STANDARD.encode(authority.certificate_pem()),
@@ -165,9 +165,9 @@ impl UpArgs {
         // The API server has the same definitions, and applies them itself.
         let callee = Callee { endpoint, own_namespace: None, failure_policy: "Fail", definitions: false };
         let configuration = webhook::configuration(policies, &callee);
-        register::put(&client, "validatingwebhookconfigurations", &configuration).await.map_err(|error| {
-            Fault::internal(format!("the API server refuses the webhook configuration: {error}"))
-        })
+        register::put(&client, "validatingwebhookconfigurations", &configuration)
+            .await
+            .map_err(|error| refused("the webhook configuration", &error))
     }
 
     /// Writes the kubeconfig and says on standard output what to try.
@@ -186,6 +186,10 @@ impl UpArgs {
         tracing::info!(address = %api, kubeconfig = %path.display(), "ready");
         Ok(())
     }
+}
+
+fn refused(what: &str, error: &kube::Error) -> Fault {
+    Fault::internal(format!("the API server refuses {what}: {}", with_causes(error)))
 }
 
 /// Where the two servers really listen.

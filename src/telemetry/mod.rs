@@ -35,22 +35,49 @@ const DEFAULT_FILTER: &str =
 /// An error with what caused it, in one line: clients of HTTP say only that they could not connect, and leave the reason to
 /// the causes. Messages of servers are in it, so that it is a text from outside.
 #[must_use]
-pub fn with_causes(error: &dyn Error) -> String {
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     Outside::error(error).into_string()
 }
 
-fn causes(error: &dyn Error) -> String {
+fn causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
+    let mut refused = Refused::by(error);
     let mut source = error.source();
-    while let Some(cause) = source {
+    while let (None, Some(cause)) = (&refused, source) {
+        refused = Refused::by(cause);
         let words = cause.to_string();
         // Some errors tell their cause themselves.
-        if !text.ends_with(&words) {
+        if !text.ends_with(&words) && !refused.as_ref().is_some_and(|refused| refused.is_told(&text)) {
             text = format!("{text}: {words}");
         }
         source = cause.source();
     }
-    text
+    refused.map_or_else(|| text.clone(), |refused| text.replace(&refused.dump, &refused.words))
+}
+
+/// What an API server answered instead of what it was asked for. The client's error shows all of the answer as Rust source;
+/// of interest is what the server has to say.
+struct Refused {
+    dump: String,
+    words: String,
+}
+
+impl Refused {
+    fn by(error: &(dyn Error + 'static)) -> Option<Self> {
+        let boxed = || error.downcast_ref::<Box<kube::Error>>().map(Box::as_ref);
+        let error = error.downcast_ref::<kube::Error>().or_else(boxed)?;
+        let kube::Error::Api(status) = error else { return None };
+        let words = match (status.message.as_str(), status.reason.as_str()) {
+            ("", "") => format!("the server answered {}", status.code),
+            ("", reason) => format!("the server answered {} {reason}", status.code),
+            (message, _) => message.to_owned(),
+        };
+        Some(Self { dump: error.to_string(), words })
+    }
+
+    fn is_told(&self, text: &str) -> bool {
+        text.contains(&self.dump) || text.ends_with(&self.words)
+    }
 }
 
 /// Starts logging for the process. A second call changes nothing, so that tests may call it freely.
@@ -77,4 +104,42 @@ pub fn init(format: LogFormat) -> Result<(), String> {
         LogFormat::Json => builder.json().try_init(),
     };
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    enum Wrapped {
+        #[error("cannot read: {}", with_causes(.0))]
+        Told(#[source] Box<kube::Error>),
+        #[error("cannot read: {0}")]
+        Dumped(#[source] kube::Error),
+        #[error("cannot read")]
+        Silent(#[from] Box<kube::Error>),
+    }
+
+    #[test]
+    fn of_a_refusal_the_servers_words_are_told_and_nothing_else() {
+        let refusal = |message: &str| {
+            let status = kube::core::Status::failure(message, "Forbidden");
+            kube::Error::Api(Box::new(kube::core::Status { code: 403, ..status }))
+        };
+        let words = "secrets \"pull-secret\" is forbidden";
+        let bare: Box<dyn Error> = Box::new(refusal(words));
+        assert_eq!(with_causes(bare.as_ref()), words);
+        assert_eq!(with_causes(&Box::new(refusal(words))), words);
+        assert_eq!(with_causes(&refusal("")), "the server answered 403 Forbidden");
+        let told = format!("cannot read: {words}");
+        for wrapped in [
+            Wrapped::Told(Box::new(refusal(words))),
+            Wrapped::Dumped(refusal(words)),
+            Wrapped::Silent(Box::new(refusal(words))),
+        ] {
+            assert_eq!(with_causes(&wrapped), told, "{wrapped:?}");
+        }
+        let watched = kube::runtime::watcher::Error::InitialListFailed(refusal(words));
+        assert_eq!(with_causes(&watched), format!("failed to perform initial object list: {words}"));
+    }
 }

@@ -46,7 +46,7 @@ impl Outside {
 
     /// An error that tells of something outside, with its causes.
     #[must_use]
-    pub fn error(error: &dyn std::error::Error) -> Self {
+    pub fn error(error: &(dyn std::error::Error + 'static)) -> Self {
         Self::of(super::causes(error), &Secrets::default())
     }
 

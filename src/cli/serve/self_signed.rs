@@ -164,6 +164,7 @@ impl SelfSigned {
         };
         let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
         let refused = |error: kube::Error| {
+            let error = with_causes(&error);
             Fault::internal(format!("the webhook configuration `{}` cannot be kept: {error}", self.webhook))
         };
         let Some(mut configuration) = configurations.get_opt(&self.webhook).await.map_err(refused)? else {

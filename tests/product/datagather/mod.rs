@@ -7,6 +7,7 @@ mod embedded;
 mod jobs;
 mod periodic;
 mod plan;
+mod rights;
 mod runs;
 mod stop;
 mod store;

@@ -127,6 +127,12 @@ pub(super) fn condition(status: &Value, type_: &str) -> String {
     format!("{}/{}", found["status"].as_str().unwrap(), found["reason"].as_str().unwrap())
 }
 
+pub(super) fn message(status: &Value, type_: &str) -> String {
+    let conditions = status["conditions"].as_array().unwrap();
+    let found = conditions.iter().find(|condition| condition["type"] == type_).unwrap();
+    found["message"].as_str().unwrap().to_owned()
+}
+
 fn row<'a>(status: &'a Value, name: &str) -> &'a Value {
     status["gatherers"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap()
 }
@@ -419,7 +425,7 @@ pub(super) fn uploading(bench: &Bench, service: &FakeIngress) -> Settings {
     settings
 }
 
-fn entry(archive: &Path, path: &str) -> String {
+pub(super) fn entry(archive: &Path, path: &str) -> String {
     let mut tar = tar::Archive::new(flate2::read::GzDecoder::new(fs::File::open(archive).unwrap()));
     for entry in tar.entries().unwrap() {
         let mut entry = entry.unwrap();
