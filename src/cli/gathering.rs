@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::process::Fault;
-use super::typed::label;
-use crate::controllers::datagather::{Settings, TokenSettings, UploadSettings};
+use super::typed::{label, name};
+use crate::controllers::datagather::{ObfuscationSettings, Settings, TokenSettings, UploadSettings};
+use crate::gather::obfuscate::Network;
 
 /// What was typed about data gathering.
 #[derive(Clone, Debug, Args)]
@@ -43,6 +44,18 @@ pub(super) struct GatheringArgs {
     /// Obfuscate addresses and the base domain whatever a DataGather's dataPolicy says
     #[arg(long)]
     obfuscate_always: bool,
+
+    /// Base domain of the cluster, to obfuscate besides the one that the cluster tells
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    base_domain: Option<String>,
+
+    /// Host of the API server, to obfuscate besides the one that the cluster tells
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    api_host: Option<String>,
+
+    /// IPv4 network whose addresses are obfuscated by others of it, besides those that the cluster tells; repeatable
+    #[arg(long, value_name = "CIDR")]
+    cluster_network: Vec<Network>,
 }
 
 impl GatheringArgs {
@@ -60,6 +73,9 @@ impl GatheringArgs {
             namespace_prefix,
             gathering_namespace,
             obfuscate_always,
+            base_domain,
+            api_host,
+            cluster_network,
         } = self;
         if upload_token_file.is_some() || upload_ca.is_some() {
             return Err(Fault::usage(
@@ -73,6 +89,9 @@ impl GatheringArgs {
         flags.extend(upload_url.iter().map(|url| format!("--upload-url={url}")));
         flags.extend(cluster_id.iter().map(|id| format!("--cluster-id={id}")));
         flags.extend(obfuscate_always.then(|| "--obfuscate-always".to_owned()));
+        flags.extend(base_domain.iter().map(|name| format!("--base-domain={name}")));
+        flags.extend(api_host.iter().map(|name| format!("--api-host={name}")));
+        flags.extend(cluster_network.iter().map(|network| format!("--cluster-network={network}")));
         Ok(flags)
     }
 
@@ -87,12 +106,20 @@ impl GatheringArgs {
             namespace_prefix,
             gathering_namespace,
             obfuscate_always,
+            base_domain,
+            api_host,
+            cluster_network,
         } = self;
         let mut settings = Settings::new(archive_dir.as_deref().unwrap_or(archives));
         settings.cluster_id.clone_from(cluster_id);
         settings.namespace_prefix.clone_from(namespace_prefix);
         settings.namespace.clone_from(gathering_namespace);
-        settings.obfuscation.always = *obfuscate_always;
+        settings.obfuscation = ObfuscationSettings {
+            always: *obfuscate_always,
+            networks: cluster_network.clone(),
+            base_domain: base_domain.clone(),
+            api_host: api_host.clone(),
+        };
         settings.upload = upload_url.as_ref().map(|url| {
             let token = upload_token_file.clone().map_or(TokenSettings::PullSecret, TokenSettings::File);
             let mut upload = UploadSettings::new(url.clone(), token);

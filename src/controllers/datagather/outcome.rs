@@ -54,7 +54,16 @@ pub(super) fn of_progress(
 
 fn recorded_statement(recorded: &Result<Recorded, String>) -> Statement {
     match recorded {
-        Ok(Recorded { records, file, translation: _ }) => Statement::new(
+        Ok(Recorded { records, file, translation: _, names_unknown: true }) => Statement::new(
+            RECORDED,
+            Truth::True,
+            "NamesUnknown",
+            format!(
+                "recorded {records} records in {file}, with addresses obfuscated but not the cluster's names: there is no DNS \
+                 `cluster` of config.openshift.io/v1 that says its base domain; if it has one, give --base-domain and --api-host"
+            ),
+        ),
+        Ok(Recorded { records, file, translation: _, names_unknown: false }) => Statement::new(
             RECORDED,
             Truth::True,
             "AsExpected",

@@ -48,6 +48,8 @@ pub struct Recorded {
     pub file: String,
     /// Secret that translates obfuscated addresses, as `(namespace, name)`.
     pub translation: Option<(String, String)>,
+    /// Network facts were to be hidden, and neither the cluster nor the settings say what its domain is.
+    pub names_unknown: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]

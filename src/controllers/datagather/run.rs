@@ -18,8 +18,9 @@ use tracing::{info, warn};
 use super::plan::GatherRequest;
 use super::progress::{ProcessOutcome, Recorded, ReportOutcome, UploadOutcome};
 use super::runs::Sink;
-use super::settings::Settings;
+use super::settings::{ObfuscationSettings, Settings};
 use crate::gather::archive::{Archive, ProcessFacts, Row};
+use crate::gather::cluster::Names;
 use crate::gather::collect::{Outcome, Verdict, collect, panic_text};
 use crate::gather::obfuscate::{Obfuscator, Rules};
 use crate::gather::select::{Selection, select};
@@ -163,11 +164,11 @@ async fn record(workshop: &Arc<Workshop>, uid: &str, request: &GatherRequest, no
     let Ok(_turn) = workshop.gathering.acquire().await else {
         return (Vec::new(), Err("shutting down".to_owned()));
     };
-    let outcomes = collected(workshop, request, now).await;
-    let obfuscator = match obfuscator(workshop, request).await {
-        Ok(obfuscator) => obfuscator,
+    let Hiding { obfuscator, names_unknown } = match hiding(workshop, request).await {
+        Ok(hiding) => hiding,
         Err(reason) => return (Vec::new(), Err(reason)),
     };
+    let outcomes = collected(workshop, request, now).await;
     let facts = ProcessFacts { memory_bytes: memory_bytes().await, uptime: workshop.started.elapsed() };
     let (shop, owner) = (Arc::clone(workshop), uid.to_owned());
     let written = tokio::task::spawn_blocking(move || {
@@ -187,6 +188,7 @@ async fn record(workshop: &Arc<Workshop>, uid: &str, request: &GatherRequest, no
         records: archive.records(),
         file: published.name(),
         translation: keep_translation(workshop, archive.translation).await,
+        names_unknown,
     };
     info!(uid, file = recorded.file, records = recorded.records, "archive written");
     (archive.rows, Ok((published, recorded)))
@@ -212,16 +214,40 @@ async fn collected(workshop: &Workshop, request: &GatherRequest, now: Timestamp)
     outcomes
 }
 
-async fn obfuscator(workshop: &Workshop, request: &GatherRequest) -> Result<Option<Obfuscator>, String> {
+/// What a record's network facts are to be hidden with.
+#[derive(Default)]
+struct Hiding {
+    obfuscator: Option<Obfuscator>,
+    /// Names were to be hidden, and nobody says what the cluster is called.
+    names_unknown: bool,
+}
+
+async fn hiding(workshop: &Workshop, request: &GatherRequest) -> Result<Hiding, String> {
     if !request.obfuscate {
-        return Ok(None);
+        return Ok(Hiding::default());
     }
-    let wanted = &workshop.settings.obfuscation;
+    let ObfuscationSettings { always: _, networks: further, base_domain, api_host } =
+        &workshop.settings.obfuscation;
+    let told = match cluster::names(&workshop.client).await {
+        Ok(names) => names,
+        Err(error) if base_domain.is_some() => {
+            warn!(%error, "only the names that were configured are hidden");
+            Names::default()
+        }
+        // The cluster may have names, which an archive would show.
+        Err(error) => return Err(format!("{error}; grant the right to get it, or give --base-domain")),
+    };
     let mut networks = cluster::networks(&workshop.client).await;
-    networks.extend(&wanted.networks);
-    let rules =
-        Rules { networks, base_domain: wanted.base_domain.clone(), api_host: wanted.api_host.clone() };
-    Obfuscator::new(&rules).map(Some).map_err(|error| error.to_string())
+    networks.extend(further);
+    let both = |told: Option<String>, given: &Option<String>| told.into_iter().chain(given.clone()).collect();
+    let rules = Rules {
+        networks,
+        base_domains: both(told.base_domain, base_domain),
+        api_hosts: both(told.api_host, api_host),
+    };
+    let names_unknown = rules.base_domains.is_empty();
+    let obfuscator = Obfuscator::new(&rules).map_err(|error| error.to_string())?;
+    Ok(Hiding { obfuscator: Some(obfuscator), names_unknown })
 }
 
 /// Stores the table that leads from stand-ins back to addresses, in place of the last run's. Without it the archive

@@ -19,8 +19,8 @@ pub use networks::{Network, ParseNetworkError, Translation};
 pub struct Rules {
     /// Networks of the cluster; loopback is always added.
     pub networks: Vec<Network>,
-    pub base_domain: Option<String>,
-    pub api_host: Option<String>,
+    pub base_domains: Vec<String>,
+    pub api_hosts: Vec<String>,
 }
 
 /// One archive's obfuscator. Each archive gets its own, so no table outlives or leaks into another.
@@ -41,14 +41,13 @@ impl Obfuscator {
     /// # Errors
     /// [`PatternError`] when the address pattern does not compile, which would be a fault of this program.
     pub fn new(rules: &Rules) -> Result<Self, PatternError> {
-        let Rules { networks, base_domain, api_host } = rules;
-        let named = |name: &Option<String>, stand_in| {
-            name.clone().filter(|name| !name.is_empty()).map(|name| (name, stand_in))
+        let Rules { networks, base_domains, api_hosts } = rules;
+        let named = |names: &[String], stand_in| {
+            let names = names.iter().filter(|name| !name.is_empty());
+            names.map(|name| (name.clone(), stand_in)).collect::<Vec<_>>()
         };
-        let mut literals: Vec<_> = named(api_host, "<CLUSTER_DOMAIN_HOST>")
-            .into_iter()
-            .chain(named(base_domain, "<CLUSTER_BASE_DOMAIN>"))
-            .collect();
+        let mut literals = named(api_hosts, "<CLUSTER_DOMAIN_HOST>");
+        literals.extend(named(base_domains, "<CLUSTER_BASE_DOMAIN>"));
         // The base domain is usually a suffix of the API host: the longer literal must be found first.
         literals.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
         let addresses = Regex::new(ADDRESS).map_err(|error| PatternError(error.to_string()))?;
@@ -92,8 +91,8 @@ mod tests {
     fn obfuscator(networks: &[&str]) -> Obfuscator {
         Obfuscator::new(&Rules {
             networks: networks.iter().map(|text| text.parse().unwrap()).collect(),
-            base_domain: Some("corp.example".to_owned()),
-            api_host: Some("api.corp.example".to_owned()),
+            base_domains: vec!["corp.example".to_owned()],
+            api_hosts: vec!["api.corp.example".to_owned()],
         })
         .unwrap()
     }

@@ -1,6 +1,7 @@
 //! Networks and the table of stand-ins: which network an address belongs to and which host of it stands for it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 
@@ -24,6 +25,12 @@ impl Network {
 
     fn contains(self, address: Ipv4Addr) -> bool {
         u32::from(address) & self.mask() == self.base
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", Ipv4Addr::from(self.base), self.prefix)
     }
 }
 
@@ -101,6 +108,7 @@ mod tests {
     #[test]
     fn networks_are_read_strictly() {
         assert_eq!("10.1.2.3/8".parse::<Network>(), "10.0.0.0/8".parse());
+        assert_eq!("10.1.2.3/8".parse::<Network>().unwrap().to_string(), "10.0.0.0/8");
         assert_eq!("0.0.0.0/0".parse::<Network>().unwrap().mask(), 0);
         assert_eq!("1.2.3.4/32".parse::<Network>().unwrap().mask(), u32::MAX);
         for text in ["10.0.0.0", "10.0.0.0/33", "10.0.0/8", "fd00::/8", "/8", ""] {

@@ -119,8 +119,8 @@ fn a_second_record_of_a_name_overwrites_and_is_told() {
 fn obfuscation_reaches_data_names_and_errors() {
     let rules = Rules {
         networks: vec!["10.0.0.0/8".parse().unwrap()],
-        base_domain: Some("corp.example".to_owned()),
-        api_host: None,
+        base_domains: vec!["corp.example".to_owned()],
+        api_hosts: Vec::new(),
     };
     let record =
         Record::json("config/node/n.corp.example", json!({"ip": "10.9.8.7", "cidr": "10.0.0.0/8"}), NOW);

@@ -4,6 +4,7 @@ mod archive;
 mod collect;
 mod echo;
 mod embedded;
+mod hiding;
 mod jobs;
 mod periodic;
 mod plan;

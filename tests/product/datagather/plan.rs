@@ -134,6 +134,7 @@ fn progress(steps: &BTreeMap<String, Value>) -> Progress {
                 records: usize::try_from(step["records"].as_u64().unwrap()).unwrap(),
                 file: text(step, "file").unwrap(),
                 translation: None,
+                names_unknown: false,
             }),
         }),
         uploaded: steps.get("uploaded").map(|step| match (text(step, "id"), text(step, "error")) {

@@ -1,16 +1,20 @@
-//! Facts about the cluster that a gathering needs before it starts: its id and the networks to hide.
+//! Facts about the cluster that a gathering needs before it starts: its id, and the names and networks to hide.
 //!
 //! On a plain Kubernetes cluster the id is the uid of the namespace kube-system, which lives as long as the cluster.
 
-use k8s_openapi::api::core::v1::{Namespace, Node};
-use k8s_openapi::api::networking::v1::ServiceCIDR;
-use kube::api::{Api, DynamicObject, ListParams};
+mod names;
+mod networks;
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::api::{Api, DynamicObject};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Client, ResourceExt};
-use tracing::debug;
+use serde_json::Value;
 
-use super::obfuscate::Network;
 use crate::telemetry::with_causes;
+
+pub use names::{Names, NamesError, names};
+pub use networks::networks;
 
 /// Why the cluster's id could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -43,18 +47,15 @@ pub async fn id(client: &Client) -> Result<String, IdError> {
     system.and_then(|namespace| namespace.uid()).ok_or(IdError::Unknown)
 }
 
-/// Networks that the cluster itself names: pod networks of nodes and service networks. A server that serves neither
-/// kind names none; the caller adds those it was configured with.
-pub async fn networks(client: &Client) -> Vec<Network> {
-    let mut found = Vec::new();
-    match Api::<Node>::all(client.clone()).list(&ListParams::default()).await {
-        Ok(nodes) => found.extend(nodes.into_iter().filter_map(|node| node.spec?.pod_cidrs).flatten()),
-        Err(error) => debug!(error = with_causes(&error), "no node networks"),
+/// The object `cluster` of a kind of config.openshift.io/v1, where there is one.
+async fn configuration(client: &Client, kind: &str, plural: &str) -> Result<Option<Value>, kube::Error> {
+    let kind = GroupVersionKind::gvk("config.openshift.io", "v1", kind);
+    let resource = ApiResource::from_gvk_with_plural(&kind, plural);
+    let objects: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    match objects.get("cluster").await {
+        Ok(object) => Ok(Some(object.data)),
+        // Also the answer of a server that does not know the kind, which is no Status.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(error),
     }
-    match Api::<ServiceCIDR>::all(client.clone()).list(&ListParams::default()).await {
-        Ok(ranges) => found.extend(ranges.into_iter().filter_map(|range| range.spec?.cidrs).flatten()),
-        Err(error) => debug!(error = with_causes(&error), "no service networks"),
-    }
-    // IPv6 ranges do not parse: IPv6 addresses are not rewritten.
-    found.iter().filter_map(|text| text.parse().ok()).collect()
 }
