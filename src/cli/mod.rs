@@ -12,6 +12,7 @@ mod controllers;
 mod eval;
 pub mod exit;
 mod explain;
+mod following;
 mod found;
 mod gather;
 mod gathering;

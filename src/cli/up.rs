@@ -15,6 +15,7 @@ use admit_policy::PolicySet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use clap::Args;
+use futures::FutureExt as _;
 use kube::Client;
 use serde_json::{Value, json};
 use time::OffsetDateTime;
@@ -27,7 +28,7 @@ use super::gathering::GatheringArgs;
 use super::generate::webhook::{self, Callee, Endpoint};
 use super::process::{self, Fault, GRACE, Threads};
 use super::typed::address;
-use super::{kubeconfig, load, register, state, token_key};
+use super::{following, kubeconfig, load, register, state, token_key};
 use crate::admission::tls::{Authority, server_config, write_private};
 use crate::admission::{self, Admission, InForce, Port, Shutdown, Workers};
 use crate::controllers::datagather::{self, Settings};
@@ -117,9 +118,14 @@ impl UpArgs {
         let serving = CancellationToken::new();
         let controlling = serving.clone().drop_guard();
         start_api_server(&mut parts, &server, api, &authority, &serving)?;
-        start_admission(&mut parts, &server, policies.clone(), webhook, &authority, &serving)?;
+        let cluster = start_admission(&mut parts, &server, policies.clone(), webhook, &authority, &serving)?;
         let started = async {
-            self.register(&server, &definitions, &policies, &authority, addresses).await?;
+            self.define(&server, &definitions).await?;
+            // The webhook is asked from the moment that it is registered, and knows the params by then.
+            following::want_params(&policies, &cluster).await;
+            self.register(&server, &policies, &authority, addresses).await?;
+            let keeping = following::keep_params(policies.clone(), cluster, serving.clone());
+            parts.part("params", keeping.map(Ok));
             server.set_ready("admission", true);
             start_controllers(&mut parts, &server, settings, &shutdown, controlling);
             server.set_ready("controllers", true);
@@ -136,15 +142,8 @@ impl UpArgs {
         started.and(ended)
     }
 
-    /// Brings the definitions and the webhook configuration into the API server.
-    async fn register(
-        &self,
-        server: &Server,
-        definitions: &[Value],
-        policies: &PolicySet,
-        authority: &Authority,
-        addresses: Addresses,
-    ) -> Result<(), Fault> {
+    /// Brings the definitions and our namespace into the API server.
+    async fn define(&self, server: &Server, definitions: &[Value]) -> Result<(), Fault> {
         let client = client(server, Identity::admin());
         for definition in definitions {
             register::put(&client, "customresourcedefinitions", definition).await.map_err(|error| {
@@ -157,7 +156,18 @@ impl UpArgs {
         });
         register::put(&client, "namespaces", &namespace)
             .await
-            .map_err(|error| refused("our namespace", &error))?;
+            .map_err(|error| refused("our namespace", &error))
+    }
+
+    /// Has the API server call the webhook.
+    async fn register(
+        &self,
+        server: &Server,
+        policies: &PolicySet,
+        authority: &Authority,
+        addresses: Addresses,
+    ) -> Result<(), Fault> {
+        let client = client(server, Identity::admin());
         let endpoint = Endpoint::Url {
             base: format!("https://{}", addresses.webhook),
             ca_bundle: STANDARD.encode(authority.certificate_pem()),
@@ -257,12 +267,11 @@ fn start_admission(
     listener: TcpListener,
     authority: &Authority,
     stop: &CancellationToken,
-) -> Result<(), Fault> {
+) -> Result<Arc<ClusterCache>, Fault> {
     let names = [local(&listener)?.ip().to_string(), "localhost".to_owned()];
     let leaf = authority.issue_server(&names, OffsetDateTime::now_utc()).map_err(Fault::internal)?;
     let tls = Arc::new(server_config(&leaf, None).map_err(Fault::internal)?);
-    // Nothing here has params of its own to follow: the policies and their params are files.
-    let (cluster, _) = ClusterCache::new(client(server, Identity::admin()));
+    let (cluster, params) = ClusterCache::new(client(server, Identity::admin()));
     let (metrics, readiness) = (Arc::new(Metrics::default()), Readiness::default());
     readiness.set("policies", true);
     let admission = Admission {
@@ -279,10 +288,6 @@ fn start_admission(
     // The API server in this process asks until it has stopped itself.
     let serving = admission::serve(port, Shutdown { asked: stop.clone(), linger: Duration::ZERO });
     parts.part("admission", async { serving.await.map_err(Fault::internal) });
-    let following = cluster.follow_namespaces(stop.clone());
-    parts.part("namespaces", async {
-        following.await;
-        Ok(())
-    });
-    Ok(())
+    parts.part("cluster", following::follow(cluster.clone(), params, stop.clone()).map(Ok));
+    Ok(cluster)
 }

@@ -13,6 +13,7 @@ mod kit;
 mod licences;
 mod offline;
 mod output_schemas;
+mod pipelines;
 mod reliability;
 mod replay;
 mod repository;

@@ -29,8 +29,8 @@ use self::args::Certificates;
 pub(super) use self::args::ServeArgs;
 use self::certificates::Told;
 use self::policies::Sources;
-use super::Exit;
 use super::process::{self, Fault, GRACE, Threads};
+use super::{Exit, following};
 use crate::admission::tls::Managed;
 use crate::admission::{self, Admission, Cluster, InForce, Observed, Port, Shutdown, Workers};
 use crate::controllers::kit::tasks::Supervisor;
@@ -164,14 +164,12 @@ impl Process {
     fn follow(&mut self, client: kube::Client, wanted: bool) -> Arc<ClusterCache> {
         let (cluster, params) = ClusterCache::new(client);
         let stop = || self.shutdown.clone();
-        let namespaces = cluster.clone().follow_namespaces(stop());
-        let definitions = cluster.clone().follow_definitions(stop());
+        let always = following::follow(cluster.clone(), params, stop());
         let policies = cluster.clone().follow_policies(stop());
-        let params = params.run(stop());
         let shutdown = stop();
         let following = async move {
             let policies = async { if wanted { policies.await } else { shutdown.cancelled().await } };
-            tokio::join!(namespaces, definitions, policies, params);
+            tokio::join!(always, policies);
             Ok(())
         };
         self.parts.part("cluster", following);

@@ -5,17 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 use admit_policy::PolicySet;
 use admit_policy::manifest::Document;
-use admit_policy::request::GroupVersionKind;
 use ring::digest::{Context, SHA256};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::super::following::{self, LOOK};
 use super::super::load;
 use super::super::process::Fault;
 use super::changes::Changes;
@@ -25,9 +24,6 @@ use crate::admission::{Broken, InForce};
 use crate::controllers::policies::ClusterCache;
 use crate::outside;
 use crate::telemetry::Metrics;
-
-/// The longest time between two looks at the cluster's policies and their params.
-const LOOK: Duration = Duration::from_secs(15);
 
 /// Where policies come from: one of both, or both.
 #[derive(Clone, Debug)]
@@ -192,13 +188,11 @@ async fn apart<T: Send + 'static>(
     spawn_blocking(work).await.unwrap_or_else(panicked)
 }
 
-/// Follows the params that `set` asks the cluster for. Comes before the set does, whose requests would fail otherwise.
+/// Follows the params that `set` asks the cluster for, where there is one.
 pub(super) async fn want_params(set: &InForce, cluster: Option<&Arc<ClusterCache>>) {
-    let Some(cluster) = cluster else { return };
-    let files = set.policies.documents();
-    let kinds: BTreeSet<GroupVersionKind> =
-        set.policies.policies().filter_map(|(policy, _)| policy.param_kind.clone()).collect();
-    cluster.want_params(kinds.into_iter().filter(|kind| !files.holds(kind))).await;
+    if let Some(cluster) = cluster {
+        following::want_params(&set.policies, cluster).await;
+    }
 }
 
 /// Loads again whenever something changed, until `shutdown`. `params` is who follows params, if anyone does.
