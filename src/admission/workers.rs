@@ -8,7 +8,6 @@
 //! INVARIANT: the time that work waits is bounded by a time, not by a length. How long a queue of so many pieces takes
 //! depends on what policies cost; one that stands adds its whole length to every latency and to no throughput.
 
-use std::any::Any;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,6 +19,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::queue::Queue;
+use crate::telemetry::panic_text;
 
 /// Room for reading, matching and evaluating documents at the depth limit, in unoptimised builds too. Pages that are
 /// never reached cost nothing.
@@ -124,12 +124,6 @@ fn work(jobs: &Queue<Job>) {
     while let Some(job) = jobs.take() {
         job();
     }
-}
-
-/// What a panic said, as far as it is text.
-fn panic_text(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
 }
 
 #[cfg(test)]

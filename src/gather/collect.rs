@@ -1,7 +1,6 @@
 //! Runs gatherers side by side under a bound. Each is isolated: an error, a panic or a stall of one is a row of its
 //! own and never touches the others.
 
-use std::any::Any;
 use std::num::NonZeroUsize;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use tracing::{info, warn};
 
 use super::gatherer::{Context, Failure, Gatherer, Yield};
 use super::record::Record;
+use crate::telemetry::panic_text;
 
 /// How long one gatherer may take before it is given up.
 pub const GATHERER_TIMEOUT: Duration = Duration::from_mins(5);
@@ -104,11 +104,4 @@ fn failed(failure: &Failure) -> Verdict {
         Failure::MissingApi(_) => Verdict::NoData(failure.to_string()),
         Failure::Api { .. } | Failure::Timeout(_) => Verdict::Failed(failure.to_string()),
     }
-}
-
-/// The message of a caught panic.
-pub fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "panic without a message".to_owned())
 }

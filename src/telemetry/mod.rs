@@ -1,18 +1,21 @@
 //! What a process tells about itself: log lines (one subscriber, text or JSON, on standard error), counters, which of
 //! its parts are ready, and traces where they are asked for.
 
+mod controllers;
 mod metrics;
 mod outside;
 mod readiness;
 mod secrets;
 mod traces;
 
+use std::any::Any;
 use std::error::Error;
 use std::io::{self, IsTerminal as _};
 
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 
+pub use controllers::ControllerMetrics;
 pub use metrics::{MEDIA_TYPE, Metrics};
 pub use outside::{Outside, escaped, redacted};
 pub use readiness::Readiness;
@@ -78,6 +81,14 @@ impl Refused {
     fn is_told(&self, text: &str) -> bool {
         text.contains(&self.dump) || text.ends_with(&self.words)
     }
+}
+
+/// The message of a caught panic.
+#[must_use]
+pub fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "panic without a message".to_owned())
 }
 
 /// Starts logging for the process. A second call changes nothing, so that tests may call it freely.

@@ -2,8 +2,8 @@
 //! what is left to do after the status write is in [`Applied`].
 
 use k8s_openapi::api::batch::v1::Job;
+use kube::Api;
 use kube::api::PostParams;
-use kube::{Api, ResourceExt};
 
 use super::crd::DataGather;
 use super::fetch::Fetched;
@@ -12,6 +12,7 @@ use super::progress::{Activity, Progress};
 use super::runs::Permit;
 use super::settings::RunnerKind;
 use super::{Context, Error, job, run};
+use crate::controllers::kit::key::Key;
 
 /// Work that is set up.
 #[derive(Debug)]
@@ -28,19 +29,18 @@ pub async fn apply(
     plan: Plan<Prepared>,
 ) -> Result<Plan<Applied>, Error> {
     let Plan { status, notices, work } = plan;
-    let uid = fetched.object.uid().unwrap_or_default();
-    let name = fetched.object.name_any();
+    let key = Key::of(&fetched.object);
     let permit = match work {
         Prepared::Nothing => None,
         Prepared::Gather(request) => {
             let activity = Activity::Gathering(Progress::default());
-            let (permit, slot) = context.runs.prepare(&uid, &name, activity);
+            let (permit, slot) = context.runs.prepare(&key, activity);
             let workshop = context.workshop.clone();
-            context.pool.submit(slot.run(move |sink| run::gather(workshop, uid, request, sink)))?;
+            context.pool.submit(slot.run(move |sink| run::gather(workshop, key.uid, request, sink)))?;
             Some(permit)
         }
         Prepared::Report { request_id } => {
-            let (permit, slot) = context.runs.prepare(&uid, &name, Activity::Reporting(None));
+            let (permit, slot) = context.runs.prepare(&key, Activity::Reporting(None));
             let workshop = context.workshop.clone();
             context.pool.submit(slot.run(move |sink| run::report(workshop, request_id, sink)))?;
             Some(permit)
@@ -50,7 +50,7 @@ pub async fn apply(
             None
         }
         Prepared::Forget => {
-            context.runs.forget(&uid);
+            context.runs.forget(&key);
             None
         }
     };

@@ -9,6 +9,7 @@ use super::job::{self, JobView};
 use super::progress::Activity;
 use super::settings::RunnerKind;
 use super::{Context, Error};
+use crate::controllers::kit::key::Key;
 
 /// One DataGather and what surrounds it.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub async fn fetch(context: &Context, object: &DataGather) -> Result<Fetched, Er
         }
     };
     Ok(Fetched {
-        activity: context.runs.activity(&uid),
+        activity: context.runs.activity(&Key::of(object)),
         object: object.clone(),
         job,
         now: whole_seconds(context.settings().clock.now()),

@@ -32,20 +32,19 @@ mod stop;
 
 use std::sync::Arc;
 
-use kube::core::DeserializeGuard;
-use kube::runtime::controller::Action;
-use kube::{Client, ResourceExt};
-use tracing::{error, warn};
+use kube::Client;
 
 use self::crd::DataGather;
 use self::plan::Rules;
 use self::run::Workshop;
 use self::runs::Runs;
+use super::kit::controller::{Failure, Next, Reconcile};
 use super::kit::events::Events;
-use super::kit::retry::{Backoff, Remedy, remedy};
+use super::kit::key::Key;
+use super::kit::retry::{Remedy, remedy};
 use super::kit::status::WriteError;
 use super::kit::tasks::{Closed, Pool};
-use crate::telemetry::{Outside, Secrets, with_causes};
+use crate::telemetry::with_causes;
 
 pub use service::{RunError, check, run, run_one};
 pub use settings::{JobSettings, ObfuscationSettings, RunnerKind, Settings, TokenSettings, UploadSettings};
@@ -58,7 +57,6 @@ pub struct Context {
     pub runs: Runs,
     pub pool: Pool,
     pub events: Events,
-    pub backoff: Backoff,
 }
 
 impl std::fmt::Debug for Context {
@@ -86,7 +84,7 @@ pub enum Error {
     Stopping(#[from] Closed),
 }
 
-impl Error {
+impl Failure for Error {
     fn remedy(&self) -> Remedy {
         match self {
             Self::Write(WriteError::Api { source, .. }) => remedy(source),
@@ -96,37 +94,19 @@ impl Error {
     }
 }
 
-/// Looks at one DataGather and brings it one step on.
-///
-/// # Errors
-/// [`Error`]; nothing was begun then.
-pub async fn reconcile(
-    object: Arc<DeserializeGuard<DataGather>>,
-    context: Arc<Context>,
-) -> Result<Action, Error> {
-    let object = match &object.0 {
-        Ok(object) => object,
-        Err(invalid) => {
-            // It quotes what the object says.
-            let error = Outside::of(&invalid.error, &Secrets::default());
-            error!(name = invalid.metadata.name, %error, "DataGather does not decode");
-            return Ok(Action::await_change());
-        }
-    };
-    let fetched = fetch::fetch(&context, object).await?;
-    let plan = plan::plan(&fetched, &context.rules);
-    let applied = apply::apply(&context, &fetched, plan).await?;
-    let action = status::write(&context, &fetched, applied).await?;
-    context.backoff.reset(&object.name_any());
-    Ok(action)
-}
+impl Reconcile for Context {
+    type Object = DataGather;
+    type Error = Error;
 
-#[expect(clippy::needless_pass_by_value, reason = "the signature is that of kube's error policy")]
-fn on_error(object: Arc<DeserializeGuard<DataGather>>, error: &Error, context: Arc<Context>) -> Action {
-    let (name, remedy) = (object.name_any(), error.remedy());
-    match remedy {
-        Remedy::Reread => tracing::debug!(name, %error, "written by another, looking again"),
-        Remedy::Change | Remedy::Wait => warn!(name, %error, ?remedy, "reconciliation failed"),
+    /// Looks at one DataGather and brings it one step on. Nothing was begun where that fails.
+    async fn reconcile(&self, object: &DataGather) -> Result<Next, Error> {
+        let fetched = fetch::fetch(self, object).await?;
+        let plan = plan::plan(&fetched, &self.rules);
+        let applied = apply::apply(self, &fetched, plan).await?;
+        status::write(self, &fetched, applied).await
     }
-    context.backoff.after(&name, remedy)
+
+    fn gone(&self, object: &Key) {
+        self.runs.forget(object);
+    }
 }

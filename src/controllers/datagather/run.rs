@@ -21,13 +21,13 @@ use super::runs::Sink;
 use super::settings::{ObfuscationSettings, Settings};
 use crate::gather::archive::{Archive, ProcessFacts, Row};
 use crate::gather::cluster::Names;
-use crate::gather::collect::{Outcome, Verdict, collect, panic_text};
+use crate::gather::collect::{Outcome, Verdict, collect};
 use crate::gather::obfuscate::{Obfuscator, Rules};
 use crate::gather::select::{Selection, select};
 use crate::gather::store::{ArchiveStore, Published};
 use crate::gather::upload::{Endpoints, Ingress, ReportError, TokenSource, Transport};
 use crate::gather::{self, GATHERERS, cluster};
-use crate::telemetry::with_causes;
+use crate::telemetry::{panic_text, with_causes};
 
 const TRANSLATION_SECRET: &str = "obfuscation-translation-table";
 /// Runs that hold records in memory at a time; others wait as `Running`.

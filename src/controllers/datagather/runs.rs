@@ -11,69 +11,59 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::progress::{Activity, Progress, ReportOutcome};
+use crate::controllers::kit::key::Key;
 
-/// Names of DataGathers that want to be looked at.
-pub type Wakeups = mpsc::UnboundedReceiver<String>;
+/// DataGathers that want to be looked at.
+pub type Wakeups = mpsc::UnboundedReceiver<Key>;
 
 #[derive(Clone, Debug)]
 pub struct Runs {
-    entries: Arc<Mutex<BTreeMap<String, Entry>>>,
-    wake: mpsc::UnboundedSender<String>,
+    entries: Arc<Mutex<BTreeMap<Key, Entry>>>,
+    wake: mpsc::UnboundedSender<Key>,
 }
 
 #[derive(Debug)]
 struct Entry {
-    name: String,
     activity: Activity,
     cancel: CancellationToken,
 }
 
 impl Runs {
-    /// An empty registry and the stream of names that its runs wake.
+    /// An empty registry and the stream of DataGathers that its runs wake.
     pub fn new() -> (Self, Wakeups) {
         let (wake, wakeups) = mpsc::unbounded_channel();
         (Self { entries: Arc::default(), wake }, wakeups)
     }
 
-    pub fn activity(&self, uid: &str) -> Activity {
-        self.lock().get(uid).map_or(Activity::Idle, |entry| entry.activity.clone())
+    pub fn activity(&self, of: &Key) -> Activity {
+        self.lock().get(of).map_or(Activity::Idle, |entry| entry.activity.clone())
     }
 
-    /// Registers work for the object `uid`, in place of what was registered for it.
-    pub fn prepare(&self, uid: &str, name: &str, activity: Activity) -> (Permit, Slot) {
+    /// Registers work for the object `of`, in place of what was registered for it.
+    pub fn prepare(&self, of: &Key, activity: Activity) -> (Permit, Slot) {
         let (release, released) = oneshot::channel();
         let cancel = CancellationToken::new();
-        let entry = Entry { name: name.to_owned(), activity, cancel: cancel.clone() };
-        self.lock().insert(uid.to_owned(), entry);
-        let permit = Permit { release: Some(release), runs: self.clone(), uid: uid.to_owned() };
-        let sink = Sink { runs: self.clone(), uid: uid.to_owned() };
+        let entry = Entry { activity, cancel: cancel.clone() };
+        self.lock().insert(of.clone(), entry);
+        let permit = Permit { release: Some(release), runs: self.clone(), of: of.clone() };
+        let sink = Sink { runs: self.clone(), of: of.clone() };
         (permit, Slot { released, cancel, sink })
     }
 
-    pub fn forget(&self, uid: &str) {
-        if let Some(entry) = self.lock().remove(uid) {
+    /// Stops and forgets the work for an object.
+    pub fn forget(&self, of: &Key) {
+        if let Some(entry) = self.lock().remove(of) {
             entry.cancel.cancel();
         }
     }
 
-    /// Stops and forgets the work for an object that is gone.
-    pub fn forget_name(&self, name: &str) {
-        self.lock().retain(|_, entry| {
-            let gone = entry.name == name;
-            if gone {
-                entry.cancel.cancel();
-            }
-            !gone
-        });
-    }
-
-    /// Declares gatherings that have not ended interrupted: nothing runs them any more. The uid and name of each gathering,
-    /// also of those that have ended, whose last status may not be written yet.
-    pub fn interrupt(&self) -> Vec<(String, String)> {
+    /// Declares gatherings that have not ended interrupted: nothing runs them any more. Whose they are, also of those
+    /// that have ended, whose last status may not be written yet.
+    pub fn interrupt(&self) -> Vec<Key> {
         let mut gatherings = Vec::new();
-        for (uid, entry) in self.lock().iter_mut() {
+        for (of, entry) in self.lock().iter_mut() {
             let Activity::Gathering(progress) = &entry.activity else { continue };
-            gatherings.push((uid.clone(), entry.name.clone()));
+            gatherings.push(of.clone());
             if progress.ended.is_none() {
                 entry.activity = Activity::Interrupted(progress.clone());
             }
@@ -81,7 +71,7 @@ impl Runs {
         gatherings
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Entry>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -91,7 +81,7 @@ impl Runs {
 pub struct Permit {
     release: Option<oneshot::Sender<()>>,
     runs: Runs,
-    uid: String,
+    of: Key,
 }
 
 impl Permit {
@@ -107,7 +97,7 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         if self.release.is_some() {
-            self.runs.forget(&self.uid);
+            self.runs.forget(&self.of);
         }
     }
 }
@@ -138,7 +128,7 @@ impl Slot {
 #[derive(Clone, Debug)]
 pub struct Sink {
     runs: Runs,
-    uid: String,
+    of: Key,
 }
 
 impl Sink {
@@ -154,14 +144,13 @@ impl Sink {
     }
 
     fn update(&self, change: impl FnOnce(&mut Activity)) {
-        let name = {
-            let mut entries = self.runs.lock();
-            let Some(entry) = entries.get_mut(&self.uid) else { return };
+        if let Some(entry) = self.runs.lock().get_mut(&self.of) {
             change(&mut entry.activity);
-            entry.name.clone()
-        };
+        } else {
+            return;
+        }
         // Nobody listens any more once the controller has stopped.
-        let _ = self.runs.wake.send(name);
+        let _ = self.runs.wake.send(self.of.clone());
     }
 }
 
@@ -169,12 +158,16 @@ impl Sink {
 mod tests {
     use super::*;
 
+    fn key() -> Key {
+        Key { namespace: String::new(), name: "n".to_owned(), uid: "u".to_owned() }
+    }
+
     #[tokio::test]
     async fn a_dropped_permit_leaves_no_trace() {
         let (runs, mut wakeups) = Runs::new();
-        let (permit, slot) = runs.prepare("u", "n", Activity::Gathering(Progress::default()));
+        let (permit, slot) = runs.prepare(&key(), Activity::Gathering(Progress::default()));
         drop(permit);
-        assert_eq!(runs.activity("u"), Activity::Idle);
+        assert_eq!(runs.activity(&key()), Activity::Idle);
         slot.run(|_| async { panic!("must not begin") }).await;
         assert!(wakeups.try_recv().is_err());
     }
@@ -182,21 +175,24 @@ mod tests {
     #[tokio::test]
     async fn a_released_run_tells_and_wakes() {
         let (runs, mut wakeups) = Runs::new();
-        let (permit, slot) = runs.prepare("u", "n", Activity::Reporting(None));
+        let (permit, slot) = runs.prepare(&key(), Activity::Reporting(None));
         permit.release();
         let outcome = ReportOutcome::Missing("none".to_owned());
         slot.run(|sink| async move { sink.report(outcome) }).await;
-        assert_eq!(wakeups.recv().await.as_deref(), Some("n"));
-        assert_eq!(runs.activity("u"), Activity::Reporting(Some(ReportOutcome::Missing("none".to_owned()))));
+        assert_eq!(wakeups.recv().await, Some(key()));
+        assert_eq!(
+            runs.activity(&key()),
+            Activity::Reporting(Some(ReportOutcome::Missing("none".to_owned())))
+        );
     }
 
     #[tokio::test]
     async fn a_run_stops_when_its_object_is_gone() {
         let (runs, _wakeups) = Runs::new();
-        let (permit, slot) = runs.prepare("u", "n", Activity::Gathering(Progress::default()));
+        let (permit, slot) = runs.prepare(&key(), Activity::Gathering(Progress::default()));
         permit.release();
-        runs.forget_name("n");
+        runs.forget(&key());
         slot.run(|_| std::future::pending()).await;
-        assert_eq!(runs.activity("u"), Activity::Idle);
+        assert_eq!(runs.activity(&key()), Activity::Idle);
     }
 }

@@ -3,34 +3,32 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use futures::{FutureExt, StreamExt};
-use kube::core::DeserializeGuard;
-use kube::runtime::controller::{self, Controller};
-use kube::runtime::reflector::ObjectRef;
+use k8s_openapi::api::batch::v1::Job;
+use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::wait::await_condition;
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info};
+use tracing::info;
 
 use super::crd::DataGather;
 use super::plan::Rules;
 use super::run::{Uploads, Workshop};
 use super::runs::{Runs, Wakeups};
-use super::{
-    Context, RunnerKind, Settings, TokenSettings, UploadSettings, on_error, periodic, prune, reconcile, stop,
-};
+use super::{Context, RunnerKind, Settings, TokenSettings, UploadSettings, periodic, prune, stop};
+use crate::controllers::kit::controller::{Controller, Surroundings};
 use crate::controllers::kit::events::Events;
 use crate::controllers::kit::lease::{Term, lead};
-use crate::controllers::kit::retry::Backoff;
 use crate::controllers::kit::rounds::rounds;
 use crate::controllers::kit::tasks::{Driver, Supervisor, TaskError, pool};
-use crate::controllers::kit::watch;
 use crate::gather::GATHERERS;
 use crate::gather::store::StoreError;
 use crate::gather::upload::{EndpointError, Endpoints, TokenSource, Transport, TransportSetupError, https};
 use crate::outside::{self, Unreadable};
-use crate::telemetry::with_causes;
+use crate::telemetry::{Readiness, with_causes};
+
+/// Under which it is counted, logged and chosen.
+pub(super) const NAME: &str = "datagather";
 
 /// Why the controller could not start, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -170,7 +168,6 @@ async fn work(workshop: Workshop, scope: Scope, shutdown: CancellationToken) -> 
         runs,
         pool,
         events: Events::new(client, "admit-datagather"),
-        backoff: Backoff::default(),
     });
     // Own token: a part that dies stops its siblings, not the whole process before the caller has heard of it.
     let stop = shutdown.child_token();
@@ -224,42 +221,18 @@ async fn watch_objects(
         Scope::One(name) => watcher::Config::default().fields(&format!("metadata.name={name}")),
     };
     let woken = futures::stream::unfold(wakeups, |mut wakeups| async {
-        wakeups.recv().await.map(|name| (ObjectRef::new(&name), wakeups))
+        wakeups.recv().await.map(|key| (key, wakeups))
     });
-    let mut controller: Controller<_> = watch::controller(api, watched).reconcile_on(woken);
+    let mut controller = Controller::new(NAME, api, watched).wakes(woken);
     if let RunnerKind::Job(_) = settings.runner {
-        controller = watch::owned_jobs(controller, context.client.clone(), &settings.namespace);
+        let jobs: Api<PartialObjectMeta<Job>> = Api::namespaced(context.client.clone(), &settings.namespace);
+        controller = controller.owns(jobs, watcher::Config::default());
     }
-    let known = Arc::clone(&context);
-    let objects = controller.store();
-    let asked = stop.clone();
-    // The controller begins with the first list, and does not hear of a shutdown before: without the definition of
-    // DataGathers, or without an API server, that would be never.
-    let unheard = async move {
-        asked.cancelled().await;
-        if objects.wait_until_ready().now_or_never().is_none() {
-            return;
-        }
-        std::future::pending().await
+    let around = Surroundings {
+        events: context.events.clone(),
+        metrics: Arc::default(),
+        readiness: Readiness::default(),
     };
-    let reconciling = controller
-        .graceful_shutdown_on(stop.cancelled_owned())
-        .run(reconcile, on_error, context)
-        .for_each(|looked| {
-            match looked {
-                Ok((object, _)) => debug!(name = object.name, "reconciled"),
-                Err(controller::Error::ObjectNotFound(object)) => {
-                    known.runs.forget_name(&object.name);
-                    known.backoff.reset(&object.name);
-                }
-                // Reported by the error policy and by the guarded watch.
-                Err(error) => debug!(%error, "reconciliation did not finish"),
-            }
-            std::future::ready(())
-        });
-    tokio::select! {
-        () = reconciling => {}
-        () = unheard => {}
-    }
+    controller.run(context, around, stop).await;
     Ok(())
 }

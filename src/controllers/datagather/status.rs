@@ -1,19 +1,19 @@
 //! Last stage: writes the status, then lets the work begin and tells what happened. Only what was applied gets here.
 
 use kube::Api;
-use kube::runtime::controller::Action;
 
 use super::apply::Applied;
 use super::fetch::Fetched;
 use super::plan::Plan;
 use super::{Context, Error};
+use crate::controllers::kit::controller::Next;
 use crate::controllers::kit::status;
 
 /// Writes the planned status, fenced by the version that the plan was made from.
 ///
 /// # Errors
 /// [`Error::Write`]; the work that the plan set up then never begins.
-pub async fn write(context: &Context, fetched: &Fetched, plan: Plan<Applied>) -> Result<Action, Error> {
+pub async fn write(context: &Context, fetched: &Fetched, plan: Plan<Applied>) -> Result<Next, Error> {
     let Plan { status, notices, work: Applied { permit } } = plan;
     if let Some(wanted) = status {
         let api = Api::all(context.client.clone());
@@ -25,5 +25,5 @@ pub async fn write(context: &Context, fetched: &Fetched, plan: Plan<Applied>) ->
     for notice in notices {
         context.events.publish(&fetched.object, notice).await;
     }
-    Ok(Action::await_change())
+    Ok(Next::Settled)
 }

@@ -3,28 +3,29 @@
 //!
 //! They are not waited for: an upload may take hours. What cannot be written in time is left to the next process.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
+use kube::Api;
 use kube::core::DeserializeGuard;
-use kube::{Api, ResourceExt};
 use tokio::time::timeout;
 use tracing::warn;
 
 use super::crd::DataGather;
-use super::{Context, Error, reconcile};
+use super::{Context, Error};
+use crate::controllers::kit::controller::{Failure as _, Reconcile as _};
+use crate::controllers::kit::key::Key;
 use crate::controllers::kit::retry::Remedy;
 
 /// For all writes together: well below what Kubernetes waits for a Pod to end.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Concludes the gatherings of `context`. Nothing may run or reconcile any more.
-pub(super) async fn conclude(context: &Arc<Context>) {
+pub(super) async fn conclude(context: &Context) {
     let gatherings = context.runs.interrupt();
-    let concluded = join_all(gatherings.iter().map(|(uid, name)| async move {
-        if let Err(error) = conclude_one(context, uid, name).await {
-            warn!(name, %error, "the interrupted gathering stays Running until the next start");
+    let concluded = join_all(gatherings.iter().map(|key| async move {
+        if let Err(error) = conclude_one(context, key).await {
+            warn!(name = key.name, %error, "the interrupted gathering stays Running until the next start");
         }
     }));
     if timeout(PATIENCE, concluded).await.is_err() {
@@ -34,14 +35,15 @@ pub(super) async fn conclude(context: &Arc<Context>) {
     }
 }
 
-async fn conclude_one(context: &Arc<Context>, uid: &str, name: &str) -> Result<(), Error> {
+async fn conclude_one(context: &Context, key: &Key) -> Result<(), Error> {
     let api: Api<DeserializeGuard<DataGather>> = Api::all(context.client.clone());
     loop {
-        let Some(object) = api.get_opt(name).await? else { return Ok(()) };
-        if object.uid().as_deref() != Some(uid) {
+        let Some(object) = api.get_opt(&key.name).await? else { return Ok(()) };
+        let Ok(object) = object.0 else { return Ok(()) };
+        if Key::of(&object) != *key {
             return Ok(());
         }
-        match reconcile(Arc::new(object), Arc::clone(context)).await {
+        match context.reconcile(&object).await {
             Err(error) if error.remedy() == Remedy::Reread => {}
             concluded => return concluded.map(drop),
         }

@@ -1,14 +1,17 @@
-//! What every controller needs and none should write twice: guarded watches, an error policy, supervised tasks,
-//! fenced status writes, conditions, events, leadership.
+//! What every controller needs and none should write twice: guarded watches, the queue and its error policy, supervised
+//! tasks, fenced status writes, conditions, events, leadership.
 //!
 //! Decides nothing about any kind of object. Left to a controller: its pipeline fetch → plan → apply → status.
 
 pub mod clock;
 pub mod conditions;
+pub mod controller;
 pub mod events;
+pub mod key;
 pub mod lease;
 pub mod retry;
 pub mod rounds;
 pub mod status;
 pub mod tasks;
+pub mod wait;
 pub mod watch;

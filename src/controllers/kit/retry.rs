@@ -2,11 +2,11 @@
 //! that may pass is tried again, later each time and never in step with other objects.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use kube::runtime::controller::Action;
+use super::key::Key;
+use super::wait::jittered;
 
 /// Whether trying again can help.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -17,80 +17,115 @@ pub enum Remedy {
     Reread,
     /// Waiting may help.
     Wait,
+    /// Waiting may help, and the server says how long.
+    After(Duration),
+    /// Refused by rights, by validation or by admission (401, 403, 422). The same request fails again until somebody changes a role,
+    /// a policy or what they look at, which may happen without the object changing: a controller may go on without what was refused,
+    /// or wait.
+    Refused,
 }
 
 /// The remedy for a failed request.
+#[must_use]
 pub fn remedy(error: &kube::Error) -> Remedy {
     let kube::Error::Api(status) = error else { return Remedy::Wait };
+    let asked = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
     match status.code {
         409 => Remedy::Reread,
-        // A missing object leaves the controller's store as well, and is then not looked at again. A refusal by
-        // validation or admission may pass: policies and rights change without the object changing.
-        _ => Remedy::Wait,
+        401 | 403 | 422 => Remedy::Refused,
+        // A missing object leaves the controller's store as well, and is then not looked at again.
+        _ if asked == 0 => Remedy::Wait,
+        _ => Remedy::After(Duration::from_secs(asked.into())),
     }
 }
 
 const FIRST: Duration = Duration::from_millis(500);
+/// Bound of all waits, also of those that a server asks for: nothing is left alone for longer.
 const LONGEST: Duration = Duration::from_mins(2);
 
 /// Failures in a row by object.
 #[derive(Debug, Default)]
 pub struct Backoff {
-    failures: Mutex<HashMap<String, u32>>,
-    jitter: RandomState,
+    failures: Mutex<HashMap<Key, u32>>,
 }
 
 impl Backoff {
-    /// Counts a failure of `object` and says when to look at it again.
-    pub fn after(&self, object: &str, remedy: Remedy) -> Action {
-        self.wait(object, remedy).map_or_else(Action::await_change, Action::requeue)
-    }
-
-    fn wait(&self, object: &str, remedy: Remedy) -> Option<Duration> {
-        let longest = match remedy {
+    /// Counts a failure of `object` and says when to look at it again; not before it changes where there is no answer.
+    pub fn after(&self, object: &Key, remedy: Remedy) -> Option<Duration> {
+        match remedy {
             Remedy::Change => {
                 self.reset(object);
-                return None;
+                None
             }
-            Remedy::Reread => FIRST,
-            Remedy::Wait => {
-                let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-                let count = failures.entry(object.to_owned()).or_default();
-                let wait = FIRST.saturating_mul(1 << (*count).min(16)).min(LONGEST);
-                *count = count.saturating_add(1);
-                wait
-            }
-        };
-        Some(self.spread(object, longest))
+            Remedy::Reread => Some(jittered(FIRST)),
+            Remedy::Wait | Remedy::Refused => Some(jittered(self.count(object))),
+            // The server said when; spread behind that moment.
+            Remedy::After(asked) => Some(asked.min(LONGEST) + jittered(self.count(object).min(asked))),
+        }
+    }
+
+    fn count(&self, object: &Key) -> Duration {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = failures.entry(object.clone()).or_default();
+        let wait = FIRST.saturating_mul(1 << (*count).min(16)).min(LONGEST);
+        *count = count.saturating_add(1);
+        wait
     }
 
     /// Forgets the failures of an object that went well or is gone.
-    pub fn reset(&self, object: &str) {
+    pub fn reset(&self, object: &Key) {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(object);
-    }
-
-    /// Between half of `wait` and all of it: objects that failed together do not come back together.
-    fn spread(&self, object: &str, wait: Duration) -> Duration {
-        let seed = self.jitter.hash_one((object, std::time::Instant::now()));
-        wait / 2 + (wait / 2).mul_f64(f64::from(u16::try_from(seed & 0xffff).unwrap_or(0)) / 65536.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use kube::core::Status;
+    use serde_json::json;
+
     use super::*;
+
+    fn key(uid: &str) -> Key {
+        Key { namespace: "n".to_owned(), name: "a".to_owned(), uid: uid.to_owned() }
+    }
 
     #[test]
     fn waits_grow_to_a_bound_and_start_again_after_success() {
         let backoff = Backoff::default();
-        let wait = |bound: Duration| {
-            let wait = backoff.wait("a", Remedy::Wait).unwrap();
+        let wait = |uid: &str, bound: Duration| {
+            let wait = backoff.after(&key(uid), Remedy::Wait).unwrap();
             assert!(bound / 2 <= wait && wait <= bound, "{wait:?} for {bound:?}");
         };
-        (0..8).for_each(|power| wait(FIRST * (1 << power)));
-        (0..40).for_each(|_| wait(LONGEST));
-        backoff.reset("a");
-        wait(FIRST);
-        assert_eq!(backoff.wait("a", Remedy::Change), None);
+        (0..8).for_each(|power| wait("1", FIRST * (1 << power)));
+        (0..40).for_each(|_| wait("1", LONGEST));
+        // Made again under the name: another object, with no failures of its own.
+        wait("2", FIRST);
+        backoff.reset(&key("1"));
+        wait("1", FIRST);
+        assert_eq!(backoff.after(&key("1"), Remedy::Change), None);
+    }
+
+    #[test]
+    fn remedies_follow_what_the_server_says() {
+        let failed = |code, seconds| {
+            let answer = json!({"code": code, "details": {"retryAfterSeconds": seconds}});
+            let status: Status = serde_json::from_value(answer).unwrap();
+            remedy(&kube::Error::Api(Box::new(status)))
+        };
+        assert_eq!(failed(409, 0), Remedy::Reread);
+        for refusal in [401, 403, 422] {
+            assert_eq!(failed(refusal, 0), Remedy::Refused);
+        }
+        assert_eq!(failed(503, 7), Remedy::After(Duration::from_secs(7)));
+        assert_eq!((failed(503, 0), failed(404, 0)), (Remedy::Wait, Remedy::Wait));
+    }
+
+    #[test]
+    fn what_the_server_asks_for_is_kept_to_and_bounded() {
+        let backoff = Backoff::default();
+        let wait = backoff.after(&key("1"), Remedy::After(Duration::from_secs(7))).unwrap();
+        assert!(wait >= Duration::from_secs(7) && wait <= Duration::from_secs(8), "{wait:?}");
+        let wait = backoff.after(&key("1"), Remedy::After(Duration::from_hours(7))).unwrap();
+        assert!(wait >= LONGEST && wait <= LONGEST * 2, "{wait:?}");
     }
 }

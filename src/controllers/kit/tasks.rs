@@ -13,7 +13,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info};
 
-use crate::gather::collect::panic_text;
+use crate::telemetry::panic_text;
 
 /// Why a set of parts stopped although nobody asked it to.
 #[derive(Debug, thiserror::Error)]

@@ -1,66 +1,100 @@
-//! Guarded watches: a watch error is logged and the watch is set up again after a jittered, growing wait; an object
-//! that does not decode is a value with a name, not the end of the stream.
-//!
-//! Deletions are passed on as well, so that a controller hears about objects whose work it must stop.
+//! Guarded watches: they have no end and no errors. Trouble is told, once until it is another one, and waited out, longer each
+//! time. A watch is taken to work again when it told of a change, or held for longer than the longest wait: that a list is begun,
+//! or even succeeds, says nothing about the watch that follows. (A wait that is reset by each attempt never grows: a kind that
+//! is not served would then be asked for, and complained of, every second for ever.)
 
+use std::borrow::Cow;
 use std::fmt::Debug;
-use std::future::ready;
-use std::hash::Hash;
+use std::time::Duration;
 
-use futures::{Stream, StreamExt};
-use k8s_openapi::api::batch::v1::Job;
-use kube::core::DeserializeGuard;
-use kube::runtime::controller::Controller;
-use kube::runtime::{WatchStreamExt, reflector, watcher};
-use kube::{Api, Client, Resource};
+use futures::{Stream, StreamExt, stream};
+use kube::runtime::watcher::{self, Event};
+use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
-use tracing::warn;
+use tokio::time::{Instant, sleep};
+use tracing::{debug, info, warn};
 
+use super::wait::GrowingWait;
 use crate::telemetry::with_causes;
 
-/// A controller over the objects of `api` that `config` selects, fed by a guarded watch. Deleted objects are reconciled once more; they
-/// are then missing from the store and show up as `ObjectNotFound` in the controller's stream.
-pub fn controller<K>(
-    api: Api<DeserializeGuard<K>>,
-    config: watcher::Config,
-) -> Controller<DeserializeGuard<K>>
+/// Wait after the first trouble: long enough for a server that restarts a connection, too short for anybody to notice.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+/// Bound of the waits: what becomes available is seen at the latest so much later.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+
+/// The events of a watch that never ends. One that breaks is listed again after a wait, from which the changes that were missed follow.
+pub fn events<K>(api: Api<K>, config: watcher::Config) -> impl Stream<Item = Event<K>> + Send
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
-    K::DynamicType: Default + Eq + Hash + Clone + Debug + Unpin + Send + Sync,
-{
-    let (reader, writer) = reflector::store();
-    let objects = guarded(api, config, writer);
-    Controller::for_stream(objects, reader)
-}
-
-/// Reconciles the owner of a Job when the Job changes.
-pub fn owned_jobs<K>(
-    controller: Controller<DeserializeGuard<K>>,
-    client: Client,
-    namespace: &str,
-) -> Controller<DeserializeGuard<K>>
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
-{
-    let jobs: Api<Job> = Api::namespaced(client, namespace);
-    controller.owns(jobs, watcher::Config::default())
-}
-
-fn guarded<K>(
-    api: Api<DeserializeGuard<K>>,
-    config: watcher::Config,
-    writer: reflector::store::Writer<DeserializeGuard<K>>,
-) -> impl Stream<Item = Result<DeserializeGuard<K>, watcher::Error>> + Send
-where
-    K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
-    K::DynamicType: Default + Eq + Hash + Clone + Send + Sync,
+    K::DynamicType: Default,
 {
     let kind = K::kind(&K::DynamicType::default()).into_owned();
-    watcher(api, config).default_backoff().reflect(writer).touched_objects().filter_map(move |event| {
-        // Kept from the controller, which would pause every trigger, also those of running work.
-        let object = event.inspect_err(|error| {
-            warn!(kind, error = with_causes(error), "watch interrupted, setting it up again");
-        });
-        ready(object.ok().map(Ok))
+    patient(watcher::watcher(api, config), kind)
+}
+
+/// What `watch` brings, its trouble told under the name of `kind` and waited out.
+fn patient<T: Send + 'static>(
+    watch: impl Stream<Item = watcher::Result<Event<T>>> + Send + 'static,
+    kind: String,
+) -> impl Stream<Item = Event<T>> + Send {
+    let patience = Patience::new(kind);
+    stream::unfold((watch.boxed(), patience), |(mut watch, mut patience)| async move {
+        loop {
+            match watch.next().await? {
+                Ok(event) => {
+                    patience.heard(&event);
+                    return Some((event, (watch, patience)));
+                }
+                Err(error) => patience.trouble(&error).await,
+            }
+        }
     })
+}
+
+/// What is done about the trouble of one watch.
+#[derive(Debug)]
+pub struct Patience {
+    kind: Cow<'static, str>,
+    wait: GrowingWait,
+    /// When the watch was set up the last time.
+    since: Instant,
+    /// The trouble that was told and has not passed.
+    told: Option<String>,
+}
+
+impl Patience {
+    pub fn new(kind: impl Into<Cow<'static, str>>) -> Self {
+        let wait = GrowingWait::new(FIRST_WAIT, LONGEST_WAIT);
+        Self { kind: kind.into(), wait, since: Instant::now(), told: None }
+    }
+
+    /// Takes note of what the watch brought.
+    pub fn heard<T>(&mut self, event: &Event<T>) {
+        if let Event::Apply(_) | Event::Delete(_) = event {
+            self.works();
+        }
+    }
+
+    /// Tells of `error` and waits.
+    pub async fn trouble(&mut self, error: &watcher::Error) {
+        if self.since.elapsed() > self.wait.longest() {
+            self.works();
+        }
+        let error = with_causes(error);
+        if self.told.as_ref() == Some(&error) {
+            debug!(kind = %self.kind, error, "still the same trouble with the watch");
+        } else {
+            warn!(kind = %self.kind, error, "watch interrupted, setting it up again");
+            self.told = Some(error);
+        }
+        sleep(self.wait.grow()).await;
+        self.since = Instant::now();
+    }
+
+    fn works(&mut self) {
+        self.wait.reset();
+        if self.told.take().is_some() {
+            info!(kind = %self.kind, "the watch works again");
+        }
+    }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::TryStreamExt as _;
 use kube::api::{ApiResource, DynamicObject};
@@ -12,15 +12,11 @@ use kube::runtime::watcher;
 use kube::{Api, ResourceExt as _};
 use serde_json::Value;
 use tokio::sync::Notify;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::collection::{Collection, ObjectKey};
-use crate::telemetry::with_causes;
-
-const FIRST_WAIT: Duration = Duration::from_millis(200);
-const LONGEST_WAIT: Duration = Duration::from_secs(20);
+use crate::controllers::kit::watch::Patience;
 
 /// A kind to follow.
 #[derive(Clone, Debug)]
@@ -33,33 +29,28 @@ pub(super) struct Followed {
 }
 
 impl Followed {
-    /// Follows until `shutdown`. Trouble is logged, waited out and never the end.
+    /// Follows until `shutdown`. Trouble is told, waited out and never the end.
     pub(super) async fn run(self, shutdown: CancellationToken) {
-        let mut wait = FIRST_WAIT;
-        loop {
-            let following = Instant::now();
-            let Some(error) = shutdown.run_until_cancelled(self.until_trouble()).await else { return };
-            self.into.broke(Instant::now());
-            warn!(
-                kind = self.resource.kind,
-                error = with_causes(&error),
-                "a watch broke and is set up again"
-            );
-            if following.elapsed() > LONGEST_WAIT {
-                wait = FIRST_WAIT;
+        let mut patience = Patience::new(self.resource.kind.clone());
+        let following = async {
+            loop {
+                let error = self.until_trouble(&mut patience).await;
+                self.into.broke(Instant::now());
+                patience.trouble(&error).await;
             }
-            if shutdown.run_until_cancelled(sleep(jittered(wait))).await.is_none() {
-                return;
-            }
-            wait = (wait * 2).min(LONGEST_WAIT);
-        }
+        };
+        shutdown.run_until_cancelled(following).await;
     }
 
-    async fn until_trouble(&self) -> watcher::Error {
+    async fn until_trouble(&self, patience: &mut Patience) -> watcher::Error {
         let mut events = std::pin::pin!(watcher(self.api.clone(), watcher::Config::default()));
         let mut listing = BTreeMap::new();
         loop {
-            match events.try_next().await {
+            let event = events.try_next().await;
+            if let Ok(Some(event)) = &event {
+                patience.heard(event);
+            }
+            match event {
                 Err(error) => return error,
                 // The stream has no end; if it had, it would be trouble.
                 Ok(None) => return watcher::Error::NoResourceVersion,
@@ -97,11 +88,4 @@ impl Followed {
 
 fn key(object: &DynamicObject) -> ObjectKey {
     (object.namespace().unwrap_or_default(), object.name_any())
-}
-
-/// Between half of `wait` and all of it: replicas that lost their watches together do not come back together.
-fn jittered(wait: Duration) -> Duration {
-    use std::hash::{BuildHasher as _, RandomState};
-    let random = RandomState::new().hash_one(0) % 1024;
-    wait / 2 + (wait / 2).mul_f64(random as f64 / 1024.0)
 }

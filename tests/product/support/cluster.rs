@@ -73,6 +73,17 @@ impl FakeCluster {
         Self { clock, ..self }
     }
 
+    /// The same cluster before the definition behind `collection` has come.
+    pub(crate) fn without(self, collection: &str) -> Self {
+        self.lock().collections.remove(collection);
+        self
+    }
+
+    /// Serves `collection` from now on.
+    pub(crate) fn define(&self, collection: &str) {
+        self.lock().collections.insert(collection.to_owned());
+    }
+
     pub(crate) fn client(&self) -> Client {
         let cluster = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -120,6 +131,14 @@ impl FakeCluster {
             object["metadata"]["creationTimestamp"] = json!(self.clock.now().strftime("%FT%TZ").to_string());
         }
         self.store(&mut state, collection, &name, "ADDED", object)
+    }
+
+    /// Changes an object as another client's update would.
+    pub(crate) fn change(&self, collection: &str, name: &str, edit: impl FnOnce(&mut Value)) {
+        let mut state = self.lock();
+        let mut object = state.objects.get(&format!("{collection}/{name}")).unwrap().clone();
+        edit(&mut object);
+        self.store(&mut state, collection, name, "MODIFIED", object);
     }
 
     pub(crate) fn delete(&self, collection: &str, name: &str) {

@@ -1,0 +1,188 @@
+//! A controller: the objects of one kind, what else may change what is to be done about them, and one function that looks at one
+//! of them.
+//!
+//! ```text
+//!  watch of the kind ──────► Roots ── changed ──► Queue ── due ──► reconcile ──► settled, or looked at again later
+//!  watches of owned kinds ─────────── owners ───────▲                 │
+//!  watches of other kinds ── map ── objects ────────┤                 └─ failed: told, and tried again as its remedy says
+//!  wake-ups, resync ────────────────────────────────┘
+//! ```
+//!
+//! What is promised: nothing is looked at before all objects are known; no object is looked at twice at a time; each change is
+//! followed by a look that began after it; a deletion is heard of, whatever was missed; no panic and no error of one object
+//! stops another; a stop is obeyed at any time, also before the first list.
+
+mod queue;
+mod roots;
+mod work;
+
+use std::any::TypeId;
+use std::fmt::{self, Debug};
+use std::num::NonZeroUsize;
+use std::pin::Pin;
+use std::time::Duration;
+
+use futures::stream::{SelectAll, select_all};
+use futures::{Stream, StreamExt};
+use kube::core::{ClusterResourceScope, DeserializeGuard};
+use kube::runtime::reflector::Store;
+use kube::runtime::watcher::{self, Event};
+use kube::{Api, Resource};
+use serde::de::DeserializeOwned;
+
+use self::roots::Roots;
+use super::key::Key;
+use super::retry::Remedy;
+use super::watch;
+
+pub use work::Surroundings;
+
+/// A kind that a controller may work for.
+pub trait Root:
+    Resource<DynamicType = (), Scope: 'static> + Clone + DeserializeOwned + Debug + Send + Sync + 'static
+{
+}
+
+impl<K> Root for K where
+    K: Resource<DynamicType = (), Scope: 'static> + Clone + DeserializeOwned + Debug + Send + Sync + 'static
+{
+}
+
+/// What a look at an object ended with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Next {
+    /// There is nothing to do before something changes.
+    Settled,
+    /// To be looked at again, if nothing changes before.
+    After(Duration),
+}
+
+/// An error of a look at an object.
+pub trait Failure: std::error::Error + Send + 'static {
+    fn remedy(&self) -> Remedy;
+}
+
+/// What a controller does.
+pub trait Reconcile: Send + Sync + 'static {
+    type Object: Root;
+    type Error: Failure;
+
+    /// Looks at `object`, as the watch last told of it, and brings it one step on.
+    fn reconcile(&self, object: &Self::Object) -> impl Future<Output = Result<Next, Self::Error>> + Send;
+
+    /// The object is gone and not being looked at.
+    fn gone(&self, object: &Key) {
+        let _ = object;
+    }
+}
+
+/// Objects looked at, at a time: enough to hide the latency of the API server, too few to be a burden for it.
+const CONCURRENCY: NonZeroUsize = match NonZeroUsize::new(16) {
+    Some(sixteen) => sixteen,
+    None => NonZeroUsize::MIN,
+};
+
+type Triggers = SelectAll<Pin<Box<dyn Stream<Item = Key> + Send>>>;
+
+/// What a controller watches and how eager it is.
+pub struct Controller<K: Root> {
+    name: &'static str,
+    events: Pin<Box<dyn Stream<Item = Event<DeserializeGuard<K>>> + Send>>,
+    roots: Roots<K>,
+    triggers: Triggers,
+    concurrency: NonZeroUsize,
+    debounce: Duration,
+    resync: Option<Duration>,
+}
+
+impl<K: Root> Debug for Controller<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<K: Root> Controller<K> {
+    /// A controller for the objects of `api` that `selected` names.
+    #[must_use]
+    pub fn new(name: &'static str, api: Api<DeserializeGuard<K>>, selected: watcher::Config) -> Self {
+        Self {
+            name,
+            events: watch::events(api, selected).boxed(),
+            roots: Roots::new(),
+            triggers: select_all([]),
+            concurrency: CONCURRENCY,
+            debounce: Duration::ZERO,
+            resync: None,
+        }
+    }
+
+    /// The objects as last heard of.
+    #[must_use]
+    pub fn store(&self) -> Store<DeserializeGuard<K>> {
+        self.roots.store()
+    }
+
+    /// Looks at an object when something changes that it owns.
+    #[must_use]
+    pub fn owns<C>(self, api: Api<C>, selected: watcher::Config) -> Self
+    where
+        C: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    {
+        let namespaced = TypeId::of::<K::Scope>() != TypeId::of::<ClusterResourceScope>();
+        self.watches(api, selected, move |owned, _| Key::owners::<K>(owned, namespaced))
+    }
+
+    /// Looks at the objects that `map` names when an object of another kind changes, is there at start, or goes. With an
+    /// `Api<PartialObjectMeta<…>>` only metadata is watched: what is in a Secret neither travels nor stays in memory.
+    #[must_use]
+    pub fn watches<C>(
+        mut self,
+        api: Api<C>,
+        selected: watcher::Config,
+        map: impl Fn(&C, &Store<DeserializeGuard<K>>) -> Vec<Key> + Send + 'static,
+    ) -> Self
+    where
+        C: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+    {
+        let store = self.store();
+        let touched = watch::events(api, selected).map(move |event| match event {
+            Event::Apply(object) | Event::InitApply(object) | Event::Delete(object) => map(&object, &store),
+            Event::Init | Event::InitDone => Vec::new(),
+        });
+        self.triggers.push(touched.flat_map(futures::stream::iter).boxed());
+        self
+    }
+
+    /// Looks at the objects that `keys` names, for example because work that was done for them has come on.
+    #[must_use]
+    pub fn wakes(mut self, keys: impl Stream<Item = Key> + Send + 'static) -> Self {
+        self.triggers.push(keys.boxed());
+        self
+    }
+
+    /// Looks only at changes of what `predicate` makes a number of, see [`kube::runtime::predicates`]; without this, at each change of
+    /// `resourceVersion`. New objects are always looked at.
+    #[must_use]
+    pub fn when(mut self, predicate: impl Fn(&K) -> Option<u64> + Send + Sync + 'static) -> Self {
+        self.roots.look_at(Box::new(predicate));
+        self
+    }
+
+    /// Objects looked at, at a time.
+    #[must_use]
+    pub fn concurrency(self, concurrency: NonZeroUsize) -> Self {
+        Self { concurrency, ..self }
+    }
+
+    /// How long a change waits for others of the same object, so that one look serves them all.
+    #[must_use]
+    pub fn debounce(self, debounce: Duration) -> Self {
+        Self { debounce, ..self }
+    }
+
+    /// Looks at every object at least so often.
+    #[must_use]
+    pub fn resync(self, every: Duration) -> Self {
+        Self { resync: Some(every), ..self }
+    }
+}

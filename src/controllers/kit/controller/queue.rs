@@ -1,0 +1,145 @@
+//! The keys that wait to be looked at: each at most once, none while it is being looked at, the longest due first. Pure.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use tokio::time::Instant;
+
+use crate::controllers::kit::key::Key;
+
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    /// Not due yet, by the moment when they are.
+    later: BTreeSet<(Instant, Key)>,
+    when: BTreeMap<Key, Instant>,
+    due: VecDeque<Key>,
+    /// What is in `due` or `again`.
+    soon: BTreeSet<Key>,
+    running: BTreeSet<Key>,
+    /// Due, and being looked at: due again when that has ended.
+    again: BTreeSet<Key>,
+}
+
+impl Queue {
+    /// Wants `key` to be looked at from `at` on; sooner where that is wanted already.
+    pub(super) fn add(&mut self, key: Key, at: Instant) {
+        if self.soon.contains(&key) || self.when.get(&key).is_some_and(|earlier| *earlier <= at) {
+            return;
+        }
+        self.forget_later(&key);
+        self.when.insert(key.clone(), at);
+        self.later.insert((at, key));
+    }
+
+    /// Makes due what is due at `now`.
+    pub(super) fn ripen(&mut self, now: Instant) {
+        while let Some((at, key)) = self.later.pop_first() {
+            if at > now {
+                self.later.insert((at, key));
+                return;
+            }
+            self.when.remove(&key);
+            self.soon.insert(key.clone());
+            if self.running.contains(&key) {
+                self.again.insert(key);
+            } else {
+                self.due.push_back(key);
+            }
+        }
+    }
+
+    /// When something becomes due that is not yet.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.later.first().map(|(at, _)| *at)
+    }
+
+    /// How many wait for their turn.
+    pub(super) fn depth(&self) -> usize {
+        self.due.len()
+    }
+
+    /// The one whose turn it is. It is being looked at until [`Self::ended`].
+    pub(super) fn take(&mut self) -> Option<Key> {
+        let key = self.due.pop_front()?;
+        self.soon.remove(&key);
+        self.running.insert(key.clone());
+        Some(key)
+    }
+
+    pub(super) fn ended(&mut self, key: &Key) {
+        self.running.remove(key);
+        if self.again.remove(key) {
+            self.due.push_back(key.clone());
+        }
+    }
+
+    pub(super) fn is_running(&self, key: &Key) -> bool {
+        self.running.contains(key)
+    }
+
+    /// Wants nothing of `key` any more.
+    pub(super) fn forget(&mut self, key: &Key) {
+        self.forget_later(key);
+        if self.soon.remove(key) && !self.again.remove(key) {
+            self.due.retain(|due| due != key);
+        }
+    }
+
+    fn forget_later(&mut self, key: &Key) {
+        if let Some(at) = self.when.remove(key) {
+            self.later.remove(&(at, key.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key { name: name.to_owned(), ..Key::default() }
+    }
+
+    #[test]
+    fn the_earlier_wish_counts_and_each_key_is_there_once() {
+        let (mut queue, now) = (Queue::default(), Instant::now());
+        let in_seconds = |seconds| now + Duration::from_secs(seconds);
+        queue.add(key("a"), in_seconds(5));
+        queue.add(key("a"), in_seconds(9));
+        queue.add(key("b"), in_seconds(3));
+        queue.add(key("a"), in_seconds(1));
+        assert_eq!(queue.next(), Some(in_seconds(1)));
+        queue.ripen(in_seconds(10));
+        assert_eq!((queue.depth(), queue.next()), (2, None));
+        queue.add(key("b"), in_seconds(11));
+        assert_eq!([queue.take(), queue.take(), queue.take()], [Some(key("a")), Some(key("b")), None]);
+    }
+
+    #[test]
+    fn what_is_being_looked_at_waits_for_its_end() {
+        let (mut queue, now) = (Queue::default(), Instant::now());
+        queue.add(key("a"), now);
+        queue.ripen(now);
+        assert_eq!(queue.take(), Some(key("a")));
+        queue.add(key("a"), now);
+        queue.ripen(now);
+        assert_eq!((queue.take(), queue.is_running(&key("a"))), (None, true));
+        queue.ended(&key("a"));
+        assert_eq!(queue.take(), Some(key("a")));
+        queue.ended(&key("a"));
+        assert_eq!(queue.take(), None);
+    }
+
+    #[test]
+    fn what_is_forgotten_does_not_come() {
+        let (mut queue, now) = (Queue::default(), Instant::now());
+        for name in ["later", "due", "kept"] {
+            queue.add(key(name), now + Duration::from_secs(u64::from(name == "later")));
+        }
+        queue.ripen(now);
+        queue.forget(&key("later"));
+        queue.forget(&key("due"));
+        assert_eq!((queue.next(), queue.take(), queue.take()), (None, Some(key("kept")), None));
+    }
+}

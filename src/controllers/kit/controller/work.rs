@@ -1,0 +1,257 @@
+//! The loop of a controller: what is heard, what is due, what is being looked at, and what comes of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroUsize;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
+use kube::core::DeserializeGuard;
+use kube::runtime::watcher::Event;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, error, warn};
+
+use super::queue::Queue;
+use super::roots::{Roots, Told};
+use super::{Controller, Failure, Next, Reconcile, Root};
+use crate::controllers::kit::events::{Events, Notice};
+use crate::controllers::kit::key::Key;
+use crate::controllers::kit::retry::{Backoff, Remedy};
+use crate::telemetry::{ControllerMetrics, Outside, Readiness, Secrets, panic_text, with_causes};
+
+/// How long a stop waits for looks that have begun; well below what Kubernetes waits for a Pod to end.
+const LAST_LOOKS: Duration = Duration::from_secs(5);
+/// How long a look that failed waits for its event to be written: the story must not hold up what it tells of.
+const TELLING: Duration = Duration::from_secs(5);
+
+/// What a controller tells of itself, and where.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    pub events: Events,
+    pub metrics: Arc<ControllerMetrics>,
+    /// The part of the controller's name becomes ready when all objects are known.
+    pub readiness: Readiness,
+}
+
+impl<K: Root> Controller<K> {
+    /// Runs until `stop`. Looks that have begun then may end, for five seconds.
+    pub async fn run<R: Reconcile<Object = K>>(
+        self,
+        reconciler: Arc<R>,
+        around: Surroundings,
+        stop: CancellationToken,
+    ) {
+        let Self { name, mut events, roots, mut triggers, concurrency, debounce, resync } = self;
+        let mut work = Work {
+            name,
+            reconciler,
+            around,
+            stop: stop.clone(),
+            roots,
+            queue: Queue::default(),
+            running: FuturesUnordered::new(),
+            backoff: Backoff::default(),
+            told: BTreeMap::new(),
+            leaving: BTreeSet::new(),
+            concurrency,
+            debounce,
+        };
+        let mut rounds = resync.map(interval);
+        if let Some(rounds) = &mut rounds {
+            rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        }
+        loop {
+            work.start_due();
+            let next = work.queue.next();
+            tokio::select! {
+                () = stop.cancelled() => break,
+                event = events.next() => match event {
+                    Some(event) => work.hear(&event),
+                    None => break,
+                },
+                Some(key) = triggers.next() => work.wants(key, debounce),
+                Some(ended) = work.running.next() => work.ended(ended),
+                () = async { sleep_until(next.unwrap_or_else(Instant::now)).await }, if next.is_some() => {}
+                () = round(&mut rounds), if rounds.is_some() => work.wants_all(),
+            }
+        }
+        if timeout(LAST_LOOKS, work.running.by_ref().for_each(|_| std::future::ready(()))).await.is_err() {
+            warn!(controller = name, "looks at objects did not end in time and were dropped");
+        }
+        work.around.metrics.depth(name, 0);
+    }
+}
+
+async fn round(rounds: &mut Option<tokio::time::Interval>) {
+    match rounds {
+        Some(rounds) => drop(rounds.tick().await),
+        None => std::future::pending().await,
+    }
+}
+
+struct Work<R: Reconcile> {
+    name: &'static str,
+    reconciler: Arc<R>,
+    around: Surroundings,
+    stop: CancellationToken,
+    roots: Roots<R::Object>,
+    queue: Queue,
+    running: FuturesUnordered<BoxFuture<'static, Ended>>,
+    backoff: Backoff,
+    /// The last failure of objects whose last look failed: what stays the same is told once.
+    told: BTreeMap<Key, String>,
+    /// Gone, and still being looked at.
+    leaving: BTreeSet<Key>,
+    concurrency: NonZeroUsize,
+    debounce: Duration,
+}
+
+/// A look at an object, when it has ended.
+struct Ended {
+    key: Key,
+    took: Duration,
+    outcome: Result<Next, (Remedy, String)>,
+}
+
+impl<R: Reconcile> Work<R> {
+    fn hear(&mut self, event: &Event<DeserializeGuard<R::Object>>) {
+        let was_ready = self.roots.ready();
+        let Told { changed, gone } = self.roots.hear(event);
+        for key in gone {
+            self.queue.forget(&key);
+            if self.queue.is_running(&key) {
+                self.leaving.insert(key);
+            } else {
+                self.gone(&key);
+            }
+        }
+        let at = Instant::now() + self.debounce;
+        changed.into_iter().for_each(|key| self.queue.add(key, at));
+        if !was_ready && self.roots.ready() {
+            self.around.readiness.set(self.name, true);
+        }
+    }
+
+    /// An object that is not known yet is looked at when it is; one that is gone, never.
+    fn wants(&mut self, key: Key, wait: Duration) {
+        if self.roots.get(&key).is_some() {
+            self.queue.add(key, Instant::now() + wait);
+        }
+    }
+
+    fn wants_all(&mut self) {
+        self.roots.keys().into_iter().for_each(|key| self.wants(key, Duration::ZERO));
+    }
+
+    fn start_due(&mut self) {
+        self.queue.ripen(Instant::now());
+        while self.running.len() < self.concurrency.get() {
+            let Some(key) = self.queue.take() else { break };
+            match self.roots.get(&key) {
+                Some(object) => {
+                    let reconciler = Arc::clone(&self.reconciler);
+                    let (events, stop) = (self.around.events.clone(), self.stop.clone());
+                    self.running.push(look(reconciler, events, stop, key, object).boxed());
+                }
+                None => self.queue.ended(&key),
+            }
+        }
+        self.around.metrics.depth(self.name, self.queue.depth());
+    }
+
+    fn ended(&mut self, ended: Ended) {
+        let Ended { key, took, outcome } = ended;
+        self.queue.ended(&key);
+        let result = match &outcome {
+            Ok(Next::Settled) => "success",
+            Ok(Next::After(_)) => "requeue_after",
+            Err(_) => "error",
+        };
+        self.around.metrics.reconciled(self.name, result, took);
+        if self.leaving.remove(&key) {
+            return self.gone(&key);
+        }
+        match outcome {
+            Ok(next) => {
+                self.backoff.reset(&key);
+                self.told.remove(&key);
+                if let Next::After(wait) = next {
+                    self.queue.add(key, Instant::now() + wait);
+                }
+            }
+            Err((remedy, error)) => self.failed(key, remedy, error),
+        }
+    }
+
+    fn failed(&mut self, key: Key, remedy: Remedy, error: String) {
+        let wait = self.backoff.after(&key, remedy);
+        let again = self.told.get(&key) == Some(&error);
+        if remedy == Remedy::Reread {
+            debug!(controller = self.name, object = %key, error, "written by another, looking again");
+        } else if again {
+            debug!(controller = self.name, object = %key, error, ?wait, "reconciliation failed again");
+        } else {
+            warn!(controller = self.name, object = %key, error, ?remedy, ?wait, "reconciliation failed");
+            self.told.insert(key.clone(), error);
+        }
+        if let Some(wait) = wait {
+            self.queue.add(key, Instant::now() + wait);
+        }
+    }
+
+    fn gone(&mut self, key: &Key) {
+        self.queue.forget(key);
+        self.backoff.reset(key);
+        self.told.remove(key);
+        self.reconciler.gone(key);
+    }
+}
+
+async fn look<R: Reconcile>(
+    reconciler: Arc<R>,
+    events: Events,
+    stop: CancellationToken,
+    key: Key,
+    object: Arc<DeserializeGuard<R::Object>>,
+) -> Ended {
+    let started = Instant::now();
+    let outcome = match &object.0 {
+        Ok(decoded) => outcome(AssertUnwindSafe(reconciler.reconcile(decoded)).catch_unwind().await),
+        Err(invalid) => {
+            // It quotes what the object says.
+            let error = Outside::of(&invalid.error, &Secrets::default());
+            Err((Remedy::Change, format!("the object cannot be understood: {error}")))
+        }
+    };
+    let took = started.elapsed();
+    if let Err((remedy, note)) = &outcome
+        && *remedy != Remedy::Reread
+        && !stop.is_cancelled()
+    {
+        let notice =
+            Notice { warning: true, reason: "ReconcileFailed", action: "Reconcile", note: note.clone() };
+        if timeout(TELLING, events.publish(object.as_ref(), notice)).await.is_err() {
+            debug!(object = %key, "the event of a failure was not written in time");
+        }
+    }
+    Ended { key, took, outcome }
+}
+
+fn outcome<E: Failure>(looked: std::thread::Result<Result<Next, E>>) -> Result<Next, (Remedy, String)> {
+    match looked {
+        Ok(Ok(next)) => Ok(next),
+        Ok(Err(failure)) => {
+            let text = with_causes(&failure);
+            Err((failure.remedy(), text))
+        }
+        Err(panic) => {
+            let text = Outside::of(panic_text(panic.as_ref()), &Secrets::default());
+            error!(panic = %text, "a reconciliation panicked");
+            Err((Remedy::Wait, format!("the controller panicked: {text}")))
+        }
+    }
+}
