@@ -20,6 +20,7 @@ mod repository;
 mod running;
 mod security;
 mod serve;
+mod sftp;
 mod shipped;
 mod soak;
 mod state;

@@ -8,6 +8,7 @@ mod error;
 mod multipart;
 mod processing;
 mod report;
+pub mod sftp;
 mod token;
 mod transport;
 

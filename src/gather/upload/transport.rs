@@ -106,7 +106,7 @@ async fn exchange(
     tokio::time::timeout(EXCHANGE_TIMEOUT, whole).await.unwrap_or(Err(timeout))
 }
 
-fn roots(extra_ca: Option<&Path>) -> Result<RootCertStore, TransportSetupError> {
+pub(super) fn roots(extra_ca: Option<&Path>) -> Result<RootCertStore, TransportSetupError> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if let Some(path) = extra_ca {

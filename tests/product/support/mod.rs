@@ -4,4 +4,6 @@ pub(crate) mod cluster;
 pub(crate) mod https;
 pub(crate) mod json_schema;
 pub(crate) mod logs;
+pub(crate) mod relay;
 pub(crate) mod reliability;
+pub(crate) mod sshd;

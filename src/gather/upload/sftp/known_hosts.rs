@@ -1,0 +1,194 @@
+//! Which key is a server's: the text of a `known_hosts` file, read as OpenSSH reads it.
+//!
+//! Plain names with `*`, `?` and `!`, hashed names, names in brackets with a port. Keys are compared as bytes, so that no
+//! kind of key has to be known here. What is marked `@revoked` is refused wherever it is presented; a `@cert-authority` is
+//! named as what is not supported.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::hmac;
+
+use super::{Host, HostKeyError};
+
+/// What begins a hashed name.
+const HASHED: &str = "|1|";
+
+/// Which host key is accepted.
+#[derive(Clone, Debug)]
+pub enum Trust {
+    Known(KnownHosts),
+    /// Whoever answers is believed. For whom the operator said so, and with a warning at each connection.
+    AcceptAny,
+}
+
+/// The entries of a `known_hosts` file.
+#[derive(Clone)]
+pub struct KnownHosts {
+    entries: Vec<Entry>,
+}
+
+impl fmt::Debug for KnownHosts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KnownHosts({} entries)", self.entries.len())
+    }
+}
+
+#[derive(Clone)]
+struct Entry {
+    line: usize,
+    mark: Mark,
+    hosts: String,
+    /// The key as it goes over the wire.
+    key: Vec<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Mark {
+    None,
+    Revoked,
+    CertAuthority,
+}
+
+impl KnownHosts {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// [`HostKeyError::Line`] for a line that is neither an entry nor a comment: one that is passed over in silence would
+    /// be missed when the server is refused.
+    pub fn parse(text: &str) -> Result<Self, HostKeyError> {
+        let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.trim()));
+        let entries = lines
+            .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+            .map(|(line, text)| entry(line, text));
+        Ok(Self { entries: entries.collect::<Result<_, _>>()? })
+    }
+
+    /// The kinds of the keys that are known of `host`, as SSH names them.
+    ///
+    /// # Errors
+    /// [`HostKeyError`] where there is none, so that nothing has to be asked of the server.
+    pub(super) fn kinds(&self, host: &Host) -> Result<Vec<String>, HostKeyError> {
+        let known = host.known_as();
+        let of_host = |entry: &&Entry| matches(&entry.hosts, &known);
+        let kinds: Vec<_> = self
+            .entries
+            .iter()
+            .filter(of_host)
+            .filter(|entry| entry.mark == Mark::None)
+            .filter_map(|entry| kind(&entry.key))
+            .collect();
+        if !kinds.is_empty() {
+            return Ok(kinds);
+        }
+        match self.entries.iter().filter(of_host).find(|entry| entry.mark == Mark::CertAuthority) {
+            Some(entry) => Err(HostKeyError::CertAuthority { line: entry.line, host: known }),
+            None => Err(HostKeyError::Unknown(known)),
+        }
+    }
+
+    /// Whether `key`, as it came over the wire, is that of `host`; `presented` names it for people.
+    ///
+    /// # Errors
+    /// [`HostKeyError`] where it is not.
+    pub(super) fn check(&self, host: &Host, key: &[u8], presented: &str) -> Result<(), HostKeyError> {
+        let known = host.known_as();
+        let of_host = || self.entries.iter().filter(|entry| matches(&entry.hosts, &known));
+        let told = || (known.clone(), presented.to_owned());
+        if let Some(entry) = of_host().find(|entry| entry.mark == Mark::Revoked && entry.key == key) {
+            let (host, presented) = told();
+            return Err(HostKeyError::Revoked { line: entry.line, host, presented });
+        }
+        self.kinds(host)?;
+        match of_host().any(|entry| entry.mark == Mark::None && entry.key == key) {
+            true => Ok(()),
+            false => {
+                let (host, presented) = told();
+                Err(HostKeyError::Differs { host, presented })
+            }
+        }
+    }
+}
+
+fn entry(line: usize, text: &str) -> Result<Entry, HostKeyError> {
+    let wrong = |reason| HostKeyError::Line { line, reason };
+    let mut words = text.split_ascii_whitespace();
+    let mut word = || words.next().ok_or_else(|| wrong("hosts, kind and key are expected"));
+    let first = word()?;
+    let (mark, hosts) = match first {
+        "@revoked" => (Mark::Revoked, word()?),
+        "@cert-authority" => (Mark::CertAuthority, word()?),
+        other if other.starts_with('@') => return Err(wrong("the marks are @revoked and @cert-authority")),
+        hosts => (Mark::None, hosts),
+    };
+    let (named, encoded) = (word()?, word()?);
+    let key = STANDARD.decode(encoded).map_err(|_| wrong("the key is not base64"))?;
+    if kind(&key).as_deref() != Some(named) {
+        return Err(wrong("the key is not of the kind that stands before it"));
+    }
+    Ok(Entry { line, mark, hosts: hosts.to_owned(), key })
+}
+
+/// The kind of a key: what its bytes begin with, behind the length.
+fn kind(key: &[u8]) -> Option<String> {
+    let (length, rest) = key.split_first_chunk::<4>()?;
+    let kind = rest.get(..usize::try_from(u32::from_be_bytes(*length)).ok()?)?;
+    String::from_utf8(kind.to_vec()).ok()
+}
+
+/// Whether the hosts of an entry are those of `name`: one pattern holds, and none that is denied by `!`.
+fn matches(hosts: &str, name: &str) -> bool {
+    if let Some(hashed) = hosts.strip_prefix(HASHED) {
+        return hashed_is(hashed, name).unwrap_or(false);
+    }
+    let mut found = false;
+    for pattern in hosts.split(',') {
+        match pattern.strip_prefix('!') {
+            Some(denied) if like(denied, name) => return false,
+            Some(_) => {}
+            None => found |= like(pattern, name),
+        }
+    }
+    found
+}
+
+/// `salt|hash`, both in base64: the HMAC of the name by SHA-1.
+fn hashed_is(hashed: &str, name: &str) -> Option<bool> {
+    let (salt, hash) = hashed.split_once('|')?;
+    let (salt, hash) = (STANDARD.decode(salt).ok()?, STANDARD.decode(hash).ok()?);
+    let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &salt);
+    Some(hmac::verify(&key, name.as_bytes(), &hash).is_ok())
+}
+
+/// `*` for any characters, `?` for one, whatever their case. Time is bounded by the product of both lengths.
+fn like(pattern: &str, name: &str) -> bool {
+    let (pattern, name) = (pattern.to_ascii_lowercase().into_bytes(), name.as_bytes());
+    // Where the pattern's newest star stands, and how much of the name it has taken.
+    let mut star: Option<(usize, usize)> = None;
+    let (mut at, mut in_name) = (0, 0);
+    while let Some(byte) = name.get(in_name) {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, in_name));
+                at += 1;
+            }
+            Some(expected) if *expected == b'?' || expected == byte => {
+                at += 1;
+                in_name += 1;
+            }
+            _ => match star {
+                Some((behind, taken)) => {
+                    star = Some((behind, taken + 1));
+                    at = behind + 1;
+                    in_name = taken + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(at..).unwrap_or_default().iter().all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests;

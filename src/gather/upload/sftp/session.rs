@@ -1,0 +1,256 @@
+//! A session with a server: whose key is checked before anything is told, a login by password, and the SFTP subsystem.
+
+use std::borrow::Cow;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use russh::client::{self, AuthResult, Handle, KeyboardInteractiveAuthResponse};
+use russh::keys::{HashAlg, PublicKeyOrCertificate};
+use russh::{ChannelMsg, Disconnect, MethodKind, MethodSet, Preferred};
+use russh_sftp::client::{Config, RawSftpSession};
+use tokio::time::timeout;
+use tracing::warn;
+
+use super::{Host, HostKeyError, Sftp, SftpError, Trust, tunnel};
+use crate::telemetry::{Outside, Secrets};
+
+/// Questions that a server may ask in the course of one login.
+const MAX_QUESTIONS: usize = 8;
+/// An answer of SFTP is awaited by progress, which this client measures itself: a write waits for all that were sent before.
+const REQUEST_TIMEOUT: Duration = Duration::from_hours(24);
+/// How long a goodbye may take.
+const GOODBYE: Duration = Duration::from_secs(2);
+/// What is said in a goodbye: nothing.
+const NO_WORDS: &str = "";
+
+/// An open SFTP subsystem.
+pub(super) struct Session {
+    pub(super) sftp: RawSftpSession,
+    /// Bytes that one write may hold.
+    pub(super) chunk: usize,
+    /// Whether a rename may replace what is there.
+    pub(super) replaces: bool,
+    pub(super) host: String,
+    pub(super) secrets: Secrets,
+    connection: Handle<Guard>,
+}
+
+/// Bytes of a write where the server does not say how many it takes, as every server must.
+const CHUNK: usize = 32 * 1024;
+/// Bytes of a write that no server gets more of.
+const MAX_CHUNK: usize = 255 * 1024;
+
+impl Session {
+    /// What a server said, or why it says nothing, without what it was told in confidence.
+    pub(super) fn tell(&self, text: impl AsRef<[u8]>) -> Outside {
+        Outside::of(text, &self.secrets)
+    }
+
+    /// Says goodbye; a server that does not listen costs two seconds.
+    pub(super) async fn close(self) {
+        let _ = self.sftp.close_session();
+        let leaving = self.connection.disconnect(Disconnect::ByApplication, NO_WORDS, NO_WORDS);
+        let _ = timeout(GOODBYE, leaving).await;
+    }
+}
+
+/// Judges the server's key, before anything else is said.
+struct Guard {
+    host: Host,
+    trust: Trust,
+}
+
+/// Why a connection was not made.
+#[derive(Debug, thiserror::Error)]
+enum Stopped {
+    #[error(transparent)]
+    Key(#[from] HostKeyError),
+    #[error(transparent)]
+    Ssh(#[from] russh::Error),
+}
+
+impl client::Handler for Guard {
+    type Error = Stopped;
+
+    async fn check_server_key(&mut self, presented: &PublicKeyOrCertificate) -> Result<bool, Stopped> {
+        let key = presented.public_key();
+        let shown = format!("{} {}", key.algorithm(), key.fingerprint(HashAlg::Sha256));
+        match &self.trust {
+            Trust::AcceptAny => {
+                let host = self.host.known_as();
+                warn!(
+                    host,
+                    key = shown,
+                    "host key accepted unseen: whoever answers for the host gets the password"
+                );
+            }
+            Trust::Known(known) => {
+                let bytes = key.to_bytes().map_err(russh::Error::from)?;
+                known.check(&self.host, &bytes, &shown)?;
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// Opens the subsystem.
+pub(super) async fn open(sftp: &Sftp) -> Result<Session, SftpError> {
+    let config = config(sftp)?;
+    let stream = tunnel::open(sftp).await?;
+    let guard = Guard { host: sftp.host.clone(), trust: sftp.trust.clone() };
+    let opening = Opening { sftp, secrets: sftp.credentials.secrets() };
+    let connecting = client::connect_stream(Arc::new(config), stream, guard);
+    let connection =
+        timeout(sftp.patience.handshake, connecting).await.map_err(|_| opening.silent("handshake"))?;
+    let mut connection = connection.map_err(|stopped| match stopped {
+        Stopped::Key(error) => SftpError::HostKey(error),
+        Stopped::Ssh(error) => opening.failed(&error),
+    })?;
+    opening.login(&mut connection).await?;
+    let mut channel = opening.within("channel", connection.channel_open_session()).await?;
+    opening.within("subsystem", channel.request_subsystem(true, "sftp")).await?;
+    loop {
+        match timeout(sftp.patience.handshake, channel.wait())
+            .await
+            .map_err(|_| opening.silent("subsystem"))?
+        {
+            Some(ChannelMsg::Success) => break,
+            Some(ChannelMsg::WindowAdjusted { .. }) => {}
+            _ => return Err(SftpError::NoSubsystem),
+        }
+    }
+    let config = Config { request_timeout_secs: REQUEST_TIMEOUT.as_secs(), ..Config::default() };
+    opening.greet(RawSftpSession::new_with_config(channel.into_stream(), config), connection).await
+}
+
+/// What is offered: the kinds of keys that are known of the host alone, so that a server with several shows one of these.
+fn config(sftp: &Sftp) -> Result<client::Config, SftpError> {
+    let mut preferred = Preferred::DEFAULT;
+    if let Trust::Known(known) = &sftp.trust {
+        let kinds = known.kinds(&sftp.host)?;
+        let of_kind = |name: &str| kinds.iter().any(|kind| kind == name);
+        let offered = preferred.key.iter().filter(|algorithm| match algorithm.as_str() {
+            "rsa-sha2-256" | "rsa-sha2-512" => of_kind("ssh-rsa"),
+            // Of SHA-1.
+            "ssh-rsa" => false,
+            name => of_kind(name),
+        });
+        preferred.key = Cow::Owned(offered.cloned().collect());
+    }
+    Ok(client::Config { preferred, ..client::Config::default() })
+}
+
+/// A session that is not open yet.
+struct Opening<'s> {
+    sftp: &'s Sftp,
+    secrets: Secrets,
+}
+
+impl Opening<'_> {
+    async fn within<T>(
+        &self,
+        what: &'static str,
+        work: impl Future<Output = Result<T, russh::Error>>,
+    ) -> Result<T, SftpError> {
+        let done = timeout(self.sftp.patience.handshake, work).await.map_err(|_| self.silent(what))?;
+        done.map_err(|error| self.failed(&error))
+    }
+
+    fn silent(&self, what: &'static str) -> SftpError {
+        SftpError::TimedOut { host: self.sftp.host.to_string(), what, within: self.sftp.patience.handshake }
+    }
+
+    fn failed(&self, error: &russh::Error) -> SftpError {
+        let host = self.sftp.host.to_string();
+        let reason = Outside::of(error.to_string(), &self.secrets);
+        match error {
+            russh::Error::NoCommonAlgo { .. } | russh::Error::Version => {
+                SftpError::Algorithms { host, reason }
+            }
+            _ => SftpError::Lost { host, reason },
+        }
+    }
+
+    /// Asks which methods there are, and uses the password by one of them.
+    async fn login(&self, connection: &mut Handle<Guard>) -> Result<(), SftpError> {
+        let user = &self.sftp.credentials.username;
+        let asked = self.within("login", connection.authenticate_none(user)).await?;
+        let AuthResult::Failure { remaining_methods: methods, .. } = asked else { return Ok(()) };
+        if methods.contains(&MethodKind::Password) {
+            let password = &self.sftp.credentials.password;
+            let answer = self.within("login", connection.authenticate_password(user, password)).await?;
+            return match answer {
+                AuthResult::Success => Ok(()),
+                AuthResult::Failure { partial_success: true, remaining_methods }
+                    if remaining_methods.contains(&MethodKind::KeyboardInteractive) =>
+                {
+                    self.answer_questions(connection).await
+                }
+                AuthResult::Failure { .. } => Err(self.refused(connection, &methods)),
+            };
+        }
+        if methods.contains(&MethodKind::KeyboardInteractive) {
+            return self.answer_questions(connection).await;
+        }
+        Err(self.refused(connection, &methods))
+    }
+
+    /// Answers what is asked without an echo by the password; a server that asks for more than that is refused.
+    async fn answer_questions(&self, connection: &mut Handle<Guard>) -> Result<(), SftpError> {
+        let user = self.sftp.credentials.username.clone();
+        let starting = connection.authenticate_keyboard_interactive_start(user, None);
+        let mut said = self.within("login", starting).await?;
+        for _ in 0..MAX_QUESTIONS {
+            let prompts = match said {
+                KeyboardInteractiveAuthResponse::Success => return Ok(()),
+                KeyboardInteractiveAuthResponse::Failure { .. } => break,
+                KeyboardInteractiveAuthResponse::InfoRequest { prompts, .. } => prompts,
+            };
+            let answer = |prompt: &client::Prompt| match prompt.echo {
+                true => String::new(),
+                false => self.sftp.credentials.password.clone(),
+            };
+            let answers = prompts.iter().map(answer).collect();
+            let answering = connection.authenticate_keyboard_interactive_respond(answers);
+            said = self.within("login", answering).await?;
+        }
+        Err(self.refused(connection, &MethodSet::empty()))
+    }
+
+    /// A login that was refused, unless the connection is gone: that looks the same.
+    fn refused(&self, connection: &Handle<Guard>, methods: &MethodSet) -> SftpError {
+        let takes = |kind| methods.contains(&kind);
+        if connection.is_closed() {
+            let reason = Outside::of("it was closed during the login", &self.secrets);
+            return SftpError::Lost { host: self.sftp.host.to_string(), reason };
+        }
+        if methods.is_empty() || takes(MethodKind::Password) || takes(MethodKind::KeyboardInteractive) {
+            return SftpError::Authentication;
+        }
+        SftpError::NoMethod(methods.iter().map(<&str>::from).collect::<Vec<_>>().join(", "))
+    }
+
+    /// Agrees on the version, and learns what the server takes.
+    async fn greet(&self, sftp: RawSftpSession, connection: Handle<Guard>) -> Result<Session, SftpError> {
+        let within = self.sftp.patience.handshake;
+        // A subsystem that is configured and cannot be started accepts, and ends.
+        let version = timeout(within, sftp.init()).await.map_err(|_| self.silent("greeting of SFTP"))?;
+        let version = version.map_err(|_| SftpError::NoSubsystem)?;
+        let mut chunk = CHUNK;
+        if version.extensions.contains_key(russh_sftp::extensions::LIMITS)
+            && let Ok(Ok(limits)) = timeout(within, sftp.limits()).await
+        {
+            let most = usize::try_from(limits.max_write_len).unwrap_or(MAX_CHUNK).min(MAX_CHUNK);
+            chunk = chunk.max(most);
+        }
+        Ok(Session {
+            sftp,
+            chunk,
+            replaces: version.extensions.contains_key(super::transfer::POSIX_RENAME),
+            host: self.sftp.host.to_string(),
+            secrets: self.secrets.clone(),
+            connection,
+        })
+    }
+}

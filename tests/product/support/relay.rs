@@ -1,0 +1,194 @@
+//! What stands between a client and a server in a test: a relay that cuts connections after so many bytes, and proxies that
+//! connect, refuse, or say nothing.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::ServerConfig;
+use rustls::pki_types::PrivateKeyDer;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+
+/// Hands bytes on, and cuts each connection once the client has sent so many bytes in it.
+pub(crate) struct Relay {
+    pub(crate) address: SocketAddr,
+    /// Connections taken.
+    pub(crate) taken: Arc<AtomicU64>,
+    /// Bytes that clients have sent.
+    pub(crate) sent: Arc<AtomicU64>,
+}
+
+impl Relay {
+    /// Leads to `server`. `cuts` are the bytes after which one connection after the other is cut; those behind the last
+    /// are not.
+    pub(crate) async fn start(server: SocketAddr, cuts: Vec<u64>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (taken, sent) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let relay = Self { address, taken: taken.clone(), sent: sent.clone() };
+        tokio::spawn(async move {
+            let mut cuts = cuts.into_iter();
+            while let Ok((client, _)) = listener.accept().await {
+                taken.fetch_add(1, Ordering::SeqCst);
+                let cut = cuts.next().unwrap_or(u64::MAX);
+                let server = TcpStream::connect(server).await.unwrap();
+                tokio::spawn(hand_on(client, server, cut, sent.clone()));
+            }
+        });
+        relay
+    }
+}
+
+async fn hand_on(client: TcpStream, server: TcpStream, cut: u64, sent: Arc<AtomicU64>) {
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    let up = async {
+        let mut left = cut;
+        let mut buffer = vec![0; 64 * 1024];
+        while left > 0 {
+            let read = from_client.read(&mut buffer).await.unwrap_or(0);
+            if read == 0 {
+                return;
+            }
+            let passed = (read as u64).min(left);
+            left -= passed;
+            sent.fetch_add(passed, Ordering::SeqCst);
+            if to_server.write_all(&buffer[..usize::try_from(passed).unwrap()]).await.is_err() {
+                return;
+            }
+        }
+    };
+    let down = async {
+        let _ = tokio::io::copy(&mut from_server, &mut to_client).await;
+    };
+    // Whichever ends first takes the other along.
+    tokio::select! {
+        () = up => {}
+        () = down => {}
+    }
+}
+
+/// What a proxy does with a request.
+#[derive(Clone)]
+pub(crate) enum Manner {
+    /// Connects, whatever it is asked for, to this server.
+    Connect(SocketAddr),
+    /// The same for who logs in as this user with this password.
+    Login(SocketAddr, &'static str, &'static str),
+    /// Answers so.
+    Answer(&'static str),
+    Silent,
+}
+
+/// A proxy, in the clear or under TLS.
+pub(crate) struct FakeProxy {
+    pub(crate) address: SocketAddr,
+    /// The authority of its certificate, PEM.
+    pub(crate) ca: String,
+    /// First lines of the requests.
+    pub(crate) asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl FakeProxy {
+    pub(crate) async fn start(manner: Manner, under_tls: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (ca, acceptor) = tls();
+        let proxy = Self { address, ca, asked: asked.clone() };
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (manner, asked) = (manner.clone(), asked.clone());
+                let acceptor = under_tls.then(|| acceptor.clone());
+                tokio::spawn(async move { take(stream, acceptor, manner, asked).await });
+            }
+        });
+        proxy
+    }
+
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+}
+
+async fn take(
+    stream: TcpStream,
+    acceptor: Option<TlsAcceptor>,
+    manner: Manner,
+    asked: Arc<Mutex<Vec<String>>>,
+) {
+    match acceptor {
+        None => answer(stream, manner, asked).await,
+        Some(acceptor) => {
+            if let Ok(stream) = acceptor.accept(stream).await {
+                answer(stream, manner, asked).await;
+            }
+        }
+    }
+}
+
+async fn answer(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    manner: Manner,
+    asked: Arc<Mutex<Vec<String>>>,
+) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let Ok(byte) = stream.read_u8().await else { return };
+        head.push(byte);
+    }
+    let head = String::from_utf8(head).unwrap();
+    asked.lock().unwrap().push(head.lines().next().unwrap().to_owned());
+    let server = match manner {
+        Manner::Connect(server) => Some(server),
+        Manner::Login(server, user, password) => {
+            let login =
+                format!("Proxy-Authorization: Basic {}\r\n", STANDARD.encode(format!("{user}:{password}")));
+            head.contains(&login).then_some(server)
+        }
+        Manner::Answer(text) => {
+            let _ = stream.write_all(text.as_bytes()).await;
+            return;
+        }
+        Manner::Silent => return std::future::pending().await,
+    };
+    let Some(server) = server else {
+        let refusal = "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n";
+        let _ = stream.write_all(refusal.as_bytes()).await;
+        return;
+    };
+    let mut server = TcpStream::connect(server).await.unwrap();
+    // The greeting of the server comes with the answer, in one piece.
+    let mut greeting = vec![0; 1024];
+    let read = server.read(&mut greeting).await.unwrap();
+    let mut first = b"HTTP/1.1 200 Connection established\r\nVia: a test\r\n\r\n".to_vec();
+    first.extend_from_slice(&greeting[..read]);
+    if stream.write_all(&first).await.is_ok() {
+        let _ = copy_bidirectional(&mut stream, &mut server).await;
+    }
+}
+
+/// An authority, PEM, and a server of 127.0.0.1 by it.
+fn tls() -> (String, TlsAcceptor) {
+    let ca_key = KeyPair::generate().unwrap();
+    let mut ca = CertificateParams::new(Vec::new()).unwrap();
+    ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let pem = ca.self_signed(&ca_key).unwrap().pem();
+    let issuer = Issuer::new(ca, ca_key);
+    let key = KeyPair::generate().unwrap();
+    let leaf =
+        CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![leaf.der().clone()], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
+        .unwrap();
+    (pem, TlsAcceptor::from(Arc::new(config)))
+}
