@@ -1,4 +1,4 @@
-//! What a gatherer is: a row of the table in [`super::gatherers`], a function from a context to records, and the
+//! What a gatherer is: a row of the table in [`super::gatherers`], a function that puts records where its context says, and the
 //! closed set of ways in which it can fail.
 
 use std::time::Duration;
@@ -6,7 +6,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use kube::Client;
+use serde_json::Value;
 
+use super::keeper::Keeper;
 use super::record::Record;
 use crate::telemetry::with_causes;
 
@@ -17,7 +19,7 @@ pub struct Gatherer {
     pub collects: &'static str,
     /// Where the records lie in the archive.
     pub path: &'static str,
-    pub run: fn(Context) -> BoxFuture<'static, Result<Yield, Failure>>,
+    pub run: fn(Context) -> BoxFuture<'static, Result<(), Failure>>,
 }
 
 impl std::fmt::Debug for Gatherer {
@@ -36,6 +38,8 @@ pub struct Context {
     pub config_namespace: String,
     /// Capture time of every record of this run.
     pub now: Timestamp,
+    /// Where records go.
+    pub keeper: Keeper,
 }
 
 impl std::fmt::Debug for Context {
@@ -48,23 +52,29 @@ impl Context {
     pub fn reads_namespace(&self, namespace: &str) -> bool {
         namespace.starts_with(&self.namespace_prefix)
     }
-}
 
-/// What a gatherer found. `errors` are parts that could not be read while others could.
-#[derive(Debug, Default)]
-pub struct Yield {
-    pub records: Vec<Record>,
-    pub warnings: Vec<String>,
-    pub errors: Vec<String>,
-}
+    /// Keeps a Kubernetes object or another JSON document at `path`.
+    ///
+    /// # Errors
+    /// [`Failure::Disk`] when it cannot be written.
+    pub async fn json(&self, path: impl Into<String> + Send, document: Value) -> Result<(), Failure> {
+        self.keeper.keep(Record::json(path, document, self.now)).await
+    }
 
-impl From<Vec<Record>> for Yield {
-    fn from(records: Vec<Record>) -> Self {
-        Self { records, ..Self::default() }
+    /// Keeps text as it is at `path`.
+    ///
+    /// # Errors
+    /// As [`Self::json`].
+    pub async fn raw(
+        &self,
+        path: impl Into<String> + Send,
+        text: impl Into<String> + Send,
+    ) -> Result<(), Failure> {
+        self.keeper.keep(Record::raw(path, text, self.now)).await
     }
 }
 
-/// Why a gatherer has nothing to show.
+/// Why a gatherer did not come to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error("the server does not serve {0}")]
@@ -75,6 +85,10 @@ pub enum Failure {
         #[source]
         source: Box<kube::Error>,
     },
+    #[error("cannot read {what}: {why}")]
+    Unreadable { what: String, why: String },
+    #[error("cannot write a record: {0}; give the archive folder room, or choose another")]
+    Disk(String),
     #[error("no answer within {} s", .0.as_secs())]
     Timeout(Duration),
 }

@@ -1,8 +1,9 @@
 //! What a data gathering collects, how it becomes one archive, and where that archive goes.
 //!
 //! ```text
-//!  GATHERERS ──select──► collect (bounded, each isolated) ──► Archive::assemble ──► ArchiveStore::publish ──► upload
-//!   (a table)  (spec)         outcomes, records                obfuscated records      one file per uid        request id
+//!  GATHERERS ──select──► collect (bounded, each isolated) ──► Archive ──► ArchiveStore::publish ──► upload
+//!   (a table)  (spec)      │ records, obfuscated, on disk      tar.gz       one file per uid       request id
+//!                          └─► Keeper ──► Spool ─────────────────┘
 //! ```
 //!
 //! Input: a Kubernetes client, the choice of gatherers, obfuscation rules. Output: one tar.gz file and a row per
@@ -14,12 +15,14 @@ pub mod cluster;
 pub mod collect;
 pub mod gatherer;
 pub mod gatherers;
+pub mod keeper;
 mod lister;
 pub mod obfuscate;
 pub mod record;
 pub mod select;
+pub mod spool;
 pub mod store;
 pub mod upload;
 
-pub use gatherer::{Context, Failure, Gatherer, Yield};
+pub use gatherer::{Context, Failure, Gatherer};
 pub use gatherers::GATHERERS;

@@ -50,10 +50,9 @@ fn group(id: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gather::gatherer::Yield;
 
     const fn row(id: &'static str) -> Gatherer {
-        Gatherer { id, collects: "", path: "", run: |_| Box::pin(async { Ok(Yield::default()) }) }
+        Gatherer { id, collects: "", path: "", run: |_| Box::pin(async { Ok(()) }) }
     }
     static TABLE: &[Gatherer] = &[row("config/nodes"), row("config/pods"), row("workloads/info")];
 

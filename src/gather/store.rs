@@ -117,12 +117,12 @@ impl ArchiveStore {
         let store = Self { dir: dir.into(), readers, pinned: Arc::default() };
         let claims = store.dir.join(CLAIMS);
         let made = fs::DirBuilder::new().recursive(true).mode(readers.folder_mode()).create(&claims);
-        made.map_err(|source| store.io(source))?;
-        for entry in fs::read_dir(&store.dir).map_err(|source| store.io(source))? {
-            let entry = entry.map_err(|source| store.io(source))?;
+        made.map_err(|source| store.unusable(source))?;
+        for entry in fs::read_dir(&store.dir).map_err(|source| store.unusable(source))? {
+            let entry = entry.map_err(|source| store.unusable(source))?;
             if entry.file_name().to_string_lossy().starts_with(PARTIAL) && !is_being_written(&entry.path()) {
                 info!(file = %entry.path().display(), "removing an unfinished archive");
-                fs::remove_file(entry.path()).map_err(|source| store.io(source))?;
+                fs::remove_file(entry.path()).map_err(|source| store.unusable(source))?;
             }
         }
         Ok(store)
@@ -144,7 +144,7 @@ impl ArchiveStore {
         }
         let partial =
             Partial { path: self.dir.join(format!("{PARTIAL}{owner}")), mode: self.readers.file_mode() };
-        let _writing = partial.fill(write).map_err(|source| self.io(source))?;
+        let _writing = partial.fill(write).map_err(|source| self.unusable(source))?;
         let claim = self.claim(owner)?;
         let path = self.link(&partial.path, newest)?;
         self.pinned.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone());
@@ -154,6 +154,23 @@ impl ArchiveStore {
             warn!(%error, claim = %claim.display(), "claim stays without the archive's name");
         }
         Ok(published)
+    }
+
+    /// A file that has no name and is gone when it is closed, for what an archive is made of.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] naming the folder when it cannot be written.
+    pub fn scratch(&self) -> Result<File, StoreError> {
+        let path = self.dir.join(format!("{PARTIAL}{}", uuid::Uuid::new_v4()));
+        let made = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path);
+        let file = made.map_err(|source| self.unusable(source))?;
+        match fs::remove_file(&path) {
+            Ok(()) => {}
+            // Taken for a leftover by another process that opens the folder.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(source) => return Err(self.unusable(source)),
+        }
+        Ok(file)
     }
 
     /// Removes the oldest archives beyond the newest `keep`; claims stay.
@@ -170,7 +187,7 @@ impl ArchiveStore {
         let pinned = self.pinned.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for path in names.iter().take(surplus).filter(|path| !pinned.contains(*path)) {
             debug!(archive = %path.display(), "pruning");
-            fs::remove_file(path).map_err(|source| self.io(source))?;
+            fs::remove_file(path).map_err(|source| self.unusable(source))?;
         }
         Ok(())
     }
@@ -180,9 +197,9 @@ impl ArchiveStore {
     /// # Errors
     /// [`StoreError::Io`] when the folder cannot be read.
     pub fn archives(&self) -> Result<Vec<PathBuf>, StoreError> {
-        let entries = fs::read_dir(&self.dir).map_err(|source| self.io(source))?;
+        let entries = fs::read_dir(&self.dir).map_err(|source| self.unusable(source))?;
         let paths = entries.map(|entry| entry.map(|entry| entry.path()));
-        let paths = paths.collect::<io::Result<Vec<_>>>().map_err(|source| self.io(source))?;
+        let paths = paths.collect::<io::Result<Vec<_>>>().map_err(|source| self.unusable(source))?;
         Ok(paths.into_iter().filter(|path| is_archive(path)).collect())
     }
 
@@ -191,11 +208,11 @@ impl ArchiveStore {
         let created =
             OpenOptions::new().write(true).create_new(true).mode(self.readers.file_mode()).open(&claim);
         match created.and_then(|file| file.sync_all()) {
-            Ok(()) => sync_dir(&self.dir.join(CLAIMS)).map_err(|source| self.io(source))?,
+            Ok(()) => sync_dir(&self.dir.join(CLAIMS)).map_err(|source| self.unusable(source))?,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 return Err(StoreError::AlreadyClaimed);
             }
-            Err(source) => return Err(self.io(source)),
+            Err(source) => return Err(self.unusable(source)),
         }
         Ok(claim)
     }
@@ -206,17 +223,18 @@ impl ArchiveStore {
             let path = self.dir.join(file_name(at));
             match fs::hard_link(partial, &path) {
                 Ok(()) => {
-                    sync_dir(&self.dir).map_err(|source| self.io(source))?;
+                    sync_dir(&self.dir).map_err(|source| self.unusable(source))?;
                     return Ok(path);
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(self.io(source)),
+                Err(source) => return Err(self.unusable(source)),
             }
         }
         Err(StoreError::NoFreeName(file_name(newest)))
     }
 
-    fn io(&self, source: io::Error) -> StoreError {
+    /// What it means that something in the folder failed.
+    pub fn unusable(&self, source: io::Error) -> StoreError {
         StoreError::Io { path: self.dir.clone(), source }
     }
 }

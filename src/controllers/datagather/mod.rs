@@ -17,6 +17,7 @@ pub mod apply;
 pub mod crd;
 mod defaults;
 pub mod fetch;
+mod hiding;
 pub mod job;
 mod outcome;
 mod periodic;

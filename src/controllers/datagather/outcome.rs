@@ -13,8 +13,7 @@ use super::plan::{ANALYSIS, PROCESSED, RECORDED, UPLOADED};
 use super::progress::{ProcessOutcome, Progress, Recorded, ReportOutcome, UploadOutcome};
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 use crate::controllers::kit::events::Notice;
-use crate::gather::archive::Row;
-use crate::gather::collect::Verdict;
+use crate::gather::collect::{Row, Verdict};
 use crate::gather::upload::Report;
 
 /// Rows and related objects that the schema takes.

@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 
-use crate::gather::archive::Row;
+use crate::gather::collect::Row;
 use crate::gather::upload::Report;
 
 /// What this process is doing about one DataGather.

@@ -2,35 +2,32 @@
 //!
 //! Each step tells its outcome and only its outcome; a failed step ends the run. Nothing here writes a status.
 
-use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, ObjectMeta, PostParams};
-use kube::{Api, Client};
+use kube::Client;
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
+use super::hiding::{self, Hiding};
 use super::plan::GatherRequest;
 use super::progress::{ProcessOutcome, Recorded, ReportOutcome, UploadOutcome};
 use super::runs::Sink;
-use super::settings::{ObfuscationSettings, Settings};
-use crate::gather::archive::{Archive, ProcessFacts, Row};
-use crate::gather::cluster::Names;
-use crate::gather::collect::{Outcome, Verdict, collect};
-use crate::gather::obfuscate::{Obfuscator, Rules};
+use super::settings::Settings;
+use crate::gather::archive::{Archive, ProcessFacts};
+use crate::gather::collect::{Row, Verdict, collect};
+use crate::gather::keeper::Keeper;
 use crate::gather::select::{Selection, select};
-use crate::gather::store::{ArchiveStore, Published};
-use crate::gather::upload::{Endpoints, Ingress, ReportError, TokenSource, Transport};
+use crate::gather::spool::Spool;
+use crate::gather::store::{ArchiveStore, Published, StoreError};
+use crate::gather::upload::{Endpoints, Ingress, ReportError, TokenSource, Transport, Turns};
 use crate::gather::{self, GATHERERS, cluster};
-use crate::telemetry::{panic_text, with_causes};
+use crate::telemetry::panic_text;
 
-const TRANSLATION_SECRET: &str = "obfuscation-translation-table";
-/// Runs that hold records in memory at a time; others wait as `Running`.
+/// Runs that ask the API server for everything at a time; others wait as `Running`.
 const GATHERING_AT_ONCE: usize = 2;
 
 /// What runs share.
@@ -61,6 +58,7 @@ pub struct Uploads {
     pub endpoints: Endpoints,
     pub token: TokenSource,
     pub pacing: gather::upload::Pacing,
+    pub turns: Turns,
 }
 
 impl Workshop {
@@ -75,13 +73,14 @@ impl Workshop {
             Some(id) => id.clone(),
             None => cluster::id(&self.client).await?,
         };
-        let Uploads { transport, endpoints, token, pacing } = uploads;
+        let Uploads { transport, endpoints, token, pacing, turns } = uploads;
         Ok(Ingress {
             transport: transport.clone(),
             endpoints: endpoints.clone(),
             token: token.clone(),
             cluster_id,
             pacing: *pacing,
+            turns: turns.clone(),
         })
     }
 }
@@ -164,37 +163,45 @@ async fn record(workshop: &Arc<Workshop>, uid: &str, request: &GatherRequest, no
     let Ok(_turn) = workshop.gathering.acquire().await else {
         return (Vec::new(), Err("shutting down".to_owned()));
     };
-    let Hiding { obfuscator, names_unknown } = match hiding(workshop, request).await {
+    let Hiding { obfuscator, names_unknown } = match hiding::rules(workshop, request).await {
         Ok(hiding) => hiding,
         Err(reason) => return (Vec::new(), Err(reason)),
     };
-    let outcomes = collected(workshop, request, now).await;
-    let facts = ProcessFacts { memory_bytes: memory_bytes().await, uptime: workshop.started.elapsed() };
-    let (shop, owner) = (Arc::clone(workshop), uid.to_owned());
-    let written = tokio::task::spawn_blocking(move || {
-        let archive = Archive::assemble(outcomes, facts, obfuscator, now);
-        let published = shop.store.publish(&owner, archive.newest(), |out| archive.write(out));
-        (archive, published)
-    });
-    let (archive, published) = match written.await {
-        Ok(written) => written,
+    let keeper = match workshop.store.scratch() {
+        Ok(file) => Keeper::new(Spool::new(file, obfuscator)),
         Err(error) => return (Vec::new(), Err(error.to_string())),
     };
-    let published = match published {
-        Ok(published) => published,
-        Err(error) => return (archive.rows, Err(error.to_string())),
+    let rows = collected(workshop, request, &keeper, now).await;
+    let facts = ProcessFacts { memory_bytes: memory_bytes().await, uptime: workshop.started.elapsed() };
+    let (shop, owner) = (Arc::clone(workshop), uid.to_owned());
+    let told = rows.clone();
+    let written = tokio::task::spawn_blocking(move || {
+        let spool = keeper.close().ok_or(StoreError::AlreadyClaimed)?;
+        let archive = Archive::new(spool, &told, facts, now).map_err(|error| shop.store.unusable(error))?;
+        let published = shop.store.publish(&owner, archive.newest(), |out| archive.write(out))?;
+        Ok::<_, StoreError>((archive, published))
+    });
+    let (archive, published) = match written.await {
+        Ok(Ok(written)) => written,
+        Ok(Err(error)) => return (rows, Err(error.to_string())),
+        Err(error) => return (rows, Err(error.to_string())),
     };
     let recorded = Recorded {
         records: archive.records(),
         file: published.name(),
-        translation: keep_translation(workshop, archive.translation).await,
+        translation: hiding::keep_translation(workshop, archive.translation).await,
         names_unknown,
     };
     info!(uid, file = recorded.file, records = recorded.records, "archive written");
-    (archive.rows, Ok((published, recorded)))
+    (rows, Ok((published, recorded)))
 }
 
-async fn collected(workshop: &Workshop, request: &GatherRequest, now: Timestamp) -> Vec<Outcome> {
+async fn collected(
+    workshop: &Workshop,
+    request: &GatherRequest,
+    keeper: &Keeper,
+    now: Timestamp,
+) -> Vec<Row> {
     let Selection { gatherers, empty_groups, unknown: _ } = select(GATHERERS, &request.choices);
     let Settings { namespace_prefix, config_namespace, gatherer_concurrency, .. } = &workshop.settings;
     let context = gather::Context {
@@ -202,81 +209,16 @@ async fn collected(workshop: &Workshop, request: &GatherRequest, now: Timestamp)
         namespace_prefix: namespace_prefix.clone(),
         config_namespace: config_namespace.clone(),
         now,
+        keeper: keeper.clone(),
     };
-    let mut outcomes = collect(gatherers, &context, *gatherer_concurrency).await;
-    outcomes.extend(empty_groups.into_iter().map(|id| Outcome {
+    let mut rows = collect(gatherers, &context, *gatherer_concurrency).await;
+    rows.extend(empty_groups.into_iter().map(|id| Row {
         id,
         duration: Duration::ZERO,
         verdict: Verdict::Failed("all functions of this gatherer are disabled".to_owned()),
-        records: Vec::new(),
         warnings: Vec::new(),
     }));
-    outcomes
-}
-
-/// What a record's network facts are to be hidden with.
-#[derive(Default)]
-struct Hiding {
-    obfuscator: Option<Obfuscator>,
-    /// Names were to be hidden, and nobody says what the cluster is called.
-    names_unknown: bool,
-}
-
-async fn hiding(workshop: &Workshop, request: &GatherRequest) -> Result<Hiding, String> {
-    if !request.obfuscate {
-        return Ok(Hiding::default());
-    }
-    let ObfuscationSettings { always: _, networks: further, base_domain, api_host } =
-        &workshop.settings.obfuscation;
-    let told = match cluster::names(&workshop.client).await {
-        Ok(names) => names,
-        Err(error) if base_domain.is_some() => {
-            warn!(%error, "only the names that were configured are hidden");
-            Names::default()
-        }
-        // The cluster may have names, which an archive would show.
-        Err(error) => return Err(format!("{error}; grant the right to get it, or give --base-domain")),
-    };
-    let mut networks = cluster::networks(&workshop.client).await;
-    networks.extend(further);
-    let both = |told: Option<String>, given: &Option<String>| told.into_iter().chain(given.clone()).collect();
-    let rules = Rules {
-        networks,
-        base_domains: both(told.base_domain, base_domain),
-        api_hosts: both(told.api_host, api_host),
-    };
-    let names_unknown = rules.base_domains.is_empty();
-    let obfuscator = Obfuscator::new(&rules).map_err(|error| error.to_string())?;
-    Ok(Hiding { obfuscator: Some(obfuscator), names_unknown })
-}
-
-/// Stores the table that leads from stand-ins back to addresses, in place of the last run's. Without it the archive
-/// is still good: its readers only cannot ask the cluster's administrators about an address.
-async fn keep_translation(workshop: &Workshop, table: BTreeMap<String, String>) -> Option<(String, String)> {
-    if table.is_empty() {
-        return None;
-    }
-    let namespace = &workshop.settings.namespace;
-    let secrets: Api<Secret> = Api::namespaced(workshop.client.clone(), namespace);
-    let secret = Secret {
-        metadata: ObjectMeta { name: Some(TRANSLATION_SECRET.to_owned()), ..ObjectMeta::default() },
-        string_data: Some(table),
-        ..Secret::default()
-    };
-    match secrets.delete(TRANSLATION_SECRET, &DeleteParams::default()).await {
-        Ok(_) => {}
-        Err(kube::Error::Api(status)) if status.code == 404 => {}
-        Err(error) => {
-            warn!(error = with_causes(&error), namespace, "old table of obfuscated addresses stays")
-        }
-    }
-    match secrets.create(&PostParams::default(), &secret).await {
-        Ok(_) => Some((namespace.clone(), TRANSLATION_SECRET.to_owned())),
-        Err(error) => {
-            warn!(error = with_causes(&error), namespace, "the table of obfuscated addresses is not kept");
-            None
-        }
-    }
+    rows
 }
 
 /// Downloads the report of `request_id`, again while it may still appear.

@@ -23,7 +23,9 @@ use crate::controllers::kit::rounds::rounds;
 use crate::controllers::kit::tasks::{Driver, Supervisor, TaskError, pool};
 use crate::gather::GATHERERS;
 use crate::gather::store::StoreError;
-use crate::gather::upload::{EndpointError, Endpoints, TokenSource, Transport, TransportSetupError, https};
+use crate::gather::upload::{
+    EndpointError, Endpoints, TokenSource, Transport, TransportSetupError, Turns, https,
+};
 use crate::outside::{self, Unreadable};
 use crate::telemetry::{Readiness, with_causes};
 
@@ -142,7 +144,7 @@ fn uploads(client: &Client, settings: Option<&UploadSettings>) -> Result<Option<
             registry: "cloud.openshift.com".to_owned(),
         },
     };
-    Ok(Some(Uploads { transport, endpoints, token, pacing: settings.pacing }))
+    Ok(Some(Uploads { transport, endpoints, token, pacing: settings.pacing, turns: Turns::default() }))
 }
 
 /// One term: from an empty registry of runs to the last part's end, and the last word on each run.

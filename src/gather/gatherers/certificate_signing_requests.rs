@@ -5,10 +5,9 @@ use futures::FutureExt;
 use serde_json::Value;
 
 use super::super::anonymize;
-use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::gatherer::{Context, Failure, Gatherer};
 use super::super::lister::{self, Resource};
-use super::super::record::Record;
-use super::{cut_short, name};
+use super::{name, tell};
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/certificate_signing_requests",
@@ -25,17 +24,19 @@ const RESOURCE: Resource = Resource {
 };
 const CAP: usize = 5000;
 
-async fn gather(context: Context) -> Result<Yield, Failure> {
-    let listed = lister::list(&context, RESOURCE, CAP).await?;
-    let warnings = cut_short(&listed);
-    let doubtful = listed.objects.into_iter().filter(is_doubtful).map(|mut request| {
+async fn gather(context: Context) -> Result<(), Failure> {
+    let mut listing = lister::list(&context, RESOURCE).capped(CAP);
+    while let Some(mut request) = listing.next().await? {
+        if !is_doubtful(&request) {
+            continue;
+        }
         for pointer in ["/spec/request", "/spec/uid", "/status/certificate"] {
             anonymize::field(&mut request, pointer, anonymize::string);
         }
-        let path = format!("config/certificatesigningrequests/{}", name(&request));
-        Record::json(path, request, context.now)
-    });
-    Ok(Yield { records: doubtful.collect(), warnings, errors: Vec::new() })
+        context.json(format!("config/certificatesigningrequests/{}", name(&request)), request).await?;
+    }
+    tell(&context, &listing);
+    Ok(())
 }
 
 fn is_doubtful(request: &Value) -> bool {

@@ -2,9 +2,8 @@
 
 use futures::FutureExt;
 
-use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::gatherer::{Context, Failure, Gatherer};
 use super::super::lister::{self, Resource};
-use super::super::record::Record;
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/clusterroles",
@@ -20,12 +19,11 @@ const RESOURCE: Resource = Resource {
     plural: "clusterroles",
 };
 
-async fn gather(context: Context) -> Result<Yield, Failure> {
-    let mut found = Yield::default();
+async fn gather(context: Context) -> Result<(), Failure> {
     for name in ["admin", "edit"] {
         let Some(role) = lister::get(&context, RESOURCE, name).await? else { continue };
         let path = format!("cluster-scoped-resources/rbac.authorization.k8s.io/clusterroles/{name}");
-        found.records.push(Record::json(path, role, context.now));
+        context.json(path, role).await?;
     }
-    Ok(found)
+    Ok(())
 }

@@ -4,10 +4,9 @@ use futures::FutureExt;
 use serde_json::Value;
 
 use super::super::anonymize;
-use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::gatherer::{Context, Failure, Gatherer};
 use super::super::lister::{self, Resource};
-use super::super::record::Record;
-use super::{cut_short, name, namespace};
+use super::{name, namespace, tell};
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/config_maps",
@@ -19,15 +18,15 @@ pub(super) const ROW: Gatherer = Gatherer {
 const RESOURCE: Resource = Resource { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
 const CAP: usize = 1000;
 
-async fn gather(context: Context) -> Result<Yield, Failure> {
-    let listed = lister::list_in(&context, &context.config_namespace, RESOURCE, CAP).await?;
-    let mut found = Yield { warnings: cut_short(&listed), ..Yield::default() };
-    for map in &listed.objects {
+async fn gather(context: Context) -> Result<(), Failure> {
+    let mut listing = lister::list_in(&context, &context.config_namespace, RESOURCE).capped(CAP);
+    while let Some(map) = listing.next().await? {
         for (key, value) in map.get("data").and_then(Value::as_object).into_iter().flatten() {
-            let path = format!("config/configmaps/{}/{}/{key}", namespace(map), name(map));
+            let path = format!("config/configmaps/{}/{}/{key}", namespace(&map), name(&map));
             let text = anonymize::pem_blocks(value.as_str().unwrap_or_default());
-            found.records.push(Record::raw(path, text, context.now));
+            context.raw(path, text).await?;
         }
     }
-    Ok(found)
+    tell(&context, &listing);
+    Ok(())
 }

@@ -7,10 +7,9 @@ use futures::FutureExt;
 use serde_json::{Value, json};
 
 use super::super::anonymize;
-use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::gatherer::{Context, Failure, Gatherer};
 use super::super::lister::{self, Resource};
-use super::super::record::Record;
-use super::{cut_short, name, namespace};
+use super::{name, namespace, tell};
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/container_images",
@@ -20,28 +19,26 @@ pub(super) const ROW: Gatherer = Gatherer {
 };
 
 const PODS: Resource = Resource { group: "", version: "v1", kind: "Pod", plural: "pods" };
-const POD_CAP: usize = 8000;
 const IMAGE_CAP: usize = 1000;
 
-async fn gather(context: Context) -> Result<Yield, Failure> {
-    let listed = lister::list(&context, PODS, POD_CAP).await?;
-    let mut found = Yield { warnings: cut_short(&listed), ..Yield::default() };
+async fn gather(context: Context) -> Result<(), Failure> {
+    let mut listing = lister::list(&context, PODS);
     let mut images = Images::default();
-    for mut pod in listed.objects {
+    while let Some(mut pod) = listing.next().await? {
         images.count(&pod);
         if context.reads_namespace(namespace(&pod)) && crash_loops(&pod) {
             anonymize::proxy_variables(&mut pod);
-            let path = format!("config/pod/{}/{}", namespace(&pod), name(&pod));
-            found.records.push(Record::json(path, pod, context.now));
+            context.json(format!("config/pod/{}/{}", namespace(&pod), name(&pod)), pod).await?;
         }
     }
-    if !images.by_month.is_empty() {
-        found.records.push(Record::json("config/running_containers", json!(images.by_month), context.now));
-    }
+    tell(&context, &listing);
     if images.dropped > 0 {
-        found.warnings.push(format!("{} images past the first {IMAGE_CAP} were not counted", images.dropped));
+        context.keeper.warn(format!("{} images past the first {IMAGE_CAP} were not counted", images.dropped));
     }
-    Ok(found)
+    if images.by_month.is_empty() {
+        return Ok(());
+    }
+    context.json("config/running_containers", json!(images.by_month)).await
 }
 
 #[derive(Default)]

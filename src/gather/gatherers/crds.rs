@@ -2,9 +2,8 @@
 
 use futures::FutureExt;
 
-use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::gatherer::{Context, Failure, Gatherer};
 use super::super::lister::{self, Resource};
-use super::super::record::Record;
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/crds",
@@ -30,11 +29,10 @@ const NAMES: &[&str] = &[
     "cyndipipelines.cyndi.cloud.redhat.com",
 ];
 
-async fn gather(context: Context) -> Result<Yield, Failure> {
-    let mut found = Yield::default();
+async fn gather(context: Context) -> Result<(), Failure> {
     for name in NAMES {
         let Some(definition) = lister::get(&context, RESOURCE, name).await? else { continue };
-        found.records.push(Record::json(format!("config/crd/{name}"), definition, context.now));
+        context.json(format!("config/crd/{name}"), definition).await?;
     }
-    Ok(found)
+    Ok(())
 }

@@ -15,13 +15,10 @@ mod storage_classes;
 mod version;
 mod webhook_configurations;
 
-use jiff::Timestamp;
 use serde_json::Value;
 
-use super::gatherer::Gatherer;
-use super::gatherer::Yield;
-use super::lister::Listed;
-use super::record::Record;
+use super::gatherer::{Context, Failure, Gatherer};
+use super::lister::Listing;
 
 /// Every gatherer, in the order in which rows are reported.
 pub static GATHERERS: &[Gatherer] = &[
@@ -48,18 +45,22 @@ fn namespace(object: &Value) -> &str {
     object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// One record per object at the path that `path` gives it; a collection that was cut short is warned about.
-fn one_each(listed: Listed, now: Timestamp, path: impl Fn(&Value) -> String) -> Yield {
-    let warnings = cut_short(&listed);
-    let records = listed.objects.into_iter().map(|object| Record::json(path(&object), object, now)).collect();
-    Yield { records, warnings, errors: Vec::new() }
+/// Keeps each object of a list at the path that `path` gives it.
+async fn keep_each(
+    context: &Context,
+    mut listing: Listing,
+    path: impl Fn(&Value) -> String + Send,
+) -> Result<(), Failure> {
+    while let Some(object) = listing.next().await? {
+        context.json(path(&object), object).await?;
+    }
+    tell(context, &listing);
+    Ok(())
 }
 
-fn cut_short(listed: &Listed) -> Vec<String> {
-    match listed.more {
-        true => vec![format!("only the first {} objects were read", listed.objects.len())],
-        false => Vec::new(),
-    }
+/// Tells what a reader has to know about a list that was read to its end.
+fn tell(context: &Context, listing: &Listing) {
+    listing.warnings().for_each(|warning| context.keeper.warn(warning));
 }
 
 #[cfg(test)]

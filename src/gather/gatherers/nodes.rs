@@ -5,9 +5,9 @@ use futures::FutureExt;
 use serde_json::{Map, Value};
 
 use super::super::anonymize;
-use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::gatherer::{Context, Failure, Gatherer};
 use super::super::lister::{self, Resource};
-use super::{name, one_each};
+use super::{name, tell};
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/nodes",
@@ -19,10 +19,14 @@ pub(super) const ROW: Gatherer = Gatherer {
 const RESOURCE: Resource = Resource { group: "", version: "v1", kind: "Node", plural: "nodes" };
 const CAP: usize = 5000;
 
-async fn gather(context: Context) -> Result<Yield, Failure> {
-    let mut listed = lister::list(&context, RESOURCE, CAP).await?;
-    listed.objects.iter_mut().for_each(hide_identity);
-    Ok(one_each(listed, context.now, |object| format!("config/node/{}", name(object))))
+async fn gather(context: Context) -> Result<(), Failure> {
+    let mut listing = lister::list(&context, RESOURCE).capped(CAP);
+    while let Some(mut node) = listing.next().await? {
+        hide_identity(&mut node);
+        context.json(format!("config/node/{}", name(&node)), node).await?;
+    }
+    tell(&context, &listing);
+    Ok(())
 }
 
 fn hide_identity(node: &mut Value) {

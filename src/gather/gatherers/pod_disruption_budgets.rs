@@ -2,9 +2,9 @@
 
 use futures::FutureExt;
 
-use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::gatherer::{Context, Failure, Gatherer};
 use super::super::lister::{self, Resource};
-use super::{name, namespace, one_each};
+use super::{keep_each, name, namespace};
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/pdbs",
@@ -17,7 +17,7 @@ const RESOURCE: Resource =
     Resource { group: "policy", version: "v1", kind: "PodDisruptionBudget", plural: "poddisruptionbudgets" };
 const CAP: usize = 100;
 
-async fn gather(context: Context) -> Result<Yield, Failure> {
-    let listed = lister::list(&context, RESOURCE, CAP).await?;
-    Ok(one_each(listed, context.now, |object| format!("config/pdbs/{}/{}", namespace(object), name(object))))
+async fn gather(context: Context) -> Result<(), Failure> {
+    let listing = lister::list(&context, RESOURCE).capped(CAP);
+    keep_each(&context, listing, |object| format!("config/pdbs/{}/{}", namespace(object), name(object))).await
 }

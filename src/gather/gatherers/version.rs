@@ -5,9 +5,8 @@ use futures::FutureExt;
 use serde_json::Value;
 
 use super::super::cluster;
-use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::gatherer::{Context, Failure, Gatherer};
 use super::super::lister::{self, Resource};
-use super::super::record::Record;
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/version",
@@ -23,18 +22,20 @@ const CLUSTER_VERSION: Resource = Resource {
     plural: "clusterversions",
 };
 
-async fn gather(context: Context) -> Result<Yield, Failure> {
+async fn gather(context: Context) -> Result<(), Failure> {
     let version = match lister::get(&context, CLUSTER_VERSION, "version").await {
         Ok(Some(version)) => version,
         Ok(None) | Err(Failure::MissingApi(_)) => api_server_version(&context).await?,
         Err(failure) => return Err(failure),
     };
-    let mut found = Yield::from(vec![Record::json("config/version", version, context.now)]);
+    context.json("config/version", version).await?;
     match cluster::id(&context.client).await {
-        Ok(id) => found.records.push(Record::raw("config/id", id, context.now)),
-        Err(error) => found.errors.push(error.to_string()),
+        Ok(id) => context.raw("config/id", id).await,
+        Err(error) => {
+            context.keeper.fail(error.to_string());
+            Ok(())
+        }
     }
-    Ok(found)
 }
 
 async fn api_server_version(context: &Context) -> Result<Value, Failure> {

@@ -2,9 +2,9 @@
 
 use futures::FutureExt;
 
-use super::super::gatherer::{Context, Failure, Gatherer, Yield};
+use super::super::gatherer::{Context, Failure, Gatherer};
 use super::super::lister::{self, Resource};
-use super::{name, one_each};
+use super::{keep_each, name};
 
 pub(super) const MUTATING: Gatherer = Gatherer {
     id: "clusterconfig/mutating_webhook_configurations",
@@ -24,8 +24,8 @@ pub(super) const VALIDATING: Gatherer = Gatherer {
 
 const CAP: usize = 1000;
 
-async fn gather(context: Context, kind: &'static str, plural: &'static str) -> Result<Yield, Failure> {
+async fn gather(context: Context, kind: &'static str, plural: &'static str) -> Result<(), Failure> {
     let resource = Resource { group: "admissionregistration.k8s.io", version: "v1", kind, plural };
-    let listed = lister::list(&context, resource, CAP).await?;
-    Ok(one_each(listed, context.now, |object| format!("config/{plural}/{}", name(object))))
+    let listing = lister::list(&context, resource).capped(CAP);
+    keep_each(&context, listing, |object| format!("config/{plural}/{}", name(object))).await
 }

@@ -11,14 +11,16 @@ mod report;
 pub mod sftp;
 mod token;
 mod transport;
+mod turns;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Empty};
 use jiff::Timestamp;
+use tokio::fs::File;
 use tower::ServiceExt;
 use tracing::{info, warn};
 
@@ -28,7 +30,8 @@ pub use error::{EndpointError, UploadError};
 pub use processing::{Processed, ProcessingError};
 pub use report::{HealthCheck, Report, ReportError};
 pub use token::{Token, TokenError, TokenSource};
-pub use transport::{Transport, TransportError, TransportSetupError, https};
+pub use transport::{Body, Transport, TransportError, TransportSetupError, https};
+pub use turns::Turns;
 
 /// Largest archive, compressed, that the service takes; one of exactly this size is refused.
 pub const MAX_UPLOAD: u64 = 10 * 1024 * 1024;
@@ -121,6 +124,8 @@ pub struct Ingress {
     pub token: TokenSource,
     pub cluster_id: String,
     pub pacing: Pacing,
+    /// Shared by all clients of a process, so that their exchanges together are bounded.
+    pub turns: Turns,
 }
 
 /// An accepted upload.
@@ -152,13 +157,15 @@ impl Ingress {
     }
 
     async fn upload_once(&self, archive: &Path, gathered: Timestamp) -> Result<Uploaded, UploadError> {
-        // Read anew for each attempt: a body that was sent once cannot be sent again.
-        let content = read_archive(archive).await?;
-        let form = multipart::form(&content, gathered);
+        // Held for one attempt: the wait before the next one may be an hour.
+        let _turn = self.turns.upload().await;
+        // Opened anew for each attempt: a body that was sent once cannot be sent again.
+        let (content, size) = open_archive(archive).await?;
+        let form = multipart::form(content, size, gathered);
         let (request, secrets) = self.request(Method::POST, self.endpoints.upload.clone()).await?;
         let request = request
             .header(header::CONTENT_TYPE, form.content_type)
-            .body(Full::new(form.body))
+            .body(form.body)
             .map_err(|error| UploadError::Transport(TransportError::Request(error.to_string())))?;
         let answer = self.transport.clone().oneshot(request).await?;
         let status = answer.status();
@@ -171,10 +178,11 @@ impl Ingress {
     }
 
     async fn get(&self, url: &str) -> Result<Answered, ExchangeError> {
+        let _turn = self.turns.question().await;
         let uri: Uri = url.parse().map_err(|_| TransportError::Request(format!("`{url}` is not a URL")))?;
         let (request, secrets) = self.request(Method::GET, uri).await?;
-        let request =
-            request.body(Full::default()).map_err(|error| TransportError::Request(error.to_string()))?;
+        let nothing = Empty::new().map_err(|never| match never {}).boxed_unsync();
+        let request = request.body(nothing).map_err(|error| TransportError::Request(error.to_string()))?;
         let (head, body) = self.transport.clone().oneshot(request).await?.into_parts();
         Ok(Answered { status: head.status, body, secrets })
     }
@@ -227,13 +235,14 @@ pub enum ExchangeError {
     Transport(#[from] TransportError),
 }
 
-async fn read_archive(archive: &Path) -> Result<Bytes, UploadError> {
+async fn open_archive(archive: &Path) -> Result<(File, u64), UploadError> {
     let failed = |source| UploadError::Archive { path: PathBuf::from(archive), source };
-    let size = tokio::fs::metadata(archive).await.map_err(failed)?.len();
+    let file = File::open(archive).await.map_err(failed)?;
+    let size = file.metadata().await.map_err(failed)?.len();
     if size >= MAX_UPLOAD {
         return Err(UploadError::TooLarge { size });
     }
-    Ok(tokio::fs::read(archive).await.map_err(failed)?.into())
+    Ok((file, size))
 }
 
 /// It is shown in the status: one that holds the token is none.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -17,8 +18,11 @@ use tower::util::BoxCloneSyncService;
 
 use crate::telemetry::with_causes;
 
+/// What a request carries, made while it is sent.
+pub type Body = UnsyncBoxBody<Bytes, std::io::Error>;
+
 /// Anything that turns a request into an answer read to its end.
-pub type Transport = BoxCloneSyncService<Request<Full<Bytes>>, Response<Bytes>, TransportError>;
+pub type Transport = BoxCloneSyncService<Request<Body>, Response<Bytes>, TransportError>;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
@@ -88,8 +92,8 @@ pub fn https(extra_ca: Option<&Path>) -> Result<Transport, TransportSetupError> 
 type Connector = hyper_rustls::HttpsConnector<HttpConnector>;
 
 async fn exchange(
-    client: &Client<Connector, Full<Bytes>>,
-    request: Request<Full<Bytes>>,
+    client: &Client<Connector, Body>,
+    request: Request<Body>,
 ) -> Result<Response<Bytes>, TransportError> {
     let whole = async {
         let answer =

@@ -3,29 +3,37 @@
 use std::io::Read;
 use std::time::Duration;
 
-use admit::gather::archive::{Archive, GATHERS, MAX_RECORDS, ProcessFacts};
-use admit::gather::collect::{Outcome, Verdict};
+use admit::gather::archive::{Archive, GATHERS, ProcessFacts};
+use admit::gather::collect::{Row, Verdict};
 use admit::gather::obfuscate::{Obfuscator, Rules};
 use admit::gather::record::Record;
+use admit::gather::spool::{Kept, MAX_FILES, MAX_RECORDS, Spool};
 use flate2::read::GzDecoder;
 use jiff::{Timestamp, ToSpan};
 use serde_json::{Value, json};
 
 const NOW: Timestamp = Timestamp::constant(1_763_692_206, 0);
 
-struct Entry {
-    path: String,
+pub(super) struct Entry {
+    pub(super) path: String,
     mode: u32,
     mtime: u64,
-    text: String,
+    pub(super) text: String,
 }
 
-fn outcome(id: &str, records: Vec<Record>) -> Outcome {
-    let verdict = Verdict::Gathered { records: records.len() };
-    Outcome { id: id.to_owned(), duration: Duration::from_millis(7), verdict, records, warnings: Vec::new() }
+fn row(id: &str, verdict: Verdict) -> Row {
+    Row { id: id.to_owned(), duration: Duration::from_millis(7), verdict, warnings: Vec::new() }
 }
 
-fn entries(archive: &Archive) -> Vec<Entry> {
+pub(super) fn spool(obfuscator: Option<Obfuscator>) -> Spool {
+    Spool::new(tempfile::tempfile().unwrap(), obfuscator)
+}
+
+pub(super) fn archive(spool: Spool, rows: &[Row]) -> Archive {
+    Archive::new(spool, rows, ProcessFacts::default(), NOW).unwrap()
+}
+
+pub(super) fn entries(archive: &Archive) -> Vec<Entry> {
     let mut bytes = Vec::new();
     archive.write(&mut bytes).unwrap();
     let mut tar = tar::Archive::new(GzDecoder::new(bytes.as_slice()));
@@ -51,13 +59,17 @@ fn the_layout() {
     let earlier = NOW - 90.seconds();
     let node = json!({"kind": "Node", "metadata": {"name": "n", "managedFields": [{}]}});
     let long = format!("config/node/{}", "n".repeat(300));
-    let records = vec![
+    let mut spool = spool(None);
+    for record in [
         Record::json("config/node/n", node, earlier),
         Record::raw("config/id", "c-1", NOW),
         Record::json(long, json!({}), earlier),
-    ];
+    ] {
+        assert_eq!(spool.keep(&record).unwrap(), Kept::New);
+    }
     let facts = ProcessFacts { memory_bytes: 4096, uptime: Duration::from_secs(61) };
-    let archive = Archive::assemble(vec![outcome("clusterconfig/nodes", records)], facts, None, NOW);
+    let rows = [row("clusterconfig/nodes", Verdict::Gathered { records: 3 })];
+    let archive = Archive::new(spool, &rows, facts, NOW).unwrap();
     assert_eq!((archive.newest(), archive.records()), (NOW, 3));
 
     let entries = entries(&archive);
@@ -85,34 +97,52 @@ fn the_layout() {
 
 #[test]
 fn gathers_json_is_there_even_when_nothing_else_fits() {
+    let mut spool = spool(None);
     let big = Record::raw("config/big", "x".repeat(MAX_RECORDS + 1), NOW);
-    let small = Record::raw("config/small", "x", NOW);
-    let archive =
-        Archive::assemble(vec![outcome("a/big", vec![big, small])], ProcessFacts::default(), None, NOW);
+    let Kept::TooLarge(why) = spool.keep(&big).unwrap() else { panic!("it does not fit") };
+    assert!(why.contains("config/big") && why.contains("size limit"), "{why}");
+    assert_eq!(spool.keep(&Record::raw("config/small", "x", NOW)).unwrap(), Kept::New);
+    let fits = Record::raw("config/rest", "x".repeat(MAX_RECORDS - 1), NOW);
+    assert_eq!(spool.keep(&fits).unwrap(), Kept::New);
+    assert!(matches!(spool.keep(&Record::raw("config/one", "x", NOW)).unwrap(), Kept::TooLarge(_)));
+    let archive = archive(spool, &[row("a/big", Verdict::Failed(why.clone()))]);
     let paths: Vec<_> = entries(&archive).into_iter().map(|entry| entry.path).collect();
-    assert_eq!(paths, ["config/small", GATHERS]);
-    let Verdict::GatheredWithErrors { records: 1, errors } = &archive.rows[0].verdict else {
-        panic!("{:?}", archive.rows)
-    };
-    assert!(errors[0].contains("config/big") && errors[0].contains("size limit"), "{errors:?}");
-    assert_eq!(gathers(&archive)["status_reports"][0]["errors"], json!(errors));
+    assert_eq!(paths, ["config/rest", "config/small", GATHERS]);
+    assert_eq!(gathers(&archive)["status_reports"][0]["errors"], json!([why]));
+}
+
+#[test]
+fn records_that_say_nothing_are_bounded_by_their_number() {
+    let mut spool = spool(None);
+    for n in 0..MAX_FILES {
+        assert_eq!(spool.keep(&Record::raw(format!("a/{n}"), "", NOW)).unwrap(), Kept::New);
+    }
+    let Kept::TooLarge(why) = spool.keep(&Record::raw("b", "", NOW)).unwrap() else { panic!("one too many") };
+    assert!(why.contains("beyond the 50000"), "{why}");
 }
 
 #[test]
 fn a_second_record_of_a_name_overwrites_and_is_told() {
     let record = |text: &str| Record::raw("config/x", text, NOW);
     let twice = |second: &str| {
-        let outcomes = vec![outcome("a/one", vec![record("1")]), outcome("a/two", vec![record(second)])];
-        Archive::assemble(outcomes, ProcessFacts::default(), None, NOW)
+        let mut spool = spool(None);
+        spool.keep(&record("1")).unwrap();
+        let kept = spool.keep(&record(second)).unwrap();
+        (kept, entries(&archive(spool, &[])).remove(0).text)
     };
-    let same = twice("1");
-    assert!(same.rows[1].warnings[0].contains("same content"));
-    assert_eq!(same.rows[1].verdict, Verdict::Gathered { records: 1 });
-    let other = twice("2");
-    assert!(
-        matches!(&other.rows[1].verdict, Verdict::GatheredWithErrors { errors, .. } if errors[0].contains("overwrote"))
-    );
-    assert_eq!(entries(&other)[0].text, "2");
+    assert_eq!(twice("1"), (Kept::Same("config/x".to_owned()), "1".to_owned()));
+    assert_eq!(twice("22"), (Kept::Overwrote("config/x".to_owned()), "22".to_owned()));
+}
+
+/// What could not be put on disk makes no archive, however much else could.
+#[test]
+fn a_disk_that_fails_makes_no_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("spool");
+    std::fs::write(&path, "").unwrap();
+    let mut spool = Spool::new(std::fs::File::open(&path).unwrap(), None);
+    spool.keep(&Record::raw("config/x", "1", NOW)).unwrap_err();
+    Archive::new(spool, &[], ProcessFacts::default(), NOW).unwrap_err();
 }
 
 #[test]
@@ -124,11 +154,10 @@ fn obfuscation_reaches_data_names_and_errors() {
     };
     let record =
         Record::json("config/node/n.corp.example", json!({"ip": "10.9.8.7", "cidr": "10.0.0.0/8"}), NOW);
-    let mut failed = outcome("a/failed", vec![]);
-    failed.verdict = Verdict::Failed("dial 10.9.8.7".to_owned());
-    let obfuscator = Obfuscator::new(&rules).unwrap();
-    let outcomes = vec![outcome("a/nodes", vec![record]), failed];
-    let archive = Archive::assemble(outcomes, ProcessFacts::default(), Some(obfuscator), NOW);
+    let mut spool = spool(Some(Obfuscator::new(&rules).unwrap()));
+    spool.keep(&record).unwrap();
+    let failed = row("a/failed", Verdict::Failed("dial 10.9.8.7".to_owned()));
+    let archive = archive(spool, &[row("a/nodes", Verdict::Gathered { records: 1 }), failed]);
     let entries = entries(&archive);
     assert_eq!(entries[0].path, "config/node/n.<CLUSTER_BASE_DOMAIN>.json");
     assert_eq!(entries[0].text, r#"{"ip":"10.0.0.1","cidr":"10.0.0.0/8"}"#);

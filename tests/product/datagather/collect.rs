@@ -4,54 +4,65 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use admit::gather::archive::GATHERS;
 use admit::gather::cluster::id;
 use admit::gather::collect::{Verdict, collect};
-use admit::gather::record::Record;
-use admit::gather::{Context, Failure, GATHERERS, Gatherer, Yield};
+use admit::gather::keeper::Keeper;
+use admit::gather::{Context, Failure, GATHERERS, Gatherer};
 use futures::FutureExt;
 use jiff::Timestamp;
+use kube::Client;
 use serde_json::json;
 
+use super::archive::{archive, entries, spool};
 use crate::support::cluster::FakeCluster;
 
 const NOW: Timestamp = Timestamp::constant(1_763_692_206, 0);
 
 const fn row(
     id: &'static str,
-    run: fn(Context) -> futures::future::BoxFuture<'static, Result<Yield, Failure>>,
+    run: fn(Context) -> futures::future::BoxFuture<'static, Result<(), Failure>>,
 ) -> Gatherer {
     Gatherer { id, collects: "", path: "", run }
 }
 
-fn context(cluster: &FakeCluster) -> Context {
+pub(super) fn context(client: Client) -> Context {
     Context {
-        client: cluster.client(),
+        client,
         namespace_prefix: "kube-".to_owned(),
         config_namespace: "kube-system".to_owned(),
         now: NOW,
+        keeper: Keeper::new(spool(None)),
     }
-}
-
-fn one() -> Vec<Record> {
-    vec![Record::raw("config/x", "x", NOW)]
 }
 
 static ODD: &[Gatherer] = &[
     row("odd/panics", |_| async { panic!("boom {}", 1) }.boxed()),
     row("odd/stalls", |_| std::future::pending().boxed()),
-    row("odd/partly", |_| {
-        let found = Yield { records: one(), warnings: Vec::new(), errors: vec!["half".to_owned()] };
-        async { Ok(found) }.boxed()
+    row("odd/partly", |context| {
+        async move {
+            context.raw("config/x", "x").await?;
+            context.keeper.fail("half".to_owned());
+            Ok(())
+        }
+        .boxed()
     }),
-    row("odd/nothing", |_| async { Ok(Yield::default()) }.boxed()),
+    row("odd/breaks", |context| {
+        async move {
+            context.raw("config/y", "y").await?;
+            Err(Failure::MissingApi("x/v1 ys".to_owned()))
+        }
+        .boxed()
+    }),
+    row("odd/nothing", |_| async { Ok(()) }.boxed()),
     row("odd/unserved", |_| async { Err(Failure::MissingApi("x/v1 xs".to_owned())) }.boxed()),
-    row("odd/good", |_| async { Ok(one().into()) }.boxed()),
+    row("odd/good", |context| async move { context.raw("config/z", "z").await }.boxed()),
 ];
 
 #[tokio::test(start_paused = true)]
 async fn an_error_a_panic_and_a_stall_are_rows_of_their_own() {
     let cluster = FakeCluster::new(&[]);
-    let rows = collect(ODD.iter().collect(), &context(&cluster), NonZeroUsize::new(2).unwrap()).await;
+    let rows = collect(ODD.iter().collect(), &context(cluster.client()), NonZeroUsize::new(2).unwrap()).await;
     let verdicts: Vec<_> = rows.iter().map(|row| (row.id.as_str(), row.verdict.clone())).collect();
     assert_eq!(
         verdicts,
@@ -59,6 +70,13 @@ async fn an_error_a_panic_and_a_stall_are_rows_of_their_own() {
             ("odd/panics", Verdict::Panicked("boom 1".to_owned())),
             ("odd/stalls", Verdict::Failed("no answer within 300 s".to_owned())),
             ("odd/partly", Verdict::GatheredWithErrors { records: 1, errors: vec!["half".to_owned()] }),
+            (
+                "odd/breaks",
+                Verdict::GatheredWithErrors {
+                    records: 1,
+                    errors: vec!["the server does not serve x/v1 ys".to_owned()],
+                },
+            ),
             ("odd/nothing", Verdict::NoData("nothing found".to_owned())),
             ("odd/unserved", Verdict::NoData("the server does not serve x/v1 xs".to_owned())),
             ("odd/good", Verdict::Gathered { records: 1 }),
@@ -75,7 +93,7 @@ static BUSY: &[Gatherer] = &[const {
             MOST.fetch_max(RUNNING.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             tokio::time::sleep(Duration::from_secs(1)).await;
             RUNNING.fetch_sub(1, Ordering::SeqCst);
-            Ok(Yield::default())
+            Ok(())
         }
         .boxed()
     })
@@ -86,7 +104,7 @@ async fn no_more_run_at_a_time_than_the_bound() {
     let cluster = FakeCluster::new(&[]);
     let started = tokio::time::Instant::now();
     let ten = std::iter::repeat_n(&BUSY[0], 10).collect();
-    let rows = collect(ten, &context(&cluster), NonZeroUsize::new(4).unwrap()).await;
+    let rows = collect(ten, &context(cluster.client()), NonZeroUsize::new(4).unwrap()).await;
     assert_eq!((rows.len(), MOST.load(Ordering::SeqCst)), (10, 4));
     assert_eq!(started.elapsed().as_secs(), 3, "ten seconds of work, four at a time");
 }
@@ -127,9 +145,11 @@ async fn the_records_of_each_gatherer() {
             "data": {"ca.crt": "-----BEGIN CERTIFICATE-----\nMII\n-----END CERTIFICATE-----"},
         }),
     );
-    let rows = collect(GATHERERS.iter().collect(), &context(&cluster), NonZeroUsize::MIN).await;
-    let mut found: Vec<_> =
-        rows.iter().flat_map(|row| &row.records).map(|record| (record.file_name(), record.text())).collect();
+    let context = context(cluster.client());
+    let rows = collect(GATHERERS.iter().collect(), &context, NonZeroUsize::MIN).await;
+    let read = entries(&archive(context.keeper.close().unwrap(), &rows));
+    let mut found: Vec<_> = read.into_iter().map(|entry| (entry.path, entry.text)).collect();
+    found.retain(|(path, _)| path != GATHERS);
     found.sort();
     let paths: Vec<_> = found.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(

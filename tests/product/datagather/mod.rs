@@ -6,6 +6,7 @@ mod echo;
 mod embedded;
 mod hiding;
 mod jobs;
+mod listing;
 mod periodic;
 mod plan;
 mod rights;

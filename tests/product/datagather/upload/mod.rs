@@ -8,7 +8,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use admit::gather::upload::{
-    EndpointError, Endpoints, Ingress, Pacing, Token, TokenSource, Transport, UploadError, Uploaded, https,
+    EndpointError, Endpoints, Ingress, Pacing, Token, TokenSource, Transport, Turns, UploadError, Uploaded,
+    https,
 };
 use jiff::Timestamp;
 
@@ -42,6 +43,7 @@ impl Files {
             token: TokenSource::File(self.path("token")),
             cluster_id: "c-1".to_owned(),
             pacing: Pacing { upload_attempts: 1, ..Pacing::default() },
+            turns: Turns::default(),
         }
     }
 }

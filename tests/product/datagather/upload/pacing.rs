@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use admit::gather::upload::{
-    HealthCheck, ProcessingError, ReportError, Transport, TransportError, UploadError,
+    Body, HealthCheck, ProcessingError, ReportError, Transport, TransportError, UploadError,
 };
 use bytes::Bytes;
 use http::Response;
@@ -26,7 +26,7 @@ type Asked = Arc<Mutex<Vec<(String, usize)>>>;
 fn transport(answers: Vec<Canned>) -> (Transport, Asked) {
     let asked = Arc::new(Mutex::new(Vec::new()));
     let (seen, answers) = (Arc::clone(&asked), Arc::new(answers));
-    let service = tower::service_fn(move |request: http::Request<http_body_util::Full<Bytes>>| {
+    let service = tower::service_fn(move |request: http::Request<Body>| {
         let (seen, answers) = (Arc::clone(&seen), Arc::clone(&answers));
         async move {
             let (head, body) = request.into_parts();

@@ -1,0 +1,234 @@
+//! Paged reads of Kubernetes resources for gatherers: a resource named by constants in, one plain JSON object after the other
+//! out. Nothing is kept of a list but the object that was asked for last: the text of an answer is taken apart as it comes.
+//!
+//! A resource that the server does not serve (404 on the collection) is its own failure, because it says something
+//! about the cluster and nothing about the gathering.
+
+mod items;
+
+use std::pin::Pin;
+
+use futures::{AsyncBufRead, AsyncBufReadExt};
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, Request};
+use kube::core::GroupVersionKind;
+use serde_json::{Map, Value};
+
+use self::items::Items;
+use super::gatherer::{Context, Failure};
+
+/// Objects that a server is asked for at a time, as kubectl asks: it holds them all at once, and this side one.
+const PAGE: usize = 500;
+
+/// A resource as the API names it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Resource {
+    pub(super) group: &'static str,
+    pub(super) version: &'static str,
+    pub(super) kind: &'static str,
+    pub(super) plural: &'static str,
+}
+
+impl Resource {
+    fn api_resource(&self) -> ApiResource {
+        ApiResource::from_gvk_with_plural(
+            &GroupVersionKind::gvk(self.group, self.version, self.kind),
+            self.plural,
+        )
+    }
+
+    fn describe(&self) -> String {
+        match self.group {
+            "" => format!("{} {}", self.version, self.plural),
+            group => format!("{group}/{} {}", self.version, self.plural),
+        }
+    }
+
+    fn failure(&self, source: kube::Error) -> Failure {
+        match &source {
+            kube::Error::Api(status) if status.code == 404 => Failure::MissingApi(self.describe()),
+            _ => Failure::Api { what: self.describe(), source: Box::new(source) },
+        }
+    }
+
+    fn unreadable(&self, why: String) -> Failure {
+        Failure::Unreadable { what: self.describe(), why }
+    }
+
+    fn api_version(&self) -> String {
+        match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+}
+
+/// One cluster-scoped object, `None` where there is none of that name.
+///
+/// # Errors
+/// [`Failure::MissingApi`] when the server does not serve the resource, [`Failure::Api`] otherwise.
+pub(super) async fn get(context: &Context, resource: Resource, name: &str) -> Result<Option<Value>, Failure> {
+    let api: Api<DynamicObject> = Api::all_with(context.client.clone(), &resource.api_resource());
+    let found = api.get_opt(name).await.map_err(|error| resource.failure(error))?;
+    Ok(found.map(|object| {
+        let mut fields = Map::new();
+        fields.insert("metadata".to_owned(), serde_json::to_value(&object.metadata).unwrap_or_default());
+        if let Value::Object(data) = object.data {
+            fields.extend(data);
+        }
+        document(fields, resource)
+    }))
+}
+
+/// All objects of `resource` over all namespaces.
+pub(super) fn list(context: &Context, resource: Resource) -> Listing {
+    Listing::new(context, resource, &Api::all_with(context.client.clone(), &resource.api_resource()))
+}
+
+/// All objects of `resource` in one namespace.
+pub(super) fn list_in(context: &Context, namespace: &str, resource: Resource) -> Listing {
+    let api = Api::namespaced_with(context.client.clone(), namespace, &resource.api_resource());
+    Listing::new(context, resource, &api)
+}
+
+/// A list under way.
+pub(super) struct Listing {
+    client: Client,
+    resource: Resource,
+    url: String,
+    cap: usize,
+    page: Page,
+    /// Objects handed out.
+    count: usize,
+    more: bool,
+    moved: bool,
+}
+
+/// Where the next object comes from.
+enum Page {
+    /// The list from its beginning, or from where a token says.
+    Ask(Option<String>),
+    Read(Answer),
+    Done,
+}
+
+struct Answer {
+    text: Pin<Box<dyn AsyncBufRead + Send>>,
+    items: Items,
+}
+
+impl Listing {
+    fn new(context: &Context, resource: Resource, api: &Api<DynamicObject>) -> Self {
+        Self {
+            client: context.client.clone(),
+            resource,
+            url: api.resource_url().to_owned(),
+            cap: usize::MAX,
+            page: Page::Ask(None),
+            count: 0,
+            more: false,
+            moved: false,
+        }
+    }
+
+    /// No more than the first `cap` objects.
+    pub(super) fn capped(self, cap: usize) -> Self {
+        Self { cap, ..self }
+    }
+
+    /// The next object, whose `apiVersion` and `kind` are the resource's: items of a list carry none, and an archived object
+    /// without them could not be read back.
+    ///
+    /// # Errors
+    /// [`Failure::MissingApi`] when the server does not serve the resource, [`Failure::Api`] or [`Failure::Unreadable`]
+    /// otherwise.
+    pub(super) async fn next(&mut self) -> Result<Option<Value>, Failure> {
+        loop {
+            let resource = self.resource;
+            let answer = match &mut self.page {
+                Page::Done => return Ok(None),
+                Page::Read(answer) => answer,
+                Page::Ask(token) => {
+                    let token = token.take();
+                    self.page = self.ask(token).await?;
+                    continue;
+                }
+            };
+            let item = answer.next().await.map_err(|why| resource.unreadable(why))?;
+            match item {
+                Some(_) if self.count == self.cap => {
+                    (self.more, self.page) = (true, Page::Done);
+                }
+                Some(text) => {
+                    self.count += 1;
+                    let fields = serde_json::from_slice(&text);
+                    let fields: Map<_, _> = fields.map_err(|error| resource.unreadable(error.to_string()))?;
+                    return Ok(Some(document(fields, resource)));
+                }
+                None => {
+                    let next = answer.items.next_page().map_err(|why| resource.unreadable(why))?;
+                    self.page = next.map_or(Page::Done, |token| Page::Ask(Some(token)));
+                }
+            }
+        }
+    }
+
+    async fn ask(&mut self, token: Option<String>) -> Result<Page, Failure> {
+        let left = self.cap.saturating_sub(self.count).saturating_add(1).min(PAGE);
+        let mut params = ListParams::default().limit(u32::try_from(left).unwrap_or(u32::MAX));
+        params.continue_token.clone_from(&token);
+        let request = Request::new(&self.url).list(&params);
+        let request = request.map_err(|error| self.resource.failure(kube::Error::BuildRequest(error)))?;
+        match self.client.request_stream(request).await {
+            Ok(text) => Ok(Page::Read(Answer { text: Box::pin(text), items: Items::default() })),
+            // The token is too old. The server offers to go on behind it with the list as it is now.
+            Err(kube::Error::Api(status)) if status.code == 410 && token.is_some() => {
+                let offered = status.metadata.as_ref().and_then(|metadata| metadata.continue_.clone());
+                let Some(offered) =
+                    offered.filter(|offered| !offered.is_empty() && Some(offered) != token.as_ref())
+                else {
+                    return Err(self.resource.failure(kube::Error::Api(status)));
+                };
+                self.moved = true;
+                Ok(Page::Ask(Some(offered)))
+            }
+            Err(error) => Err(self.resource.failure(error)),
+        }
+    }
+
+    /// What a reader has to know about how complete the list is.
+    pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
+        let more = self.more.then(|| format!("only the first {} objects were read", self.count));
+        let moved = self.moved.then(|| {
+            "the list changed while it was read: an object may be missing or be there twice".to_owned()
+        });
+        more.into_iter().chain(moved)
+    }
+}
+
+impl Answer {
+    /// The text of the next item.
+    async fn next(&mut self) -> Result<Option<Vec<u8>>, String> {
+        loop {
+            let text = self.text.fill_buf().await.map_err(|error| error.to_string())?;
+            if text.is_empty() {
+                return Ok(None);
+            }
+            let (taken, item) = self.items.take(text)?;
+            self.text.consume_unpin(taken);
+            if item.is_some() {
+                return Ok(item);
+            }
+        }
+    }
+}
+
+fn document(mut fields: Map<String, Value>, resource: Resource) -> Value {
+    let mut document = Map::new();
+    document.insert("apiVersion".to_owned(), Value::String(resource.api_version()));
+    document.insert("kind".to_owned(), Value::String(resource.kind.to_owned()));
+    fields.shift_remove("apiVersion");
+    fields.shift_remove("kind");
+    document.extend(fields);
+    Value::Object(document)
+}
