@@ -20,6 +20,7 @@
 //! | `outside` | how files are read that others write | nothing of ours |
 //! | [`gather`] | what an archive holds and where it goes | telemetry, a kube client handed in |
 //! | [`controllers`] | what our own objects do | kit, gather, policy, telemetry |
+//! | [`localnode`] | Jobs and Pods as processes of this machine | private, telemetry, a kube client handed in |
 //! | `private` | files and folders for their owner alone | nothing of ours |
 //! | [`cli`] | composition root: nothing else knows all parts | everything |
 //!
@@ -30,6 +31,7 @@ pub mod admission;
 pub mod cli;
 pub mod controllers;
 pub mod gather;
+pub mod localnode;
 mod outside;
 mod private;
 pub mod telemetry;

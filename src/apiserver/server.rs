@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ use crate::http::answers::Answers;
 use crate::http::turns::Turns;
 use crate::http::watchers::Watchers;
 use crate::identity::Identity;
+use crate::logs::PodLogs;
 use crate::object;
 use crate::openapi::OpenApi;
 use crate::registry::{Call, Registry, Warnings, WriteOptions};
@@ -49,6 +50,7 @@ struct Inner {
     answers: Answers,
     /// Parts of the process that report their own readiness, by name.
     parts: RwLock<Vec<(String, bool)>>,
+    logs: OnceLock<Arc<dyn PodLogs>>,
 }
 
 /// What a server is built from.
@@ -130,6 +132,7 @@ impl ServerBuilder {
             watchers: Watchers::default(),
             answers: Answers::default(),
             parts: RwLock::default(),
+            logs: OnceLock::new(),
         };
         let server = Server { inner: Arc::new(inner) };
         server.create_namespaces().await?;
@@ -185,9 +188,13 @@ impl Server {
         }
     }
 
-    /// What `kubectl logs` shows of a pod.
-    pub fn set_pod_log(&self, namespace: &str, pod: &str, text: String) {
-        self.inner.registry.set_log(namespace, pod, text);
+    /// Who has the logs of pods, for as long as the server lives; the first one stays.
+    pub fn set_pod_logs(&self, logs: Arc<dyn PodLogs>) {
+        let _ = self.inner.logs.set(logs);
+    }
+
+    pub(crate) fn pod_logs(&self) -> Option<&dyn PodLogs> {
+        self.inner.logs.get().map(AsRef::as_ref)
     }
 
     #[must_use]

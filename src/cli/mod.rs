@@ -21,12 +21,14 @@ mod init;
 mod kubeconfig;
 mod lint;
 mod load;
+mod local;
 mod process;
 mod register;
 mod render;
 mod schema;
 mod serve;
 mod state;
+mod supervise;
 mod test;
 mod token_key;
 mod typed;
@@ -82,6 +84,9 @@ enum Command {
     Schema(schema::SchemaArgs),
     /// Print the version
     Version(version::VersionArgs),
+    /// Run a container of a Pod of `admit up`, which starts this
+    #[command(hide = true)]
+    Supervise(supervise::SuperviseArgs),
 }
 
 /// Parses `args` (the program's name first) and runs the subcommand.
@@ -145,6 +150,7 @@ impl Cli {
             Command::Completion(args) => args.run(),
             Command::Schema(args) => args.run(),
             Command::Version(args) => args.run(),
+            Command::Supervise(args) => args.run(),
         }
     }
 }

@@ -18,6 +18,7 @@ const STATE: &[&str] = &[
     "data.redb.room",
     "kubeconfig",
     "kubeconfig.new",
+    "local",
     "service-account.key",
     "service-account.new",
 ];

@@ -26,6 +26,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Exit;
 use super::gathering::GatheringArgs;
 use super::generate::webhook::{self, Callee, Endpoint};
+use super::local::{self as jobs, Ground, LocalArgs};
 use super::process::{self, Fault, GRACE, Threads};
 use super::typed::address;
 use super::{following, kubeconfig, load, register, state, token_key};
@@ -77,6 +78,9 @@ pub(super) struct UpArgs {
     log_format: LogFormat,
 
     #[command(flatten)]
+    local: LocalArgs,
+
+    #[command(flatten)]
     gathering: GatheringArgs,
 }
 
@@ -97,6 +101,7 @@ impl UpArgs {
         }
         datagather::check(&settings).map_err(Fault::usage)?;
         let token_key = token_key::open(&self.state_dir)?;
+        let pods = jobs::folder(&self.state_dir)?;
         let store = state::store(&self.state_dir)?;
         state::tell(&notes);
         let api = process::listen(self.listen, "--listen")?;
@@ -116,7 +121,7 @@ impl UpArgs {
         let mut parts = Supervisor::new(shutdown.clone());
         // The controllers stop first: their last writes go through the API server and the webhook.
         let serving = CancellationToken::new();
-        let controlling = serving.clone().drop_guard();
+        let controlling = Arc::new(serving.clone().drop_guard());
         start_api_server(&mut parts, &server, api, &authority, &serving)?;
         let cluster = start_admission(&mut parts, &server, policies.clone(), webhook, &authority, &serving)?;
         let started = async {
@@ -127,6 +132,8 @@ impl UpArgs {
             let keeping = following::keep_params(policies.clone(), cluster, serving.clone());
             parts.part("params", keeping.map(Ok));
             server.set_ready("admission", true);
+            let ground = Ground { server: &server, authority: &authority, api: addresses.api, folder: pods };
+            self.local.start(&mut parts, ground, &shutdown, controlling.clone())?;
             start_controllers(&mut parts, &server, settings, &shutdown, controlling);
             server.set_ready("controllers", true);
             self.announce(addresses.api, &authority)
@@ -224,7 +231,7 @@ fn start_controllers(
     server: &Server,
     settings: Settings,
     shutdown: &CancellationToken,
-    controlling: DropGuard,
+    controlling: Arc<DropGuard>,
 ) {
     let client = client(server, Identity::new(CONTROLLERS, [MASTERS.to_owned()]));
     let run = datagather::run(client, settings, shutdown.clone());

@@ -1,7 +1,10 @@
 //! Tokens, roles and impersonation: who may do what, and in which words others are told that they may not.
 
-use admit_apiserver::{Identity, Server};
+use std::sync::Arc;
+
+use admit_apiserver::{Identity, LogError, LogOptions, LogStream, PodLogs, Server};
 use axum::body::Body;
+use futures::StreamExt as _;
 use http::Request;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
@@ -185,6 +188,18 @@ async fn expressions_ask_the_same_roles() {
     assert!(message.contains("cannot paint"), "{message}");
 }
 
+#[derive(Debug)]
+struct NoText;
+
+impl PodLogs for NoText {
+    fn open(&self, _: &Value, options: LogOptions) -> Result<LogStream, LogError> {
+        match options.previous {
+            true => Err(LogError::Refused("previous".to_owned())),
+            false => Ok(futures::stream::empty().boxed()),
+        }
+    }
+}
+
 #[tokio::test]
 async fn pods_without_a_node_have_empty_logs_and_no_streams() {
     let server = Server::builder().build().await.unwrap();
@@ -197,7 +212,7 @@ async fn pods_without_a_node_have_empty_logs_and_no_streams() {
     for body in [pod("free", Value::Null, &["a", "b"]), pod("bound", "n".into(), &["a"])] {
         assert_eq!(post(&server, pods, &body).await.status, 201);
     }
-    server.set_pod_log("default", "bound", String::new());
+    server.set_pod_logs(Arc::new(NoText));
     let cases = [
         ("free/log?container=a", 200, ""),
         ("free/log", 400, "a container name must be specified for pod free, choose one of: [a b]"),
@@ -205,6 +220,13 @@ async fn pods_without_a_node_have_empty_logs_and_no_streams() {
         ("free/exec?container=a&command=ls", 400, "pod free does not have a host assigned"),
         ("bound/portforward", 404, "pods \"n\" not found"),
         ("bound/log", 200, ""),
+        ("bound/log?previous=true", 400, "previous"),
+        (
+            "bound/log?tailLines=-1&sinceSeconds=0&limitBytes=0",
+            422,
+            "PodLogOptions \"bound\" is invalid: [tailLines: Invalid value: -1: must be greater than or equal to 0, \
+             limitBytes: Invalid value: 0: must be greater than 0, sinceSeconds: Invalid value: 0: must be greater than 0]",
+        ),
     ];
     for (path, status, message) in cases {
         let answer = get(&server, &format!("{pods}/{path}")).await;

@@ -7,9 +7,10 @@ use crate::repository::{SourceFile, cargo, root, rust_files};
 /// Module of the root package, and the modules of the root package it may name.
 const ROOT: &[(&str, &[&str])] = &[
     ("admission", &["outside", "private", "telemetry"]),
-    ("cli", &["admission", "controllers", "gather", "outside", "private", "telemetry"]),
+    ("cli", &["admission", "controllers", "gather", "localnode", "outside", "private", "telemetry"]),
     ("controllers", &["gather", "outside", "telemetry"]),
     ("gather", &["outside", "telemetry"]),
+    ("localnode", &["private", "telemetry"]),
     ("outside", &[]),
     ("private", &[]),
     ("telemetry", &[]),
@@ -21,6 +22,7 @@ const ROOT_PACKAGES: &[(&str, &[&str])] = &[
     ("cli", &["admit_cel", "admit_policy", "admit_apiserver"]),
     ("controllers", &["admit_cel", "admit_policy"]),
     ("gather", &[]),
+    ("localnode", &[]),
     ("outside", &[]),
     ("private", &[]),
     ("telemetry", &[]),

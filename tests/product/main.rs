@@ -8,6 +8,7 @@ mod calendar;
 mod datagather;
 mod deploy;
 mod e2e;
+mod jobs;
 mod kill;
 mod kit;
 mod licences;

@@ -1,6 +1,6 @@
 //! Subresources that are no objects: tokens of service accounts, bindings and evictions of pods, and what only the node of
-//! a pod can give: its log, and streams to its containers. There are no nodes behind this server: a log is what somebody
-//! set, and streams end here, with the words of an API server that cannot find the node.
+//! a pod can give: its log, and streams to its containers. There are no nodes behind this server: a log comes from whoever
+//! runs pods beside it, and streams end here, with the words of an API server that cannot find the node.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -8,8 +8,9 @@ use http::{HeaderValue, Method, header};
 use serde_json::{Value, json};
 
 use super::accept::Accepted;
-use super::{Failure, Incoming, respond};
+use super::{Failure, Incoming, pod_log, respond};
 use crate::codec;
+use crate::logs::{LogError, LogOptions};
 use crate::object;
 use crate::registry::{Call, Query, WriteOptions};
 use crate::resources::Subresource;
@@ -114,16 +115,20 @@ impl Asked<'_> {
     }
 
     fn log(&self) -> Result<Response, Refusal> {
-        let registry = self.server.registry();
-        let pod = registry.get(self.call, self.name)?;
-        self.container(&pod)?;
-        let text = match registry.log(&self.call.namespace, self.name) {
-            Some(text) => text,
+        let options = pod_log::options(self.query, self.name, self.server.clock().now())?;
+        let pod = self.server.registry().get(self.call, self.name)?;
+        let container = self.container(&pod)?;
+        let body = match self.server.pod_logs() {
             // A pod without a node has not written anything yet.
-            None if node_of(&pod).is_empty() => String::new(),
+            _ if node_of(&pod).is_empty() => Body::empty(),
+            Some(logs) => match logs.open(&pod, LogOptions { container, ..options }) {
+                Ok(log) => Body::from_stream(log),
+                Err(LogError::Refused(why)) => return Err(Refusal::bad_request(why)),
+                Err(LogError::OtherNode) => return Err(self.unreachable(node_of(&pod))),
+            },
             None => return Err(self.unreachable(node_of(&pod))),
         };
-        let mut response = Response::new(Body::from(text));
+        let mut response = Response::new(body);
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain"));
         Ok(response)
     }
@@ -179,7 +184,7 @@ impl Asked<'_> {
     }
 
     /// The container that is meant has to be one of the pod's, and one has to be named where there are several.
-    fn container(&self, pod: &Value) -> Result<(), Refusal> {
+    fn container(&self, pod: &Value) -> Result<String, Refusal> {
         let names = |pointer: &str| -> Vec<String> {
             let containers = pod.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
             containers.filter_map(|container| container["name"].as_str()).map(str::to_owned).collect()
@@ -188,12 +193,12 @@ impl Asked<'_> {
         let all = [names("/spec/initContainers"), own.clone(), names("/spec/ephemeralContainers")].concat();
         let pod = object::name(pod);
         match self.query.text("container").as_str() {
-            "" if own.len() == 1 => Ok(()),
+            "" if own.len() == 1 => Ok(own.into_iter().next().unwrap_or_default()),
             "" => Err(Refusal::bad_request(format!(
                 "a container name must be specified for pod {pod}, choose one of: [{}]",
                 all.join(" ")
             ))),
-            container if all.iter().any(|name| name == container) => Ok(()),
+            container if all.iter().any(|name| name == container) => Ok(container.to_owned()),
             container => {
                 Err(Refusal::bad_request(format!("container {container} is not valid for pod {pod}")))
             }

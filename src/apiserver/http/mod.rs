@@ -14,6 +14,7 @@ mod health;
 mod impersonation;
 mod nonresource;
 mod path;
+mod pod_log;
 mod resource;
 mod respond;
 mod reviews;

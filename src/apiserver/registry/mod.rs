@@ -29,7 +29,6 @@ mod update;
 mod views;
 mod watching;
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use admit_policy::findings::Room;
@@ -160,7 +159,6 @@ pub struct Registry {
     pub(crate) admission: Admission,
     pub(crate) authorization: Authorization,
     collector: Collector,
-    logs: RwLock<HashMap<(String, String), String>>,
 }
 
 impl Registry {
@@ -174,7 +172,6 @@ impl Registry {
             admission: Admission::default(),
             authorization: Authorization::default(),
             collector: Collector::default(),
-            logs: RwLock::default(),
         }
     }
 
@@ -190,18 +187,6 @@ impl Registry {
         if served.table.generation() >= current.table.generation() {
             *current = Arc::new(served);
         }
-    }
-
-    /// The text that `pods/log` answers, when someone set it.
-    #[must_use]
-    pub fn log(&self, namespace: &str, pod: &str) -> Option<String> {
-        let logs = self.logs.read().unwrap_or_else(PoisonError::into_inner);
-        logs.get(&(namespace.to_owned(), pod.to_owned())).cloned()
-    }
-
-    pub fn set_log(&self, namespace: &str, pod: &str, text: String) {
-        let mut logs = self.logs.write().unwrap_or_else(PoisonError::into_inner);
-        logs.insert((namespace.to_owned(), pod.to_owned()), text);
     }
 }
 

@@ -35,7 +35,7 @@ impl Query {
         self.get(name).map(|text| text != "0" && !text.eq_ignore_ascii_case("false"))
     }
 
-    fn integer(&self, name: &str) -> Result<Option<i64>, Refusal> {
+    pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>, Refusal> {
         match self.get(name) {
             None | Some("") => Ok(None),
             Some(text) => text.parse().map(Some).map_err(|_| {

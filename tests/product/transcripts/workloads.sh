@@ -1,4 +1,4 @@
-# Workloads that nobody runs: there are no nodes, and commands that need one say so.
+# Workloads of images that nothing on this machine stands for, and commands that need a kubelet, which say so.
 printf '%s\n' 'apiVersion: v1' 'kind: Service' 'metadata: {name: web}' 'spec: {selector: {app: web}, ports: [{port: 80}]}' > service.yaml
 kubectl apply -f service.yaml
 #> service/web created
@@ -22,11 +22,14 @@ kubectl expose deployment web --name=web2 --port=80
 #> service/web2 exposed
 kubectl run one --image=registry.example/web:1
 #> pod/one created
+kubectl wait --for='jsonpath={.status.containerStatuses[0].state.waiting.reason}=ImagePullBackOff' pod/one
+#> pod/one condition met
 kubectl get pods
-#> one 0/1 Pending 0 …
+#> one 0/1 ImagePullBackOff 0 …
 kubectl logs one
+#> Error from server (BadRequest): container "one" in pod "one" is waiting to start: trying and failing to pull image
 kubectl exec one -- ls
-#> Error from server (BadRequest): pod one does not have a host assigned
+#> Error from server (NotImplemented): this server cannot reach the kubelet of node "admit-local"
 kubectl port-forward one 8080:80
 #> error: unable to forward port because pod is not running. Current status=Pending
 kubectl top pods

@@ -1,0 +1,141 @@
+//! Jobs, as the Job controller of a cluster runs them: Pods are made, counted once each, replaced or taken away, and the
+//! status tells of it in the steps and words of Kubernetes 1.36.
+//!
+//! A look at a Job reads it with its Pods, plans, acts, and writes its status before and after the Pods' finalizers go, so
+//! that no Pod is counted twice or never, whenever the process ends. Not done, and told in an event: indexed completion,
+//! backoff limits by index, policies for failures and success.
+
+mod conditions;
+mod pacing;
+mod plan;
+mod pods;
+mod sync;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::{Client, ResourceExt as _};
+use tokio::sync::watch;
+use tracing::warn;
+
+use self::sync::{Context, Next};
+use super::Settings;
+use super::actors::Actors;
+use super::events::Events;
+use crate::telemetry::with_causes;
+
+/// Namespace and name of a Job.
+type Key = (String, String);
+
+/// All Jobs that something has to be done about.
+pub(super) struct Jobs {
+    context: Arc<Context>,
+    /// A Job's task is told how often it was asked to look.
+    actors: Actors<Key, u64>,
+    /// How often each of the tasks that ended had been asked when it looked last.
+    looked: watch::Sender<Vec<(Key, u64)>>,
+}
+
+impl Jobs {
+    pub(super) fn new(client: &Client, settings: &Settings) -> Self {
+        let context = Context {
+            client: client.clone(),
+            events: Events::new(client, "job-controller"),
+            backoff: settings.pace.job_backoff,
+        };
+        Self { context: Arc::new(context), actors: Actors::new(), looked: watch::Sender::default() }
+    }
+
+    /// Something may have changed about a Job.
+    pub(super) fn look(&mut self, namespace: String, name: String) {
+        let key = (namespace, name);
+        match self.actors.get(&key) {
+            Some(task) => task.send_modify(|asked| *asked += 1),
+            None => self.begin(key),
+        }
+    }
+
+    /// A Pod has changed, or has gone.
+    pub(super) fn look_at_owner(&mut self, pod: &Pod) {
+        if let Some(owner) = pods::controller_of(&pod.metadata) {
+            self.look(pod.namespace().unwrap_or_default(), owner.name.clone());
+        }
+    }
+
+    pub(super) fn look_at_all(&mut self) {
+        self.actors.all().for_each(|(_, task)| task.send_modify(|asked| *asked += 1));
+    }
+
+    fn begin(&mut self, key: Key) {
+        let (context, looked) = (Arc::clone(&self.context), self.looked.clone());
+        self.actors.start(key.clone(), 0, |asked| follow(context, key, asked, looked));
+    }
+
+    /// Waits until there is nothing more to do about one of the Jobs.
+    pub(super) async fn ended(&mut self) {
+        let key = self.actors.ended().await;
+        let mut seen = None;
+        self.looked.send_modify(|ended| {
+            if let Some(at) = ended.iter().position(|(of, _)| *of == key) {
+                seen = Some(ended.swap_remove(at).1);
+            }
+        });
+        let asked = self.actors.get(&key).map(|task| *task.borrow());
+        self.actors.forget(&key);
+        // Something happened after its last look.
+        if asked != seen {
+            self.begin(key);
+        }
+    }
+
+    pub(super) async fn stop(&mut self) {
+        self.actors.abort().await;
+    }
+}
+
+/// First and longest wait after a request that failed.
+const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
+
+/// Looks at one Job whenever it is asked to, until there is nothing more to do about it.
+async fn follow(
+    context: Arc<Context>,
+    key: Key,
+    mut asked: watch::Receiver<u64>,
+    looked: watch::Sender<Vec<(Key, u64)>>,
+) {
+    let mut wait = RETRY.0;
+    loop {
+        let now = *asked.borrow_and_update();
+        let again = match sync::look(&context, &key).await {
+            Ok(Next::Nothing) => {
+                looked.send_modify(|ended| ended.push((key, now)));
+                return;
+            }
+            Ok(Next::Change) => None,
+            Ok(Next::After(pause)) => Some(pause),
+            Err(error) => {
+                // Whoever wrote first is heard of by the watch as well.
+                if !matches!(&error, kube::Error::Api(status) if status.code == 409) {
+                    let (namespace, job) = &key;
+                    warn!(namespace, job, error = with_causes(&error), "the Job is looked at again");
+                }
+                wait = (wait * 2).min(RETRY.1);
+                Some(wait / 2)
+            }
+        };
+        let pause = async {
+            match again {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = asked.changed() => match changed {
+                Ok(()) => wait = RETRY.0,
+                Err(_) => return,
+            },
+            () = pause => {}
+        }
+    }
+}

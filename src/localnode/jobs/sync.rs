@@ -1,0 +1,236 @@
+//! One look at a Job: read, plan, act, write.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::{Job, JobSpec, JobStatus};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::{Api, Client, Resource as _, ResourceExt as _};
+use serde_json::json;
+
+use super::super::events::{Events, Note};
+use super::plan::{self, Plan};
+use super::pods::{self, FINALIZER, Seen};
+use super::{Key, conditions};
+
+/// Who is to run a Job that names nobody.
+const CONTROLLER: &str = "kubernetes.io/job-controller";
+/// How soon Pods that were refused are tried again; admission and quota pass without the Job changing.
+const REFUSED: Duration = Duration::from_secs(5);
+
+pub(super) struct Context {
+    pub(super) client: Client,
+    pub(super) events: Events,
+    /// Before the first failed Pod is replaced.
+    pub(super) backoff: Duration,
+}
+
+/// What to wait for before the next look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    Nothing,
+    Change,
+    After(Duration),
+}
+
+pub(super) async fn look(context: &Context, (namespace, name): &Key) -> Result<Next, kube::Error> {
+    let jobs: Api<Job> = Api::namespaced(context.client.clone(), namespace);
+    let all: Api<Pod> = Api::namespaced(context.client.clone(), namespace);
+    let Some(job) = jobs.get_opt(name).await? else {
+        release_left(&all, name, None).await?;
+        return Ok(Next::Nothing);
+    };
+    let spec = job.spec.clone().unwrap_or_default();
+    if spec.managed_by.as_deref().is_some_and(|manager| manager != CONTROLLER) {
+        return Ok(Next::Nothing);
+    }
+    let status = job.status.clone().unwrap_or_default();
+    if let Some(over) = conditions::last_word(&status) {
+        release_left(&all, name, None).await?;
+        let over = over.last_transition_time.as_ref().map(|time| time.0);
+        return expire(&jobs, &job, &spec, over).await;
+    }
+    if let Some(field) = unsupported(&spec) {
+        let text = format!("this machine's Job controller does not know {field}; the Job is not run");
+        context.events.tell(&job.object_ref(&()), Note::warning("UnsupportedField", text)).await;
+        return Ok(Next::Change);
+    }
+    let pods: Vec<Pod> = all.list(&selected(&job, &spec)).await?.items;
+    let uid = job.uid();
+    let own: Vec<Pod> = pods
+        .into_iter()
+        .filter(|pod| pods::controller_of(&pod.metadata).map(|owner| &owner.uid) == uid.as_ref())
+        .collect();
+    release_left(&all, name, uid.as_deref()).await?;
+    let plan = plan::plan(&job, &own, Timestamp::now(), context.backoff);
+    act(context, &jobs, &all, (job, own), plan).await
+}
+
+/// Pods by the labels that the server gave them, which their owner then confirms.
+fn selected(job: &Job, spec: &JobSpec) -> ListParams {
+    match &job.metadata.uid {
+        Some(uid) if spec.manual_selector != Some(true) => {
+            ListParams::default().labels(&format!("batch.kubernetes.io/controller-uid={uid}"))
+        }
+        _ => ListParams::default(),
+    }
+}
+
+fn unsupported(spec: &JobSpec) -> Option<&'static str> {
+    let indexed = spec.completion_mode.as_deref().is_some_and(|mode| mode != "NonIndexed");
+    [
+        (indexed, "completionMode: Indexed"),
+        (spec.backoff_limit_per_index.is_some(), "backoffLimitPerIndex"),
+        (spec.max_failed_indexes.is_some(), "maxFailedIndexes"),
+        (spec.pod_failure_policy.is_some(), "podFailurePolicy"),
+        (spec.success_policy.is_some(), "successPolicy"),
+    ]
+    .into_iter()
+    .find_map(|(asked, field)| asked.then_some(field))
+}
+
+async fn act(
+    context: &Context,
+    jobs: &Api<Job>,
+    all: &Api<Pod>,
+    (mut job, own): (Job, Vec<Pod>),
+    plan: Plan,
+) -> Result<Next, kube::Error> {
+    let Plan { mut status, create, delete, release, ending, notes, again } = plan;
+    let about = job.object_ref(&());
+    for (name, was_ready) in delete {
+        if remove(all, &name).await? {
+            context
+                .events
+                .tell(&about, Note::normal("SuccessfulDelete", format!("Deleted pod: {name}")))
+                .await;
+        }
+        status.active = plan::shown(plan::known(status.active).saturating_sub(1));
+        status.ready = Some((status.ready.unwrap_or(0) - i32::from(was_ready)).max(0));
+        status.terminating = Some(status.terminating.unwrap_or(0) + 1);
+    }
+    let (made, refused) = make(context, all, &job, create).await?;
+    status.active = plan::shown(plan::known(status.active) + made);
+    job = write(jobs, job, &status).await?;
+    for note in notes {
+        context.events.tell(&about, note).await;
+    }
+    let mut tracked: BTreeSet<String> =
+        own.iter().map(Seen).filter(|pod| pod.is_tracked()).map(|pod| pod.uid().to_owned()).collect();
+    for pod in own.iter().map(Seen).filter(|pod| release.contains(&pod.name())) {
+        let_go(all, &pod.name(), pod.uid()).await?;
+        tracked.remove(pod.uid());
+    }
+    plan::settle(&mut status, &tracked);
+    let over = ending.filter(|_| plan::is_settled(&status));
+    if let Some(ending) = &over {
+        ending.conclude(&mut status, Timestamp::now());
+    }
+    write(jobs, job, &status).await?;
+    if let Some(ending) = &over {
+        let note = match ending.succeeded {
+            true => Note::normal("Completed", "Job completed"),
+            false => Note::warning(&ending.reason, ending.message.clone()),
+        };
+        context.events.tell(&about, note).await;
+    }
+    Ok(match (over, refused, again) {
+        // What follows the end is looked up at once.
+        (Some(_), ..) => Next::After(Duration::ZERO),
+        (None, true, _) => Next::After(REFUSED),
+        (None, false, Some(again)) => Next::After(again),
+        (None, false, None) => Next::Change,
+    })
+}
+
+/// Makes so many Pods; how many were made, and whether one was refused.
+async fn make(
+    context: &Context,
+    all: &Api<Pod>,
+    job: &Job,
+    count: usize,
+) -> Result<(usize, bool), kube::Error> {
+    let about = job.object_ref(&());
+    let Some(pod) = pods::make(job).filter(|_| count > 0) else { return Ok((0, false)) };
+    for made in 0..count {
+        match all.create(&PostParams::default(), &pod).await {
+            Ok(pod) => {
+                let text = format!("Created pod: {}", pod.name_any());
+                context.events.tell(&about, Note::normal("SuccessfulCreate", text)).await;
+            }
+            Err(kube::Error::Api(status)) => {
+                let text = format!("Error creating: {}", status.message);
+                context.events.tell(&about, Note::warning("FailedCreate", text)).await;
+                return Ok((made, true));
+            }
+            Err(other) => return Err(other),
+        }
+    }
+    Ok((count, false))
+}
+
+/// Writes the status where it differs, and answers the Job as it is then.
+async fn write(jobs: &Api<Job>, job: Job, status: &JobStatus) -> Result<Job, kube::Error> {
+    if job.status.as_ref() == Some(status) {
+        return Ok(job);
+    }
+    let next = Job { status: Some(status.clone()), ..job };
+    jobs.replace_status(&next.name_any(), &PostParams::default(), &next).await
+}
+
+/// Deletes a Job that has been over for as long as it says, with its Pods.
+async fn expire(
+    jobs: &Api<Job>,
+    job: &Job,
+    spec: &JobSpec,
+    over: Option<Timestamp>,
+) -> Result<Next, kube::Error> {
+    let (Some(seconds), Some(over), None) =
+        (spec.ttl_seconds_after_finished, over, &job.metadata.deletion_timestamp)
+    else {
+        return Ok(Next::Nothing);
+    };
+    let until = over.saturating_add(SignedDuration::from_secs(i64::from(seconds))).unwrap_or(Timestamp::MAX);
+    let left = Duration::try_from(until.duration_since(Timestamp::now())).unwrap_or_default();
+    if !left.is_zero() {
+        return Ok(Next::After(left));
+    }
+    let preconditions = Preconditions { uid: job.uid(), resource_version: None };
+    let params = DeleteParams::foreground().preconditions(preconditions);
+    found(jobs.delete(&job.name_any(), &params).await.map(drop))?;
+    Ok(Next::Nothing)
+}
+
+/// Deletes a Pod; whether it was there.
+async fn remove(pods: &Api<Pod>, name: &str) -> Result<bool, kube::Error> {
+    found(pods.delete(name, &DeleteParams::default()).await.map(drop))
+}
+
+/// Takes the finalizer from the Pods that a Job of this name left behind, except from those of the Job `living`.
+async fn release_left(pods: &Api<Pod>, job: &str, living: Option<&str>) -> Result<(), kube::Error> {
+    let label = ListParams::default().labels(&format!("batch.kubernetes.io/job-name={job}"));
+    for pod in pods.list_metadata(&label).await?.items {
+        let owner = pods::controller_of(&pod.metadata);
+        let left = owner.is_none_or(|owner| owner.name == job && Some(owner.uid.as_str()) != living);
+        if left && pod.finalizers().iter().any(|finalizer| finalizer == FINALIZER) {
+            let_go(pods, &pod.name_any(), pod.metadata.uid.as_deref().unwrap_or_default()).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn let_go(pods: &Api<Pod>, name: &str, uid: &str) -> Result<(), kube::Error> {
+    let patch = json!({"metadata": {"uid": uid, "$deleteFromPrimitiveList/finalizers": [FINALIZER]}});
+    found(pods.patch(name, &PatchParams::default(), &Patch::Strategic(patch)).await.map(drop)).map(drop)
+}
+
+/// Whether the object was there.
+fn found(done: Result<(), kube::Error>) -> Result<bool, kube::Error> {
+    match done {
+        Ok(()) => Ok(true),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+        Err(other) => Err(other),
+    }
+}

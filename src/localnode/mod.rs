@@ -1,0 +1,168 @@
+//! Jobs and Pods on this machine, for an API server that has no cluster behind it: what Job controller, scheduler, kubelet
+//! and volume binder do.
+//!
+//! ```text
+//! Job ──jobs──► Pod ──pods──► `admit supervise` (one for each container) ──► the container's program
+//!                              environment, volumes, mounts, token, log       and whatever that starts
+//! ```
+//!
+//! Works over kube clients alone, and decides nothing about any other kind. Programs run as this process' user, with the
+//! files of this machine: an image is a name for a program here, see [`Images`]. What a Pod asks for and does not get is
+//! told in an event. May use: telemetry, private, a kube client handed in.
+
+mod actors;
+mod events;
+mod images;
+mod jobs;
+mod log;
+mod node;
+mod pods;
+pub mod supervise;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Api, Client, ResourceExt as _};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+pub use self::images::{Images, RunImage, RunImageError};
+use self::jobs::Jobs;
+pub use self::log::{Logs, Wanted as LogWanted};
+use self::pods::Pods;
+use crate::telemetry::with_causes;
+
+/// The name of the only node.
+pub const NODE: &str = "admit-local";
+
+/// Clients of the API server, each under the name of the part that it speaks for. They may do everything.
+#[derive(Clone)]
+pub struct Clients {
+    /// The Job controller.
+    pub jobs: Client,
+    /// Scheduler, volume binder and node.
+    pub node: Client,
+}
+
+impl std::fmt::Debug for Clients {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Clients").finish_non_exhaustive()
+    }
+}
+
+/// What runs where, and how fast.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Folder for what Pods write, their logs and the volumes of claims.
+    pub folder: PathBuf,
+    /// This program, which runs in the place of its own image and supervises each container.
+    pub program: PathBuf,
+    pub images: Images,
+    /// The logs of the Pods, for whoever shows them.
+    pub logs: Logs,
+    /// Where a container finds the API server, and the authority of its certificate.
+    pub api: ApiServer,
+    pub pace: Pace,
+    /// Pods that run at a time.
+    pub pods: usize,
+}
+
+/// How a container reaches the API server.
+#[derive(Clone, Debug)]
+pub struct ApiServer {
+    pub host: String,
+    pub port: u16,
+    pub ca: String,
+}
+
+/// How long failures are waited for.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    /// Before a Job's first failed Pod is replaced; twice as long after each failure.
+    pub job_backoff: Duration,
+    /// Before a container is started again; twice as long after each failure.
+    pub crash_backoff: Duration,
+    /// What is left to Pods when this process is asked to end, whatever grace they ask for themselves.
+    pub farewell: Duration,
+}
+
+impl Default for Pace {
+    /// As in a cluster.
+    fn default() -> Self {
+        Self {
+            job_backoff: Duration::from_secs(10),
+            crash_backoff: Duration::from_secs(10),
+            farewell: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Pods that run at a time where nobody says otherwise: as many as a kubelet takes.
+pub const MAX_PODS: usize = 110;
+
+/// Why this part of the process stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("cannot use `{}` for Pods: {source}; make it writable, or choose another state folder", path.display())]
+    Folder {
+        path: PathBuf,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the API server does not take node `{NODE}`: {}", with_causes(.0))]
+    Node(#[source] Box<kube::Error>),
+}
+
+/// Runs Jobs and Pods until `shutdown` is cancelled; then ends what runs, and returns when all of it has ended.
+///
+/// # Errors
+/// When the folder cannot be used, or the API server does not take the node.
+pub async fn run(clients: Clients, settings: Settings, shutdown: CancellationToken) -> Result<(), RunError> {
+    let settings = Arc::new(settings);
+    node::folder(&settings)?;
+    node::register(&clients.node).await?;
+    let mut jobs = Jobs::new(&clients.jobs, &settings);
+    let mut pods = Pods::new(&clients.node, Arc::clone(&settings));
+    follow(&clients, &mut jobs, &mut pods, &shutdown).await;
+    jobs.stop().await;
+    pods.stop().await;
+    Ok(())
+}
+
+async fn follow(clients: &Clients, jobs: &mut Jobs, pods: &mut Pods, shutdown: &CancellationToken) {
+    let config = watcher::Config::default();
+    let mut of_jobs =
+        watcher(Api::<Job>::all(clients.jobs.clone()), config.clone()).default_backoff().boxed();
+    let mut of_pods = watcher(Api::<Pod>::all(clients.node.clone()), config).default_backoff().boxed();
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            Some(event) = of_jobs.next() => match event {
+                Ok(Event::Apply(job) | Event::InitApply(job) | Event::Delete(job)) => {
+                    jobs.look(job.namespace().unwrap_or_default(), job.name_any());
+                }
+                Ok(Event::Init) => {}
+                // Those that went unseen are found missing when they are looked at.
+                Ok(Event::InitDone) => jobs.look_at_all(),
+                Err(error) => warn!(kind = "Job", error = with_causes(&error), "watch interrupted"),
+            },
+            Some(event) = of_pods.next() => match event {
+                Ok(event) => {
+                    if let Event::Apply(pod) | Event::InitApply(pod) | Event::Delete(pod) = &event {
+                        jobs.look_at_owner(pod);
+                    }
+                    pods.take(event);
+                }
+                Err(error) => warn!(kind = "Pod", error = with_causes(&error), "watch interrupted"),
+            },
+            () = jobs.ended() => {}
+            () = pods.ended() => {}
+        }
+    }
+}

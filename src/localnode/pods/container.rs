@@ -1,0 +1,339 @@
+//! One container of a Pod through all its starts.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{ConfigMap, Container, ContainerStateTerminated, ObjectReference, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::{Api, ResourceExt as _};
+use tokio::sync::oneshot;
+
+use super::super::events::Note;
+use super::super::images::{self, Image};
+use super::super::supervise::protocol::Order;
+use super::account;
+use super::board::Place;
+use super::env::{self, Kind, Sources, Texts};
+use super::instance::{Exit, Instance, StartError, Stop};
+use super::worker::Worker;
+use crate::private;
+use crate::telemetry::with_causes;
+
+/// Longest wait before another start.
+const LONGEST: Duration = Duration::from_mins(5);
+/// A container that ran for so long begins with the shortest wait again.
+const STEADY: Duration = Duration::from_mins(10);
+/// How soon something is looked for again that was missing.
+const MISSING: Duration = Duration::from_secs(2);
+/// What a container runtime answers for a program that cannot be started.
+const NO_START: i32 = 128;
+
+/// Whether an ended container is started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Policy {
+    Always,
+    OnFailure,
+    Never,
+}
+
+impl Policy {
+    pub(super) fn of_pod(policy: Option<&str>) -> Self {
+        match policy {
+            Some("Never") => Self::Never,
+            Some("OnFailure") => Self::OnFailure,
+            _ => Self::Always,
+        }
+    }
+
+    /// Init containers run until they succeed, where the Pod's containers run for ever.
+    pub(super) fn of_init(self) -> Self {
+        if self == Self::Always { Self::OnFailure } else { self }
+    }
+
+    pub(super) fn starts_again(self, code: i32) -> bool {
+        match self {
+            Self::Always => true,
+            Self::OnFailure => code != 0,
+            Self::Never => false,
+        }
+    }
+}
+
+pub(super) struct Run<'a> {
+    pub(super) worker: &'a Worker<'a>,
+    pub(super) place: Place,
+    pub(super) container: &'a Container,
+    pub(super) policy: Policy,
+    pub(super) stop: Stop,
+    /// Starts so far.
+    pub(super) starts: u32,
+}
+
+impl Run<'_> {
+    /// Starts the container as often as its policy says; its last exit code, and none if it never ran to an end before
+    /// the Pod was cut short.
+    pub(super) async fn keep(mut self, mut begun: Option<oneshot::Sender<()>>) -> Option<i32> {
+        let first = self.worker.context.settings.pace.crash_backoff;
+        let mut wait = first;
+        let image = self.image().await?;
+        loop {
+            let order = self.ordered(&image).await?;
+            let (code, ran) = self.once(&order, &mut begun).await?;
+            if self.stop.is_asked() || !self.policy.starts_again(code) {
+                return Some(code);
+            }
+            if ran >= STEADY {
+                wait = first;
+            }
+            self.back_off(wait).await;
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = self.stop.asked() => return Some(code),
+            }
+            wait = (wait * 2).min(LONGEST);
+        }
+    }
+
+    async fn back_off(&self, wait: Duration) {
+        let worker = self.worker;
+        let pod = format!(
+            "{}_{}({})",
+            worker.pod.name_any(),
+            worker.pod.namespace().unwrap_or_default(),
+            worker.pod.uid().unwrap_or_default()
+        );
+        let name = &self.container.name;
+        let text = format!("back-off {}s restarting failed container={name} pod={pod}", wait.as_secs());
+        worker.step(|board, _| board.waiting(self.place, "CrashLoopBackOff", Some(text))).await;
+        let text = format!("Back-off restarting failed container {name} in pod {pod}");
+        self.tell(Note::warning("BackOff", text)).await;
+    }
+
+    async fn tell(&self, note: Note) {
+        let list = if self.place.init { "initContainers" } else { "containers" };
+        let about = ObjectReference {
+            field_path: Some(format!("spec.{list}{{{}}}", self.container.name)),
+            ..self.worker.about.clone()
+        };
+        self.worker.context.events.tell(&about, note).await;
+    }
+
+    /// What stands for the image. Where nothing does, that is said, and nothing more happens until the Pod goes.
+    async fn image(&mut self) -> Option<Image> {
+        let name = self.container.image.clone().unwrap_or_default();
+        if let Some(image) = self.worker.context.settings.images.find(&name) {
+            return Some(image);
+        }
+        let why = images::remedy(&name);
+        let (place, worker) = (self.place, self.worker);
+        worker.step(|board, _| board.waiting(place, "ErrImagePull", Some(why.clone()))).await;
+        self.tell(Note::warning("Failed", format!("Failed to pull image {name:?}: {why}"))).await;
+        self.tell(Note::warning("Failed", "Error: ErrImagePull")).await;
+        let text = format!("Back-off pulling image {name:?}: ErrImagePull: {why}");
+        worker.step(|board, _| board.waiting(place, "ImagePullBackOff", Some(text))).await;
+        self.tell(Note::normal("BackOff", format!("Back-off pulling image {name:?}"))).await;
+        self.stop.asked().await;
+        None
+    }
+
+    /// What to run, as soon as everything that it needs is there.
+    async fn ordered(&mut self, image: &Image) -> Option<Order> {
+        let mut told = None;
+        loop {
+            if self.stop.is_asked() {
+                return None;
+            }
+            match self.order(image).await {
+                Ok(order) => return Some(order),
+                Err(why) if told.as_ref() == Some(&why) => {}
+                Err(why) => {
+                    let (place, text) = (self.place, why.clone());
+                    self.worker
+                        .step(|board, _| board.waiting(place, "CreateContainerConfigError", Some(text)))
+                        .await;
+                    self.tell(Note::warning("Failed", format!("Error: {why}"))).await;
+                    told = Some(why);
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(MISSING) => {}
+                () = self.stop.asked() => return None,
+            }
+        }
+    }
+
+    async fn order(&self, image: &Image) -> Result<Order, String> {
+        let sources = self.sources().await.map_err(|error| with_causes(&error))?;
+        let worker = self.worker;
+        let given = worker.given();
+        let env = env::environment(&worker.pod, self.container, &given, &sources)
+            .map_err(|missing| missing.to_string())?;
+        let known: BTreeMap<String, String> = env.iter().cloned().collect();
+        let words = |words: Option<&Vec<String>>| -> Vec<String> {
+            words.into_iter().flatten().map(|word| env::expanded(word, &known)).collect()
+        };
+        let own = &worker.context.settings.program;
+        let program =
+            image.program(own, &words(self.container.command.as_ref()), &words(self.container.args.as_ref()));
+        let folder = self.container.working_dir.as_ref().filter(|folder| !folder.is_empty());
+        let folder = folder.map_or_else(|| worker.home(), Into::into);
+        Ok(Order { program: program.path, args: program.args, env, folder })
+    }
+
+    /// The Secrets and ConfigMaps that the environment names.
+    async fn sources(&self) -> Result<Sources, kube::Error> {
+        let (client, pod) = (&self.worker.context.client, &self.worker.pod);
+        let namespace = pod.namespace().unwrap_or_default();
+        let mut sources = Sources::default();
+        for (kind, name) in env::named(self.container) {
+            let texts = match kind {
+                Kind::Secret => {
+                    let found = Api::<Secret>::namespaced(client.clone(), &namespace).get_opt(&name).await?;
+                    found.map(|secret| {
+                        let data = secret.data.into_iter().flatten();
+                        data.filter_map(|(key, value)| Some((key, String::from_utf8(value.0).ok()?)))
+                            .collect()
+                    })
+                }
+                Kind::ConfigMap => {
+                    let found =
+                        Api::<ConfigMap>::namespaced(client.clone(), &namespace).get_opt(&name).await?;
+                    found.map(|map| map.data.unwrap_or_default().into_iter().collect::<Texts>())
+                }
+            };
+            sources.0.insert((kind, name), texts);
+        }
+        Ok(sources)
+    }
+
+    /// One start, to its end: the exit code, and for how long it ran.
+    async fn once(
+        &mut self,
+        order: &Order,
+        begun: &mut Option<oneshot::Sender<()>>,
+    ) -> Option<(i32, Duration)> {
+        let (worker, place, name) = (self.worker, self.place, &self.container.name);
+        let number = self.starts;
+        self.starts += 1;
+        let id = format!("admit://{}-{name}-{number}", worker.pod.uid().unwrap_or_default());
+        let logs = &worker.context.settings.logs;
+        let writing = match logs.begin(&worker.logs(name), number) {
+            Ok(writing) => writing,
+            Err(error) => return self.not_started(&error.into(), Timestamp::now()).await,
+        };
+        let at = Timestamp::now();
+        let instance = match Instance::start(&worker.context.settings.program, order, &writing.log).await {
+            Ok(instance) => instance,
+            Err(error) => return self.not_started(&error, at).await,
+        };
+        worker.step(|board, now| board.running(place, id, now)).await;
+        self.tell(Note::normal("Created", format!("Created container: {name}"))).await;
+        self.tell(Note::normal("Started", format!("Started container {name}"))).await;
+        if let Some(begun) = begun.take() {
+            let _ = begun.send(());
+        }
+        let Exit { code, signal } = instance.ended(&mut self.stop).await;
+        drop(writing);
+        let how = ContainerStateTerminated {
+            exit_code: code,
+            signal,
+            reason: Some(if code == 0 { "Completed" } else { "Error" }.to_owned()),
+            started_at: Some(Time(at)),
+            finished_at: Some(Time(Timestamp::now())),
+            ..ContainerStateTerminated::default()
+        };
+        worker.step(|board, _| board.terminated(place, how)).await;
+        Some((code, Duration::try_from(Timestamp::now().duration_since(at)).unwrap_or_default()))
+    }
+
+    async fn not_started(&self, error: &StartError, at: Timestamp) -> Option<(i32, Duration)> {
+        let how = ContainerStateTerminated {
+            exit_code: NO_START,
+            reason: Some("StartError".to_owned()),
+            message: Some(error.to_string()),
+            started_at: Some(Time(Timestamp::UNIX_EPOCH)),
+            finished_at: Some(Time(at)),
+            ..ContainerStateTerminated::default()
+        };
+        self.worker.step(|board, _| board.terminated(self.place, how)).await;
+        self.tell(Note::warning("Failed", format!("Error: {error}"))).await;
+        Some((NO_START, Duration::ZERO))
+    }
+}
+
+impl Worker<'_> {
+    /// What every container's environment has besides what it names.
+    fn given(&self) -> Vec<(String, String)> {
+        let api = &self.context.settings.api;
+        let (home, port) = (self.home().display().to_string(), api.port.to_string());
+        let mut given = vec![
+            ("HOME".to_owned(), home),
+            ("KUBERNETES_SERVICE_HOST".to_owned(), api.host.clone()),
+            ("KUBERNETES_SERVICE_PORT".to_owned(), port.clone()),
+            ("KUBERNETES_SERVICE_PORT_HTTPS".to_owned(), port),
+        ];
+        if self.account.folder.is_dir() {
+            given.push(("KUBECONFIG".to_owned(), self.account.kubeconfig.display().to_string()));
+        }
+        given
+    }
+
+    /// Makes what all containers share; whether the Pod still goes on.
+    pub(super) async fn prepare(&self, stop: &mut Stop) -> bool {
+        let mut told = None;
+        while let Err(why) = self.mount().await {
+            if told.as_ref() != Some(&why) {
+                self.tell(Note::warning("FailedMount", why.clone())).await;
+                told = Some(why);
+            }
+            tokio::select! {
+                () = tokio::time::sleep(MISSING) => {}
+                () = stop.asked() => return false,
+            }
+        }
+        !stop.is_asked()
+    }
+
+    async fn mount(&self) -> Result<(), String> {
+        let io = |error: std::io::Error| format!("cannot write `{}`: {error}", self.folder.display());
+        private::make_folder(&self.folder).map_err(io)?;
+        private::make_folder(&self.home()).map_err(io)?;
+        if account::is_wanted(&self.context.client, &self.pod).await.map_err(|error| with_causes(&error))? {
+            let token = account::token(&self.context.client, &self.pod, None, None).await.map_err(|error| {
+                format!("MountVolume.SetUp failed for volume \"kube-api-access\": failed to fetch token: {error}")
+            })?;
+            self.account
+                .found(&self.context.settings.api, &self.pod.namespace().unwrap_or_default())
+                .map_err(io)?;
+            self.account.renew(&token).map_err(io)?;
+        }
+        Ok(())
+    }
+
+    /// Replaces the token before its time is over. Never returns.
+    pub(super) async fn renewed(&self) {
+        loop {
+            tokio::time::sleep(account::RENEWED).await;
+            if !self.account.folder.is_dir() {
+                continue;
+            }
+            let token = account::token(&self.context.client, &self.pod, None, None).await;
+            let done = token.map_err(|error| with_causes(&error));
+            if let Err(error) =
+                done.and_then(|token| self.account.renew(&token).map_err(|error| error.to_string()))
+            {
+                tracing::warn!(pod = self.pod.name_any(), error, "the Pod's token was not renewed");
+            }
+        }
+    }
+
+    /// The working folder of containers that name none.
+    fn home(&self) -> std::path::PathBuf {
+        self.folder.join("home")
+    }
+
+    fn logs(&self, container: &str) -> std::path::PathBuf {
+        self.folder.join("logs").join(container)
+    }
+}

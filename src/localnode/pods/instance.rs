@@ -1,0 +1,162 @@
+//! One start of a container: its supervisor, what it writes, and its end.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::super::log::{Log, Stream};
+use super::super::supervise::protocol::{Order, Report, Word};
+
+/// How long the rest of the output is waited for when everything that could write it has ended.
+const REST: Duration = Duration::from_secs(2);
+/// What is said of a container whose supervisor is gone: it was killed.
+const KILLED: Exit = Exit { code: 137, signal: Some(9) };
+
+/// How a container ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Exit {
+    pub(super) code: i32,
+    pub(super) signal: Option<i32>,
+}
+
+/// Why a container did not start.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StartError {
+    #[error("cannot start a process: {0}")]
+    Process(#[from] io::Error),
+    /// The container's program cannot be run, which another try does not change.
+    #[error("{0}")]
+    Program(String),
+}
+
+/// By when what runs has to have ended: asked at first, forced at that time.
+#[derive(Clone, Debug)]
+pub(super) struct Stop(watch::Receiver<Option<Instant>>);
+
+impl Stop {
+    pub(super) fn new(of: &watch::Sender<Option<Instant>>) -> Self {
+        Self(of.subscribe())
+    }
+
+    pub(super) fn is_asked(&self) -> bool {
+        self.0.borrow().is_some()
+    }
+
+    pub(super) async fn asked(&mut self) {
+        let _ = self.0.wait_for(Option::is_some).await;
+    }
+
+    async fn over(&mut self) {
+        loop {
+            let Some(at) = *self.0.borrow_and_update() else { return self.asked().await };
+            tokio::select! {
+                () = tokio::time::sleep_until(at) => return,
+                changed = self.0.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+}
+
+/// A container that runs.
+#[derive(Debug)]
+pub(super) struct Instance {
+    words: OwnedWriteHalf,
+    reports: Lines<BufReader<OwnedReadHalf>>,
+    supervisor: Child,
+    output: JoinSet<()>,
+    group: i32,
+}
+
+impl Instance {
+    /// Starts what `order` says under a supervisor, which is `program`.
+    ///
+    /// # Errors
+    /// When a process cannot be started, or the container's program cannot.
+    pub(super) async fn start(program: &Path, order: &Order, log: &Log) -> Result<Self, StartError> {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let mut supervisor = Command::new(program)
+            .arg("supervise")
+            .env_clear()
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A ^C is for this process, which then ends its Pods in order.
+            .process_group(0)
+            .spawn()?;
+        let (reader, mut words) = UnixStream::from_std(ours)?.into_split();
+        let mut reports = BufReader::new(reader).lines();
+        let mut output = JoinSet::new();
+        if let Some(out) = supervisor.stdout.take() {
+            output.spawn(log.clone().take(out, Stream::Out));
+        }
+        if let Some(err) = supervisor.stderr.take() {
+            output.spawn(log.clone().take(err, Stream::Err));
+        }
+        let mut line = serde_json::to_vec(order).map_err(io::Error::from)?;
+        line.push(b'\n');
+        words.write_all(&line).await?;
+        let group = match report(&mut reports).await {
+            Some(Report::Started { pid }) => pid,
+            Some(Report::Failed { message }) => return Err(StartError::Program(message)),
+            Some(Report::Ended { .. }) | None => {
+                return Err(io::Error::other("its supervisor ended at once").into());
+            }
+        };
+        Ok(Self { words, reports, supervisor, output, group })
+    }
+
+    /// Waits for its end, which comes by itself or as `stop` says.
+    pub(super) async fn ended(mut self, stop: &mut Stop) -> Exit {
+        let (mut asked, mut over) = (stop.clone(), stop.clone());
+        let (mut terminated, mut killed) = (false, false);
+        let exit = loop {
+            tokio::select! {
+                said = report(&mut self.reports) => match said {
+                    Some(Report::Ended { code, signal }) => break Exit { code, signal },
+                    _ => {
+                        // Whoever ended the supervisor did not end the container.
+                        let _ = killpg(Pid::from_raw(self.group), Signal::SIGKILL);
+                        break KILLED;
+                    }
+                },
+                () = asked.asked(), if !terminated => {
+                    terminated = true;
+                    self.say(Word::Terminate).await;
+                }
+                () = over.over(), if terminated && !killed => {
+                    killed = true;
+                    self.say(Word::Kill).await;
+                }
+            }
+        };
+        let rest = async { while self.output.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(REST, rest).await;
+        let _ = self.supervisor.wait().await;
+        exit
+    }
+
+    /// A supervisor that hears nothing any more is heard of by its silence.
+    async fn say(&mut self, word: Word) {
+        let mut line = serde_json::to_vec(&word).unwrap_or_default();
+        line.push(b'\n');
+        let _ = self.words.write_all(&line).await;
+    }
+}
+
+async fn report(reports: &mut Lines<BufReader<OwnedReadHalf>>) -> Option<Report> {
+    let line = reports.next_line().await.ok()??;
+    serde_json::from_str(&line).ok()
+}

@@ -1,0 +1,125 @@
+//! Which Pods the node takes, and when: the part of a scheduler.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Binding, ObjectReference, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::{Api, Resource as _, ResourceExt as _};
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tracing::warn;
+
+use super::super::NODE;
+use super::super::events::Note;
+use super::{Context, News};
+use crate::telemetry::with_causes;
+
+/// How soon a Pod is looked at again that nothing else calls for.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// A Pod that is bound to the node, and its place there.
+pub(super) struct Taken {
+    pub(super) pod: Pod,
+    pub(super) place: Option<OwnedSemaphorePermit>,
+}
+
+/// Waits until the Pod can run, and binds it. None when it has gone, or somebody else took it.
+pub(super) async fn schedule(context: &Context, news: &mut News) -> Option<Taken> {
+    let mut told = None;
+    loop {
+        let pod = Arc::clone(news.borrow_and_update().as_ref()?);
+        if pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()).is_some() {
+            return None;
+        }
+        match place(context, &pod) {
+            Ok(place) => match bind(context, &pod).await {
+                Ok(pod) => return Some(Taken { pod, place }),
+                Err(error) if is_settled(&error) => return None,
+                Err(error) => warn!(pod = pod.name_any(), error = with_causes(&error), "a Pod was not bound"),
+            },
+            Err(why) if told.as_ref() == Some(&why) => {}
+            Err(why) => {
+                if let Err(error) = refuse(context, &pod, &why).await {
+                    warn!(
+                        pod = pod.name_any(),
+                        error = with_causes(&error),
+                        "a Pod's status was not written"
+                    );
+                }
+                told = Some(why);
+            }
+        }
+        tokio::select! {
+            changed = news.changed() => changed.ok()?,
+            () = context.shutdown.cancelled() => return None,
+            () = tokio::time::sleep(AGAIN) => {}
+            () = free(&context.room), if told.is_some() => {}
+        }
+    }
+}
+
+/// Waits until a place is free, and leaves it so.
+async fn free(room: &Semaphore) {
+    drop(room.acquire().await);
+}
+
+/// A place for the Pod. One that will not run, because nothing stands for its image, takes none.
+fn place(context: &Context, pod: &Pod) -> Result<Option<OwnedSemaphorePermit>, String> {
+    let spec = pod.spec.as_ref();
+    if spec.is_some_and(|spec| spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty())) {
+        return Err("Scheduling is blocked due to non-empty scheduling gates".to_owned());
+    }
+    let containers =
+        spec.iter().flat_map(|spec| spec.init_containers.iter().flatten().chain(&spec.containers));
+    let mut images = containers.map(|container| container.image.as_deref().unwrap_or_default());
+    if images.any(|image| context.settings.images.find(image).is_none()) {
+        return Ok(None);
+    }
+    match Arc::clone(&context.room).try_acquire_owned() {
+        Ok(place) => Ok(Some(place)),
+        Err(_) => Err("0/1 nodes are available: 1 Too many pods.".to_owned()),
+    }
+}
+
+async fn bind(context: &Context, pod: &Pod) -> Result<Pod, kube::Error> {
+    let namespace = pod.namespace().unwrap_or_default();
+    let pods: Api<Pod> = Api::namespaced(context.client.clone(), &namespace);
+    let name = pod.name_any();
+    let binding = Binding {
+        metadata: ObjectMeta { name: Some(name.clone()), uid: pod.uid(), ..ObjectMeta::default() },
+        target: ObjectReference {
+            kind: Some("Node".to_owned()),
+            name: Some(NODE.to_owned()),
+            ..ObjectReference::default()
+        },
+    };
+    let _: serde_json::Value =
+        pods.create_subresource("binding", &name, &PostParams::default(), &binding).await?;
+    let text = format!("Successfully assigned {namespace}/{name} to {NODE}");
+    context.scheduler.tell(&pod.object_ref(&()), Note::normal("Scheduled", text)).await;
+    pods.get(&name).await
+}
+
+/// Says why the Pod has to wait.
+async fn refuse(context: &Context, pod: &Pod, why: &str) -> Result<(), kube::Error> {
+    let pods: Api<Pod> = Api::namespaced(context.client.clone(), &pod.namespace().unwrap_or_default());
+    let gated = why.starts_with("Scheduling is blocked");
+    let reason = if gated { "SchedulingGated" } else { "Unschedulable" };
+    let now = jiff::Timestamp::now().strftime("%FT%TZ").to_string();
+    let status = json!({"status": {"conditions": [{
+        "type": "PodScheduled", "status": "False", "reason": reason, "message": why,
+        "lastProbeTime": null, "lastTransitionTime": now,
+    }]}});
+    pods.patch_status(&pod.name_any(), &PatchParams::default(), &Patch::Strategic(status)).await?;
+    if !gated {
+        context.scheduler.tell(&pod.object_ref(&()), Note::warning("FailedScheduling", why)).await;
+    }
+    Ok(())
+}
+
+/// Whether the Pod has gone, or has a node.
+fn is_settled(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404 || status.code == 409)
+}

@@ -1,0 +1,371 @@
+//! The life of one Pod, from its place on the node to its last status.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex as Held, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::{Container, ContainerStateTerminated, ObjectReference, Pod, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::api::{DeleteParams, Patch, PatchParams, Preconditions};
+use kube::{Api, Resource as _, ResourceExt as _};
+use serde_json::json;
+use tokio::sync::{Mutex, oneshot, watch};
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::super::events::Note;
+use super::account::Account;
+use super::board::{Board, End, Place};
+use super::container::{Policy, Run};
+use super::instance::Stop;
+use super::schedule::{Taken, schedule};
+use super::{Context, News, remove};
+use crate::telemetry::with_causes;
+
+/// What a Pod has to end where it does not say.
+const GRACE: i64 = 30;
+/// How often a status is tried that the API server does not take.
+const ATTEMPTS: u32 = 5;
+
+/// Runs a Pod to its end.
+pub(super) async fn live(context: Arc<Context>, mut news: News) {
+    let Some(pod) = news.borrow().clone() else { return };
+    let bound = pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
+    let begun = pod.status.as_ref().is_some_and(|status| status.start_time.is_some());
+    if begun {
+        return Worker::new(&context, (*pod).clone(), Board::left(&pod)).fail_lost().await;
+    }
+    let taken = match bound {
+        true => Some(Taken { pod: (*pod).clone(), place: None }),
+        false => schedule(&context, &mut news).await,
+    };
+    let Some(Taken { pod, place }) = taken else { return };
+    let board = Board::new(&pod, Timestamp::now());
+    let worker = Worker::new(&context, pod, board);
+    worker.run(&mut news).await;
+    drop(place);
+}
+
+/// Why a Pod is ended before its containers are done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Cut {
+    Deleted,
+    /// The object is not there any more.
+    Gone,
+    Deadline,
+    Shutdown,
+}
+
+pub(super) struct Worker<'a> {
+    pub(super) context: &'a Context,
+    pub(super) pod: Pod,
+    pub(super) about: ObjectReference,
+    pub(super) folder: PathBuf,
+    pub(super) account: Account,
+    pods: Api<Pod>,
+    /// What is known, and what of it was stored last.
+    board: Mutex<(Board, Option<PodStatus>)>,
+    cut: Held<Option<Cut>>,
+    /// When containers have to have ended, and when those that run beside them.
+    main: watch::Sender<Option<Instant>>,
+    beside: watch::Sender<Option<Instant>>,
+}
+
+type Beside<'a> = FuturesUnordered<BoxFuture<'a, Option<i32>>>;
+
+impl<'a> Worker<'a> {
+    fn new(context: &'a Context, pod: Pod, board: Board) -> Self {
+        let folder = context.folder(&pod.uid().unwrap_or_default());
+        Self {
+            about: pod.object_ref(&()),
+            pods: Api::namespaced(context.client.clone(), &pod.namespace().unwrap_or_default()),
+            account: Account::below(&folder),
+            folder,
+            context,
+            pod,
+            board: Mutex::new((board, None)),
+            cut: Held::new(None),
+            main: watch::Sender::new(None),
+            beside: watch::Sender::new(None),
+        }
+    }
+
+    /// Changes what is known, and stores it.
+    pub(super) async fn step(&self, change: impl FnOnce(&mut Board, Timestamp)) {
+        let mut board = self.board.lock().await;
+        let now = Timestamp::now();
+        let (state, stored) = &mut *board;
+        change(state, now);
+        match self.cut() {
+            Some(Cut::Gone) => return,
+            Some(_) => {}
+            None => state.find_end(),
+        }
+        let status = state.status(now);
+        if stored.as_ref() == Some(&status) {
+            return;
+        }
+        *stored = Some(status.clone());
+        let status = json!({"metadata": {"uid": self.pod.uid()}, "status": status});
+        let mut wait = Duration::from_millis(100);
+        for _ in 0..ATTEMPTS {
+            let patch = Patch::Merge(&status);
+            match self.pods.patch_status(&self.pod.name_any(), &PatchParams::default(), &patch).await {
+                Ok(_) => return,
+                // It has gone, or another has its name.
+                Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => return,
+                Err(error) => {
+                    let pod = self.pod.name_any();
+                    warn!(pod, error = with_causes(&error), "a Pod's status was not written");
+                }
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+        }
+    }
+
+    pub(super) async fn tell(&self, note: Note) {
+        self.context.events.tell(&self.about, note).await;
+    }
+
+    fn cut(&self) -> Option<Cut> {
+        self.cut.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends the containers, by `at` at the latest. An earlier time that was said stays.
+    fn end_by(&self, cut: Cut, at: Instant) {
+        let mut why = self.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        if why.is_none() || cut == Cut::Gone {
+            *why = Some(cut);
+        }
+        drop(why);
+        hasten(&self.main, at);
+    }
+
+    async fn run(&self, news: &mut News) {
+        self.step(|_, _| {}).await;
+        let done = tokio::select! {
+            done = self.work() => done,
+            () = self.mind(news) => None,
+        };
+        self.conclude(done).await;
+    }
+
+    /// Hears what is to end the Pod. Never returns.
+    async fn mind(&self, news: &mut News) {
+        let spec = self.pod.spec.as_ref();
+        let grace = spec.and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(GRACE);
+        let deadline = spec.and_then(|spec| spec.active_deadline_seconds);
+        let begun = Instant::now();
+        let deadline = async {
+            match deadline {
+                Some(seconds) => tokio::time::sleep_until(begun + seconds_of(seconds)).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(deadline);
+        let (mut late, mut leaving) = (false, false);
+        loop {
+            tokio::select! {
+                changed = news.changed() => {
+                    let pod = news.borrow_and_update().clone();
+                    match pod {
+                        Some(pod) => self.hear(&pod, grace),
+                        None => self.end_by(Cut::Gone, Instant::now()),
+                    }
+                    if changed.is_err() {
+                        self.end_by(Cut::Gone, Instant::now());
+                        return std::future::pending().await;
+                    }
+                }
+                () = &mut deadline, if !late => {
+                    late = true;
+                    self.end_by(Cut::Deadline, Instant::now() + seconds_of(grace));
+                }
+                () = self.context.shutdown.cancelled(), if !leaving => {
+                    leaving = true;
+                    let left = seconds_of(grace).min(self.context.settings.pace.farewell);
+                    self.end_by(Cut::Shutdown, Instant::now() + left);
+                }
+            }
+        }
+    }
+
+    fn hear(&self, pod: &Pod, grace: i64) {
+        if pod.metadata.deletion_timestamp.is_some() {
+            let grace = pod.metadata.deletion_grace_period_seconds.unwrap_or(grace);
+            self.end_by(Cut::Deleted, Instant::now() + seconds_of(grace));
+        }
+    }
+
+    /// Runs the containers in their order; whether the main ones succeeded, and none if the Pod was cut short.
+    async fn work(&self) -> Option<bool> {
+        let spec = self.pod.spec.clone().unwrap_or_default();
+        let policy = Policy::of_pod(spec.restart_policy.as_deref());
+        let mut stop = Stop::new(&self.main);
+        if !self.prepare(&mut stop).await {
+            return None;
+        }
+        let mut beside = Beside::new();
+        let renewing = self.renewed();
+        tokio::pin!(renewing);
+        let all = async {
+            let inits = spec.init_containers.iter().flatten().enumerate();
+            for (at, container) in inits {
+                let place = Place { init: true, at };
+                if container.restart_policy.as_deref() == Some("Always") {
+                    let (begun, has_begun) = oneshot::channel();
+                    let run = self.a_run(place, container, Policy::Always, &self.beside);
+                    beside.push(Box::pin(run.keep(Some(begun))));
+                    let _ = while_beside(&mut beside, has_begun).await;
+                } else {
+                    let run = self.a_run(place, container, policy.of_init(), &self.main);
+                    if while_beside(&mut beside, run.keep(None)).await? != 0 {
+                        return Some(false);
+                    }
+                }
+            }
+            if !spec.init_containers.as_ref().is_none_or(Vec::is_empty) {
+                self.step(Board::initialized).await;
+            }
+            let main: Beside<'_> = FuturesUnordered::new();
+            for (at, container) in spec.containers.iter().enumerate() {
+                main.push(Box::pin(
+                    self.a_run(Place { init: false, at }, container, policy, &self.main).keep(None),
+                ));
+            }
+            let all = main.collect::<Vec<_>>();
+            let codes = while_beside(&mut beside, all).await;
+            codes
+                .into_iter()
+                .map(|code| code.map(|code| code == 0))
+                .try_fold(true, |all, one| Some(all & one?))
+        };
+        let done = tokio::select! {
+            done = all => done,
+            () = &mut renewing => None,
+        };
+        let grace = seconds_of(spec.termination_grace_period_seconds.unwrap_or(GRACE));
+        let at = self.main.borrow().unwrap_or_else(|| Instant::now() + grace);
+        hasten(&self.beside, at);
+        while beside.next().await.is_some() {}
+        done
+    }
+
+    fn a_run<'r>(
+        &'r self,
+        place: Place,
+        container: &'r Container,
+        policy: Policy,
+        stop: &watch::Sender<Option<Instant>>,
+    ) -> Run<'r> {
+        Run { worker: self, place, container, policy, stop: Stop::new(stop), starts: 0 }
+    }
+
+    /// Says how the Pod ended, and lets a deleted one go.
+    async fn conclude(&self, done: Option<bool>) {
+        let cut = self.cut();
+        if cut == Some(Cut::Gone) {
+            return remove(self.folder.clone());
+        }
+        let (reason, message) = match cut {
+            Some(Cut::Deadline) => (
+                Some("DeadlineExceeded"),
+                Some("Pod was active on the node longer than the specified deadline"),
+            ),
+            Some(Cut::Shutdown) => {
+                (Some("Terminated"), Some("Pod was terminated in response to imminent node shutdown."))
+            }
+            _ => (None, None),
+        };
+        let end = End {
+            succeeded: done == Some(true) && reason.is_none(),
+            reason: reason.map(str::to_owned),
+            message: message.map(str::to_owned),
+        };
+        self.step(|board, now| {
+            if let (Some(Cut::Shutdown), Some(message)) = (&cut, message) {
+                let why = Some(("TerminationByKubelet", message.to_owned()));
+                board.set("DisruptionTarget", true, why, now);
+            }
+            board.end = Some(end);
+        })
+        .await;
+        // Logs stay as long as the Pod.
+        remove(self.folder.join("volumes"));
+        remove(self.account.folder.clone());
+        if cut == Some(Cut::Deleted) {
+            self.let_go().await;
+        }
+    }
+
+    async fn let_go(&self) {
+        let preconditions = Preconditions { uid: self.pod.uid(), resource_version: None };
+        let params = DeleteParams::default().grace_period(0).preconditions(preconditions);
+        match self.pods.delete(&self.pod.name_any(), &params).await {
+            Err(kube::Error::Api(status)) if [404, 409].contains(&status.code) => {}
+            Err(error) => {
+                warn!(pod = self.pod.name_any(), error = with_causes(&error), "a Pod was not let go")
+            }
+            Ok(_) => {}
+        }
+    }
+
+    /// Nobody knows how the Pod's containers ended: it fails, as on a node that was lost.
+    async fn fail_lost(&self) {
+        let now = Timestamp::now();
+        let how = ContainerStateTerminated {
+            exit_code: 137,
+            reason: Some("ContainerStatusUnknown".to_owned()),
+            message: Some("The container could not be located when the pod was terminated".to_owned()),
+            finished_at: Some(Time(now)),
+            ..ContainerStateTerminated::default()
+        };
+        let message = "The process that ran the Pod has ended";
+        self.step(|board, now| {
+            board.lose(&how);
+            board.set("DisruptionTarget", true, Some(("DeletionByPodGC", message.to_owned())), now);
+            board.end = Some(End {
+                succeeded: false,
+                reason: Some("NodeLost".to_owned()),
+                message: Some(message.to_owned()),
+            });
+        })
+        .await;
+        remove(self.folder.join("volumes"));
+        remove(self.account.folder.clone());
+        if self.pod.metadata.deletion_timestamp.is_some() {
+            self.let_go().await;
+        }
+    }
+}
+
+/// Waits for `main` while what runs beside it goes on.
+async fn while_beside<T>(beside: &mut Beside<'_>, main: impl Future<Output = T>) -> T {
+    tokio::pin!(main);
+    loop {
+        tokio::select! {
+            done = &mut main => return done,
+            Some(_) = beside.next() => {}
+        }
+    }
+}
+
+/// Says an earlier time, or the first one.
+fn hasten(stop: &watch::Sender<Option<Instant>>, at: Instant) {
+    stop.send_if_modified(|by| {
+        let sooner = by.is_none_or(|by| at < by);
+        if sooner {
+            *by = Some(at);
+        }
+        sooner
+    });
+}
+
+fn seconds_of(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+}

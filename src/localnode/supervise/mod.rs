@@ -1,0 +1,95 @@
+//! The process between this program and a container's: `admit supervise`, which the node part starts and nobody types.
+//!
+//! It is told what to run over a socket that is its standard input, and says over the same socket how that went. When the
+//! socket closes, for whatever reason the other end has gone, everything that the container started is killed: no process
+//! outlives the node. It has no threads before namespaces are made, because the kernel makes none for a process of several.
+//! May use: nothing of ours.
+
+mod children;
+pub(super) mod protocol;
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+use nix::sys::signal::Signal;
+use nix::unistd::Pid;
+
+use self::protocol::{Order, Report, Word};
+
+/// Why a supervisor cannot do its work.
+#[derive(Debug, thiserror::Error)]
+pub enum SuperviseError {
+    #[error(
+        "standard input is not the socket of a node: {0}; this command is started by `admit up`, not by hand"
+    )]
+    Socket(#[source] std::io::Error),
+    #[error("cannot adopt what the container leaves behind: {0}")]
+    Adopt(#[source] nix::Error),
+    #[error("cannot start a thread: {0}")]
+    Thread(#[source] std::io::Error),
+}
+
+/// Runs what the node orders, and returns when nothing of it runs any more.
+///
+/// # Errors
+/// When standard input is no socket, or the kernel refuses.
+pub fn run() -> Result<(), SuperviseError> {
+    let socket = std::io::stdin().as_fd().try_clone_to_owned().map_err(SuperviseError::Socket)?;
+    let socket = UnixStream::from(socket);
+    let mut words = BufReader::new(socket.try_clone().map_err(SuperviseError::Socket)?);
+    let mut line = String::new();
+    words.read_line(&mut line).map_err(SuperviseError::Socket)?;
+    let order: Order = serde_json::from_str(&line).map_err(|error| {
+        SuperviseError::Socket(std::io::Error::new(std::io::ErrorKind::InvalidData, error))
+    })?;
+    // What the container leaves behind becomes a child of this process, and can be found.
+    nix::sys::prctl::set_child_subreaper(true).map_err(SuperviseError::Adopt)?;
+    let child = match start(&order) {
+        Ok(child) => child,
+        Err(message) => {
+            tell(&socket, &Report::Failed { message });
+            return Ok(());
+        }
+    };
+    tell(&socket, &Report::Started { pid: child.as_raw() });
+    std::thread::Builder::new().spawn(move || obey(words, child)).map_err(SuperviseError::Thread)?;
+    let ended = children::wait_for(child);
+    children::kill_all();
+    tell(&socket, &ended);
+    Ok(())
+}
+
+/// The container's program, in a process group of its own.
+fn start(order: &Order) -> Result<Pid, String> {
+    let mut command = Command::new(&order.program);
+    command.args(&order.args).env_clear().envs(order.env.iter().map(|(name, value)| (name, value)));
+    command.stdin(Stdio::null()).process_group(0);
+    command.current_dir(&order.folder);
+    let child = command.spawn().map_err(|error| format!("exec: {:?}: {error}", order.program))?;
+    i32::try_from(child.id()).map(Pid::from_raw).map_err(|error| error.to_string())
+}
+
+/// Passes on what the node asks for, until it has gone.
+fn obey(words: BufReader<UnixStream>, child: Pid) {
+    for line in words.lines() {
+        let Ok(line) = line else { break };
+        match serde_json::from_str(&line) {
+            Ok(Word::Terminate) => {
+                // Of the group: a shell hands no signal on.
+                let _ = nix::sys::signal::killpg(child, Signal::SIGTERM);
+            }
+            Ok(Word::Kill) | Err(_) => children::kill(child),
+        }
+    }
+    children::kill(child);
+}
+
+fn tell(mut socket: &UnixStream, report: &Report) {
+    let mut line = serde_json::to_vec(report).unwrap_or_default();
+    line.push(b'\n');
+    // A node that has gone hears nothing, and what ran has ended.
+    let _ = socket.write_all(&line);
+}

@@ -1,0 +1,6 @@
+//! Jobs and Pods of `admit up`: processes of this machine, with the status, the events and the logs that a cluster gives.
+
+mod containers;
+mod logs;
+mod place;
+mod steps;
