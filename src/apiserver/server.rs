@@ -263,9 +263,12 @@ impl Server {
              # TYPE apiserver_watch_bytes_unsent gauge\napiserver_watch_bytes_unsent {unsent}\n\
              # TYPE apiserver_watches_too_slow_total counter\napiserver_watches_too_slow_total {ended}\n\
              # TYPE apiserver_answer_bytes_held gauge\napiserver_answer_bytes_held {answers}\n\
-             # TYPE apiserver_storage_revision counter\napiserver_storage_revision {}\n",
+             # TYPE apiserver_storage_revision counter\napiserver_storage_revision {}\n\
+             # TYPE apiserver_storage_list_evaluated_objects_total counter\n\
+             apiserver_storage_list_evaluated_objects_total {}\n",
             face::serve::MAX_CONNECTIONS,
             self.inner.registry.store.revision(),
+            self.inner.registry.store.looked_at(),
         )
     }
 

@@ -49,6 +49,9 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// For what this program has written itself.
+    pub const UNLIMITED: Self = Self { length: 0, limit: usize::MAX, left: usize::MAX };
+
     /// For a text of so many bytes: [`FREE`], and [`PER_BYTE`] for each of them.
     #[must_use]
     pub const fn of_text(length: usize) -> Self {

@@ -34,7 +34,7 @@ fn thing(name: &str, size: usize) -> Value {
 fn names(store: &Store) -> Vec<String> {
     let page = store.list("things", Range::default(), 0, &mut |_| true).unwrap();
     let name = |value: &Value| value["metadata"]["name"].as_str().unwrap().to_owned();
-    page.items.iter().map(|item| name(&item.object)).collect()
+    page.items.iter().map(|item| name(&item.object.values())).collect()
 }
 
 /// Waits until `done`, which another thread brings about.
@@ -319,7 +319,8 @@ fn path(folder: &TempDir) -> std::path::PathBuf {
 fn state(path: &Path) -> Result<(Revision, Vec<(String, Value)>), String> {
     let image =
         RedbBackend::open(path).and_then(|backend| backend.load()).map_err(|error| error.to_string())?;
-    let objects = image.objects.into_iter().map(|(key, stored)| (key.name, (*stored.object).clone()));
+    let objects =
+        image.objects.into_iter().map(|(key, stored)| (key.name, (*stored.object.values()).clone()));
     Ok((image.revision, objects.collect()))
 }
 
@@ -567,7 +568,7 @@ fn a_store_of_an_older_version_comes_up_as_it_was_meant() {
             .objects
             .iter()
             .map(|(key, stored)| {
-                assert_eq!(stored.object["metadata"]["name"], key.name, "start {start}");
+                assert_eq!(stored.object.values()["metadata"]["name"], key.name, "start {start}");
                 (key.resource.to_string(), key.namespace.clone(), key.name.clone(), stored.revision)
             })
             .collect();

@@ -1,6 +1,6 @@
 //! The store by itself: revisions, snapshots, history and its end.
 
-use admit_apiserver::store::{EventKind, Expect, Key, Range, Store, StoreError};
+use admit_apiserver::store::{EventKind, Expect, Key, Packed, Range, Store, StoreError};
 use serde_json::{Value, json};
 
 fn key(name: &str) -> Key {
@@ -9,6 +9,14 @@ fn key(name: &str) -> Key {
 
 fn thing(name: &str, n: u64) -> Value {
     json!({"metadata": {"name": name, "namespace": "here"}, "n": n})
+}
+
+fn name(object: &Packed) -> String {
+    object.values()["metadata"]["name"].as_str().unwrap().to_owned()
+}
+
+fn number(object: &Packed) -> Value {
+    object.values()["n"].clone()
 }
 
 #[tokio::test]
@@ -41,7 +49,7 @@ async fn a_list_can_be_shown_as_it_was_until_it_is_compacted() {
         Ok(page
             .items
             .iter()
-            .map(|item| item.object["metadata"]["name"].as_str().unwrap().to_owned())
+            .map(|item| item.object.values()["metadata"]["name"].as_str().unwrap().to_owned())
             .collect())
     };
     assert_eq!(names(None).unwrap(), ["a", "c", "d"]);
@@ -83,12 +91,14 @@ async fn a_watcher_that_is_cut_and_comes_back_sees_the_truth() {
         match store.watch("things", at) {
             Ok(mut watch) => {
                 for event in watch.drain().unwrap() {
-                    let name = event.object["metadata"]["name"].as_str().unwrap().to_owned();
+                    let name = name(&event.object);
                     match event.kind {
                         EventKind::Deleted => assert!(seen.remove(&name).is_some(), "{name} was not there"),
-                        EventKind::Added => assert!(seen.insert(name, event.object["n"].clone()).is_none()),
+                        EventKind::Added => {
+                            assert!(seen.insert(name, number(&event.object)).is_none())
+                        }
                         EventKind::Modified => {
-                            assert!(seen.insert(name, event.object["n"].clone()).is_some())
+                            assert!(seen.insert(name, number(&event.object)).is_some())
                         }
                     }
                 }
@@ -97,9 +107,7 @@ async fn a_watcher_that_is_cut_and_comes_back_sees_the_truth() {
             Err(StoreError::Compacted { .. }) => {
                 relists += 1;
                 let page = store.list("things", Range::default(), 0, &mut |_| true).unwrap();
-                let pairs = page.items.iter().map(|item| {
-                    (item.object["metadata"]["name"].as_str().unwrap().to_owned(), item.object["n"].clone())
-                });
+                let pairs = page.items.iter().map(|item| (name(&item.object), number(&item.object)));
                 seen = pairs.collect();
                 at = page.revision;
             }
@@ -109,18 +117,15 @@ async fn a_watcher_that_is_cut_and_comes_back_sees_the_truth() {
     assert!(relists > 0, "compaction never hit a watcher");
     let mut watch = store.watch("things", at).unwrap();
     for event in watch.drain().unwrap() {
-        let name = event.object["metadata"]["name"].as_str().unwrap().to_owned();
+        let name = name(&event.object);
         if event.kind == EventKind::Deleted {
             seen.remove(&name);
         } else {
-            seen.insert(name, event.object["n"].clone());
+            seen.insert(name, number(&event.object));
         }
     }
     let page = store.list("things", Range::default(), 0, &mut |_| true).unwrap();
-    let truth: std::collections::BTreeMap<String, Value> = page
-        .items
-        .iter()
-        .map(|item| (item.object["metadata"]["name"].as_str().unwrap().to_owned(), item.object["n"].clone()))
-        .collect();
+    let truth: std::collections::BTreeMap<String, Value> =
+        page.items.iter().map(|item| (name(&item.object), number(&item.object))).collect();
     assert_eq!(seen, truth);
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::object;
 use crate::registry::Registry;
 use crate::resources;
-use crate::store::{Key, Range, Stored};
+use crate::store::{Kept, Key, Range};
 
 #[derive(Debug)]
 pub(super) struct StoreHost<'r>(pub(super) &'r Registry);
@@ -45,8 +45,8 @@ impl Host for StoreHost<'_> {
         let is_as_asked = |object: &Value| {
             object.get("apiVersion").and_then(Value::as_str).is_some_and(|found| found == kind.api_version())
         };
-        let in_version = |stored: Stored| {
-            let object = stored.object;
+        let in_version = |kept: Kept| {
+            let object = kept.object.values();
             if is_as_asked(&object) { Ok(object) } else { self.convert(&object, kind).map(Arc::new) }
         };
         page.items.into_iter().map(in_version).collect()

@@ -90,7 +90,7 @@ fn known<T, E>(document: &Value, compiled: Result<T, Vec<E>>) -> Option<T> {
 
 fn stored(registry: &Registry, storage_key: &str) -> Vec<Arc<Value>> {
     let page = registry.store.list(storage_key, Range::default(), 0, &mut |_| true);
-    page.map(|page| page.items.into_iter().map(|stored| stored.object).collect()).unwrap_or_default()
+    page.map(|page| page.items.iter().map(|kept| kept.object.values()).collect()).unwrap_or_default()
 }
 
 /// What is wrong with a policy, binding or webhook configuration that is to be stored, in place of `stored` if that is

@@ -14,7 +14,7 @@ use admit_policy::rbac::AccessRules;
 use crate::identity::Identity;
 use crate::registry::Registry;
 use crate::status::Refusal;
-use crate::store::{Range, Store, Stored};
+use crate::store::{Kept, Range, Store};
 
 /// Where roles and bindings lie in the store.
 const STORED: [&str; 4] = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
@@ -41,8 +41,8 @@ impl Authorization {
         let mut known = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         let mut rules = AccessRules::default();
         for key in STORED {
-            let mut insert = |stored: &Stored| {
-                rules.insert(Arc::clone(&stored.object));
+            let mut insert = |kept: &Kept| {
+                rules.insert(kept.object.values());
                 false
             };
             if let Err(error) = store.list(key, Range::default(), 0, &mut insert) {

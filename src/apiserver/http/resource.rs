@@ -223,6 +223,11 @@ impl Asked<'_> {
                 let (server, call) = (self.server.clone(), self.call.clone());
                 let (query, accepted) = (self.query.clone(), self.accepted.clone());
                 let make = move || async move {
+                    if accepted == Accepted::Json(Form::Whole)
+                        && let Some(text) = server.registry().list_text(&call, &options)?
+                    {
+                        return Ok(respond::json_text(200, text + "\n"));
+                    }
                     let list = server.registry().list(&call, &options)?.into_value(&call.info);
                     Ok(shown_as(&call, &query, &accepted, &list))
                 };

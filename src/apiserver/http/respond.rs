@@ -24,7 +24,8 @@ pub(super) fn readable(document: &Value) -> Response {
     json_text(200, format!("{document:#}"))
 }
 
-fn json_text(code: u16, text: String) -> Response {
+/// The text of a document.
+pub(super) fn json_text(code: u16, text: String) -> Response {
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status(code);
     let headers = response.headers_mut();

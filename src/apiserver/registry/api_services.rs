@@ -67,14 +67,15 @@ impl Registry {
     /// The APIServices that follow definitions.
     fn managed(&self, info: &Arc<ResourceInfo>) -> Vec<(Key, u64, Value)> {
         let mut found = Vec::new();
-        let mut collect = |stored: &crate::store::Stored| {
-            if object::label(&stored.object, MANAGED) == Some("true") {
+        let mut collect = |kept: &crate::store::Kept| {
+            let object = Arc::unwrap_or_clone(kept.object.values());
+            if object::label(&object, MANAGED) == Some("true") {
                 let key = Key {
                     resource: info.storage_key.as_str().into(),
                     namespace: String::new(),
-                    name: object::name(&stored.object).to_owned(),
+                    name: object::name(&object).to_owned(),
                 };
-                found.push((key, stored.revision, (*stored.object).clone()));
+                found.push((key, kept.revision, object));
             }
             false
         };

@@ -6,14 +6,23 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
 
 use super::{Call, DeleteOptions, Registry, Warnings};
 use crate::identity::Identity;
 use crate::object;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
+
+/// Objects that are deleted at once: enough for a commit that lasts as long as hundreds of changes are made, and few enough
+/// that each batch is answered soon.
+pub(super) const AT_ONCE: usize = 64;
+
+/// How many times as long as its last walk the collector rests: a fifth of the time is walked at most.
+const REST: u32 = 4;
 
 /// What the collector was told since it last looked.
 #[derive(Debug, Default)]
@@ -59,9 +68,12 @@ impl Registry {
         self.collector.poke();
         loop {
             self.collector.wait().await;
+            let began = Instant::now();
             if let Err(error) = self.sweep().await {
                 tracing::warn!(%error, "garbage collection will try again with the next change");
             }
+            // While objects go one by one, a walk over all that are left is not worth each of them.
+            sleep(began.elapsed() * REST).await;
         }
     }
 
@@ -87,17 +99,16 @@ impl Registry {
                 dependents.entry(owner.as_str()).or_default().push(node);
             }
         }
+        let orphaned = |node: &&Node| {
+            !node.owners.is_empty() && node.owners.keys().all(|owner| !alive.contains(owner.as_str()))
+        };
+        let left_behind: Vec<&Node> =
+            nodes.iter().filter(|node| !node.terminating).filter(orphaned).collect();
+        self.delete_all(&left_behind, |node| of_uid(&node.uid)).await?;
         let mut ended = HashSet::new();
-        for node in &nodes {
-            let orphaned =
-                !node.owners.is_empty() && node.owners.keys().all(|owner| !alive.contains(owner.as_str()));
-            if orphaned && !node.terminating {
-                ignore_races(self.delete(&node.call, &node.name, &of_uid(&node.uid)).await)?;
-            }
-            if node.terminating {
-                let own = dependents.get(node.uid.as_str()).map(Vec::as_slice).unwrap_or_default();
-                self.end(node, own, &mut ended).await?;
-            }
+        for node in nodes.iter().filter(|node| node.terminating) {
+            let own = dependents.get(node.uid.as_str()).map(Vec::as_slice).unwrap_or_default();
+            self.end(node, own, &mut ended).await?;
         }
         self.settle_definitions().await;
         self.empty_namespaces().await
@@ -116,19 +127,35 @@ impl Registry {
         if !owner.waits {
             return Ok(());
         }
-        let mut blocked = false;
-        for dependent in dependents {
-            blocked |= dependent.owners.get(&owner.uid).is_some_and(|blocks| *blocks);
-            if !dependent.terminating && ended.insert(&dependent.uid) {
-                let options = DeleteOptions {
-                    propagation: Some(super::options::Propagation::Foreground),
-                    ..of_uid(&dependent.uid)
-                };
-                ignore_races(self.delete(&dependent.call, &dependent.name, &options).await)?;
-            }
-        }
+        let blocked = dependents.iter().any(|one| one.owners.get(&owner.uid).is_some_and(|blocks| *blocks));
+        let mut going: Vec<&Node> = dependents.iter().copied().filter(|one| !one.terminating).collect();
+        going.retain(|one| ended.insert(&one.uid));
+        let with_theirs = |one: &Node| DeleteOptions {
+            propagation: Some(super::options::Propagation::Foreground),
+            ..of_uid(&one.uid)
+        };
+        self.delete_all(&going, with_theirs).await?;
         // A dependent's removal pokes the collector again, which then finds the owner free.
         if blocked { Ok(()) } else { ignore_races(self.release(owner, "foregroundDeletion").await) }
+    }
+
+    /// Deletes `nodes`, so many at once that a durable store commits them together.
+    async fn delete_all(
+        &self,
+        nodes: &[&Node],
+        options: impl Fn(&Node) -> DeleteOptions,
+    ) -> Result<(), Refusal> {
+        for together in nodes.chunks(AT_ONCE) {
+            let options: Vec<DeleteOptions> = together.iter().map(|node| options(node)).collect();
+            let deleted = together
+                .iter()
+                .zip(&options)
+                .map(|(node, options)| self.delete(&node.call, &node.name, options));
+            for outcome in join_all(deleted).await {
+                ignore_races(outcome)?;
+            }
+        }
+        Ok(())
     }
 
     async fn disown(&self, dependent: &Node, owners: &HashSet<&str>) -> Result<(), Refusal> {
@@ -177,17 +204,13 @@ impl Registry {
     }
 
     async fn empty_namespace(&self, call: &Call, name: &str, nodes: &[&Node]) -> Result<(), Refusal> {
-        let mut left = false;
-        for node in nodes {
-            let options = DeleteOptions {
-                grace_period_seconds: Some(0),
-                propagation: Some(super::options::Propagation::Background),
-                ..of_uid(&node.uid)
-            };
-            ignore_races(self.delete(&node.call, &node.name, &options).await)?;
-            left |= self.store.latest(&node.call.key(&node.name)).is_some();
-        }
-        if left {
+        let at_once = |node: &Node| DeleteOptions {
+            grace_period_seconds: Some(0),
+            propagation: Some(super::options::Propagation::Background),
+            ..of_uid(&node.uid)
+        };
+        self.delete_all(nodes, at_once).await?;
+        if nodes.iter().any(|node| self.store.kept(&node.call.key(&node.name)).is_some()) {
             return Ok(());
         }
         ignore_races(self.amend(call, name, |namespace| namespace["spec"]["finalizers"] = json!([])).await)
@@ -250,9 +273,9 @@ impl Registry {
             if info.storage_key.is_empty() || !seen.insert(info.storage_key.clone()) {
                 continue;
             }
-            let mut collect = |stored: &crate::store::Stored| {
-                let object = &stored.object;
-                nodes.push(node(self.own_call_about(info, object), object));
+            let mut collect = |kept: &crate::store::Kept| {
+                let head = kept.object.head();
+                nodes.push(node(self.own_call_about(info, &head), &head));
                 false
             };
             let range = crate::store::Range::default();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::collector::AT_ONCE;
 use super::custom::{CustomKind, CustomVersion};
 use super::options::WriteOptions;
 use super::scale::ScalePaths;
@@ -16,7 +17,7 @@ use crate::managed_fields::schema::Schema;
 use crate::object;
 use crate::resources::{PrinterColumn, ResourceInfo, Scope, Subresource};
 use crate::status::Causes;
-use crate::store::{Expect, Range, Stored};
+use crate::store::{Expect, Kept, Range, Stored};
 
 /// Holds a definition until its objects are gone.
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
@@ -146,8 +147,9 @@ impl Registry {
 
     fn stored_definitions(&self) -> Vec<Stored> {
         let mut definitions = Vec::new();
-        let mut collect = |stored: &Stored| {
-            definitions.push(stored.clone());
+        let mut collect = |kept: &Kept| {
+            // Each change of a definition looks at all of them.
+            definitions.push(Stored { revision: kept.revision, object: kept.object.pinned() });
             false
         };
         if let Err(error) = self.store.list(STORAGE_KEY, Range::default(), 0, &mut collect) {
@@ -214,26 +216,28 @@ impl Registry {
         else {
             return;
         };
-        let options = super::DeleteOptions::default();
-        for object in self.stored_objects(&kind.storage_key) {
-            let about = Call { identity: Identity::admin(), ..self.own_call_about(kind, &object) };
-            match Box::pin(self.delete(&about, object::name(&object), &options)).await {
-                Err(error) if error.code() != 404 => {
+        for together in self.stored_objects(&kind.storage_key).chunks(AT_ONCE) {
+            let ended = together.iter().map(async |kept| {
+                let head = kept.object.head();
+                let about = Call { identity: Identity::admin(), ..self.own_call_about(kind, &head) };
+                let options = super::DeleteOptions::default();
+                Box::pin(self.delete(&about, object::name(&head), &options)).await
+            });
+            for error in futures::future::join_all(ended).await.into_iter().filter_map(Result::err) {
+                if error.code() != 404 {
                     tracing::warn!(%error, definition = name, "an object of a deleted definition is left");
                 }
-                _ => {}
             }
         }
         self.finish_definition(call, name, &kind.storage_key).await;
     }
 
-    fn stored_objects(&self, storage_key: &str) -> Vec<Arc<Value>> {
+    fn stored_objects(&self, storage_key: &str) -> Vec<Kept> {
         let page = self.store.list(storage_key, Range::default(), 0, &mut |_| true);
-        let items = page.map(|page| page.items).unwrap_or_else(|error| {
+        page.map(|page| page.items).unwrap_or_else(|error| {
             tracing::error!(%error, storage_key, "objects cannot be listed");
             Vec::new()
-        });
-        items.into_iter().map(|stored| stored.object).collect()
+        })
     }
 
     async fn note_deletion(&self, call: &Call, name: &str) {
@@ -246,8 +250,7 @@ impl Registry {
     }
 
     async fn finish_definition(&self, call: &Call, name: &str, storage_key: &str) {
-        let left = self.store.list(storage_key, Range::default(), 1, &mut |_| true);
-        if left.is_ok_and(|page| !page.items.is_empty()) {
+        if !self.store.is_empty(storage_key) {
             return;
         }
         let key = call.key(name);

@@ -1,5 +1,9 @@
 //! LIST: one consistent state, whole or in pages whose tokens name the revision and the place.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use admit_policy::crd::ConversionError;
 use base64::Engine as _;
 use base64::alphabet::URL_SAFE;
 use base64::engine::DecodePaddingMode;
@@ -12,22 +16,56 @@ use super::{Call, Registry, views};
 use crate::object;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
-use crate::store::{Range, Revision, StoreError, Stored, estimate};
+use crate::store::{Kept, Range, Revision, StoreError};
 
-/// A page, as the caller sees its objects.
+/// A page of objects as the caller sees them: values, or what the store keeps where that is the same.
 #[derive(Debug)]
-pub struct Listing {
+pub struct Listing<T = Value> {
     pub revision: Revision,
-    pub items: Vec<Value>,
+    pub items: Vec<T>,
     /// Empty on the last page.
     pub continue_token: String,
     pub remaining: Option<usize>,
+}
+
+impl<T> Listing<T> {
+    fn metadata(&self, info: &ResourceInfo) -> Value {
+        list_meta(self.revision, &self.continue_token, self.remaining, !info.builtin)
+    }
+}
+
+impl Listing<Kept> {
+    /// The text of the List document of a built-in kind; None where an object is stored in another form than it is listed.
+    fn text(&self, info: &ResourceInfo) -> Option<String> {
+        let (version, metadata) = (info.api_version(), self.metadata(info));
+        let types = format!("{{{},", type_members(&info.kind, &version));
+        let length: usize = self.items.iter().map(|kept| kept.object.text().len()).sum();
+        let mut text = String::with_capacity(length.saturating_add(1024));
+        text.push('{');
+        text.push_str(&type_members(&info.list_kind, &version));
+        text.push_str(",\"metadata\":");
+        text.push_str(&metadata.to_string());
+        text.push_str(",\"items\":[");
+        for (place, kept) in self.items.iter().enumerate() {
+            let members = kept.object.text().strip_prefix(types.as_bytes())?;
+            text.push_str(if place > 0 { ",{" } else { "{" });
+            text.push_str(std::str::from_utf8(members).ok()?);
+        }
+        text.push_str("]}");
+        Some(text)
+    }
+}
+
+/// The first two members of a document of a built-in kind.
+fn type_members(kind: &str, version: &str) -> String {
+    format!("\"kind\":{},\"apiVersion\":{}", Value::from(kind), Value::from(version))
 }
 
 impl Listing {
     /// The List document. Items of built-in kinds do not repeat their kind.
     #[must_use]
     pub fn into_value(self, info: &ResourceInfo) -> Value {
+        let metadata = self.metadata(info);
         let mut items = self.items;
         if info.builtin {
             for item in &mut items {
@@ -36,7 +74,6 @@ impl Listing {
             }
         }
         let kind = info.list_kind.as_str();
-        let metadata = list_meta(self.revision, &self.continue_token, self.remaining, !info.builtin);
         if info.builtin {
             json!({"kind": kind, "apiVersion": info.api_version(), "metadata": metadata, "items": items})
         } else {
@@ -74,6 +111,42 @@ impl Registry {
     /// # Errors
     /// 400 for selectors and tokens that cannot be read, 410 when the token's state is gone.
     pub fn list(&self, call: &Call, options: &ListOptions) -> Result<Listing, Refusal> {
+        self.page(call, options, |selector, kept| {
+            let object = kept.object.values();
+            let otherwise = match views::outgoing(call, &object)? {
+                Cow::Owned(view) => Some(view),
+                Cow::Borrowed(_) => None,
+            };
+            let taken = selector.matches(otherwise.as_ref().unwrap_or(&object));
+            Ok(taken.then(|| otherwise.unwrap_or_else(|| Arc::unwrap_or_clone(object))))
+        })
+    }
+
+    /// The text of the List document, where it can be had without a look at the objects: of built-in kinds that are read as
+    /// they are stored. It is made in a fraction of the time and of the memory.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    pub(crate) fn list_text(&self, call: &Call, options: &ListOptions) -> Result<Option<String>, Refusal> {
+        if !views::is_read_as_stored(call) {
+            return Ok(None);
+        }
+        let listing = self.page(call, options, |selector, kept| {
+            let taken = selector.is_empty()
+                || (selector.asks_metadata() && selector.matches(&kept.object.head()))
+                || (!selector.asks_metadata() && selector.matches(&kept.object.values()));
+            Ok(taken.then(|| kept.clone()))
+        })?;
+        Ok(listing.text(&call.info))
+    }
+
+    /// What `show` makes of those objects that are selected.
+    fn page<T>(
+        &self,
+        call: &Call,
+        options: &ListOptions,
+        mut show: impl FnMut(&Selector, &Kept) -> Result<Option<T>, ConversionError>,
+    ) -> Result<Listing<T>, Refusal> {
         let selector = Selector::parse(&call.info, &options.label_selector, &options.field_selector)?;
         let place = resume(options)?;
         let at = match &place {
@@ -87,19 +160,16 @@ impl Registry {
         let limit = if options.resource_version == "0" { 0 } else { options.limit };
         let mut items = Vec::new();
         let mut unseen = None;
-        let mut take = |stored: &Stored| {
-            let view = match views::outgoing(call, &stored.object) {
-                Ok(view) => view,
-                Err(error) => {
-                    unseen.get_or_insert(error);
-                    return false;
-                }
-            };
-            let taken = selector.matches(&view);
-            if taken {
-                items.push(view.into_owned());
+        let mut take = |kept: &Kept| match show(&selector, kept) {
+            Ok(shown) => {
+                let taken = shown.is_some();
+                items.extend(shown);
+                taken
             }
-            taken
+            Err(error) => {
+                unseen.get_or_insert(error);
+                false
+            }
         };
         let page = self
             .store
@@ -109,9 +179,10 @@ impl Registry {
             return Err(error.into());
         }
         let more = page.remaining > 0;
-        let token = if more { next_token(page.revision, items.last()) } else { String::new() };
+        let last = page.items.last().filter(|_| more).map(|last| last.object.head());
+        let continue_token = next_token(page.revision, last.as_ref());
         let remaining = (more && selector.is_empty()).then_some(page.remaining);
-        Ok(Listing { revision: page.revision, items, continue_token: token, remaining })
+        Ok(Listing { revision: page.revision, items, continue_token, remaining })
     }
 
     /// Roughly the bytes of what [`Self::list`] would show, from above where it selects.
@@ -120,9 +191,9 @@ impl Registry {
         let selects = !options.label_selector.is_empty() || !options.field_selector.is_empty();
         let most = if selects || options.limit == 0 { usize::MAX } else { options.limit };
         let (mut bytes, mut seen) = (0usize, 0);
-        let mut weigh = |stored: &Stored| {
+        let mut weigh = |kept: &Kept| {
             if seen < most {
-                bytes = bytes.saturating_add(estimate(&stored.object));
+                bytes = bytes.saturating_add(kept.object.weight());
                 seen += 1;
             }
             false
@@ -135,7 +206,7 @@ impl Registry {
 
     /// Roughly the bytes of one object; none where it is not there.
     pub(crate) fn weight_of(&self, call: &Call, name: &str) -> usize {
-        self.store.get(&call.key(name)).map_or(0, |stored| estimate(&stored.object))
+        self.store.kept(&call.key(name)).map_or(0, |kept| kept.object.weight())
     }
 
     fn listed_revision(&self, options: &ListOptions) -> Result<Option<Revision>, Refusal> {

@@ -34,6 +34,12 @@ impl Selector {
         self.labels.is_empty() && self.fields.is_empty()
     }
 
+    /// Whether the metadata of objects are all that has to be looked at.
+    #[must_use]
+    pub(super) fn asks_metadata(&self) -> bool {
+        self.fields.iter().all(|term| field_path(&term.path).starts_with("metadata."))
+    }
+
     /// `object` as the resource's clients see it.
     #[must_use]
     pub(super) fn matches(&self, object: &Value) -> bool {

@@ -44,6 +44,16 @@ pub(super) fn outgoing<'v>(call: &Call, stored: &'v Value) -> Result<Cow<'v, Val
     Ok(Cow::Owned(view))
 }
 
+/// Whether every object that is stored in today's version is for the caller what it is in the store.
+pub(super) fn is_read_as_stored(call: &Call) -> bool {
+    let info = &call.info;
+    info.builtin
+        && call.custom.is_none()
+        && !is_regarding(info)
+        && !is_older_autoscaler(info)
+        && !kinds::may_read_otherwise(info)
+}
+
 /// The caller's object in its stored form.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
 //! WATCH: the changes of a selection, from a revision on, with bookmarks.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use super::selector::Selector;
 use super::{Call, Registry, views};
 use crate::object;
 use crate::status::Refusal;
-use crate::store::{Event, EventKind, Range, Revision, StoreError, Subscription, estimate};
+use crate::store::{Event, EventKind, Packed, Range, Revision, StoreError, Subscription, estimate};
 
 /// One event of a watch, as the caller sees the object.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +54,7 @@ struct State {
 
 #[derive(Debug)]
 enum Due {
-    Object(Arc<Value>),
+    Object(Arc<Packed>),
     Change(Arc<Event>),
     Made(WatchEvent),
 }
@@ -86,9 +87,9 @@ impl Registry {
         }
         watching.read_on();
         // What cannot be shown of the first page is refused, and not told in a stream.
-        for due in &watching.due {
+        for due in watching.due.iter().filter(|_| call.custom.is_some()) {
             if let Due::Object(object) = due {
-                views::outgoing(call, object)?;
+                views::outgoing(call, &object.values())?;
             }
         }
         Ok(watching)
@@ -102,8 +103,8 @@ impl Watching {
             self.read_on();
         }
         self.due.front().map(|due| match due {
-            Due::Object(object) => estimate(object),
-            Due::Change(event) => estimate(&event.object),
+            Due::Object(object) => object.weight(),
+            Due::Change(event) => event.object.weight(),
             Due::Made(event) => estimate(&event.object),
         })
     }
@@ -168,11 +169,14 @@ impl Watching {
         match subscription.page(Range { namespace, after, at: Some(at) }, PAGE) {
             Ok(page) => {
                 let last = page.items.last().filter(|_| page.remaining > 0);
-                match last.map(|last| (object::namespace(&last.object), object::name(&last.object))) {
-                    Some((namespace, name)) => state.after = Some((namespace.to_owned(), name.to_owned())),
+                match last.map(|last| last.object.head()) {
+                    Some(last) => {
+                        let place = (object::namespace(&last).to_owned(), object::name(&last).to_owned());
+                        state.after = Some(place);
+                    }
                     None => self.state = None,
                 }
-                self.due.extend(page.items.into_iter().map(|stored| Due::Object(stored.object)));
+                self.due.extend(page.items.into_iter().map(|kept| Due::Object(kept.object)));
                 if self.state.is_none() && marked {
                     let complete = self.bookmark_at(at, true);
                     self.due.push_back(Due::Made(complete));
@@ -199,10 +203,18 @@ impl Watching {
         WatchEvent { kind: "BOOKMARK", object }
     }
 
-    fn added(&self, object: &Arc<Value>) -> Result<Option<WatchEvent>, ConversionError> {
-        let view = views::outgoing(&self.call, object)?;
-        let is_selected = self.selector.matches(&view);
-        Ok(is_selected.then(|| WatchEvent { kind: "ADDED", object: view.into_owned() }))
+    fn added(&self, object: &Packed) -> Result<Option<WatchEvent>, ConversionError> {
+        let view = self.view(object)?;
+        Ok(self.selector.matches(&view).then_some(WatchEvent { kind: "ADDED", object: view }))
+    }
+
+    fn view(&self, object: &Packed) -> Result<Value, ConversionError> {
+        let values = object.values();
+        let otherwise = match views::outgoing(&self.call, &values)? {
+            Cow::Owned(view) => Some(view),
+            Cow::Borrowed(_) => None,
+        };
+        Ok(otherwise.unwrap_or_else(|| Arc::unwrap_or_clone(values)))
     }
 
     /// An object that enters the selection is added, one that leaves it deleted.
@@ -210,24 +222,28 @@ impl Watching {
         if !self.call.namespace.is_empty() && event.namespace != self.call.namespace {
             return Ok(None);
         }
-        let view = views::outgoing(&self.call, &event.object)?;
-        let before = event.previous.as_deref().map(|previous| views::outgoing(&self.call, previous));
+        let mut object = self.view(&event.object)?;
+        // Where everything is selected, what was there before is not looked at.
+        let selects = !self.selector.is_empty();
+        let before = event.previous.as_ref().filter(|_| selects).map(|previous| self.view(previous));
         let before = before.transpose()?;
-        let matches_now = event.kind != EventKind::Deleted && self.selector.matches(&view);
-        let matched = before.as_ref().is_some_and(|before| self.selector.matches(before));
+        let matches_now = event.kind != EventKind::Deleted && self.selector.matches(&object);
+        let matched = match &before {
+            Some(before) => self.selector.matches(before),
+            None => !selects && event.previous.is_some(),
+        };
         let kind = match (matched, matches_now) {
             (false, true) => "ADDED",
             (true, true) => "MODIFIED",
             (true, false) => "DELETED",
             (false, false) => return Ok(None),
         };
-        let mut object = view.into_owned();
         if kind == "DELETED"
             && let Some(before) = before
             && event.kind == EventKind::Modified
         {
             // What left the selection is shown as it was, at the revision of the change.
-            object = before.into_owned();
+            object = before;
             object::set_meta(&mut object, "resourceVersion", Some(event.revision.to_string().into()));
         }
         Ok(Some(WatchEvent { kind, object }))

@@ -2,23 +2,21 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
-use super::{Key, Revision, Stored};
+use super::{Kept, Key, Packed, Revision};
 
 /// One write: the object, or its removal.
 #[derive(Clone, Debug)]
 pub struct Record {
     pub key: Key,
     pub revision: Revision,
-    pub object: Option<Arc<Value>>,
+    pub object: Option<Arc<Packed>>,
 }
 
 /// Everything a backend holds.
 #[derive(Debug, Default)]
 pub struct Image {
     pub revision: Revision,
-    pub objects: Vec<(Key, Stored)>,
+    pub objects: Vec<(Key, Kept)>,
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -150,7 +150,7 @@ impl Writer {
         let before = |Record { key, .. }: &Record| Record {
             key: key.clone(),
             revision: published,
-            object: self.shared.get(key, published).map(|stored| stored.object),
+            object: self.shared.kept(key, published).map(|kept| kept.object),
         };
         let undo: Vec<Record> = refused.iter().map(before).collect();
         self.backend.append(&undo)

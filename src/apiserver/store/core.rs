@@ -11,17 +11,24 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use super::backend::Image;
-use super::{Event, EventKind, Expect, Key, Page, Range, Revision, StoreError, Stored};
+use super::packed::{Draft, Packed, Recent};
+use super::{Event, EventKind, Expect, Kept, Key, Page, Range, Revision, StoreError, Stored};
 
 /// Events kept per resource: enough for a client that re-connects, small enough to stay in memory.
 const RING_EVENTS: usize = 8192;
-/// A resource of large objects keeps fewer: 32 MiB of event objects by estimate.
-const RING_BYTES: usize = 32 << 20;
+/// A resource of large objects keeps fewer: no more bytes of them than its objects have that are there now, so that history
+/// is never the larger part of what a store takes,
+const RING_MOST: usize = 32 << 20;
+/// but so many in any case.
+const RING_LEAST: usize = 8 << 20;
 
 #[derive(Debug)]
 pub(super) struct Shared {
     core: RwLock<Core>,
     published: AtomicU64,
+    /// Objects that lists have looked at.
+    looked_at: AtomicU64,
+    recent: Recent,
 }
 
 #[derive(Debug, Default)]
@@ -39,6 +46,9 @@ struct Partition {
     objects: BTreeMap<(String, String), Vec<Version>>,
     ring: VecDeque<Retained>,
     ring_bytes: usize,
+    /// Of the objects that are there now: how many, and their bytes.
+    number: usize,
+    bytes: usize,
     compacted: Revision,
     wake: watch::Sender<Revision>,
 }
@@ -47,7 +57,7 @@ struct Partition {
 struct Version {
     revision: Revision,
     /// None: deleted.
-    object: Option<Arc<Value>>,
+    object: Option<Arc<Packed>>,
 }
 
 #[derive(Debug)]
@@ -59,17 +69,23 @@ struct Retained {
 
 impl Shared {
     pub(super) fn new() -> Self {
-        Self { core: RwLock::default(), published: AtomicU64::new(0) }
+        Self::of(Core::default())
+    }
+
+    fn of(core: Core) -> Self {
+        let published = AtomicU64::new(core.assigned);
+        Self { core: RwLock::new(core), published, looked_at: AtomicU64::new(0), recent: Recent::default() }
     }
 
     pub(super) fn from_image(image: Image) -> Self {
         let mut core = Core { assigned: image.revision, base: image.revision, ..Core::default() };
-        for (key, stored) in image.objects {
+        for (key, Kept { revision, object }) in image.objects {
             let partition = core.partition(&key.resource);
-            let versions = vec![Version { revision: stored.revision, object: Some(stored.object) }];
+            partition.count(Some(&object), None);
+            let versions = vec![Version { revision, object: Some(object) }];
             partition.objects.insert((key.namespace, key.name), versions);
         }
-        Self { published: AtomicU64::new(image.revision), core: RwLock::new(core) }
+        Self::of(core)
     }
 
     pub(super) fn published(&self) -> Revision {
@@ -88,10 +104,24 @@ impl Shared {
     }
 
     pub(super) fn get(&self, key: &Key, at: Revision) -> Option<Stored> {
+        self.kept(key, at)
+            .map(|kept| Stored { revision: kept.revision, object: self.recent.values(&kept.object) })
+    }
+
+    pub(super) fn kept(&self, key: &Key, at: Revision) -> Option<Kept> {
         let core = self.read();
         let versions =
             core.partitions.get(&key.resource)?.objects.get(&(key.namespace.clone(), key.name.clone()))?;
         shown_at(versions, at)
+    }
+
+    /// Whether there is no object of `resource`, in the newest state.
+    pub(super) fn is_empty(&self, resource: &str) -> bool {
+        self.read().partitions.get(resource).is_none_or(|partition| partition.number == 0)
+    }
+
+    pub(super) fn looked_at(&self) -> u64 {
+        self.looked_at.load(Ordering::Relaxed)
     }
 
     pub(super) fn list(
@@ -99,20 +129,35 @@ impl Shared {
         resource: &str,
         range: Range<'_>,
         limit: usize,
-        take: &mut dyn FnMut(&Stored) -> bool,
+        take: &mut dyn FnMut(&Kept) -> bool,
     ) -> Result<Page, StoreError> {
         let newest = self.published();
         let revision = range.at.unwrap_or(newest);
         if revision > newest {
             return Err(StoreError::Future { wanted: revision, newest });
         }
-        let core = self.read();
         let mut page = Page { revision, items: Vec::new(), remaining: 0 };
-        let Some(partition) = core.partitions.get(resource) else { return Ok(page) };
+        let mut found = self.shown(resource, range, revision)?.into_iter();
+        for kept in found.by_ref() {
+            if take(&kept) {
+                page.items.push(kept);
+                if limit > 0 && page.items.len() == limit {
+                    break;
+                }
+            }
+        }
+        page.remaining = found.len();
+        Ok(page)
+    }
+
+    /// What is in `range`. Nobody waits meanwhile but for places to be found: what is made of the objects is made later.
+    fn shown(&self, resource: &str, range: Range<'_>, revision: Revision) -> Result<Vec<Kept>, StoreError> {
+        let core = self.read();
+        let Some(partition) = core.partitions.get(resource) else { return Ok(Vec::new()) };
         if revision < partition.compacted {
             return Err(StoreError::Compacted { compacted: partition.compacted });
         }
-        let mut full = false;
+        let mut found = Vec::new();
         for (at, versions) in partition.objects.range(first_key(range)..) {
             if range.namespace.is_some_and(|namespace| namespace != at.0) {
                 break;
@@ -120,15 +165,10 @@ impl Shared {
             if range.after.is_some_and(|after| after == (at.0.as_str(), at.1.as_str())) {
                 continue;
             }
-            let Some(stored) = shown_at(versions, revision) else { continue };
-            if full {
-                page.remaining += 1;
-            } else if take(&stored) {
-                page.items.push(stored);
-                full = limit > 0 && page.items.len() == limit;
-            }
+            found.extend(shown_at(versions, revision));
         }
-        Ok(page)
+        self.looked_at.fetch_add(u64::try_from(found.len()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        Ok(found)
     }
 
     /// Whether every change after `revision` is still known.
@@ -167,23 +207,24 @@ impl Shared {
         key: &Key,
         expect: Expect,
         mut object: Value,
-        submit: impl FnOnce(Revision, &Arc<Value>),
+        submit: impl FnOnce(Revision, &Arc<Packed>),
     ) -> Result<Stored, StoreError> {
+        let draft = Draft::of(&mut object);
         let mut core = self.write();
         let previous = core.expected(key, expect)?;
         let revision = core.next_revision();
-        set_resource_version(&mut object, revision);
-        let object = Arc::new(object);
-        let kind = if previous.is_some() { EventKind::Modified } else { EventKind::Added };
+        let (packed, object) = draft.at(revision, object);
         let event = Event {
             revision,
-            kind,
+            kind: if previous.is_some() { EventKind::Modified } else { EventKind::Added },
             namespace: key.namespace.clone(),
-            object: Arc::clone(&object),
-            previous: previous.map(|stored| stored.object),
+            object: Arc::clone(&packed),
+            previous: previous.map(|kept| kept.object),
         };
-        core.record(key, event, Some(Arc::clone(&object)), self.published());
-        submit(revision, &object);
+        core.record(key, event, self.published());
+        submit(revision, &packed);
+        drop(core);
+        self.recent.keep(&packed, &object);
         Ok(Stored { revision, object })
     }
 
@@ -194,19 +235,22 @@ impl Shared {
         mut last: Value,
         submit: impl FnOnce(Revision),
     ) -> Result<Revision, StoreError> {
+        let draft = Draft::of(&mut last);
         let mut core = self.write();
         let previous = core.expected(key, Expect::Revision(expected))?;
         let revision = core.next_revision();
-        set_resource_version(&mut last, revision);
+        let (packed, last) = draft.at(revision, last);
         let event = Event {
             revision,
             kind: EventKind::Deleted,
             namespace: key.namespace.clone(),
-            object: Arc::new(last),
-            previous: previous.map(|stored| stored.object),
+            object: Arc::clone(&packed),
+            previous: previous.map(|kept| kept.object),
         };
-        core.record(key, event, None, self.published());
+        core.record(key, event, self.published());
         submit(revision);
+        drop(core);
+        self.recent.keep(&packed, &last);
         Ok(revision)
     }
 
@@ -264,12 +308,14 @@ impl Core {
             objects: BTreeMap::new(),
             ring: VecDeque::new(),
             ring_bytes: 0,
+            number: 0,
+            bytes: 0,
             compacted,
             wake: watch::channel(0).0,
         })
     }
 
-    fn expected(&self, key: &Key, expect: Expect) -> Result<Option<Stored>, StoreError> {
+    fn expected(&self, key: &Key, expect: Expect) -> Result<Option<Kept>, StoreError> {
         let current = self
             .partitions
             .get(&key.resource)
@@ -287,16 +333,22 @@ impl Core {
         }
     }
 
-    fn record(&mut self, key: &Key, event: Event, object: Option<Arc<Value>>, published: Revision) {
+    fn record(&mut self, key: &Key, event: Event, published: Revision) {
         let revision = event.revision;
         let partition = self.partition(&key.resource);
-        let versions = partition.objects.entry((key.namespace.clone(), key.name.clone())).or_default();
-        versions.push(Version { revision, object });
-        let bytes = estimate(&event.object);
+        let now = (event.kind != EventKind::Deleted).then(|| Arc::clone(&event.object));
+        partition.count(now.as_ref(), event.previous.as_ref());
+        event.previous.iter().for_each(|previous| previous.unpin());
+        let at = (key.namespace.clone(), key.name.clone());
+        // Most objects have one version, and room for one.
+        let versions = partition.objects.entry(at).or_insert_with(|| Vec::with_capacity(1));
+        versions.push(Version { revision, object: now });
+        let bytes = event.object.held();
         partition.ring_bytes += bytes;
         partition.ring.push_back(Retained { event: Arc::new(event), name: key.name.clone(), bytes });
+        let most = partition.bytes.clamp(RING_LEAST, RING_MOST);
         // What readers may not see yet must stay, however large: watchers have not had it.
-        while (partition.ring.len() > RING_EVENTS || partition.ring_bytes > RING_BYTES)
+        while (partition.ring.len() > RING_EVENTS || partition.ring_bytes > most)
             && partition.ring.front().is_some_and(|oldest| oldest.event.revision < published)
         {
             partition.forget_oldest();
@@ -305,11 +357,21 @@ impl Core {
 }
 
 impl Partition {
+    /// Counts that `now` stands where `before` stood.
+    fn count(&mut self, now: Option<&Arc<Packed>>, before: Option<&Arc<Packed>>) {
+        let held = |object: Option<&Arc<Packed>>| object.map_or((0, 0), |object| (1, object.held()));
+        let ((more, larger), (fewer, smaller)) = (held(now), held(before));
+        self.number = self.number.saturating_add(more).saturating_sub(fewer);
+        self.bytes = self.bytes.saturating_add(larger).saturating_sub(smaller);
+    }
+
     /// Forgets what happened after `revision`.
     fn take_back(&mut self, revision: Revision) {
         while self.ring.back().is_some_and(|newest| newest.event.revision > revision) {
             let Some(Retained { event, name, bytes }) = self.ring.pop_back() else { return };
             self.ring_bytes = self.ring_bytes.saturating_sub(bytes);
+            let undone = (event.kind != EventKind::Deleted).then_some(&event.object);
+            self.count(event.previous.as_ref(), undone);
             let at = (event.namespace.clone(), name);
             let Some(versions) = self.objects.get_mut(&at) else { continue };
             versions.retain(|version| version.revision <= revision);
@@ -327,38 +389,20 @@ impl Partition {
         let Some(versions) = self.objects.get_mut(&at) else { return };
         let newest = versions.iter().rposition(|version| version.revision <= event.revision);
         versions.drain(..newest.unwrap_or(0));
+        versions.shrink_to_fit();
         if let [Version { object: None, .. }] = versions.as_slice() {
             self.objects.remove(&at);
         }
     }
 }
 
-fn shown_at(versions: &[Version], at: Revision) -> Option<Stored> {
+fn shown_at(versions: &[Version], at: Revision) -> Option<Kept> {
     let version = versions.iter().rev().find(|version| version.revision <= at)?;
     let object = version.object.as_ref()?;
-    Some(Stored { revision: version.revision, object: Arc::clone(object) })
+    Some(Kept { revision: version.revision, object: Arc::clone(object) })
 }
 
 fn first_key(range: Range<'_>) -> (String, String) {
     let (namespace, name) = range.after.unwrap_or((range.namespace.unwrap_or_default(), ""));
     (namespace.to_owned(), name.to_owned())
-}
-
-fn set_resource_version(object: &mut Value, revision: Revision) {
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
-    }
-}
-
-/// Roughly the bytes that an object holds in memory.
-pub(crate) fn estimate(value: &Value) -> usize {
-    const NODE: usize = 32;
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => NODE,
-        Value::String(text) => NODE + text.len(),
-        Value::Array(items) => NODE + items.iter().map(estimate).sum::<usize>(),
-        Value::Object(members) => {
-            NODE + members.iter().map(|(key, value)| NODE + key.len() + estimate(value)).sum::<usize>()
-        }
-    }
 }

@@ -8,6 +8,7 @@
 mod backend;
 mod committer;
 mod core;
+mod packed;
 mod redb;
 mod watch;
 
@@ -19,7 +20,8 @@ use tokio::sync::oneshot;
 pub use self::backend::{Backend, BackendError, Image, Record};
 use self::committer::Committer;
 use self::core::Shared;
-pub(crate) use self::core::estimate;
+pub use self::packed::Packed;
+pub(crate) use self::packed::estimate;
 pub use self::redb::{Medium, Opened, RedbBackend, StateFile};
 pub use self::watch::Subscription;
 
@@ -43,6 +45,20 @@ pub struct Stored {
     pub object: Arc<Value>,
 }
 
+/// An object of which nothing was looked at yet.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    pub revision: Revision,
+    pub object: Arc<Packed>,
+}
+
+impl Kept {
+    #[must_use]
+    pub fn stored(&self) -> Stored {
+        Stored { revision: self.revision, object: self.object.values() }
+    }
+}
+
 /// What a writer believes about the object that it replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
@@ -64,16 +80,16 @@ pub struct Event {
     pub kind: EventKind,
     pub namespace: String,
     /// The object after the change; of a deletion the last state, with the deletion's resourceVersion.
-    pub object: Arc<Value>,
+    pub object: Arc<Packed>,
     /// The object before the change.
-    pub previous: Option<Arc<Value>>,
+    pub previous: Option<Arc<Packed>>,
 }
 
 /// One page of a list.
 #[derive(Debug)]
 pub struct Page {
     pub revision: Revision,
-    pub items: Vec<Stored>,
+    pub items: Vec<Kept>,
     /// Objects after this page, before any selector.
     pub remaining: usize,
 }
@@ -144,6 +160,24 @@ impl Store {
         self.shared.get(key, self.revision())
     }
 
+    /// The same, of which nothing was looked at yet.
+    #[must_use]
+    pub fn kept(&self, key: &Key) -> Option<Kept> {
+        self.shared.kept(key, self.revision())
+    }
+
+    /// Whether there is no object of `resource`, in the newest state.
+    #[must_use]
+    pub fn is_empty(&self, resource: &str) -> bool {
+        self.shared.is_empty(resource)
+    }
+
+    /// How many objects lists have looked at so far.
+    #[must_use]
+    pub fn looked_at(&self) -> u64 {
+        self.shared.looked_at()
+    }
+
     /// The newest state, also where it is not durable yet: what a writer has to build on.
     #[must_use]
     pub fn latest(&self, key: &Key) -> Option<Stored> {
@@ -160,7 +194,7 @@ impl Store {
         resource: &str,
         range: Range<'_>,
         limit: usize,
-        take: &mut dyn FnMut(&Stored) -> bool,
+        take: &mut dyn FnMut(&Kept) -> bool,
     ) -> Result<Page, StoreError> {
         self.shared.list(resource, range, limit, take)
     }
@@ -189,9 +223,6 @@ impl Store {
         Ok(stored)
     }
 
-    /// Removes the object at `expected`; `last` is its state for watchers.
-    ///
-    /// # Errors
     /// Settles what was written before the process ends: a store that was left in good order is known to be damaged where
     /// it is, while one that a kill may have cut short goes back by a change. To be called when nobody writes any more.
     ///
@@ -204,6 +235,9 @@ impl Store {
         told(durable).await
     }
 
+    /// Removes the object at `expected`; `last` is its state for watchers.
+    ///
+    /// # Errors
     /// As [`Self::put`].
     pub async fn delete(&self, key: &Key, expected: Revision, last: Value) -> Result<Revision, StoreError> {
         let mut durable = None;
@@ -221,7 +255,7 @@ impl Store {
         self.shared.compact(revision.min(self.revision()));
     }
 
-    fn submit(&self, key: &Key, revision: Revision, object: Option<Arc<Value>>) -> Option<Durable> {
+    fn submit(&self, key: &Key, revision: Revision, object: Option<Arc<Packed>>) -> Option<Durable> {
         let committer = self.committer.as_ref()?;
         let (done, durable) = oneshot::channel();
         committer.submit(Record { key: key.clone(), revision, object }, done);

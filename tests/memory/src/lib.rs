@@ -34,6 +34,13 @@ pub const fn allowed(length: usize) -> usize {
     FREE + PER_BYTE * length
 }
 
+/// By how much the memory of the process has grown when `work` is done. Nothing else may run beside it.
+pub fn held<T>(work: impl FnOnce() -> T) -> (usize, T) {
+    let before = MEMORY.current_usage();
+    let result = work();
+    (MEMORY.current_usage().saturating_sub(before), result)
+}
+
 /// By how much the memory of the process grew at its peak while `work` ran. Nothing else may run beside it.
 pub fn growth<T>(work: impl FnOnce() -> T) -> (usize, T) {
     let before = MEMORY.current_usage();

@@ -165,8 +165,9 @@ fn stored_hooks(registry: &Registry, kind: Kind) -> Vec<Hook> {
         Kind::Mutating => MUTATING,
     };
     let mut hooks = Vec::new();
-    let mut collect = |stored: &crate::store::Stored| {
-        let webhooks = stored.object.get("webhooks").and_then(Value::as_array);
+    let mut collect = |kept: &crate::store::Kept| {
+        let object = kept.object.values();
+        let webhooks = object.get("webhooks").and_then(Value::as_array);
         hooks.extend(webhooks.into_iter().flatten().filter_map(|hook| Hook::read(kind, hook)));
         false
     };

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::object;
 use crate::registry::Registry;
-use crate::store::{Key, Range, Stored};
+use crate::store::{Kept, Key, Range, Stored};
 
 /// By this label an EndpointSlice tells whose it is.
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
@@ -79,9 +79,9 @@ fn chosen(endpoints: &[Endpoint], family: Option<&str>, draw: u64) -> Option<Pla
 /// The ready endpoints at the port of this name, which slices repeat from the Service: the number is that of the pods.
 fn endpoints(registry: &Registry, (namespace, service): (&str, &str), port: &str) -> Vec<Endpoint> {
     let mut endpoints = Vec::new();
-    let mut collect = |stored: &Stored| {
-        if object::label(&stored.object, SERVICE_NAME) == Some(service) {
-            endpoints.extend(ready(&stored.object, port));
+    let mut collect = |kept: &Kept| {
+        if object::label(&kept.object.head(), SERVICE_NAME) == Some(service) {
+            endpoints.extend(ready(&kept.object.values(), port));
         }
         false
     };

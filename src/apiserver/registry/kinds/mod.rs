@@ -291,7 +291,12 @@ pub(super) fn read(info: &ResourceInfo, object: &mut Value) {
 
 /// Whether what is read of the stored object is not all stored.
 pub(super) fn reads_otherwise(info: &ResourceInfo, stored: &Value) -> bool {
-    id(info) == ("batch", "Job") && job::reads_otherwise(stored)
+    may_read_otherwise(info) && job::reads_otherwise(stored)
+}
+
+/// Whether that can be so for an object of the kind.
+pub(super) fn may_read_otherwise(info: &ResourceInfo) -> bool {
+    id(info) == ("batch", "Job")
 }
 
 /// Whether a terminating object has nothing left to wait for.

@@ -5,18 +5,17 @@
 //! name and another type: a program of that time refuses a file of today instead of finding it empty.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use admit_policy::json;
 use redb::{
     Database, ReadTransaction, ReadableDatabase as _, ReadableTable as _, TableDefinition, TableError,
     WriteTransaction,
 };
-use serde_json::Value;
 
 use super::failed;
 use crate::object;
 use crate::store::backend::{BackendError, Image, Record};
-use crate::store::{Key, Revision, Stored};
+use crate::store::{Kept, Key, Packed, Revision};
 
 /// Resource, namespace, name.
 type At = (&'static str, &'static str, &'static str);
@@ -49,13 +48,13 @@ pub(super) fn load(database: &Database) -> Result<Image, BackendError> {
         if sum != checksum(at.value(), bytes) {
             return Err(damaged("its checksum is another"));
         }
-        let object: Value = serde_json::from_slice(bytes).map_err(|error| damaged(&error.to_string()))?;
-        let revision = version_of(&object).ok_or_else(|| damaged("it has no resourceVersion"))?;
+        let read = Packed::read(bytes).map_err(|error| damaged(&error.to_string()))?;
+        let (revision, object) = read.ok_or_else(|| damaged("it has no resourceVersion"))?;
         if revision > image.revision {
             return Err(damaged("it is newer than the store"));
         }
         let key = Key { resource: resource.into(), namespace: namespace.to_owned(), name: name.to_owned() };
-        image.objects.push((key, Stored { revision, object: Arc::new(object) }));
+        image.objects.push((key, Kept { revision, object }));
     }
     Ok(image)
 }
@@ -69,8 +68,8 @@ pub(super) fn append(database: &Database, batch: &[Record]) -> Result<(), Backen
             let at = (&*key.resource, key.namespace.as_str(), key.name.as_str());
             match object {
                 Some(object) => {
-                    let bytes = serde_json::to_vec(&**object).map_err(failed)?;
-                    objects.insert(at, (checksum(at, &bytes), bytes.as_slice())).map_err(failed)?;
+                    let bytes = object.text();
+                    objects.insert(at, (checksum(at, bytes), bytes)).map_err(failed)?;
                 }
                 None => {
                     objects.remove(at).map_err(failed)?;
@@ -138,8 +137,7 @@ fn old_entries(write: &WriteTransaction, store: &str) -> Result<BTreeMap<Owned, 
         let (Some(resource), Some(namespace), Some(name)) = (parts.next(), parts.next(), parts.next()) else {
             return Err(damaged("its key has not three parts"));
         };
-        let object: Value =
-            serde_json::from_slice(bytes.value()).map_err(|error| damaged(&error.to_string()))?;
+        let object = json::reread(bytes.value()).map_err(|error| damaged(&error.to_string()))?;
         let own = object::name(&object);
         if own == name || own.is_empty() {
             let key = (resource.to_owned(), namespace.to_owned(), name.to_owned());
@@ -164,10 +162,6 @@ fn revision_of(read: &ReadTransaction) -> Result<Revision, BackendError> {
     let meta = read.open_table(META).map_err(failed)?;
     let revision = meta.get(REVISION).map_err(failed)?;
     revision.map(|revision| revision.value()).ok_or_else(|| BackendError("it has no revision".to_owned()))
-}
-
-fn version_of(object: &Value) -> Option<Revision> {
-    object.pointer("/metadata/resourceVersion").and_then(Value::as_str)?.parse().ok()
 }
 
 /// Over the lengths of the parts too, so that each key has a sum of its own.

@@ -23,8 +23,8 @@ use super::Revision;
 use super::backend::{Backend, BackendError, Image, Record};
 
 /// Pages that redb keeps in memory. All objects are in memory already, so this holds little more than the inner pages that
-/// a write walks through; redb's own limit, 1 GiB, would hold the whole file a second time once it has been checked.
-const CACHE: usize = 64 << 20;
+/// a write walks through, which are a hundredth of the file; what it has more would be objects a second time.
+const CACHE: usize = 8 << 20;
 
 /// The objects in one redb database, on a [`Medium`]: a file unless a test says otherwise.
 pub struct RedbBackend<M: Medium = StateFile> {

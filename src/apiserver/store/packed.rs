@@ -1,0 +1,348 @@
+//! An object as the store keeps it: its JSON text, which is a tenth of what its values take in memory. The values of the
+//! objects that were written or asked for last are kept beside it.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use admit_policy::json::JsonError;
+use admit_policy::{json, weight};
+use indexmap::IndexMap;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::Revision;
+
+/// Values that are kept beside their texts, in bytes of memory: those of some forty pods, so that whoever changes an object
+/// that it has just read, and everybody who watches it, finds them made.
+const RECENT: usize = 4 << 20;
+
+/// Half of what many objects have to tell, and nothing that walks ask for.
+const MANAGED: &str = "managedFields";
+
+/// The JSON text of an object, and its values while they are in use.
+pub struct Packed {
+    text: Box<[u8]>,
+    /// What [`estimate`] says of the values.
+    weight: usize,
+    values: Mutex<Values>,
+}
+
+/// Whether the values of an object are in memory.
+#[derive(Clone, Debug, Default)]
+enum Values {
+    #[default]
+    Gone,
+    /// Until others are more recent.
+    Recent(Arc<Value>),
+    /// As long as it is the newest version of the object.
+    Pinned(Arc<Value>),
+}
+
+impl Values {
+    fn get(&self) -> Option<Arc<Value>> {
+        match self {
+            Self::Gone => None,
+            Self::Recent(values) | Self::Pinned(values) => Some(Arc::clone(values)),
+        }
+    }
+}
+
+/// The text of an object that has no revision yet.
+pub(super) struct Draft {
+    text: Vec<u8>,
+    /// Where the text has the value of `metadata.resourceVersion`.
+    version: Option<Range<usize>>,
+    weight: usize,
+}
+
+impl Draft {
+    /// Of `object`, which gets a member for its revision here.
+    pub(super) fn of(object: &mut Value) -> Self {
+        set_resource_version(object, 0);
+        let mut draft = Self { text: Vec::new(), version: None, weight: estimate(object) };
+        match object {
+            Value::Object(members) => draft.members(members),
+            other => draft.write(other),
+        }
+        draft
+    }
+
+    /// The object at `revision`, with its values.
+    pub(super) fn at(self, revision: Revision, mut object: Value) -> (Arc<Packed>, Arc<Value>) {
+        set_resource_version(&mut object, revision);
+        let values = Arc::new(object);
+        let Self { text, version, weight } = self;
+        let text = match version.and_then(|at| Some((text.get(..at.start)?, text.get(at.end..)?))) {
+            Some((before, after)) => [before, format!("\"{revision}\"").as_bytes(), after].concat(),
+            None => text,
+        };
+        let packed = Packed { text: text.into(), weight, values: Mutex::default() };
+        (Arc::new(packed), values)
+    }
+
+    fn members(&mut self, members: &Map<String, Value>) {
+        self.text.push(b'{');
+        for (place, (name, value)) in members.iter().enumerate() {
+            self.name(place, name);
+            match value {
+                Value::Object(metadata) if name == "metadata" => self.metadata(metadata),
+                other => self.write(other),
+            }
+        }
+        self.text.push(b'}');
+    }
+
+    fn metadata(&mut self, members: &Map<String, Value>) {
+        self.text.push(b'{');
+        for (place, (name, value)) in members.iter().enumerate() {
+            self.name(place, name);
+            let start = self.text.len();
+            self.write(value);
+            if name == "resourceVersion" {
+                self.version = Some(start..self.text.len());
+            }
+        }
+        self.text.push(b'}');
+    }
+
+    fn name(&mut self, place: usize, name: &str) {
+        if place > 0 {
+            self.text.push(b',');
+        }
+        self.write(name);
+        self.text.push(b':');
+    }
+
+    fn write(&mut self, value: &(impl serde::Serialize + ?Sized)) {
+        // Neither values nor names can fail to be written to memory.
+        let _ = serde_json::to_writer(&mut self.text, value);
+    }
+}
+
+impl Packed {
+    /// An object that was stored as `text`, and its revision; none where it has no revision.
+    ///
+    /// # Errors
+    /// Where the text is damaged.
+    pub(super) fn read(text: &[u8]) -> Result<Option<(Revision, Arc<Self>)>, JsonError> {
+        let mut object = json::reread(text)?;
+        let revision = object.pointer("/metadata/resourceVersion").and_then(Value::as_str);
+        let Some(revision) = revision.and_then(|text| text.parse().ok()) else { return Ok(None) };
+        let (packed, _) = Draft::of(&mut object).at(revision, object);
+        Ok(Some((revision, packed)))
+    }
+
+    /// The object as JSON, without white space.
+    #[must_use]
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
+    /// Roughly the bytes that the values take in memory.
+    #[must_use]
+    pub(crate) fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// What the object takes in the store.
+    pub(super) fn held(&self) -> usize {
+        self.text.len().saturating_add(size_of::<Self>())
+    }
+
+    /// The values, made anew unless they are in use.
+    #[must_use]
+    pub fn values(&self) -> Arc<Value> {
+        let kept = self.kept().get();
+        kept.unwrap_or_else(|| Arc::new(self.made()))
+    }
+
+    /// The same, which stay in memory until the object is changed: for what the server itself looks at again and again.
+    #[must_use]
+    pub(crate) fn pinned(&self) -> Arc<Value> {
+        let values = self.values();
+        *self.kept() = Values::Pinned(Arc::clone(&values));
+        values
+    }
+
+    /// Keeps the values no longer than others.
+    pub(super) fn unpin(&self) {
+        let mut kept = self.kept();
+        if let Values::Pinned(_) = *kept {
+            *kept = Values::Gone;
+        }
+    }
+
+    fn made(&self) -> Value {
+        json::reread(&self.text).unwrap_or_else(|error| {
+            tracing::error!(%error, "an object in memory is damaged");
+            Value::Null
+        })
+    }
+
+    /// The object as far as most walks look at it: `apiVersion` and `metadata` without `managedFields`.
+    #[must_use]
+    pub(crate) fn head(&self) -> Value {
+        #[derive(Deserialize)]
+        struct Head<'t> {
+            #[serde(borrow, rename = "apiVersion")]
+            api_version: &'t RawValue,
+            #[serde(borrow)]
+            metadata: IndexMap<String, &'t RawValue>,
+        }
+        let kept = self.kept().get();
+        let text = kept.is_none().then(|| serde_json::from_slice::<Head<'_>>(&self.text).ok()).flatten();
+        let (api_version, metadata): (Value, Map<String, Value>) =
+            if let Some(Head { api_version, metadata }) = text {
+                let value = |text: &RawValue| json::reread(text.get().as_bytes()).unwrap_or_default();
+                let told = metadata.into_iter().filter(|(name, _)| name != MANAGED);
+                (value(api_version), told.map(|(name, text)| (name, value(text))).collect())
+            } else {
+                let values = kept.unwrap_or_else(|| self.values());
+                let members = values.get("metadata").and_then(Value::as_object).into_iter().flatten();
+                let told = members.filter(|(name, _)| *name != MANAGED);
+                let metadata = told.map(|(name, value)| (name.clone(), value.clone())).collect();
+                (values.get("apiVersion").cloned().unwrap_or_default(), metadata)
+            };
+        serde_json::json!({"apiVersion": api_version, "metadata": metadata})
+    }
+
+    // A panic while the lock is held leaves nothing half done.
+    fn kept(&self) -> MutexGuard<'_, Values> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Packed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&String::from_utf8_lossy(&self.text))
+    }
+}
+
+/// The objects whose values are kept, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Recent(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    order: VecDeque<(Arc<Packed>, usize)>,
+    bytes: usize,
+}
+
+impl Recent {
+    /// The values of `packed`, kept from now on.
+    pub(super) fn values(&self, packed: &Arc<Packed>) -> Arc<Value> {
+        let kept = packed.kept().get();
+        kept.unwrap_or_else(|| {
+            let values = Arc::new(packed.made());
+            self.keep(packed, &values);
+            values
+        })
+    }
+
+    /// Keeps `values` with `packed`, and so long none that were kept before and take too much room.
+    pub(super) fn keep(&self, packed: &Arc<Packed>, values: &Arc<Value>) {
+        let bytes = weight::of(values);
+        if bytes > RECENT {
+            return;
+        }
+        {
+            let mut kept = packed.kept();
+            if kept.get().is_some() {
+                return;
+            }
+            *kept = Values::Recent(Arc::clone(values));
+        }
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.order.push_back((Arc::clone(packed), bytes));
+        entries.bytes = entries.bytes.saturating_add(bytes);
+        let mut forgotten = Vec::new();
+        while entries.bytes > RECENT
+            && let Some((oldest, bytes)) = entries.order.pop_front()
+        {
+            entries.bytes = entries.bytes.saturating_sub(bytes);
+            let mut kept = oldest.kept();
+            if let Values::Recent(_) = *kept {
+                forgotten.push(std::mem::take(&mut *kept));
+            }
+        }
+        drop(entries);
+        // To take values apart lasts, and others are not to wait for it.
+        drop(forgotten);
+    }
+}
+
+fn set_resource_version(object: &mut Value, revision: Revision) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("resourceVersion".to_owned(), revision.to_string().into());
+    }
+}
+
+/// Roughly the bytes that an object holds in memory.
+pub(crate) fn estimate(value: &Value) -> usize {
+    const NODE: usize = 32;
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => NODE,
+        Value::String(text) => NODE + text.len(),
+        Value::Array(items) => NODE + items.iter().map(estimate).sum::<usize>(),
+        Value::Object(members) => {
+            NODE + members.iter().map(|(key, value)| NODE + key.len() + estimate(value)).sum::<usize>()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn packed(object: &Value, revision: Revision) -> (Arc<Packed>, Arc<Value>) {
+        let mut object = object.clone();
+        Draft::of(&mut object).at(revision, object)
+    }
+
+    #[test]
+    fn an_object_comes_back_as_it_was() {
+        let mut deep = json!({"resourceVersion": "7"});
+        for _ in 0..400 {
+            deep = json!({ "metadata": [deep] });
+        }
+        let object = json!({
+            "kind": "Thing", "apiVersion": "example.com/v1",
+            "metadata": {"name": "\"\u{0}\u{e9}", "resourceVersion": "0", "labels": {"resourceVersion": "x"}},
+            "spec": deep, "numbers": [0, -1, u64::MAX, i64::MIN, 1.0, -0.0, 1e300, 5e-324, 0.1], "": {}, "n": null,
+        });
+        let (kept, values) = packed(&object, 1_234_567);
+        assert_eq!(values["metadata"]["resourceVersion"], "1234567");
+        assert_eq!(kept.values(), values);
+        assert_eq!(kept.text(), values.to_string().as_bytes());
+        let (revision, again) = Packed::read(kept.text()).unwrap().unwrap();
+        assert_eq!((revision, again.text()), (1_234_567, kept.text()));
+        assert_eq!(kept.head(), json!({"apiVersion": "example.com/v1", "metadata": values["metadata"]}));
+        for other in
+            [json!({"metadata": {}}), json!({"apiVersion": "v1", "kind": "A", "metadata": {}}), json!(3)]
+        {
+            let (kept, values) = packed(&other, 9);
+            assert_eq!((kept.text(), kept.values()), (values.to_string().as_bytes(), values.clone()));
+        }
+    }
+
+    #[test]
+    fn values_are_kept_up_to_a_bound_the_oldest_go_first() {
+        let recent = Recent::default();
+        let object = json!({"metadata": {}, "data": "x".repeat(RECENT / 8)});
+        let all: Vec<_> = (1..20).map(|revision| packed(&object, revision)).collect();
+        for (packed, values) in &all {
+            recent.keep(packed, values);
+            recent.keep(packed, values);
+        }
+        let kept: Vec<bool> = all.iter().map(|(packed, _)| packed.kept().get().is_some()).collect();
+        assert_eq!(kept.iter().filter(|kept| **kept).count(), 7);
+        assert!(kept.ends_with(&[true; 7]), "{kept:?}");
+        let (oldest, values) = all.first().unwrap();
+        assert_eq!(recent.values(oldest), *values);
+        assert!(oldest.kept().get().is_some());
+    }
+}
