@@ -22,6 +22,7 @@ mod kubeconfig;
 mod lint;
 mod load;
 mod local;
+mod must;
 mod process;
 mod register;
 mod render;
@@ -74,6 +75,13 @@ enum Command {
     Controllers(controllers::ControllersArgs),
     /// Run one DataGather, as its Job does
     Gather(gather::GatherArgs),
+    /// Collect what a cluster serves, with the logs of its Pods
+    MustGather(must::collect::CollectArgs),
+    /// Run a command that collects: its time bounded, its output kept, its end marked
+    #[command(hide = true)]
+    RunGather(must::run::RunArgs),
+    /// Send what was collected to a support case, by SFTP
+    Upload(Box<must::upload::UploadArgs>),
     /// Print manifests that follow from the policies
     Generate(generate::GenerateArgs),
     /// Make the certificates of a webhook that runs in a cluster
@@ -120,10 +128,22 @@ fn named_as_called(command: clap::Command, program: Option<&OsString>) -> clap::
 fn with_examples_of_plugin(command: clap::Command, names: &[String]) -> clap::Command {
     let command = command.mut_subcommands(|below| with_examples_of_plugin(below, names));
     let Some(help) = command.get_after_help().map(ToString::to_string) else { return command };
-    let called = |help: String, name: &String| {
-        help.replace(&format!("admit {name}"), &format!("kubectl admit {name}"))
-    };
-    command.after_help(names.iter().fold(help, called))
+    command.after_help(names.iter().fold(help, |help, name| called_by_kubectl(&help, name)))
+}
+
+/// The text with `kubectl` before each `admit NAME`, where the name ends there: `admit up` is no part of `admit upload`.
+fn called_by_kubectl(help: &str, name: &str) -> String {
+    let call = format!("admit {name}");
+    let mut out = String::with_capacity(help.len());
+    let mut rest = help;
+    while let Some((before, behind)) = rest.split_once(&call) {
+        let goes_on = behind.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '-');
+        out.push_str(before);
+        out.push_str(if goes_on { "" } else { "kubectl " });
+        out.push_str(&call);
+        rest = behind;
+    }
+    out + rest
 }
 
 /// `-run`, as Go's users write it, is `--run`.
@@ -145,6 +165,9 @@ impl Cli {
             Command::Bench(args) => args.run(),
             Command::Controllers(args) => args.run(),
             Command::Gather(args) => args.run(),
+            Command::MustGather(args) => args.run(),
+            Command::RunGather(args) => args.run(),
+            Command::Upload(args) => args.run(),
             Command::Generate(args) => args.run(),
             Command::Certs(args) => args.run(),
             Command::Completion(args) => args.run(),

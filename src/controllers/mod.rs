@@ -2,4 +2,5 @@
 
 pub mod datagather;
 pub mod kit;
+pub mod mustgather;
 pub mod policies;

@@ -17,6 +17,7 @@ pub mod gatherer;
 pub mod gatherers;
 pub mod keeper;
 mod lister;
+pub mod must;
 pub mod obfuscate;
 pub mod record;
 pub mod select;

@@ -12,6 +12,7 @@ mod jobs;
 mod kill;
 mod kit;
 mod licences;
+mod mustgather;
 mod offline;
 mod output_schemas;
 mod pipelines;

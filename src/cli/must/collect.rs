@@ -1,0 +1,133 @@
+//! `admit must-gather`: collects what a cluster serves, in the layout of must-gather images; as the command of a Job, or by hand.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use jiff::{SignedDuration, Timestamp};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::Exit;
+use crate::cli::controllers::client;
+use crate::cli::process::{self, Fault, GRACE, Threads};
+use crate::gather::must::collect::{CollectError, Teller, Wanted, collect};
+use crate::gather::must::wrapper::{LOG, LOGGED};
+use crate::telemetry::LogFormat;
+
+/// Arguments of `admit must-gather`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Secrets are collected without what they hold. Custom resources and ConfigMaps are collected whole.
+
+Example:
+  admit must-gather --output ./must-gather --since 2h")]
+pub(in crate::cli) struct CollectArgs {
+    /// Folder to fill
+    #[arg(long, value_name = "DIR", default_value = "must-gather")]
+    output: PathBuf,
+
+    /// Name of the folder below it, as must-gathers of several images lie beside each other
+    #[arg(long, value_name = "NAME", default_value = "admit", value_parser = folder)]
+    name: String,
+
+    /// Collect audit logs as well, of the nodes that serve the API
+    #[arg(long)]
+    audit: bool,
+
+    /// Of logs only what is newer than so long ago, for example 2h or 30m
+    #[arg(long, value_name = "DURATION", env = "MUST_GATHER_SINCE", value_parser = duration, hide_env_values = true)]
+    since: Option<SignedDuration>,
+
+    /// Of logs only what is newer than this time, for example 2026-01-02T03:04:05Z
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "MUST_GATHER_SINCE_TIME",
+        value_parser = time,
+        conflicts_with = "since",
+        hide_env_values = true
+    )]
+    since_time: Option<Timestamp>,
+
+    /// Which cluster, and as whom [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// How log lines are written
+    #[arg(long, value_enum, default_value_t)]
+    log_format: LogFormat,
+}
+
+fn folder(text: &str) -> Result<String, String> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if text.is_empty() || text.starts_with('.') || !text.chars().all(legal) {
+        return Err(
+            "it is made of letters, digits, dashes, dots and underscores, and begins with no dot".to_owned()
+        );
+    }
+    Ok(text.to_owned())
+}
+
+fn duration(text: &str) -> Result<SignedDuration, String> {
+    let parsed: Option<SignedDuration> = text.parse().ok();
+    parsed.filter(SignedDuration::is_positive).ok_or_else(|| "it is written as 2h, 30m or 1h30m".to_owned())
+}
+
+fn time(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|_| "it is written as 2026-01-02T03:04:05Z".to_owned())
+}
+
+impl CollectArgs {
+    pub(in crate::cli) fn run(self) -> Exit {
+        process::run(Threads::Work, self.log_format, GRACE, |shutdown| self.work(shutdown))
+    }
+
+    async fn work(self, shutdown: CancellationToken) -> Result<(), Fault> {
+        let client = client(self.kubeconfig.clone()).await?;
+        let since =
+            self.since.map(|ago| Timestamp::now().saturating_sub(ago)).transpose().map_err(Fault::usage)?;
+        let wanted = Wanted {
+            folder: self.output.join(&self.name),
+            audit: self.audit,
+            since: since.or(self.since_time),
+        };
+        let teller = self.teller()?;
+        tokio::select! {
+            collected = collect(&client, &wanted, &teller) => collected.map(drop).map_err(|error| match error {
+                CollectError::Discovery(_) => Fault::usage(error),
+                CollectError::Disk { .. } => Fault::internal(error),
+            }),
+            () = shutdown.cancelled() => Err(Fault::internal("asked to stop before all was collected")),
+        }
+    }
+
+    /// Standard output; and the log, which whoever runs this as a command keeps itself.
+    fn teller(&self) -> Result<Teller, Fault> {
+        if std::env::var_os(LOGGED).is_some() {
+            return Ok(Teller::new(io::stdout()));
+        }
+        let path = self.output.join(LOG);
+        let failed = |error| Fault::usage(format!("cannot write `{}`: {error}", path.display()));
+        fs::create_dir_all(&self.output).map_err(failed)?;
+        let file = fs::File::create(&path).map_err(failed)?;
+        Ok(Teller::new(Both { file }))
+    }
+}
+
+/// The log and standard output.
+struct Both {
+    file: fs::File,
+}
+
+impl Write for Both {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.file.write_all(line)?;
+        io::stdout().write_all(line)?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
+    }
+}

@@ -1,0 +1,257 @@
+//! `admit upload`: one folder, as one archive, to the folder of a support case; in the container `upload` of a must-gather's Job,
+//! or by hand. It needs no API server, and no token of one.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use jiff::Timestamp;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::cli::Exit;
+use crate::cli::process::{self, Fault, GRACE, Threads};
+use crate::gather::must::bundle::bundle;
+use crate::gather::must::mark;
+use crate::gather::upload::sftp::{
+    Credentials, Delivered, Host, KnownHosts, Patience, Proxies, RemoteName, Sftp, SftpError, Trust,
+};
+use crate::telemetry::LogFormat;
+use crate::{outside, private};
+
+/// Bytes of a file with a password or with host keys.
+const MAX_FILE: u64 = 1024 * 1024;
+/// Variables that no flag stands for: what they hold is shown by nothing.
+const PASSWORD: &str = "password";
+const KNOWN_HOSTS: &str = "known_hosts";
+/// What the archive is called before `.tar.gz`.
+const PREFIX: &str = "FILENAME_PREFIX";
+
+/// Arguments of `admit upload`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The password comes from the variable `password` or from a file, host keys from a file or from the variable `known_hosts`;
+proxies from https_proxy, http_proxy and no_proxy.
+
+Ends with 0 once the archive was sent, 1 where the gathering failed and nothing is sent, 2 for what has to be mended first,
+4 for a server that was not reached or did not take it.
+
+Example:
+  admit upload --output must-gather --work . --case 0412 --username eve --known-hosts hosts")]
+pub(in crate::cli) struct UploadArgs {
+    /// Folder to send
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "must_gather_output",
+        default_value = "/must-gather",
+        hide_env_values = true
+    )]
+    output: PathBuf,
+
+    /// Folder for the archive until it is sent
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "must_gather_upload",
+        default_value = "/must-gather-upload",
+        hide_env_values = true
+    )]
+    work: PathBuf,
+
+    /// Folder in which `admit run-gather` marks its end, which is waited for [default: nothing is waited for]
+    #[arg(long, value_name = "DIR", env = "must_gather_state", hide_env_values = true)]
+    wait_for: Option<PathBuf>,
+
+    /// Support case, which the name on the server begins with
+    #[arg(long, value_name = "ID", env = "caseid", hide_env_values = true)]
+    case: String,
+
+    /// SFTP server: a name or an address, with `:port` where it is not 22
+    #[arg(
+        long,
+        value_name = "HOST",
+        env = "host",
+        default_value = "sftp.access.redhat.com",
+        hide_env_values = true
+    )]
+    host: String,
+
+    /// Who logs in
+    #[arg(long, value_name = "NAME", env = "username", hide_env_values = true)]
+    username: String,
+
+    /// File that holds the password [default: the variable `password`]
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+
+    /// Put the archive into the folder of the user, as accounts of the house have it
+    #[arg(long, env = "internal_user", hide_env_values = true)]
+    internal_user: bool,
+
+    /// File of host keys, as ssh reads it [default: the variable `known_hosts`]
+    #[arg(long, value_name = "FILE", env = "known_hosts_file", hide_env_values = true)]
+    known_hosts: Option<PathBuf>,
+
+    /// Accept whatever host key is shown: whoever answers for the host gets the password
+    #[arg(long, env = "accept_any_host_key", hide_env_values = true)]
+    accept_any_host_key: bool,
+
+    /// PEM file of authorities to trust for a proxy under TLS, besides the system's
+    #[arg(long, value_name = "FILE", env = "proxy_ca", hide_env_values = true)]
+    proxy_ca: Option<PathBuf>,
+
+    /// File that is told the outcome in one line, as a container's termination message
+    #[arg(long, value_name = "FILE", env = "message_file", hide_env_values = true)]
+    message_file: Option<PathBuf>,
+
+    /// How log lines are written
+    #[arg(long, value_enum, default_value_t)]
+    log_format: LogFormat,
+}
+
+impl UploadArgs {
+    pub(in crate::cli) fn run(self) -> Exit {
+        process::run(Threads::Carry, self.log_format, GRACE, |shutdown| self.upload(shutdown))
+    }
+
+    async fn upload(self, shutdown: CancellationToken) -> Result<(), Fault> {
+        let message_file = self.message_file.clone();
+        let outcome = tokio::select! {
+            outcome = self.work() => outcome,
+            () = shutdown.cancelled() => Err(Fault::internal("asked to stop before the archive was sent")),
+        };
+        let line = match &outcome {
+            Ok(line) => line.clone(),
+            Err(fault) => fault.message.clone(),
+        };
+        if let Some(path) = message_file
+            && let Err(error) = fs::write(&path, line)
+        {
+            warn!(%error, path = %path.display(), "the outcome is not told there");
+        }
+        outcome.map(drop)
+    }
+
+    /// What was done, in a line.
+    async fn work(self) -> Result<String, Fault> {
+        // Whatever has to be mended is told before anything is waited for.
+        let sftp = self.sftp()?;
+        let began = Timestamp::now();
+        let remote = self.remote(began)?;
+        let out_of_time = match &self.wait_for {
+            Some(folder) => wait(folder).await?,
+            None => false,
+        };
+        let archive = self.work.join(local_name(began));
+        let sent = send(&sftp, &self.output, &archive, &remote).await;
+        // Nobody asks for it a second time.
+        let _ = fs::remove_file(&archive);
+        let Delivered { name, bytes, verified } = sent?;
+        let late = if out_of_time { "; the gathering ran out of time" } else { "" };
+        let seen = if verified { "" } else { ", unverified: the server shows nothing of what it takes" };
+        let line = format!("sent {name} of {bytes} bytes to {}{seen}{late}", sftp.host);
+        info!("{line}");
+        Ok(line)
+    }
+
+    fn remote(&self, now: Timestamp) -> Result<RemoteName, Fault> {
+        let user = self.internal_user.then_some(self.username.as_str());
+        RemoteName::new(&self.case, &local_name(now), user).map_err(Fault::usage)
+    }
+
+    fn sftp(&self) -> Result<Sftp, Fault> {
+        let host: Host = self.host.parse().map_err(Fault::usage)?;
+        let proxies = Proxies::environment(variable);
+        Ok(Sftp {
+            credentials: Credentials { username: self.username.clone(), password: self.password()? },
+            trust: self.trust()?,
+            proxy: proxies.to(&host).map_err(Fault::usage)?,
+            proxy_ca: self.proxy_ca.clone(),
+            patience: Patience::default(),
+            host,
+        })
+    }
+
+    fn password(&self) -> Result<String, Fault> {
+        let password = match &self.password_file {
+            Some(path) => text(path, "the password")?.trim_end_matches(['\r', '\n']).to_owned(),
+            None => variable(PASSWORD).unwrap_or_default(),
+        };
+        if self.username.is_empty() || password.is_empty() {
+            return Err(Fault::usage(
+                "user name and password must not be empty: give --username, and --password-file or `password`",
+            ));
+        }
+        Ok(password)
+    }
+
+    fn trust(&self) -> Result<Trust, Fault> {
+        if self.accept_any_host_key {
+            return Ok(Trust::AcceptAny);
+        }
+        let known = match &self.known_hosts {
+            Some(path) => text(path, "host keys")?,
+            None => variable(KNOWN_HOSTS).unwrap_or_default(),
+        };
+        KnownHosts::parse(&known).map(Trust::Known).map_err(Fault::usage)
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn text(path: &Path, what: &str) -> Result<String, Fault> {
+    outside::bytes_of_any(path, MAX_FILE)
+        .map_err(|error| error.to_string())
+        .and_then(|bytes| String::from_utf8(bytes).map_err(|_| "it is not text".to_owned()))
+        .map_err(|error| Fault::usage(format!("cannot read {what} from `{}`: {error}", path.display())))
+}
+
+/// As must-gathers were always called, unless whoever made the Job knows better.
+fn local_name(now: Timestamp) -> String {
+    let prefix =
+        variable(PREFIX).unwrap_or_else(|| format!("must-gather-{}", now.strftime("%Y%m%d_%H%M%SZ")));
+    format!("{prefix}.tar.gz")
+}
+
+/// Waits until the gathering has ended; whether it ran out of time.
+async fn wait(folder: &Path) -> Result<bool, Fault> {
+    info!(folder = %folder.display(), "waiting for the gathering to end");
+    let ended = mark::ended(folder).await.map_err(Fault::internal)?;
+    if !ended.is_kept() {
+        let message = format!("the gathering failed with exit status {}: nothing is sent", ended.code);
+        return Err(Fault { exit: Exit::Differs, ..Fault::usage(message) });
+    }
+    Ok(ended.is_out_of_time())
+}
+
+/// Makes the archive and sends it.
+async fn send(sftp: &Sftp, output: &Path, archive: &Path, remote: &RemoteName) -> Result<Delivered, Fault> {
+    let (from, to) = (output.to_owned(), archive.to_owned());
+    let making = tokio::task::spawn_blocking(move || -> io::Result<_> {
+        let file: File = private::new_file(&to)?;
+        let bundled = bundle(&from, io::BufWriter::new(&file))?;
+        file.sync_data()?;
+        Ok(bundled)
+    });
+    let failed = |error: io::Error| {
+        Fault::internal(format!("cannot make `{}` of `{}`: {error}", archive.display(), output.display()))
+    };
+    let bundled = making.await.map_err(Fault::internal)?.map_err(failed)?;
+    for path in &bundled.incomplete {
+        warn!("not in the archive, or not whole: {path}");
+    }
+    info!(
+        files = bundled.files,
+        bytes = bundled.bytes,
+        incomplete = bundled.incomplete_count,
+        "archive made"
+    );
+    sftp.upload(archive, remote).await.map_err(|error| match error {
+        SftpError::Authentication | SftpError::NoMethod(_) | SftpError::HostKey(_) => Fault::usage(error),
+        error => Fault::internal(error),
+    })
+}

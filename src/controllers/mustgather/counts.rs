@@ -1,0 +1,32 @@
+//! What is counted of must-gathers, under the names of upstream.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::registry::Registry;
+
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    jobs: Counter,
+    errors: Counter,
+}
+
+impl Counts {
+    /// Shows the numbers with those of `registry`.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register("must_gather_operator_must_gather", "Jobs made", self.jobs.clone());
+        let errors = self.errors.clone();
+        registry.register("must_gather_operator_must_gather_errors", "MustGathers that failed", errors);
+    }
+
+    pub(super) fn created(&self) {
+        self.jobs.inc();
+    }
+
+    pub(super) fn failed(&self) {
+        self.errors.inc();
+    }
+
+    /// Jobs made, and MustGathers that failed.
+    pub fn counted(&self) -> (u64, u64) {
+        (self.jobs.get(), self.errors.get())
+    }
+}

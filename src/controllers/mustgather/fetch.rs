@@ -1,0 +1,128 @@
+//! First stage: everything a plan looks at, read once. The only stage that reads the clock.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
+use kube::api::{ApiResource, DynamicObject};
+use kube::core::GroupVersionKind;
+use kube::{Api, ResourceExt};
+
+use super::crd::MustGather;
+use super::job::{self, JobView, place};
+use super::{Context, Error};
+use crate::gather::upload::sftp::{Credentials, Proxies};
+
+/// One MustGather and what surrounds it.
+#[derive(Debug)]
+pub struct Fetched {
+    pub object: MustGather,
+    pub job: JobView,
+    /// What a new Job needs; read only where one is to be made.
+    pub inputs: Option<Inputs>,
+    /// Whole seconds, as the API stores times.
+    pub now: Timestamp,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Inputs {
+    /// Whether the account of the Job exists.
+    pub account: bool,
+    /// None where nothing is uploaded.
+    pub secret: Option<SecretView>,
+    /// Of the cluster's own Proxy object.
+    pub cluster: Proxies,
+}
+
+/// The Secret with the credentials, as far as a plan may know it.
+#[derive(Clone, Debug)]
+pub enum SecretView {
+    Missing,
+    /// This key is not there, empty, or no text.
+    Lacks(&'static str),
+    Whole(Login),
+}
+
+impl PartialEq for SecretView {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Missing, Self::Missing) => true,
+            (Self::Lacks(one), Self::Lacks(two)) => one == two,
+            (Self::Whole(one), Self::Whole(two)) => one.known_hosts == two.known_hosts,
+            _ => false,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Login {
+    pub credentials: Credentials,
+    pub known_hosts: Option<String>,
+}
+
+/// # Errors
+/// [`Error::Api`] when something cannot be read.
+pub async fn fetch(context: &Context, object: &MustGather) -> Result<Fetched, Error> {
+    let uid = object.uid().unwrap_or_default();
+    let (namespace, name) = place(object, context.settings.rules.job_namespace.as_deref());
+    let jobs: Api<Job> = Api::namespaced(context.client.clone(), &namespace);
+    let long = name.len() > job::MAX_NAME;
+    let job = if long { JobView::Missing } else { job::view(jobs.get_opt(&name).await?.as_ref(), &uid) };
+    let begins =
+        job == JobView::Missing && !object.has_ended() && object.metadata.deletion_timestamp.is_none();
+    let inputs = if begins { Some(inputs(context, object, &namespace).await?) } else { None };
+    let now = context.settings.clock.now();
+    let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
+    Ok(Fetched { object: object.clone(), job, inputs, now })
+}
+
+async fn inputs(context: &Context, object: &MustGather, namespace: &str) -> Result<Inputs, Error> {
+    let accounts: Api<ServiceAccount> = Api::namespaced(context.client.clone(), namespace);
+    let account = accounts.get_metadata_opt(object.spec.account()).await?.is_some();
+    let secret = match object.spec.sftp() {
+        None => None,
+        Some(sftp) => {
+            let secrets: Api<Secret> =
+                Api::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
+            let secret = secrets.get_opt(&sftp.case_management_account_secret_ref.name).await?;
+            Some(secret.map_or(SecretView::Missing, |secret| view(&secret)))
+        }
+    };
+    Ok(Inputs { account, secret, cluster: cluster_proxies(context).await? })
+}
+
+fn view(secret: &Secret) -> SecretView {
+    let empty = BTreeMap::new();
+    let data = secret.data.as_ref().unwrap_or(&empty);
+    let text = |key: &str| {
+        let value = data.get(key).and_then(|value| String::from_utf8(value.0.clone()).ok());
+        value.filter(|value| !value.is_empty())
+    };
+    let Some(username) = text("username") else { return SecretView::Lacks("username") };
+    let Some(password) = text("password") else { return SecretView::Lacks("password") };
+    let credentials = Credentials { username, password };
+    SecretView::Whole(Login { credentials, known_hosts: text("known_hosts") })
+}
+
+/// The cluster's own settings: what they came to before what was asked for, since that has the cluster's networks in it. A
+/// cluster that has no such object has none.
+async fn cluster_proxies(context: &Context) -> Result<Proxies, Error> {
+    let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "Proxy");
+    let resource = ApiResource::from_gvk_with_plural(&kind, "proxies");
+    let proxies: Api<DynamicObject> = Api::all_with(context.client.clone(), &resource);
+    let proxy = match proxies.get("cluster").await {
+        Ok(proxy) => proxy,
+        Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => return Ok(Proxies::default()),
+        Err(error) => return Err(error.into()),
+    };
+    let of = |part: &str| {
+        let text = |field: &str| {
+            let value =
+                proxy.data.get(part).and_then(|part| part.get(field)).and_then(|value| value.as_str());
+            value.unwrap_or_default().to_owned()
+        };
+        Proxies { http: text("httpProxy"), https: text("httpsProxy"), none: text("noProxy") }
+    };
+    Ok(Proxies::layered(&[of("status"), of("spec")]))
+}

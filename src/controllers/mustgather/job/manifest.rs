@@ -1,0 +1,255 @@
+//! What the Job is made of.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::Job;
+use kube::{Resource as _, ResourceExt as _};
+use serde_json::{Map, Value, json};
+
+use super::{BACKOFF_LIMIT, OWNER, copy_name, place};
+use crate::controllers::mustgather::crd::{GatherSpec, MustGather, Sftp};
+use crate::controllers::mustgather::settings::Rules;
+use crate::gather::upload::sftp::Proxies;
+
+/// Name of the container that uploads.
+pub const UPLOAD: &str = "upload";
+const OUTPUT: &str = "/must-gather";
+const WORK: &str = "/must-gather-upload";
+const RUN: &str = "/run/must-gather";
+const PROGRAM: &str = "/run/must-gather/admit";
+const CERTIFICATES: &str = "/etc/pki/tls/certs";
+/// Where Kubernetes mounts the token of an account, unless something is mounted there already.
+const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+const INFRA: &str = "node-role.kubernetes.io/infra";
+/// What an upload exits with that trying again does not mend, or that was tried often enough.
+const UPLOAD_FAILED: [i32; 2] = [2, 4];
+
+/// What a Job needs to know besides the object.
+#[derive(Debug)]
+pub struct Creation {
+    pub now: Timestamp,
+    /// Settings of the object before those of the cluster and of this process.
+    pub proxies: Proxies,
+    pub limit: Option<Duration>,
+    /// Host keys that the operator gives, for Secrets that have none.
+    pub known_hosts: Option<String>,
+}
+
+/// The Job.
+///
+/// # Errors
+/// None in practice: the fields are those of a Job.
+pub fn manifest(object: &MustGather, creation: &Creation, rules: &Rules) -> Result<Job, serde_json::Error> {
+    let (namespace, name) = place(object, rules.job_namespace.as_deref());
+    let uid = object.uid().unwrap_or_default();
+    let prefix = prefix(creation.now, &uid);
+    let upload = object.spec.sftp().map(|sftp| upload(object, sftp, creation, rules, &prefix));
+    let mut containers = vec![gather(object, creation, rules)];
+    containers.extend(upload);
+    let mut spec = json!({
+        "backoffLimit": BACKOFF_LIMIT,
+        "template": {
+            "metadata": {"labels": {OWNER: uid}},
+            "spec": {
+                "restartPolicy": "Never",
+                "serviceAccountName": object.spec.account(),
+                "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+                "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+                    {"weight": 1, "preference": {"matchExpressions": [{"key": INFRA, "operator": "Exists"}]}},
+                ]}},
+                "tolerations": [{"key": INFRA, "operator": "Exists", "effect": "NoSchedule"}],
+                "initContainers": [program(rules)],
+                "containers": containers.into_iter().map(|it| mounted(it, object, rules, &prefix)).collect::<Vec<_>>(),
+                "volumes": volumes(object, rules),
+            },
+        },
+    });
+    if rules.failure_policy && object.spec.sftp().is_some() {
+        // An upload tries again by itself. When it has given up, gathering again does not help.
+        spec["podFailurePolicy"] = json!({"rules": [{
+            "action": "FailJob",
+            "onExitCodes": {"containerName": UPLOAD, "operator": "In", "values": UPLOAD_FAILED},
+        }]});
+    }
+    let mut metadata = json!({"name": name, "namespace": namespace, "labels": {OWNER: uid}});
+    if rules.job_namespace.is_none() {
+        metadata["ownerReferences"] = json!([object.controller_owner_ref(&())]);
+    }
+    serde_json::from_value(json!({"metadata": metadata, "spec": spec}))
+}
+
+/// What the archive is called before its ending, and the folder of a run on a volume that outlives it.
+fn prefix(now: Timestamp, uid: &str) -> String {
+    let short: String = uid.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
+    format!("must-gather.local.{}.{short}", now.strftime("%Y%m%dT%H%M%SZ"))
+}
+
+/// What our own containers may do.
+fn restricted() -> Value {
+    json!({
+        "allowPrivilegeEscalation": false,
+        "readOnlyRootFilesystem": true,
+        "runAsNonRoot": true,
+        "capabilities": {"drop": ["ALL"]},
+    })
+}
+
+fn program(rules: &Rules) -> Value {
+    json!({
+        "name": "program",
+        "image": rules.image,
+        "args": ["run-gather", "--copy-to", PROGRAM],
+        "securityContext": restricted(),
+        "volumeMounts": [{"name": "run", "mountPath": RUN}, {"name": "no-token", "mountPath": TOKEN, "readOnly": true}],
+    })
+}
+
+fn gather(object: &MustGather, creation: &Creation, rules: &Rules) -> Value {
+    let seconds = creation.limit.map_or(0, |limit| limit.as_secs() + u64::from(limit.subsec_nanos() > 0));
+    let mut command = vec![PROGRAM.to_owned(), "run-gather".to_owned()];
+    command.extend(["--output", OUTPUT, "--state", RUN, "--timeout"].map(str::to_owned));
+    command.extend([seconds.to_string(), "--".to_owned()]);
+    command.extend(gather_command(object, rules));
+    let mut env = proxy_variables(&creation.proxies, true);
+    if let Some(GatherSpec { since, since_time, .. }) = &object.spec.gather_spec {
+        env.extend(since.iter().map(|since| variable("MUST_GATHER_SINCE", since)));
+        env.extend(since_time.iter().map(|time| variable("MUST_GATHER_SINCE_TIME", time)));
+    }
+    json!({
+        "name": "gather",
+        "image": rules.gather_image.as_ref().unwrap_or(&rules.image),
+        "command": command,
+        "env": env,
+        "volumeMounts": [{"name": "must-gather-output", "mountPath": OUTPUT}, {"name": "run", "mountPath": RUN}],
+    })
+}
+
+/// The command of the object, else that of images that gather, else our own.
+fn gather_command(object: &MustGather, rules: &Rules) -> Vec<String> {
+    let audit = object.spec.audit();
+    let own = object.spec.gather_spec.clone().unwrap_or_default();
+    let mut command = match (&rules.gather_image, own.command.is_empty()) {
+        (_, false) => own.command,
+        (Some(_), true) if audit => vec!["/usr/bin/gather_audit_logs".to_owned()],
+        (Some(_), true) => vec!["/usr/bin/gather".to_owned()],
+        (None, true) => {
+            let mut command: Vec<String> =
+                [PROGRAM, "must-gather", "--output", OUTPUT].map(str::to_owned).to_vec();
+            command.extend(["--name".to_owned(), folder(&rules.image)]);
+            command.extend(audit.then(|| "--audit".to_owned()));
+            command
+        }
+    };
+    command.extend(own.args);
+    command
+}
+
+/// The name of an image as that of a folder.
+fn folder(image: &str) -> String {
+    let name: String = image.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    if name.is_empty() { "admit".to_owned() } else { name }
+}
+
+fn upload(object: &MustGather, sftp: &Sftp, creation: &Creation, rules: &Rules, prefix: &str) -> Value {
+    let uid = object.uid().unwrap_or_default();
+    let secret = match rules.job_namespace {
+        Some(_) => copy_name(&uid),
+        None => sftp.case_management_account_secret_ref.name.clone(),
+    };
+    let from = |name: &str, key: &str, optional: bool| {
+        let key = json!({"name": secret, "key": key, "optional": optional});
+        json!({"name": name, "valueFrom": {"secretKeyRef": key}})
+    };
+    let mut env = vec![
+        from("username", "username", false),
+        from("password", "password", false),
+        variable("caseid", &sftp.case_id),
+        variable("host", &sftp.host),
+        variable("must_gather_output", OUTPUT),
+        variable("must_gather_upload", WORK),
+        variable("must_gather_state", RUN),
+        variable("internal_user", if sftp.internal_user { "true" } else { "false" }),
+        variable("FILENAME_PREFIX", prefix),
+        variable("message_file", "/dev/termination-log"),
+    ];
+    env.push(match &creation.known_hosts {
+        Some(known) => variable("known_hosts", known),
+        None => from("known_hosts", "known_hosts", true),
+    });
+    if rules.accept_any_host_key {
+        env.push(variable("accept_any_host_key", "true"));
+    }
+    if rules.trusted_ca.is_some() {
+        env.push(variable("proxy_ca", &format!("{CERTIFICATES}/ca-bundle.crt")));
+    }
+    env.extend(proxy_variables(&creation.proxies, false));
+    json!({
+        "name": UPLOAD,
+        "image": rules.image,
+        "args": ["upload"],
+        "env": env,
+        "securityContext": restricted(),
+        "volumeMounts": [
+            {"name": "must-gather-output", "mountPath": OUTPUT, "readOnly": true},
+            {"name": "must-gather-upload", "mountPath": WORK},
+            {"name": "run", "mountPath": RUN},
+            {"name": "no-token", "mountPath": TOKEN, "readOnly": true},
+        ],
+    })
+}
+
+fn variable(name: &str, value: &str) -> Value {
+    json!({"name": name, "value": value})
+}
+
+/// In lower case for our own program, in both for whatever an image runs.
+fn proxy_variables(proxies: &Proxies, both: bool) -> Vec<Value> {
+    let values =
+        [("http_proxy", &proxies.http), ("https_proxy", &proxies.https), ("no_proxy", &proxies.none)];
+    let set = values.into_iter().filter(|(_, value)| !value.is_empty());
+    set.flat_map(|(name, value)| {
+        let upper = both.then(|| variable(&name.to_ascii_uppercase(), value));
+        std::iter::once(variable(name, value)).chain(upper)
+    })
+    .collect()
+}
+
+/// The container with what every container is given: the certificates, and of a volume that outlives the run a folder.
+fn mounted(mut container: Value, object: &MustGather, rules: &Rules, prefix: &str) -> Value {
+    let Some(mounts) = container.get_mut("volumeMounts").and_then(Value::as_array_mut) else {
+        return container;
+    };
+    if let Some(volume) = object.spec.storage.as_ref().and_then(|storage| storage.persistent_volume.as_ref())
+    {
+        let above = volume.sub_path.trim_matches('/');
+        let path = if above.is_empty() { prefix.to_owned() } else { format!("{above}/{prefix}") };
+        for mount in mounts.iter_mut().filter(|mount| mount["name"] == "must-gather-output") {
+            mount["subPath"] = Value::String(path.clone());
+        }
+    }
+    if rules.trusted_ca.is_some() {
+        mounts.push(json!({"name": "trusted-ca", "mountPath": CERTIFICATES, "readOnly": true}));
+    }
+    container
+}
+
+fn volumes(object: &MustGather, rules: &Rules) -> Vec<Value> {
+    let claim = object.spec.storage.as_ref().and_then(|storage| storage.persistent_volume.as_ref());
+    let mut output = Map::new();
+    output.insert("name".to_owned(), json!("must-gather-output"));
+    match claim {
+        Some(volume) => {
+            output.insert("persistentVolumeClaim".to_owned(), json!({"claimName": volume.claim.name}))
+        }
+        None => output.insert("emptyDir".to_owned(), json!({})),
+    };
+    let mut volumes = vec![Value::Object(output)];
+    volumes
+        .extend(["must-gather-upload", "run", "no-token"].map(|name| json!({"name": name, "emptyDir": {}})));
+    if let Some(name) = &rules.trusted_ca {
+        let map = json!({"name": name, "optional": true, "items": [{"key": "ca-bundle.crt", "path": "ca-bundle.crt"}]});
+        volumes.push(json!({"name": "trusted-ca", "configMap": map}));
+    }
+    volumes
+}

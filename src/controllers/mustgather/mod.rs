@@ -1,0 +1,85 @@
+//! Runs a Job for each MustGather and says in its status how it went.
+//!
+//! A pipeline with I/O only at its ends: [`fetch`] reads, [`plan`] decides, [`apply`] makes the Job, [`status`] writes and cleans
+//! up. The Job does the work, with this program in two of its containers (`gather::must`).
+//!
+//! What is promised: one Job for one object, whatever is killed when; what has ended stays as it ended; nothing is removed that
+//! is not the object's own. Uses kit, gather and telemetry, and no other controller. Left to others: what is gathered, how an
+//! archive travels, and who may ask for it (the policies).
+
+pub mod apply;
+mod counts;
+pub mod crd;
+pub mod fetch;
+pub mod job;
+pub mod limit;
+pub mod plan;
+mod service;
+pub mod settings;
+pub mod status;
+
+use kube::Client;
+
+use self::crd::MustGather;
+use super::kit::controller::{Failure, Next, Reconcile};
+use super::kit::events::Events;
+use super::kit::retry::{Remedy, remedy};
+use super::kit::status::WriteError;
+use crate::telemetry::with_causes;
+
+pub use counts::Counts;
+pub use service::run;
+pub use settings::{Rules, Settings};
+
+/// Keeps an object until what it left behind is removed.
+pub const FINALIZER: &str = "finalizer.mustgathers.operator.openshift.io";
+/// The name of the controller.
+pub const NAME: &str = "mustgather";
+
+/// What every reconciliation is given.
+pub struct Context {
+    pub client: Client,
+    pub settings: Settings,
+    pub events: Events,
+    pub counts: Counts,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// Why one look at a MustGather came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("cannot read or write what belongs to the object: {}", with_causes(.0))]
+    Api(#[from] kube::Error),
+    #[error("a Job of the name was made meanwhile")]
+    Again,
+}
+
+impl Failure for Error {
+    fn remedy(&self) -> Remedy {
+        match self {
+            Self::Write(WriteError::Api { source, .. }) => remedy(source),
+            Self::Write(WriteError::Unfenced(_)) => Remedy::Change,
+            Self::Api(error) => remedy(error),
+            Self::Again => Remedy::Reread,
+        }
+    }
+}
+
+impl Reconcile for Context {
+    type Object = MustGather;
+    type Error = Error;
+
+    async fn reconcile(&self, object: &MustGather) -> Result<Next, Error> {
+        let fetched = fetch::fetch(self, object).await?;
+        let plan = plan::plan(&fetched, &self.settings);
+        let applied = apply::apply(self, &fetched, plan).await?;
+        status::write(self, &fetched, applied).await
+    }
+}

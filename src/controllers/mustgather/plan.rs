@@ -1,0 +1,283 @@
+//! Second stage: what is to be done about one MustGather. Pure: no client, no clock, no waiting.
+//!
+//! ```text
+//!  (none) ──► finalizer ──► Job created, Running ──► Completed ──► cleaned up, unless retained
+//!     └────────────────────────────┴──────────────► Failed ─────►       "
+//! ```
+//!
+//! INVARIANT: what has ended stays as it ended, whoever restarts, deletes the Job or edits the object; and no second Job is
+//! ever made for one object: once it was Running, a Job that is missing is a failure.
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+
+use super::crd::{MustGather, MustGatherStatus, Phase};
+use super::fetch::{Fetched, Inputs, Login, SecretView};
+use super::job::{self, Creation, JobView, manifest};
+use super::settings::Settings;
+use super::{FINALIZER, limit};
+use crate::controllers::kit::conditions::{self, Statement, Truth};
+use crate::controllers::kit::events::Notice;
+use crate::gather::upload::sftp::{KnownHosts, Patience, Proxies, Sftp, Trust};
+
+pub const SUCCESS: &str = "ReconcileSuccess";
+pub const ERROR: &str = "ReconcileError";
+/// As the helper library of upstream spells it, which others compare.
+const SUCCEEDED: &str = "LastReconcileCycleSucceded";
+const FAILED: &str = "LastReconcileCycleFailed";
+
+/// What to do, at stage `W`: [`Prepared`] before it is applied, [`super::apply::Applied`] after.
+#[derive(Debug)]
+pub struct Plan<W> {
+    /// The status to write, `None` where the present one is right.
+    pub status: Option<MustGatherStatus>,
+    /// Events to record once the status is written.
+    pub notices: Vec<Notice>,
+    pub work: W,
+}
+
+/// Work to do before the status is written, but for [`Self::CleanUp`], which is done after.
+#[derive(Debug)]
+pub enum Prepared {
+    Nothing,
+    AddFinalizer,
+    Create(Box<Created>),
+    /// Remove what a MustGather that has ended leaves behind.
+    CleanUp,
+    /// Let go of an object that is being deleted, with what belongs to it or without.
+    Release {
+        clean: bool,
+    },
+}
+
+/// A Job to be made, and what comes before it.
+#[derive(Debug)]
+pub struct Created {
+    pub job: Job,
+    /// Whether the Secret is copied to the namespace of the Job.
+    pub copy: bool,
+    /// The server to look at first.
+    pub preflight: Option<Sftp>,
+}
+
+/// Decides what to do.
+pub fn plan(fetched: &Fetched, settings: &Settings) -> Plan<Prepared> {
+    let Fetched { object, job, inputs, now: _ } = fetched;
+    let ours = object.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
+    if object.metadata.deletion_timestamp.is_some() {
+        let clean = !object.spec.retains();
+        return Plan::of(if ours { Prepared::Release { clean } } else { Prepared::Nothing });
+    }
+    if object.has_ended() {
+        let left = !matches!(job, JobView::Missing | JobView::Foreign) && !object.spec.retains();
+        return Plan::of(if left { Prepared::CleanUp } else { Prepared::Nothing });
+    }
+    if !ours {
+        return Plan::of(Prepared::AddFinalizer);
+    }
+    match job {
+        JobView::Foreign => {
+            let (namespace, name) = job::place(object, settings.rules.job_namespace.as_deref());
+            ended(
+                fetched,
+                Phase::Failed,
+                &format!("a Job {namespace}/{name} exists that is not of this MustGather"),
+            )
+        }
+        JobView::Active => running(fetched),
+        JobView::Succeeded => ended(fetched, Phase::Completed, "MustGather Job pods succeeded"),
+        JobView::Failed(why) => ended(fetched, Phase::Failed, &format!("MustGather Job pods failed: {why}")),
+        JobView::Missing if phase(object) == Some(Phase::Running) => {
+            ended(fetched, Phase::Failed, "the Job was deleted before it ended")
+        }
+        JobView::Missing => match inputs {
+            Some(inputs) => begin(fetched, inputs, settings),
+            None => Plan::of(Prepared::Nothing),
+        },
+    }
+}
+
+impl Plan<Prepared> {
+    fn of(work: Prepared) -> Self {
+        Self { status: None, notices: Vec::new(), work }
+    }
+}
+
+fn phase(object: &MustGather) -> Option<Phase> {
+    object.status.as_ref().and_then(|status| status.status)
+}
+
+/// What keeps a Job from being made.
+enum Hindrance {
+    /// For good.
+    Final(String),
+    /// Until somebody makes it.
+    Passing(String),
+}
+
+/// Makes the Job, or says what hinders.
+fn begin(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Plan<Prepared> {
+    match created(fetched, inputs, settings) {
+        Ok(created) => {
+            let status = next(fetched, Phase::Running, "the Job was created", None);
+            let notice = Notice {
+                warning: false,
+                reason: "JobCreated",
+                action: "Gather",
+                note: format!("Job {} created", created.job.name_any()),
+            };
+            Plan { status, notices: vec![notice], work: Prepared::Create(Box::new(created)) }
+        }
+        Err(Hindrance::Final(reason)) => ended(fetched, Phase::Failed, &reason),
+        Err(Hindrance::Passing(reason)) => {
+            let status = next(fetched, Phase::None, "", Some(&reason));
+            let notices = if status.is_some() { vec![warning(reason)] } else { Vec::new() };
+            Plan { status, notices, work: Prepared::Nothing }
+        }
+    }
+}
+
+fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Created, Hindrance> {
+    let Fetched { object, now, .. } = fetched;
+    let Inputs { account, secret, cluster } = inputs;
+    let rules = &settings.rules;
+    let spec = &object.spec;
+    contradictions(object)?;
+    let name = job::place(object, rules.job_namespace.as_deref()).1;
+    if name.len() > job::MAX_NAME {
+        return Err(Hindrance::Final(format!(
+            "the name has {} characters, and a Job of it at most {}",
+            name.len(),
+            job::MAX_NAME
+        )));
+    }
+    let limit =
+        limit::parse(spec.must_gather_timeout.as_deref().unwrap_or_default()).map_err(Hindrance::Final)?;
+    if !account {
+        let reason =
+            format!("Service Account validation failed: there is no ServiceAccount {}", spec.account());
+        return Err(Hindrance::Final(reason));
+    }
+    let own = spec.proxy_config.clone().unwrap_or_default();
+    let own = Proxies { http: own.http_proxy, https: own.https_proxy, none: own.no_proxy };
+    let proxies = Proxies::layered([&own, cluster, &rules.environment]);
+    let login = login(object, secret.as_ref())?;
+    let keys = login.and_then(|login| login.known_hosts.clone());
+    let preflight = login.map(|login| server(object, login, &proxies, settings)).transpose()?.flatten();
+    // The Job reads those of the Secret itself.
+    let known_hosts = if keys.is_some() { None } else { settings.known_hosts.clone() };
+    let creation = Creation { now: *now, proxies, limit, known_hosts };
+    let job = manifest(object, &creation, rules).map_err(|error| Hindrance::Final(error.to_string()))?;
+    Ok(Created { job, copy: rules.job_namespace.is_some() && spec.sftp().is_some(), preflight })
+}
+
+/// Both spellings of one thing say nothing clear.
+fn contradictions(object: &MustGather) -> Result<(), Hindrance> {
+    let spec = &object.spec;
+    let named = spec.service_account_ref.as_ref().is_some_and(|named| !named.name.is_empty());
+    let later = spec.service_account_name.as_ref().is_some_and(|name| !name.is_empty());
+    if named && later {
+        return Err(Hindrance::Final("serviceAccountRef and serviceAccountName are both set".to_owned()));
+    }
+    let gather = spec.gather_spec.clone().unwrap_or_default();
+    if spec.additional_config.as_ref().is_some_and(|config| config.audit) && spec.gather_spec.is_some() {
+        return Err(Hindrance::Final("additionalConfig and gatherSpec are both set".to_owned()));
+    }
+    if gather.since.is_some() && gather.since_time.is_some() {
+        return Err(Hindrance::Final("only one of since or sinceTime may be specified".to_owned()));
+    }
+    if spec.audit() && !gather.command.is_empty() {
+        return Err(Hindrance::Final("audit mode cannot be combined with custom gather commands".to_owned()));
+    }
+    Ok(())
+}
+
+/// The credentials, where something is uploaded.
+fn login<'s>(object: &MustGather, secret: Option<&'s SecretView>) -> Result<Option<&'s Login>, Hindrance> {
+    let Some(sftp) = object.spec.sftp() else { return Ok(None) };
+    let name = &sftp.case_management_account_secret_ref.name;
+    match secret {
+        None | Some(SecretView::Missing) => {
+            Err(Hindrance::Passing(format!("there is no Secret {name}: it is waited for")))
+        }
+        Some(SecretView::Lacks(key)) => Err(Hindrance::Final(format!(
+            "Secret validation failed: Secret {name} has no {key}, or an empty one"
+        ))),
+        Some(SecretView::Whole(login)) => Ok(Some(login)),
+    }
+}
+
+/// The server to look at before a Job is made; none where that is not wanted.
+fn server(
+    object: &MustGather,
+    login: &Login,
+    proxies: &Proxies,
+    settings: &Settings,
+) -> Result<Option<Sftp>, Hindrance> {
+    let Some(sftp) = object.spec.sftp() else { return Ok(None) };
+    let failed = |error: &dyn std::fmt::Display| Hindrance::Final(format!("SFTP validation failed: {error}"));
+    let host = sftp.host.parse().map_err(|error| failed(&error))?;
+    let proxy = proxies.to(&host).map_err(|error| failed(&error))?;
+    let keys = login.known_hosts.as_ref().or(settings.known_hosts.as_ref());
+    let known = KnownHosts::parse(keys.map_or("", String::as_str)).map_err(|error| failed(&error))?;
+    let trust = if settings.rules.accept_any_host_key { Trust::AcceptAny } else { Trust::Known(known) };
+    let sftp = Sftp {
+        host,
+        credentials: login.credentials.clone(),
+        trust,
+        proxy,
+        proxy_ca: settings.proxy_ca.clone(),
+        patience: Patience::preflight(),
+    };
+    Ok(settings.rules.preflight.then_some(sftp))
+}
+
+fn running(fetched: &Fetched) -> Plan<Prepared> {
+    let status = next(fetched, Phase::Running, "the Job is active", None);
+    // That it was created is said by who created it.
+    let status = status.filter(|_| phase(&fetched.object) != Some(Phase::Running));
+    Plan { status, ..Plan::of(Prepared::Nothing) }
+}
+
+/// An end, written before anything is cleaned up.
+pub(super) fn ended(fetched: &Fetched, phase: Phase, reason: &str) -> Plan<Prepared> {
+    let failed = phase == Phase::Failed;
+    let notice = Notice {
+        warning: failed,
+        reason: if failed { "ProcessingError" } else { "Completed" },
+        action: "Gather",
+        note: reason.to_owned(),
+    };
+    let status = next(fetched, phase, reason, None);
+    let clean = !matches!(fetched.job, JobView::Missing | JobView::Foreign) && !fetched.object.spec.retains();
+    Plan { status, notices: vec![notice], work: if clean { Prepared::CleanUp } else { Prepared::Nothing } }
+}
+
+fn warning(note: String) -> Notice {
+    Notice { warning: true, reason: "ProcessingError", action: "Gather", note }
+}
+
+/// The status that follows, where it says something new; `trouble` is what keeps it from going on.
+fn next(fetched: &Fetched, phase: Phase, reason: &str, trouble: Option<&str>) -> Option<MustGatherStatus> {
+    let Fetched { object, now, .. } = fetched;
+    let mut status = object.status.clone().unwrap_or_default();
+    let before = status.clone();
+    status.status = (phase != Phase::None).then_some(phase);
+    status.reason = (!reason.is_empty()).then(|| reason.to_owned());
+    status.completed = matches!(phase, Phase::Completed | Phase::Failed);
+    let statements = match trouble {
+        None => [
+            Statement::new(SUCCESS, Truth::True, SUCCEEDED, ""),
+            Statement::new(ERROR, Truth::False, SUCCEEDED, ""),
+        ],
+        Some(trouble) => [
+            Statement::new(SUCCESS, Truth::False, FAILED, trouble),
+            Statement::new(ERROR, Truth::True, FAILED, trouble),
+        ],
+    };
+    for statement in statements {
+        conditions::set(&mut status.conditions, statement, object.metadata.generation, *now);
+    }
+    (status != before).then_some(MustGatherStatus { last_update: Some(Time(*now)), ..status })
+}

@@ -1,0 +1,77 @@
+//! What the controller of MustGathers watches.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Secret;
+use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::runtime::predicates;
+use kube::runtime::reflector::Store;
+use kube::runtime::watcher::Config;
+use kube::{Api, Client, ResourceExt};
+use tokio_util::sync::CancellationToken;
+
+use super::crd::MustGather;
+use super::job::OWNER;
+use super::settings::Settings;
+use super::{Context, FINALIZER, NAME};
+use crate::controllers::kit::controller::{Controller, Surroundings};
+use crate::controllers::kit::key::Key;
+use crate::telemetry::{ControllerMetrics, Readiness};
+
+type Objects = Store<DeserializeGuard<MustGather>>;
+
+/// Runs the controller until `stop`.
+pub async fn run(
+    context: Arc<Context>,
+    metrics: Arc<ControllerMetrics>,
+    readiness: Readiness,
+    stop: CancellationToken,
+) {
+    let controller = controller(&context.client, &context.settings);
+    let around = Surroundings { events: context.events.clone(), metrics, readiness };
+    controller.run(context, around, stop).await;
+}
+
+/// The controller: objects, their Jobs, and the Secrets that some of them wait for.
+fn controller(client: &Client, settings: &Settings) -> Controller<MustGather> {
+    let objects: Api<DeserializeGuard<MustGather>> = Api::all(client.clone());
+    let jobs = Config::default().labels(OWNER);
+    let jobs_of: Api<Job> = match &settings.rules.job_namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    };
+    let secrets: Api<PartialObjectMeta<Secret>> = Api::all(client.clone());
+    Controller::new(NAME, objects, Config::default()).when(moved).watches(jobs_of, jobs, of_job).watches(
+        secrets,
+        Config::default(),
+        of_secret,
+    )
+}
+
+/// A change of the object that has to be looked at: what is asked for, deletion, and whether the finalizer is there. Its own
+/// status is not.
+fn moved(object: &MustGather) -> Option<u64> {
+    let generation = predicates::generation(object)?;
+    let ours = object.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
+    let leaves = object.metadata.deletion_timestamp.is_some();
+    Some(generation.wrapping_mul(4) + u64::from(ours) * 2 + u64::from(leaves))
+}
+
+fn of_job(job: &Job, objects: &Objects) -> Vec<Key> {
+    let Some(uid) = job.labels().get(OWNER) else { return Vec::new() };
+    keys(objects, |object| object.uid().as_ref() == Some(uid))
+}
+
+fn of_secret(secret: &PartialObjectMeta<Secret>, objects: &Objects) -> Vec<Key> {
+    keys(objects, |object| {
+        let named = object.spec.sftp().map(|sftp| sftp.case_management_account_secret_ref.name.as_str());
+        !object.has_ended() && object.namespace() == secret.namespace() && named == Some(&*secret.name_any())
+    })
+}
+
+fn keys(objects: &Objects, wanted: impl Fn(&MustGather) -> bool) -> Vec<Key> {
+    let found = objects.state();
+    let found = found.iter().filter(|object| object.0.as_ref().is_ok_and(&wanted));
+    found.map(|object| Key::of(object.as_ref())).collect()
+}

@@ -1,0 +1,59 @@
+//! What the controller of MustGathers is told by whoever starts it.
+
+use std::path::PathBuf;
+
+use crate::controllers::kit::clock::Clock;
+use crate::gather::upload::sftp::Proxies;
+
+/// What the plan has to know.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Image of this program, which the containers of ours are of.
+    pub image: String,
+    /// Image that gathers, by its `/usr/bin/gather`; this program does where there is none.
+    pub gather_image: Option<String>,
+    /// Namespace of all Jobs; each in that of its MustGather where there is none.
+    pub job_namespace: Option<String>,
+    /// Whoever answers as the SFTP server gets the password.
+    pub accept_any_host_key: bool,
+    /// ConfigMap with `ca-bundle.crt`, in the namespace of the Job.
+    pub trusted_ca: Option<String>,
+    /// Whether Jobs may have a pod failure policy: without one an upload that fails is gathered for again.
+    pub failure_policy: bool,
+    /// Proxies of this process, for what neither the object nor the cluster says.
+    pub environment: Proxies,
+    /// Look whether the SFTP server lets in, before anything is gathered.
+    pub preflight: bool,
+}
+
+impl Rules {
+    pub fn new(image: &str) -> Self {
+        Self {
+            image: image.to_owned(),
+            gather_image: None,
+            job_namespace: None,
+            accept_any_host_key: false,
+            trusted_ca: None,
+            failure_policy: true,
+            environment: Proxies::default(),
+            preflight: true,
+        }
+    }
+}
+
+/// Everything.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub rules: Rules,
+    /// Host keys for Secrets that have none, as text.
+    pub known_hosts: Option<String>,
+    /// PEM file of authorities to trust for a proxy under TLS, when this process looks at the SFTP server.
+    pub proxy_ca: Option<PathBuf>,
+    pub clock: Clock,
+}
+
+impl Settings {
+    pub fn new(image: &str) -> Self {
+        Self { rules: Rules::new(image), known_hosts: None, proxy_ca: None, clock: Clock::default() }
+    }
+}

@@ -1,0 +1,111 @@
+//! The audit logs of API servers, by way of the nodes that they run on: a folder that the kubelet shows as a page of links.
+
+use http::Request;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::ListParams;
+use kube::{Api, ResourceExt as _};
+use tokio::fs::File;
+
+use super::logs::{Found, copy};
+use super::{CollectError, Run};
+
+/// The servers that keep audit logs, by the folder below `/var/log` of their node.
+const COMPONENTS: [&str; 4] = ["kube-apiserver", "openshift-apiserver", "oauth-apiserver", "oauth-server"];
+/// Labels of nodes that serve the API.
+const LABELS: [&str; 2] = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
+/// What names of audit logs begin with.
+const AUDIT: &str = "audit";
+
+pub(super) async fn collect(run: &Run<'_>) -> Result<Found, CollectError> {
+    let mut found = Found::default();
+    let nodes: Api<Node> = Api::all(run.client.clone());
+    let mut names: Vec<String> = Vec::new();
+    for label in LABELS {
+        match nodes.list_metadata(&ListParams::default().labels(label)).await {
+            Ok(listed) => names.extend(listed.items.iter().map(|node| node.name_any())),
+            Err(error) => {
+                run.missed(format!("nodes with {label}"), &error);
+                found.missed += 1;
+            }
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    for node in &names {
+        for component in COMPONENTS {
+            of_component(run, node, component, &mut found).await?;
+        }
+    }
+    Ok(found)
+}
+
+async fn of_component(
+    run: &Run<'_>,
+    node: &str,
+    component: &str,
+    found: &mut Found,
+) -> Result<(), CollectError> {
+    let folder = format!("/api/v1/nodes/{node}/proxy/logs/{component}/");
+    let page = match get(&folder) {
+        Ok(request) => run.client.request_text(request).await,
+        Err(error) => Err(error),
+    };
+    let page = match page {
+        Ok(page) => page,
+        // A server that does not run there.
+        Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+        Err(error) => {
+            run.missed(format!("audit logs of {component} on {node}"), &error);
+            found.missed += 1;
+            return Ok(());
+        }
+    };
+    for file in links(&page) {
+        let what = || format!("{component}/{file} of node {node}");
+        let source = match get(&format!("{folder}{file}")) {
+            Ok(request) => run.client.request_stream(request).await,
+            Err(error) => Err(error),
+        };
+        match source {
+            Ok(source) => {
+                let name = format!("{node}-{file}");
+                let (out, path) = run.folder.create(&["audit_logs", component, &name])?;
+                let whole = copy(run, source, File::from_std(out), path, what).await?;
+                found.logs += u64::from(whole);
+                found.missed += u64::from(!whole);
+            }
+            Err(error) => {
+                run.missed(what(), &error);
+                found.missed += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn get(path: &str) -> Result<Request<Vec<u8>>, kube::Error> {
+    Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)
+}
+
+/// The files that a page of links names, of those that are audit logs: names as they are in a URL.
+fn links(page: &str) -> Vec<&str> {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let links = page.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
+    let mut links: Vec<_> = links.filter(|link| link.starts_with(AUDIT) && link.chars().all(legal)).collect();
+    links.sort_unstable();
+    links.dedup();
+    links
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_of_a_page_are_names_of_files() {
+        let page = "<pre>\n<a href=\"audit-2026-01-01T00-00-00.000.log\">a</a>\n<a href=\"audit.log\">audit.log</a>\n\
+                    <a href=\"audit/../../../secrets\">x</a><a href=\"termination.log\">t</a><a href=\"";
+        assert_eq!(links(page), ["audit-2026-01-01T00-00-00.000.log", "audit.log"]);
+        assert!(links("").is_empty());
+    }
+}
