@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use self::document::Document;
 
-/// What a `replace` operation makes of a member that is not there.
+/// What a `replace` operation makes of a member that is not there, and a `test` for null.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Replacing {
     /// An error, as the specification has it.

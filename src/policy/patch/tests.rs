@@ -53,6 +53,21 @@ fn what_cannot_be_applied_says_why() {
     assert_eq!(made(json!(1), &json!([{"op": "replace", "path": "", "value": 2}])), Ok(json!(2)));
 }
 
+/// By which clients add the first finalizer only where there is none.
+#[test]
+fn a_member_that_is_not_there_is_null_to_a_test() {
+    let test = |path: &str| json!([{"op": "test", "path": path, "value": null}]);
+    let target = || json!({"a": {"null": null, "b": 1}, "list": [1]});
+    for path in ["/a/none", "/a/null"] {
+        assert_eq!(made(target(), &test(path)), Ok(target()), "{path}");
+    }
+    assert_eq!(made(target(), &test("/a/b")), Err("value did not match".to_owned()));
+    for path in ["/none/none", "/list/7", "/a/b/c"] {
+        assert_eq!(made(target(), &test(path)), Err("path is invalid".to_owned()), "{path}");
+    }
+    assert!(patched(target(), &operations(&test("/a/none")), Replacing::Existing).is_err());
+}
+
 #[test]
 fn the_bytes_of_copies_are_bounded_as_upstream_bounds_them() {
     let target = json!({"data": {"k": "<".repeat(1_000)}});
