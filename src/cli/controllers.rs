@@ -1,4 +1,4 @@
-//! `admit controllers`: the controllers against a cluster, one replica at a time under a Lease.
+//! `admit controllers`: the controllers against a cluster, one replica at a time under a Lease, each as a service account of its own.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,10 +11,11 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
+use super::controlling::{self, ControllingArgs, Told};
 use super::gathering::GatheringArgs;
 use super::process::{self, Fault, GRACE, Threads};
 use super::typed::{label, name};
-use crate::controllers::datagather::{self, JobSettings, RunnerKind};
+use crate::controllers::datagather::{JobSettings, RunnerKind};
 use crate::controllers::kit::lease::Election;
 use crate::telemetry::LogFormat;
 
@@ -35,9 +36,17 @@ pub(super) struct ControllersArgs {
     #[arg(long, value_name = "NAMESPACE", default_value = "default", value_parser = label)]
     lease_namespace: String,
 
+    /// Namespace of the service accounts `admit-CONTROLLER` that the controllers act as, by impersonation [default: they act as this
+    /// process]
+    #[arg(long, value_name = "NAMESPACE", value_parser = label)]
+    impersonate: Option<String>,
+
     /// How log lines are written
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
+
+    #[command(flatten)]
+    controlling: ControllingArgs,
 
     #[command(flatten)]
     gathering: GatheringArgs,
@@ -76,7 +85,7 @@ struct JobArgs {
     job_image: Option<String>,
 
     /// Service account of gathering Jobs
-    #[arg(long, value_name = "NAME", default_value = "admit-controllers", value_parser = name)]
+    #[arg(long, value_name = "NAME", default_value = "admit-datagather", value_parser = name)]
     job_service_account: String,
 
     /// PersistentVolumeClaim that gathering Jobs keep archives in [default: none, archives go with the Pod]
@@ -117,13 +126,22 @@ impl ControllersArgs {
     }
 
     async fn work(self, shutdown: CancellationToken) -> Result<(), Fault> {
-        let client = client(self.kubeconfig).await?;
+        let config = config(self.kubeconfig).await?;
         let mut settings = self.gathering.settings("archives".as_ref());
         settings.runner = self.jobs.runner(&self.gathering)?;
         settings.gather_every = self.rounds.gather_every.map(Duration::from_mins);
         settings.prune_after = self.rounds.prune_after.map(Duration::from_hours);
-        settings.lease = Some(Election::new(&self.lease_namespace, LEASE, &identity()));
-        datagather::run(client, settings, shutdown).await.map_err(Fault::usage)
+        let election = Election::new(&self.lease_namespace, LEASE, &identity());
+        let acting = |account: &str| {
+            let mut config = config.clone();
+            config.auth_info.impersonate =
+                self.impersonate.as_ref().map(|namespace| controlling::user(namespace, account));
+            client_with(config)
+        };
+        let told = Told { gathering: settings };
+        let process = client_with(config.clone())?;
+        let manager = self.controlling.manager(process, Some(election), &told, acting)?;
+        manager.run(shutdown).await.map_err(Fault::usage)
     }
 }
 
@@ -135,20 +153,26 @@ fn identity() -> String {
 
 /// A client as `kubeconfig` says, or as kubectl and Pods find one out.
 pub(super) async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Fault> {
+    client_with(config(kubeconfig).await?)
+}
+
+fn client_with(config: Config) -> Result<Client, Fault> {
+    Client::try_from(config).map_err(|error| Fault::usage(format!("cannot make a client: {error}")))
+}
+
+async fn config(kubeconfig: Option<PathBuf>) -> Result<Config, Fault> {
     // The file may be a pipe, and name further files and programs to run; others do not wait for any of them.
     let runtime = Handle::current();
-    let making = spawn_blocking(move || runtime.block_on(client_of(kubeconfig)));
+    let making = spawn_blocking(move || runtime.block_on(config_of(kubeconfig)));
     making.await.map_err(Fault::internal)?
 }
 
-async fn client_of(kubeconfig: Option<PathBuf>) -> Result<Client, Fault> {
+async fn config_of(kubeconfig: Option<PathBuf>) -> Result<Config, Fault> {
     let Some(path) = kubeconfig else {
-        let config = Config::infer().await.map_err(|error| {
+        return Config::infer().await.map_err(|error| {
             let error = super::client::none(&error);
             Fault::usage(format!("no cluster is configured: {error}; name a kubeconfig with --kubeconfig"))
-        })?;
-        return Client::try_from(config)
-            .map_err(|error| Fault::usage(format!("cannot make a client: {error}")));
+        });
     };
     let unusable = |error: &dyn std::fmt::Display| {
         let error = super::client::unusable(&path, error);
@@ -158,7 +182,9 @@ async fn client_of(kubeconfig: Option<PathBuf>) -> Result<Client, Fault> {
     let file = Kubeconfig::read_from(&path).map_err(|error| unusable(&error))?;
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(file, &options).await.map_err(|error| unusable(&error))?;
-    Client::try_from(config).map_err(|error| unusable(&error))
+    // What is wrong with keys and certificates shows when they are used; the file is named then.
+    Client::try_from(config.clone()).map_err(|error| unusable(&error))?;
+    Ok(config)
 }
 
 /// A client of the cluster that this Pod runs in, whatever kubeconfig is lying about.

@@ -9,6 +9,7 @@ mod check;
 mod client;
 mod completion;
 mod controllers;
+mod controlling;
 mod eval;
 pub mod exit;
 mod explain;

@@ -24,6 +24,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Exit;
+use super::controlling::{self, ControllingArgs, Told};
 use super::gathering::GatheringArgs;
 use super::generate::webhook::{self, Callee, Endpoint};
 use super::local::{self as jobs, Ground, LocalArgs};
@@ -33,13 +34,14 @@ use super::{following, kubeconfig, load, register, state, token_key};
 use crate::admission::tls::{Authority, server_config, write_private};
 use crate::admission::{self, Admission, InForce, Port, Shutdown, Workers};
 use crate::controllers::datagather::{self, Settings};
+use crate::controllers::kit::manager::Manager;
 use crate::controllers::kit::tasks::Supervisor;
 use crate::controllers::policies::ClusterCache;
 use crate::gather::store::Readers;
 use crate::telemetry::{LogFormat, Metrics, Readiness, Traces, with_causes};
 
-/// Who the controllers are to the API server; policies tell them from users by this name.
-const CONTROLLERS: &str = "system:serviceaccount:admit-system:admit-controllers";
+/// Where the service accounts of the controllers are; policies tell the controllers from users, and from each other, by them.
+const ACCOUNTS: &str = "admit-system";
 /// Members may do everything.
 const MASTERS: &str = "system:masters";
 
@@ -76,6 +78,9 @@ pub(super) struct UpArgs {
     /// How log lines are written
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
+
+    #[command(flatten)]
+    controlling: ControllingArgs,
 
     #[command(flatten)]
     local: LocalArgs,
@@ -134,7 +139,8 @@ impl UpArgs {
             server.set_ready("admission", true);
             let ground = Ground { server: &server, authority: &authority, api: addresses.api, folder: pods };
             self.local.start(&mut parts, ground, &shutdown, controlling.clone())?;
-            start_controllers(&mut parts, &server, settings, &shutdown, controlling);
+            let manager = self.controllers(&server, settings)?;
+            start_controllers(&mut parts, manager, &shutdown, controlling);
             server.set_ready("controllers", true);
             self.announce(addresses.api, &authority)
         };
@@ -187,6 +193,15 @@ impl UpArgs {
             .map_err(|error| refused("the webhook configuration", &error))
     }
 
+    /// The controllers, each as its service account. Roles are no matter here: they may do everything.
+    fn controllers(&self, server: &Server, gathering: Settings) -> Result<Manager, Fault> {
+        let told = Told { gathering };
+        let acting = |account: &str| {
+            Ok(client(server, Identity::new(controlling::user(ACCOUNTS, account), [MASTERS.to_owned()])))
+        };
+        self.controlling.manager(client(server, Identity::admin()), None, &told, acting)
+    }
+
     /// Writes the kubeconfig and says on standard output what to try.
     fn announce(&self, api: SocketAddr, authority: &Authority) -> Result<(), Fault> {
         let now = OffsetDateTime::now_utc();
@@ -228,13 +243,11 @@ fn client(server: &Server, identity: Identity) -> Client {
 /// Starts the controllers; `controlling` goes when they have ended, however that may be.
 fn start_controllers(
     parts: &mut Supervisor<Fault>,
-    server: &Server,
-    settings: Settings,
+    manager: Manager,
     shutdown: &CancellationToken,
     controlling: Arc<DropGuard>,
 ) {
-    let client = client(server, Identity::new(CONTROLLERS, [MASTERS.to_owned()]));
-    let run = datagather::run(client, settings, shutdown.clone());
+    let run = manager.run(shutdown.clone());
     parts.part("controllers", async {
         let _controlling = controlling;
         run.await.map_err(Fault::usage)

@@ -47,7 +47,7 @@ use super::kit::status::WriteError;
 use super::kit::tasks::{Closed, Pool};
 use crate::telemetry::with_causes;
 
-pub use service::{RunError, check, run, run_one};
+pub use service::{RunError, check, member, run, run_one};
 pub use settings::{JobSettings, ObfuscationSettings, RunnerKind, Settings, TokenSettings, UploadSettings};
 
 /// What every reconciliation is given.
@@ -88,9 +88,9 @@ pub enum Error {
 impl Failure for Error {
     fn remedy(&self) -> Remedy {
         match self {
-            Self::Write(WriteError::Api { source, .. }) => remedy(source),
+            Self::Write(error) => error.remedy(),
             Self::Api(error) => remedy(error),
-            Self::Write(WriteError::Unfenced(_)) | Self::Manifest(_) | Self::Stopping(_) => Remedy::Change,
+            Self::Manifest(_) | Self::Stopping(_) => Remedy::Change,
         }
     }
 }

@@ -18,7 +18,7 @@ use super::runs::{Runs, Wakeups};
 use super::{Context, RunnerKind, Settings, TokenSettings, UploadSettings, periodic, prune, stop};
 use crate::controllers::kit::controller::{Controller, Surroundings};
 use crate::controllers::kit::events::Events;
-use crate::controllers::kit::lease::{Term, lead};
+use crate::controllers::kit::manager::{Definition, Member, Term};
 use crate::controllers::kit::rounds::rounds;
 use crate::controllers::kit::tasks::{Driver, Supervisor, TaskError, pool};
 use crate::gather::GATHERERS;
@@ -27,7 +27,7 @@ use crate::gather::upload::{
     EndpointError, Endpoints, TokenSource, Transport, TransportSetupError, Turns, https,
 };
 use crate::outside::{self, Unreadable};
-use crate::telemetry::{Readiness, with_causes};
+use crate::telemetry::with_causes;
 
 /// Under which it is counted, logged and chosen.
 pub(super) const NAME: &str = "datagather";
@@ -53,24 +53,32 @@ pub enum RunError {
     Part(#[from] TaskError<std::convert::Infallible>),
 }
 
-/// Runs the controller until `shutdown` is cancelled.
+/// The controller as a member of a set that is managed. Its `client` is the controller's own account.
+///
+/// # Errors
+/// [`RunError`] at once where a setting does not work.
+pub fn member(client: Client, settings: Settings) -> Result<Member, RunError> {
+    let store = settings.archives()?;
+    uploads(&client, settings.upload.as_ref())?;
+    let needs = vec![Definition::of::<DataGather>()];
+    let own = client.clone();
+    Ok(Member::new(NAME, client, needs, move |term| {
+        let (client, settings, store) = (own.clone(), settings.clone(), store.clone());
+        async move {
+            let uploads = uploads(&client, settings.upload.as_ref())?;
+            work(Workshop::new(client, settings, store, uploads), Scope::All, term).await
+        }
+    }))
+}
+
+/// Runs the controller alone, until `shutdown` is cancelled.
 ///
 /// # Errors
 /// [`RunError`] at once where a setting does not work, later only when a part of the controller dies.
 pub async fn run(client: Client, settings: Settings, shutdown: CancellationToken) -> Result<(), RunError> {
     let store = settings.archives()?;
-    let workshop = |uploads| Workshop::new(client.clone(), settings.clone(), store.clone(), uploads);
-    let Some(election) = &settings.lease else {
-        return work(workshop(uploads(&client, settings.upload.as_ref())?), Scope::All, shutdown).await;
-    };
-    while !shutdown.is_cancelled() {
-        let workshop = workshop(uploads(&client, settings.upload.as_ref())?);
-        match lead(client.clone(), election, &shutdown, |stop| work(workshop, Scope::All, stop)).await {
-            Term::Ended(ended) => return ended,
-            Term::Lost | Term::NeverLed => {}
-        }
-    }
-    Ok(())
+    let uploads = uploads(&client, settings.upload.as_ref())?;
+    work(Workshop::new(client, settings, store, uploads), Scope::All, Term::alone(shutdown)).await
 }
 
 /// Runs the gathering of the DataGather `name` alone and returns once it has ended: what the container of a gathering
@@ -94,12 +102,13 @@ pub async fn run_one(
         stop.cancel();
         over.map(drop).map_err(|error| RunError::Watch(Box::new(error)))
     };
-    let (worked, ended) = tokio::join!(work(workshop, Scope::One(name.to_owned()), stop.clone()), async {
-        tokio::select! {
-            ended = ended => ended,
-            () = stop.cancelled() => Ok(()),
-        }
-    });
+    let (worked, ended) =
+        tokio::join!(work(workshop, Scope::One(name.to_owned()), Term::alone(stop.clone())), async {
+            tokio::select! {
+                ended = ended => ended,
+                () = stop.cancelled() => Ok(()),
+            }
+        });
     worked.and(ended)
 }
 
@@ -148,7 +157,7 @@ fn uploads(client: &Client, settings: Option<&UploadSettings>) -> Result<Option<
 }
 
 /// One term: from an empty registry of runs to the last part's end, and the last word on each run.
-async fn work(workshop: Workshop, scope: Scope, shutdown: CancellationToken) -> Result<(), RunError> {
+async fn work(workshop: Workshop, scope: Scope, term: Term) -> Result<(), RunError> {
     let client = workshop.client.clone();
     let (pool, driver) = pool();
     let (runs, wakeups) = Runs::new();
@@ -172,13 +181,16 @@ async fn work(workshop: Workshop, scope: Scope, shutdown: CancellationToken) -> 
         events: Events::new(client, "admit-datagather"),
     });
     // Own token: a part that dies stops its siblings, not the whole process before the caller has heard of it.
-    let stop = shutdown.child_token();
+    let stop = term.stop.child_token();
     let mut parts = Supervisor::new(stop.clone());
     parts.part("datagather runs", drive(driver, stop.clone()));
     if let Scope::All = scope {
         start_rounds(&mut parts, &context, &stop);
     }
-    parts.part("datagather controller", watch_objects(Arc::clone(&context), scope, wakeups, stop));
+    parts.part(
+        "datagather controller",
+        watch_objects(Arc::clone(&context), scope, wakeups, Term { stop, ..term }),
+    );
     let ended = parts.join().await;
     stop::conclude(&context).await;
     ended?;
@@ -214,7 +226,7 @@ async fn watch_objects(
     context: Arc<Context>,
     scope: Scope,
     wakeups: Wakeups,
-    stop: CancellationToken,
+    term: Term,
 ) -> Result<(), Never> {
     let settings = context.settings();
     let api: Api<DeserializeGuard<DataGather>> = Api::all(context.client.clone());
@@ -230,11 +242,7 @@ async fn watch_objects(
         let jobs: Api<PartialObjectMeta<Job>> = Api::namespaced(context.client.clone(), &settings.namespace);
         controller = controller.owns(jobs, watcher::Config::default());
     }
-    let around = Surroundings {
-        events: context.events.clone(),
-        metrics: Arc::default(),
-        readiness: Readiness::default(),
-    };
-    controller.run(context, around, stop).await;
+    let around = Surroundings::of(&term, context.events.clone());
+    controller.run(context, around, term.stop).await;
     Ok(())
 }

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::controllers::kit::clock::Clock;
-use crate::controllers::kit::lease::Election;
 use crate::gather::collect::default_bound;
 use crate::gather::obfuscate::Network;
 use crate::gather::store::{ArchiveStore, Readers, StoreError};
@@ -38,8 +37,6 @@ pub struct Settings {
     /// Age at which DataGathers and their Jobs are deleted; without it they stay.
     pub prune_after: Option<Duration>,
     pub clock: Clock,
-    /// Run only while holding this Lease; without it the process believes that it is alone.
-    pub lease: Option<Election>,
 }
 
 impl Settings {
@@ -59,7 +56,6 @@ impl Settings {
             gather_every: None,
             prune_after: None,
             clock: Clock::default(),
-            lease: None,
         }
     }
 

@@ -1,5 +1,5 @@
 //! What every controller needs and none should write twice: guarded watches, the queue and its error policy, supervised
-//! tasks, fenced status writes, conditions, events, leadership.
+//! tasks, fenced status writes, finalizers, conditions, events, leadership, and the manager of a set of controllers.
 //!
 //! Decides nothing about any kind of object. Left to a controller: its pipeline fetch → plan → apply → status.
 
@@ -7,8 +7,10 @@ pub mod clock;
 pub mod conditions;
 pub mod controller;
 pub mod events;
+pub mod finalizer;
 pub mod key;
 pub mod lease;
+pub mod manager;
 pub mod retry;
 pub mod rounds;
 pub mod status;

@@ -64,8 +64,7 @@ pub enum Error {
 impl Failure for Error {
     fn remedy(&self) -> Remedy {
         match self {
-            Self::Write(WriteError::Api { source, .. }) => remedy(source),
-            Self::Write(WriteError::Unfenced(_)) => Remedy::Change,
+            Self::Write(error) => error.remedy(),
             Self::Api(error) => remedy(error),
             Self::Again => Remedy::Reread,
         }

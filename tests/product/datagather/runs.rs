@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use admit::controllers::datagather::{RunError, Settings, TokenSettings, UploadSettings, run};
+use admit::controllers::datagather::{RunError, Settings, TokenSettings, UploadSettings, member, run};
 use admit::controllers::kit::lease::Election;
+use admit::controllers::kit::manager::Manager;
 use admit::gather::upload::Pacing;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -260,10 +261,12 @@ async fn in_a_storm_of_faults_each_gathering_has_one_archive() {
 async fn a_leader_that_loses_its_lease_stops_its_runs_for_good() {
     const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/admit/leases";
     let bench = Bench { cluster: FakeCluster::new(&[LEASES]), ..Bench::new() };
-    let mut settings = bench.settings();
-    settings.lease = Some(Election::new("admit", "controllers", "one"));
+    let election = Election::new("admit", "controllers", "one");
+    let member = member(bench.cluster.client(), bench.settings()).unwrap();
+    let manager = Manager::new(bench.cluster.client(), Some(election)).with(member);
     bench.cluster.hold(PODS);
-    let controller = bench.start_with(settings);
+    let shutdown = CancellationToken::new();
+    let controller = tokio::spawn(manager.run(shutdown.clone()));
     bench.ask("first", &json!({}));
     bench.until_state("first", "Running").await;
     bench.cluster.refuse_once(Method::PUT, &format!("{LEASES}/controllers"), 409);
@@ -271,7 +274,8 @@ async fn a_leader_that_loses_its_lease_stops_its_runs_for_good() {
     let status = bench.until_state("first", "Failed").await;
     assert!(status["conditions"].to_string().contains("interrupted"), "{status:#}");
     bench.cluster.release(PODS);
-    controller.stop().await;
+    shutdown.cancel();
+    tokio::time::timeout(PATIENCE, controller).await.unwrap().unwrap().unwrap();
     assert_eq!(bench.archives(), Vec::<String>::new());
 }
 

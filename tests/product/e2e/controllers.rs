@@ -36,7 +36,7 @@ pub(super) fn follow_one_another(api: &ApiServer) {
     create(&cluster, "third");
     let jobs = cluster.until(|| listed(&cluster, "jobs"), |jobs| !jobs.is_empty());
     assert_eq!(jobs.len(), 1, "{jobs:#?}");
-    assert_eq!(jobs[0]["spec"]["template"]["spec"]["serviceAccountName"], "admit-controllers");
+    assert_eq!(jobs[0]["spec"]["template"]["spec"]["serviceAccountName"], "admit-datagather");
     replica.terminated();
     cluster.works(&["delete", "datagathers", "--all"]);
     cluster.works(&["delete", "jobs", "--all", "--namespace=admit-system"]);
@@ -87,7 +87,13 @@ impl Replica {
         let archives = cluster.place.path(name).display().to_string();
         let log = fs::File::create(cluster.place.path(&format!("{name}.log"))).unwrap();
         let child = Command::new(env!("CARGO_BIN_EXE_admit"))
-            .args(["controllers", "--kubeconfig", kubeconfig, "--lease-namespace=admit-system"])
+            .args([
+                "controllers",
+                "--kubeconfig",
+                kubeconfig,
+                "--lease-namespace=admit-system",
+                "--impersonate=admit-system",
+            ])
             .args(["--archive-dir", &archives])
             .args(args)
             .stdin(Stdio::null())

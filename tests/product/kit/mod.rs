@@ -1,6 +1,8 @@
 //! The kit of the controllers: watches, queue, leadership and supervision, on a clock that stands still.
 
 mod controller;
+mod finalizer;
 mod lease;
+mod manager;
 mod tasks;
 mod watch;

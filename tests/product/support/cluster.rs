@@ -254,6 +254,11 @@ impl FakeCluster {
                 "buildDate": "", "goVersion": "", "compiler": "", "platform": ""}),
             );
         }
+        if let Some(resources) = self.discovered(&path) {
+            return ok(
+                &json!({"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "", "resources": resources}),
+            );
+        }
         let served = self.lock().collections.contains(&path);
         match (head.method, served) {
             (Method::GET, true) if query.contains("watch=true") => self.watch(&path, &query),
@@ -261,6 +266,18 @@ impl FakeCluster {
             (Method::POST, true) => self.create(&path, serde_json::from_slice(&body).unwrap()),
             (method, _) => self.one(&method, &path, &body),
         }
+    }
+
+    /// What is served of an API group, where `path` is that of one.
+    fn discovered(&self, path: &str) -> Option<Vec<Value>> {
+        let inside = format!("{path}/");
+        let collections = self.lock().collections.clone();
+        let below =
+            collections.iter().filter(|own| path.matches('/').count() == 3 && own.starts_with(&inside));
+        let plurals = below.filter_map(|own| own.rsplit('/').next());
+        let resource = |plural: &str| json!({"name": plural, "singularName": "", "namespaced": false, "kind": "", "verbs": []});
+        let served: Vec<_> = plurals.map(resource).collect();
+        Some(served).filter(|served| !served.is_empty())
     }
 
     /// A selector may name one label, with any value.

@@ -20,6 +20,7 @@ use super::roots::{Roots, Told};
 use super::{Controller, Failure, Next, Reconcile, Root};
 use crate::controllers::kit::events::{Events, Notice};
 use crate::controllers::kit::key::Key;
+use crate::controllers::kit::manager::Term;
 use crate::controllers::kit::retry::{Backoff, Remedy};
 use crate::telemetry::{ControllerMetrics, Outside, Readiness, Secrets, panic_text, with_causes};
 
@@ -35,6 +36,14 @@ pub struct Surroundings {
     pub metrics: Arc<ControllerMetrics>,
     /// The part of the controller's name becomes ready when all objects are known.
     pub readiness: Readiness,
+}
+
+impl Surroundings {
+    /// Those of a term; events are told in the name of whoever made `events`.
+    #[must_use]
+    pub fn of(term: &Term, events: Events) -> Self {
+        Self { events, metrics: Arc::clone(&term.metrics), readiness: term.readiness.clone() }
+    }
 }
 
 impl<K: Root> Controller<K> {

@@ -1,0 +1,314 @@
+//! Runs a set of controllers as one part of a process: under one Lease, each as soon as what it works for is served, stopped in the
+//! reverse of their order, and readable from outside by name.
+//!
+//! ```text
+//! stand by ──Lease──► term: member ── served? ──► its work ─┐
+//!    ▲                      member ── served? ──► its work ─┼─ one ends by itself ──► the rest is stopped, the process ends
+//!    └── Lease lost ────────────────────────────────────────┘
+//! ```
+//!
+//! Nothing is restarted silently: a member that ends, fails or panics ends the process, and is named. A lost Lease ends a term; the
+//! next one begins with nothing of it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::{Client, Resource};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, error, info, warn};
+
+use super::lease::{Election, Term as LeaseTerm, lead};
+use super::wait::GrowingWait;
+use crate::telemetry::{ControllerMetrics, Readiness, panic_text, with_causes};
+
+/// First wait for a definition, and the longest: what becomes served is worked for at the latest so much later. Discovery cannot be
+/// watched, and definitions only by who may read them.
+const FIRST_LOOK: Duration = Duration::from_millis(500);
+const LONGEST_LOOK: Duration = Duration::from_secs(15);
+
+/// For all members to stop, together: below what a process waits for its parts, and what Kubernetes waits for a Pod.
+const STOPPING: Duration = Duration::from_secs(20);
+
+/// A kind that must be served before a controller can do anything.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Definition {
+    group: String,
+    version: String,
+    plural: String,
+}
+
+impl Definition {
+    #[must_use]
+    pub fn new(group: &str, version: &str, plural: &str) -> Self {
+        Self { group: group.to_owned(), version: version.to_owned(), plural: plural.to_owned() }
+    }
+
+    #[must_use]
+    pub fn of<K: Resource<DynamicType = ()>>() -> Self {
+        Self::new(&K::group(&()), &K::version(&()), &K::plural(&()))
+    }
+
+    async fn is_served(&self, client: &Client) -> Result<bool, kube::Error> {
+        let listed = client.list_api_group_resources(&format!("{}/{}", self.group, self.version)).await;
+        match listed {
+            Ok(listed) => Ok(listed.resources.iter().any(|resource| resource.name == self.plural)),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl fmt::Display for Definition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}/{}", self.plural, self.group, self.version)
+    }
+}
+
+/// What a controller is given for one term.
+#[derive(Clone, Debug)]
+pub struct Term {
+    /// Cancelled when the work is to end, which it then does soon.
+    pub stop: CancellationToken,
+    pub metrics: Arc<ControllerMetrics>,
+    pub readiness: Readiness,
+}
+
+impl Term {
+    /// For a controller that nobody manages.
+    #[must_use]
+    pub fn alone(stop: CancellationToken) -> Self {
+        Self { stop, metrics: Arc::default(), readiness: Readiness::default() }
+    }
+}
+
+type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+/// A controller, as the manager runs it.
+pub struct Member {
+    name: &'static str,
+    client: Client,
+    needs: Vec<Definition>,
+    work: Box<dyn Fn(Term) -> BoxFuture<'static, Result<(), Failed>> + Send + Sync>,
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member").field("name", &self.name).field("needs", &self.needs).finish_non_exhaustive()
+    }
+}
+
+impl Member {
+    /// A controller that needs `needs` to be served to `client`. Each term begins with a call of `work`, whose result runs until it is
+    /// told to stop; it must end soon then.
+    pub fn new<F, E>(
+        name: &'static str,
+        client: Client,
+        needs: Vec<Definition>,
+        work: impl Fn(Term) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let work = Box::new(move |term| work(term).map(|ended| ended.map_err(Into::into)).boxed());
+        Self { name, client, needs, work }
+    }
+
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+/// Why the controllers stopped although nobody asked them to.
+#[derive(Debug, thiserror::Error)]
+pub enum ManagerError {
+    #[error("the controller `{0}` ended unexpectedly")]
+    Ended(&'static str),
+    #[error("the controller `{name}` failed: {source}")]
+    Failed {
+        name: &'static str,
+        #[source]
+        source: Failed,
+    },
+    #[error("the controller `{name}` panicked: {text}")]
+    Panicked { name: &'static str, text: String },
+}
+
+/// A set of controllers.
+pub struct Manager {
+    client: Client,
+    election: Option<Election>,
+    members: Vec<Arc<Member>>,
+    metrics: Arc<ControllerMetrics>,
+    readiness: Readiness,
+}
+
+impl fmt::Debug for Manager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Manager").field("members", &self.members).finish_non_exhaustive()
+    }
+}
+
+impl Manager {
+    /// Works while holding the Lease of `election`, taken with `client`; without one it believes that it is alone.
+    #[must_use]
+    pub fn new(client: Client, election: Option<Election>) -> Self {
+        Self {
+            client,
+            election,
+            members: Vec::new(),
+            metrics: Arc::default(),
+            readiness: Readiness::default(),
+        }
+    }
+
+    /// Adds a controller. Those that others rely on come first: the last one is stopped first.
+    #[must_use]
+    pub fn with(mut self, member: Member) -> Self {
+        self.readiness.set_trouble(member.name, Some("not started".to_owned()));
+        self.members.push(Arc::new(member));
+        self
+    }
+
+    #[must_use]
+    pub fn metrics(&self) -> Arc<ControllerMetrics> {
+        Arc::clone(&self.metrics)
+    }
+
+    /// A part for each controller: ready while its objects are known, or while this process only stands by.
+    #[must_use]
+    pub fn readiness(&self) -> Readiness {
+        self.readiness.clone()
+    }
+
+    /// Runs the controllers until `shutdown`.
+    ///
+    /// # Errors
+    /// [`ManagerError`] when one of them ends before that.
+    pub async fn run(self, shutdown: CancellationToken) -> Result<(), ManagerError> {
+        let Some(election) = &self.election else { return self.term(shutdown).await };
+        while !shutdown.is_cancelled() {
+            self.members.iter().for_each(|member| self.readiness.set(member.name, true));
+            self.metrics.leading(&election.name, false);
+            let led = lead(self.client.clone(), election, &shutdown, |stop| {
+                self.metrics.leading(&election.name, true);
+                self.term(stop)
+            });
+            let ended = led.await;
+            self.metrics.leading(&election.name, false);
+            match ended {
+                LeaseTerm::Ended(ended) => return ended,
+                LeaseTerm::Lost | LeaseTerm::NeverLed => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// From the start of all members to the end of the last one.
+    async fn term(&self, stop: CancellationToken) -> Result<(), ManagerError> {
+        let mut running = Running::default();
+        let mut stops = Vec::new();
+        for (at, member) in self.members.iter().enumerate() {
+            let stop = CancellationToken::new();
+            stops.push(stop.clone());
+            let term = Term { stop, metrics: self.metrics(), readiness: self.readiness() };
+            let member = Arc::clone(member);
+            running.left.insert(at);
+            running.tasks.spawn(async move { (at, member.name, member.term(term).await) });
+        }
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = running.one(false) => {}
+        }
+        let until = Instant::now() + STOPPING;
+        for (at, stop) in stops.iter().enumerate().rev() {
+            stop.cancel();
+            while running.left.contains(&at) {
+                if timeout_at(until, running.one(true)).await.is_err() {
+                    warn!("controllers did not stop in time and were dropped");
+                    stops.iter().for_each(CancellationToken::cancel);
+                    return running.ended();
+                }
+            }
+        }
+        running.ended()
+    }
+}
+
+/// The members of a term that have not ended, and why the first ended that was not asked to.
+#[derive(Default)]
+struct Running {
+    tasks: JoinSet<(usize, &'static str, Result<(), ManagerError>)>,
+    left: BTreeSet<usize>,
+    first: Option<ManagerError>,
+}
+
+impl Running {
+    /// Waits for the end of one; without any, for ever.
+    async fn one(&mut self, asked: bool) {
+        let Some(ended) = self.tasks.join_next().await else { return std::future::pending().await };
+        // Their panics are caught, and nobody aborts them.
+        let Ok((at, name, ended)) = ended else { return };
+        self.left.remove(&at);
+        let unexpected = match ended {
+            Ok(()) if asked => return info!(controller = name, "stopped"),
+            Ok(()) => ManagerError::Ended(name),
+            Err(error) => error,
+        };
+        error!(error = %unexpected, "stopping all controllers");
+        self.first.get_or_insert(unexpected);
+    }
+
+    fn ended(self) -> Result<(), ManagerError> {
+        self.first.map_or(Ok(()), Err)
+    }
+}
+
+impl Member {
+    async fn term(&self, term: Term) -> Result<(), ManagerError> {
+        let name = self.name;
+        let stop = term.stop.clone();
+        if stop.run_until_cancelled(self.until_served(&term.readiness)).await.is_none() {
+            return Ok(());
+        }
+        term.readiness.set_trouble(name, Some("its objects are not listed yet".to_owned()));
+        info!(controller = name, "started");
+        match AssertUnwindSafe((self.work)(term)).catch_unwind().await {
+            Ok(ended) => ended.map_err(|source| ManagerError::Failed { name, source }),
+            Err(panic) => Err(ManagerError::Panicked { name, text: panic_text(panic.as_ref()) }),
+        }
+    }
+
+    /// Returns once all that is needed is served. What is missing is told once.
+    async fn until_served(&self, readiness: &Readiness) {
+        for definition in &self.needs {
+            let mut wait = GrowingWait::new(FIRST_LOOK, LONGEST_LOOK);
+            let mut told = String::new();
+            loop {
+                let missing = match definition.is_served(&self.client).await {
+                    Ok(true) => break,
+                    Ok(false) => format!("{definition} is not served"),
+                    Err(error) => {
+                        format!("it is not known whether {definition} is served: {}", with_causes(&error))
+                    }
+                };
+                if missing == told {
+                    debug!(controller = self.name, missing, "still waiting");
+                } else {
+                    warn!(controller = self.name, missing, "waiting for what the controller works for");
+                    readiness.set_trouble(self.name, Some(missing.clone()));
+                    told = missing;
+                }
+                sleep(wait.grow()).await;
+            }
+        }
+    }
+}
