@@ -149,9 +149,6 @@ impl UpArgs {
             shutdown.cancel();
         }
         let ended = parts.join().await.map_err(Fault::internal);
-        if let Err(error) = server.registry().store.finish().await {
-            tracing::error!(%error, "the newest changes are not settled");
-        }
         started.and(ended)
     }
 

@@ -29,22 +29,14 @@ pub trait Backend: Send {
     /// When the content is unreadable.
     fn load(&self) -> Result<Image, BackendError>;
 
-    /// Stores all of `batch`, in order, or nothing; returns once it survives a crash.
+    /// Stores all of `batch`, in order, or nothing; returns once it survives a crash, and damage of it would be told from a
+    /// batch that was not stored whole.
     ///
     /// # Errors
     /// When it could not be stored.
     fn append(&mut self, batch: &[Record]) -> Result<(), BackendError>;
 
-    /// Called when no write has come for a while: makes sure that damage of the newest batch will not be taken for a batch
-    /// that was not stored whole, for storage that may not be able to tell them apart after a kill.
-    ///
-    /// # Errors
-    /// When it could not be stored.
-    fn settle(&mut self) -> Result<(), BackendError> {
-        Ok(())
-    }
-
-    /// Called after [`Self::append`] or [`Self::settle`] failed, again and again, until it succeeds: makes the storage usable again and answers
+    /// Called after [`Self::append`] failed, again and again, until it succeeds: makes the storage usable again and answers
     /// the newest revision that it holds. Cheap as long as nothing has changed for the better.
     ///
     /// # Errors

@@ -22,10 +22,6 @@ const BATCH: usize = 512;
 /// disk is made by people or by other programs, who expect to see the effect of it.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// How long no write comes before the newest ones are settled. Long enough that a burst is settled once, and short beside
-/// the time that a store lies on a disk.
-const QUIET: Duration = Duration::from_millis(500);
-
 pub(super) type Done = oneshot::Sender<Result<(), String>>;
 
 #[derive(Clone, Debug)]
@@ -33,8 +29,8 @@ pub(super) struct Committer {
     queue: Sender<Asked>,
 }
 
-/// A write, or none where what was written is to be settled now.
-type Asked = (Option<Record>, Done);
+/// A write, and who waits for it.
+type Asked = (Record, Done);
 
 impl Committer {
     pub(super) fn start(backend: Box<dyn Backend>, shared: Arc<Shared>) -> Result<Self, BackendError> {
@@ -49,12 +45,7 @@ impl Committer {
 
     pub(super) fn submit(&self, record: Record, done: Done) {
         // When the thread is gone `done` is dropped with the message, and the waiting writer hears of it.
-        let _ = self.queue.send((Some(record), done));
-    }
-
-    /// Settles what was written, without waiting until it is quiet.
-    pub(super) fn settle(&self, done: Done) {
-        let _ = self.queue.send((None, done));
+        let _ = self.queue.send((record, done));
     }
 }
 
@@ -66,21 +57,10 @@ struct Writer {
 
 impl Writer {
     fn run(&mut self) {
-        let mut settled = true;
-        loop {
-            let first = match settled {
-                true => self.records.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                false => self.records.recv_timeout(QUIET),
-            };
-            let (batch, waiting): (Vec<Option<Record>>, Vec<Done>) = match first {
-                Ok(first) => std::iter::once(first).chain(self.records.try_iter().take(BATCH - 1)).unzip(),
-                Err(RecvTimeoutError::Timeout) => Default::default(),
-                Err(RecvTimeoutError::Disconnected) => return,
-            };
-            let batch: Vec<Record> = batch.into_iter().flatten().collect();
-            settled = batch.is_empty();
-            let outcome = if settled { self.backend.settle() } else { self.backend.append(&batch) };
-            match outcome {
+        while let Ok(first) = self.records.recv() {
+            let asked = std::iter::once(first).chain(self.records.try_iter().take(BATCH - 1));
+            let (batch, waiting): (Vec<Record>, Vec<Done>) = asked.unzip();
+            match self.backend.append(&batch) {
                 Ok(()) => self.publish(&batch, waiting),
                 Err(BackendError(why)) => {
                     tracing::error!(

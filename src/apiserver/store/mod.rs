@@ -223,18 +223,6 @@ impl Store {
         Ok(stored)
     }
 
-    /// Settles what was written before the process ends: a store that was left in good order is known to be damaged where
-    /// it is, while one that a kill may have cut short goes back by a change. To be called when nobody writes any more.
-    ///
-    /// # Errors
-    /// When the backend cannot write.
-    pub async fn finish(&self) -> Result<(), StoreError> {
-        let Some(committer) = &self.committer else { return Ok(()) };
-        let (done, durable) = oneshot::channel();
-        committer.settle(done);
-        told(durable).await
-    }
-
     /// Removes the object at `expected`; `last` is its state for watchers.
     ///
     /// # Errors

@@ -69,11 +69,6 @@ impl<M: Medium> Backend for RedbBackend<M> {
         caught(|| format::append(database, batch))
     }
 
-    fn settle(&mut self) -> Result<(), BackendError> {
-        let database = self.database()?;
-        caught(|| format::settle(database))
-    }
-
     fn recover(&mut self) -> Result<Revision, BackendError> {
         self.medium.room().map_err(failed)?;
         // After an error redb refuses everything until the database is opened anew, which its lock allows once.
