@@ -1,7 +1,6 @@
 //! `admit controllers`: the controllers against a cluster, one replica at a time under a Lease, each as a service account of its own.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -12,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Exit;
 use super::controlling::{self, ControllingArgs, Told};
-use super::gathering::GatheringArgs;
+use super::gathering::{GatheringArgs, RoundArgs};
 use super::process::{self, Fault, GRACE, Threads};
 use super::typed::{label, name};
 use crate::controllers::datagather::{JobSettings, RunnerKind};
@@ -56,20 +55,6 @@ pub(super) struct ControllersArgs {
 
     #[command(flatten)]
     rounds: RoundArgs,
-}
-
-/// What was typed about what comes round.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Data gathering")]
-struct RoundArgs {
-    /// Minutes between gatherings that nobody has to ask for, which the InsightsDataGather `cluster` may narrow or switch off
-    /// [default: there are none]
-    #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u64).range(10..=527_040))]
-    gather_every: Option<u64>,
-
-    /// Hours after which DataGathers and their Jobs are deleted [default: they stay]
-    #[arg(long, value_name = "HOURS", value_parser = clap::value_parser!(u64).range(1..=8_784))]
-    prune_after: Option<u64>,
 }
 
 /// What was typed about where gatherings run.
@@ -129,8 +114,7 @@ impl ControllersArgs {
         let config = config(self.kubeconfig).await?;
         let mut settings = self.gathering.settings("archives".as_ref());
         settings.runner = self.jobs.runner(&self.gathering)?;
-        settings.gather_every = self.rounds.gather_every.map(Duration::from_mins);
-        settings.prune_after = self.rounds.prune_after.map(Duration::from_hours);
+        self.rounds.apply(&mut settings);
         let election = Election::new(&self.lease_namespace, LEASE, &identity());
         let acting = |account: &str| {
             let mut config = config.clone();

@@ -1,6 +1,8 @@
 //! The flags of data gathering, shared by the commands that run its controller.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 
@@ -56,6 +58,48 @@ pub(super) struct GatheringArgs {
     /// IPv4 network whose addresses are obfuscated by others of it, besides those that the cluster tells; repeatable
     #[arg(long, value_name = "CIDR")]
     cluster_network: Vec<Network>,
+}
+
+/// What was typed about what comes round.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Data gathering")]
+pub(super) struct RoundArgs {
+    /// Minutes between gatherings that nobody has to ask for, or `never`; the cluster's configuration may ask for another interval,
+    /// and the InsightsDataGather `cluster` may narrow them or switch them off
+    #[arg(long, value_name = "MINUTES", default_value = "120", value_parser = minutes)]
+    gather_every: Round,
+
+    /// Hours after which DataGathers and their Jobs are deleted, or `never`
+    #[arg(long, value_name = "HOURS", default_value = "24", value_parser = hours)]
+    prune_after: Round,
+}
+
+impl RoundArgs {
+    pub(super) fn apply(&self, settings: &mut Settings) {
+        settings.gather_every = self.gather_every.0;
+        settings.prune_after = self.prune_after.0;
+    }
+}
+
+/// What comes round, or never does.
+#[derive(Clone, Copy, Debug)]
+struct Round(Option<Duration>);
+
+fn minutes(text: &str) -> Result<Round, String> {
+    round(text, 10..=527_040, Duration::from_mins)
+}
+
+fn hours(text: &str) -> Result<Round, String> {
+    round(text, 1..=8_784, Duration::from_hours)
+}
+
+fn round(text: &str, range: RangeInclusive<u64>, unit: fn(u64) -> Duration) -> Result<Round, String> {
+    if text == "never" {
+        return Ok(Round(None));
+    }
+    let count = text.parse().ok().filter(|count| range.contains(count));
+    let expected = || format!("it is `never`, or a number from {} to {}", range.start(), range.end());
+    count.map(|count| Round(Some(unit(count)))).ok_or_else(expected)
 }
 
 impl GatheringArgs {

@@ -25,7 +25,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Exit;
 use super::controlling::{self, ControllingArgs, Told};
-use super::gathering::GatheringArgs;
+use super::gathering::{GatheringArgs, RoundArgs};
 use super::generate::webhook::{self, Callee, Endpoint};
 use super::local::{self as jobs, Ground, LocalArgs};
 use super::process::{self, Fault, GRACE, Threads};
@@ -87,6 +87,9 @@ pub(super) struct UpArgs {
 
     #[command(flatten)]
     gathering: GatheringArgs,
+
+    #[command(flatten)]
+    rounds: RoundArgs,
 }
 
 impl UpArgs {
@@ -101,6 +104,7 @@ impl UpArgs {
         let definitions = load::definitions(&self.crds)?;
         let policies = load::policies(&[&self.policies, &self.crds])?;
         let mut settings = self.gathering.settings(&self.state_dir.join("archives"));
+        self.rounds.apply(&mut settings);
         if settings.archive_dir.starts_with(&self.state_dir) {
             settings.archive_readers = Readers::Owner;
         }

@@ -1,19 +1,21 @@
-//! How periodic gatherings are to gather: the object `cluster` of `InsightsDataGather`, config.openshift.io/v1, read as a
-//! DataGather's spec. Where archives are kept is not read from it: that is set with the command.
+//! How periodic gatherings are to gather: the object `cluster` of `InsightsDataGather`, config.openshift.io/v1, v1alpha2 or
+//! v1alpha1, whichever is served, read as a DataGather's spec. Where archives are kept is not read from it: that is set with the command.
 
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 use serde::Deserialize;
 
-use super::crd::{DataGatherSpec, DataPolicy, GathererConfig};
+use super::crd::{DataGatherSpec, DataPolicy, GathererConfig, GathererState};
 use crate::telemetry::with_causes;
 
 const NAME: &str = "cluster";
+/// Newest first. All show the same object.
+const VERSIONS: [&str; 3] = ["v1", "v1alpha2", "v1alpha1"];
 
 /// Why the configuration cannot be followed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ConfigError {
+pub(super) enum DefaultsError {
     #[error("cannot read the InsightsDataGather `{NAME}`: {}", with_causes(.0))]
     Api(#[from] Box<kube::Error>),
     #[error("the InsightsDataGather `{NAME}` cannot be understood: {0}")]
@@ -26,17 +28,20 @@ pub(super) enum ConfigError {
 /// does not know the kind, leaves all to the defaults.
 ///
 /// # Errors
-/// [`ConfigError`]: nothing is gathered then, for the configuration might have forbidden it.
-pub(super) async fn read(client: &Client) -> Result<Option<DataGatherSpec>, ConfigError> {
-    let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "InsightsDataGather");
-    let resource = ApiResource::from_gvk_with_plural(&kind, "insightsdatagathers");
-    let configurations: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    match configurations.get(NAME).await {
-        Ok(object) => spec(serde_json::from_value(object.data)?),
-        // Also the answer of a server that does not know the kind, which is no Status.
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(Some(DataGatherSpec::default())),
-        Err(error) => Err(Box::new(error).into()),
+/// [`DefaultsError`]: nothing is gathered then, for the configuration might have forbidden it.
+pub(super) async fn read(client: &Client) -> Result<Option<DataGatherSpec>, DefaultsError> {
+    for version in VERSIONS {
+        let kind = GroupVersionKind::gvk("config.openshift.io", version, "InsightsDataGather");
+        let resource = ApiResource::from_gvk_with_plural(&kind, "insightsdatagathers");
+        let configurations: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+        match configurations.get(NAME).await {
+            Ok(object) => return spec(serde_json::from_value(object.data)?),
+            // Also the answer of a server that does not know the kind, which is no Status; another version may be served.
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            Err(error) => return Err(Box::new(error).into()),
+        }
     }
+    Ok(Some(DataGatherSpec::default()))
 }
 
 #[derive(Deserialize)]
@@ -56,9 +61,40 @@ struct Spec {
 #[serde(rename_all = "camelCase")]
 struct GatherConfig {
     #[serde(default)]
-    data_policy: Vec<PolicyOption>,
+    data_policy: Policies,
     #[serde(default)]
-    gatherers: Gatherers,
+    gatherers: Choices,
+    /// Of v1alpha1.
+    #[serde(default)]
+    disabled_gatherers: Vec<String>,
+}
+
+/// A list, or the one word of v1alpha1.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Policies {
+    List(Vec<PolicyOption>),
+    Word(DataPolicy),
+}
+
+impl Default for Policies {
+    fn default() -> Self {
+        Self::Word(DataPolicy::Unset)
+    }
+}
+
+/// A mode, or the bare list of v1alpha1.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Choices {
+    Mode(Gatherers),
+    List(Vec<GathererConfig>),
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
 }
 
 #[derive(Deserialize, PartialEq)]
@@ -89,17 +125,71 @@ struct Custom {
     configs: Vec<GathererConfig>,
 }
 
-fn spec(configuration: Configuration) -> Result<Option<DataGatherSpec>, ConfigError> {
-    let GatherConfig { data_policy, gatherers } = configuration.spec.gather_config;
-    if data_policy.contains(&PolicyOption::WorkloadNames) {
-        return Err(ConfigError::WorkloadNames);
-    }
-    let gatherers_config = match gatherers.mode {
-        Mode::None => return Ok(None),
-        Mode::All => Vec::new(),
-        Mode::Custom => gatherers.custom.configs,
+/// In place of names of gatherers that are disabled: all of them.
+const ALL: &str = "all";
+
+fn spec(configuration: Configuration) -> Result<Option<DataGatherSpec>, DefaultsError> {
+    let GatherConfig { data_policy, gatherers, disabled_gatherers } = configuration.spec.gather_config;
+    let data_policy = match data_policy {
+        Policies::Word(policy) => policy,
+        Policies::List(options) if options.contains(&PolicyOption::WorkloadNames) => {
+            return Err(DefaultsError::WorkloadNames);
+        }
+        Policies::List(options) if options.contains(&PolicyOption::ObfuscateNetworking) => {
+            DataPolicy::ObfuscateNetworking
+        }
+        Policies::List(_) => DataPolicy::Unset,
     };
-    let hides = data_policy.contains(&PolicyOption::ObfuscateNetworking);
-    let data_policy = if hides { DataPolicy::ObfuscateNetworking } else { DataPolicy::Unset };
+    let mut gatherers_config = match gatherers {
+        Choices::List(configs) => configs,
+        Choices::Mode(Gatherers { mode: Mode::None, custom: _ }) => return Ok(None),
+        Choices::Mode(Gatherers { mode: Mode::All, custom: _ }) => Vec::new(),
+        Choices::Mode(Gatherers { mode: Mode::Custom, custom }) => custom.configs,
+    };
+    if disabled_gatherers.iter().any(|name| name.eq_ignore_ascii_case(ALL)) {
+        return Ok(None);
+    }
+    let disabled = |name| GathererConfig { name, state: GathererState::Disabled };
+    gatherers_config.extend(disabled_gatherers.into_iter().map(disabled));
     Ok(Some(DataGatherSpec { data_policy, gatherers_config, gatherers: Vec::new() }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn read(gather_config: &serde_json::Value) -> Result<Option<DataGatherSpec>, DefaultsError> {
+        spec(serde_json::from_value(json!({"spec": {"gatherConfig": gather_config}}))?)
+    }
+
+    #[test]
+    fn every_version_is_read() {
+        let wanted = DataGatherSpec {
+            data_policy: DataPolicy::ObfuscateNetworking,
+            gatherers_config: vec![GathererConfig { name: "a/b".to_owned(), state: GathererState::Disabled }],
+            gatherers: Vec::new(),
+        };
+        let configs = json!([{"name": "a/b", "state": "Disabled"}]);
+        for gather_config in [
+            json!({"dataPolicy": ["ObfuscateNetworking"], "gatherers": {"mode": "Custom", "custom": {"configs": configs}}}),
+            json!({"dataPolicy": "ObfuscateNetworking", "disabledGatherers": ["a/b"]}),
+            json!({"dataPolicy": "ObfuscateNetworking", "gatherers": configs}),
+        ] {
+            assert_eq!(read(&gather_config).unwrap().as_ref(), Some(&wanted), "{gather_config}");
+        }
+        for off in
+            [json!({"gatherers": {"mode": "None"}}), json!({"dataPolicy": "", "disabledGatherers": ["all"]})]
+        {
+            assert_eq!(read(&off).unwrap(), None, "{off}");
+        }
+        assert_eq!(read(&json!({})).unwrap(), Some(DataGatherSpec::default()));
+        for odd in [
+            json!({"dataPolicy": "Plain"}),
+            json!({"gatherers": {"mode": "Some"}}),
+            json!({"dataPolicy": ["WorkloadNames"]}),
+        ] {
+            assert!(read(&odd).is_err(), "{odd}");
+        }
+    }
 }

@@ -27,7 +27,8 @@ pub(super) struct Hiding {
 /// # Errors
 /// When the cluster may have names that cannot be read.
 pub(super) async fn rules(workshop: &Workshop, request: &GatherRequest) -> Result<Hiding, String> {
-    if !request.obfuscate {
+    let config = workshop.config().await.map_err(|error| format!("{error}; it might ask for obfuscation"))?;
+    if !request.obfuscate && !config.obfuscate {
         return Ok(Hiding::default());
     }
     let ObfuscationSettings { always: _, networks: further, base_domain, api_host } =

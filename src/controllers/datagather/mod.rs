@@ -14,6 +14,7 @@
 //! Left to others: what is gathered and how it travels (`gather`), which states may follow which (the policies).
 
 pub mod apply;
+pub mod config;
 pub mod crd;
 mod defaults;
 pub mod fetch;

@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ListParams, ObjectMeta, PostParams};
 use kube::core::DeserializeGuard;
 use kube::{Api, ResourceExt};
 use tracing::{debug, info};
 
 use super::Context;
+use super::config::ConfigError;
 use super::crd::{DataGather, DataGatherSpec};
-use super::defaults::{self, ConfigError};
+use super::defaults::{self, DefaultsError};
 use crate::gather::upload::TokenError;
 use crate::telemetry::with_causes;
 
@@ -31,35 +33,53 @@ pub(super) enum PeriodicError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]
+    Defaults(#[from] DefaultsError),
+    #[error(transparent)]
     Token(#[from] TokenError),
 }
 
-/// Asks for a gathering if one is due; answers when to look again.
+/// Asks for a gathering if one is due; answers when to look again. The first one is due when the cluster itself is so old: one that
+/// is being made has nothing to show.
 ///
 /// # Errors
 /// [`PeriodicError`], also where an upload is wanted and there is no token for it.
-pub(super) async fn round(context: Arc<Context>, every: Duration) -> Result<Duration, PeriodicError> {
+pub(super) async fn round(context: Arc<Context>) -> Result<Duration, PeriodicError> {
+    let config = context.workshop.config().await?;
+    let Some(every) = config.every else { return Ok(LOOK) };
+    let left = |since| left(since, every, context.settings().clock.now());
     let gatherings: Api<DataGather> = Api::all(context.client.clone());
-    if let Some((name, created)) = newest(&gatherings).await? {
-        let left = left(created, every, context.settings().clock.now());
-        if !left.is_zero() {
-            return Ok(left);
-        }
-        if under_way(&context, &name).await? {
-            debug!(name, "still under way, so no other is begun");
-            return Ok(LOOK);
-        }
+    let newest = newest(&gatherings).await?;
+    let since = match &newest {
+        Some((_, created)) => Some(*created),
+        None => made(&context).await?,
+    };
+    if let Some(left) = since.map(left).filter(|left| !left.is_zero()) {
+        // The configuration may ask for another interval meanwhile.
+        return Ok(left.min(LOOK));
+    }
+    if let Some((name, _)) = newest
+        && under_way(&context, &name).await?
+    {
+        debug!(name, "still under way, so no other is begun");
+        return Ok(LOOK);
     }
     let Some(spec) = defaults::read(&context.client).await? else {
         debug!("periodic gathering is switched off by the configuration");
         return Ok(LOOK);
     };
-    if let Some(uploads) = &context.workshop.uploads {
-        uploads.token.read().await?;
+    if let Some(token) = context.workshop.token(&config) {
+        token.read().await?;
     }
     let made = gatherings.create(&PostParams::default(), &wanted(spec)).await?;
     info!(name = made.name_any(), "periodic gathering asked for");
-    Ok(every)
+    Ok(every.min(LOOK))
+}
+
+/// When the cluster was made.
+async fn made(context: &Context) -> Result<Option<Timestamp>, kube::Error> {
+    let namespaces: Api<Namespace> = Api::all(context.client.clone());
+    let system = namespaces.get_metadata_opt("kube-system").await?;
+    Ok(system.and_then(|namespace| Some(namespace.metadata.creation_timestamp?.0)))
 }
 
 async fn newest(gatherings: &Api<DataGather>) -> Result<Option<(String, Timestamp)>, kube::Error> {

@@ -3,7 +3,7 @@
 //! Each step tells its outcome and only its outcome; a failed step ends the run. Nothing here writes a status.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
@@ -12,18 +12,21 @@ use kube::Client;
 use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
+use super::config::{Config, ConfigError};
 use super::hiding::{self, Hiding};
 use super::plan::GatherRequest;
 use super::progress::{ProcessOutcome, Recorded, ReportOutcome, UploadOutcome};
 use super::runs::Sink;
-use super::settings::Settings;
+use super::settings::{ADVISOR, Settings};
 use crate::gather::archive::{Archive, ProcessFacts};
 use crate::gather::collect::{Row, Verdict, collect};
 use crate::gather::keeper::Keeper;
 use crate::gather::select::{Selection, select};
 use crate::gather::spool::Spool;
 use crate::gather::store::{ArchiveStore, Published, StoreError};
-use crate::gather::upload::{Endpoints, Ingress, ReportError, TokenSource, Transport, Turns};
+use crate::gather::upload::{
+    EndpointError, Endpoints, Ingress, ReportError, TokenSource, Transport, TransportSetupError, Turns, https,
+};
 use crate::gather::{self, GATHERERS, cluster};
 use crate::telemetry::panic_text;
 
@@ -38,6 +41,10 @@ pub struct Workshop {
     pub uploads: Option<Uploads>,
     pub started: Instant,
     gathering: Semaphore,
+    /// Shared by the uploads of all runs.
+    turns: Turns,
+    /// Values of the cluster's configuration that were complained of last.
+    told: Mutex<Vec<String>>,
 }
 
 impl std::fmt::Debug for Workshop {
@@ -58,31 +65,81 @@ pub struct Uploads {
     pub endpoints: Endpoints,
     pub token: TokenSource,
     pub pacing: gather::upload::Pacing,
-    pub turns: Turns,
 }
 
 impl Workshop {
     pub fn new(client: Client, settings: Settings, store: ArchiveStore, uploads: Option<Uploads>) -> Self {
         let gathering = Semaphore::new(GATHERING_AT_ONCE);
-        Self { client, settings, store, uploads, started: Instant::now(), gathering }
+        let (turns, told) = (Turns::default(), Mutex::default());
+        Self { client, settings, store, uploads, started: Instant::now(), gathering, turns, told }
     }
 
-    /// The upload client, once the cluster's id is known.
-    async fn ingress(&self, uploads: &Uploads) -> Result<Ingress, cluster::IdError> {
+    /// What counts now. What of it is refused is told once.
+    pub(super) async fn config(&self) -> Result<Config, ConfigError> {
+        let config = Config::read(&self.client, &self.settings).await?;
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        if *told != config.refused {
+            for refused in &config.refused {
+                warn!(refused, "a value of the configuration does not count");
+            }
+            told.clone_from(&config.refused);
+        }
+        Ok(config)
+    }
+
+    /// Where the token for uploads comes from, if anything is uploaded.
+    pub(super) fn token(&self, config: &Config) -> Option<TokenSource> {
+        let own = self.uploads.as_ref().map(|uploads| uploads.token.clone());
+        own.or_else(|| config.upload.as_ref().map(|_| TokenSource::pull_secret(self.client.clone())))
+    }
+
+    /// The upload client, once the cluster's id is known; none where nothing is uploaded.
+    async fn ingress(&self, config: &Config) -> Result<Option<Ingress>, IngressError> {
+        let (Some(url), Some(token)) = (&config.upload, self.token(config)) else { return Ok(None) };
+        let settings = self.settings.upload.as_ref();
+        let (transport, pacing) = match &self.uploads {
+            Some(Uploads { transport, pacing, .. }) => (transport.clone(), *pacing),
+            None => (https(None)?, gather::upload::Pacing::default()),
+        };
+        let endpoints = match &self.uploads {
+            Some(uploads) if settings.is_some_and(|settings| settings.url == *url) => {
+                uploads.endpoints.clone()
+            }
+            _ => {
+                let advisor = settings.map_or(ADVISOR, |settings| &settings.advisor_url);
+                Endpoints::new(url, settings.and_then(|settings| settings.results_url.as_deref()), advisor)?
+            }
+        };
         let cluster_id = match &self.settings.cluster_id {
             Some(id) => id.clone(),
             None => cluster::id(&self.client).await?,
         };
-        let Uploads { transport, endpoints, token, pacing, turns } = uploads;
-        Ok(Ingress {
-            transport: transport.clone(),
-            endpoints: endpoints.clone(),
-            token: token.clone(),
+        Ok(Some(Ingress {
+            transport,
+            endpoints: endpoints.with(config.status.clone(), config.report.clone()),
+            token,
             cluster_id,
-            pacing: *pacing,
-            turns: turns.clone(),
-        })
+            pacing,
+            turns: self.turns.clone(),
+        }))
     }
+
+    /// The upload client as of now, and what is to be told where there is none to be had.
+    async fn current_ingress(&self) -> Result<Option<Ingress>, String> {
+        let config = self.config().await.map_err(|error| error.to_string())?;
+        self.ingress(&config).await.map_err(|error| error.to_string())
+    }
+}
+
+/// Why there is no upload client.
+#[derive(Debug, thiserror::Error)]
+enum IngressError {
+    #[error(transparent)]
+    Id(#[from] cluster::IdError),
+    #[error("upload URL: {0}")]
+    Endpoint(#[from] EndpointError),
+    #[error(transparent)]
+    Transport(#[from] TransportSetupError),
 }
 
 /// Gathers for the object `uid` and does all that follows. A panic is told like any other failure.
@@ -125,17 +182,16 @@ async fn steps(workshop: &Arc<Workshop>, uid: &str, request: &GatherRequest, sin
 }
 
 async fn deliver(workshop: &Workshop, archive: &Published, gathered: Timestamp, sink: &Sink) {
-    let Some(uploads) = &workshop.uploads else {
-        sink.progress(|progress| {
-            progress.uploaded = Some(UploadOutcome::NotConfigured);
-            progress.processed = Some(ProcessOutcome::NotConfigured);
-        });
-        return;
-    };
-    let ingress = match workshop.ingress(uploads).await {
-        Ok(ingress) => ingress,
-        Err(error) => {
-            let failed = UploadOutcome::Failed { code: 0, message: error.to_string() };
+    let ingress = match workshop.current_ingress().await {
+        Ok(Some(ingress)) => ingress,
+        Ok(None) => {
+            return sink.progress(|progress| {
+                progress.uploaded = Some(UploadOutcome::NotConfigured);
+                progress.processed = Some(ProcessOutcome::NotConfigured);
+            });
+        }
+        Err(message) => {
+            let failed = UploadOutcome::Failed { code: 0, message };
             return sink.progress(|progress| progress.uploaded = Some(failed));
         }
     };
@@ -223,12 +279,10 @@ async fn collected(
 
 /// Downloads the report of `request_id`, again while it may still appear.
 pub async fn report(workshop: Arc<Workshop>, request_id: String, sink: Sink) {
-    let Some(uploads) = &workshop.uploads else {
-        return sink.report(ReportOutcome::Missing("no upload URL is configured".to_owned()));
-    };
-    let ingress = match workshop.ingress(uploads).await {
-        Ok(ingress) => ingress,
-        Err(error) => return sink.report(ReportOutcome::Missing(error.to_string())),
+    let ingress = match workshop.current_ingress().await {
+        Ok(Some(ingress)) => ingress,
+        Ok(None) => return sink.report(ReportOutcome::Missing("no upload URL is configured".to_owned())),
+        Err(reason) => return sink.report(ReportOutcome::Missing(reason)),
     };
     let mut left = ingress.pacing.processing_retries;
     let outcome = loop {

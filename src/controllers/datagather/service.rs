@@ -23,9 +23,7 @@ use crate::controllers::kit::rounds::rounds;
 use crate::controllers::kit::tasks::{Driver, Supervisor, TaskError, pool};
 use crate::gather::GATHERERS;
 use crate::gather::store::StoreError;
-use crate::gather::upload::{
-    EndpointError, Endpoints, TokenSource, Transport, TransportSetupError, Turns, https,
-};
+use crate::gather::upload::{EndpointError, Endpoints, TokenSource, Transport, TransportSetupError, https};
 use crate::outside::{self, Unreadable};
 use crate::telemetry::with_causes;
 
@@ -153,7 +151,7 @@ fn uploads(client: &Client, settings: Option<&UploadSettings>) -> Result<Option<
             registry: "cloud.openshift.com".to_owned(),
         },
     };
-    Ok(Some(Uploads { transport, endpoints, token, pacing: settings.pacing, turns: Turns::default() }))
+    Ok(Some(Uploads { transport, endpoints, token, pacing: settings.pacing }))
 }
 
 /// One term: from an empty registry of runs to the last part's end, and the last word on each run.
@@ -169,7 +167,7 @@ async fn work(workshop: Workshop, scope: Scope, term: Term) -> Result<(), RunErr
             RunnerKind::Job(_) => Some(settings.namespace.clone()),
         },
         periodic: settings.gather_every.is_some() || matches!(scope, Scope::One(_)),
-        reports: workshop.uploads.is_some() && matches!(scope, Scope::All),
+        reports: matches!(scope, Scope::All),
         always_obfuscate: settings.obfuscation.always,
     };
     let context = Arc::new(Context {
@@ -201,9 +199,9 @@ async fn work(workshop: Workshop, scope: Scope, term: Term) -> Result<(), RunErr
 /// What comes round, as far as it is wanted.
 fn start_rounds(parts: &mut Supervisor<Never>, context: &Arc<Context>, stop: &CancellationToken) {
     let settings = context.settings();
-    if let Some(every) = settings.gather_every {
+    if settings.gather_every.is_some() {
         let context = Arc::clone(context);
-        let round = move || periodic::round(Arc::clone(&context), every);
+        let round = move || periodic::round(Arc::clone(&context));
         parts.part("periodic gathering", rounds("periodic gathering", stop.clone(), round));
     }
     if let Some(after) = settings.prune_after {

@@ -65,6 +65,9 @@ impl Settings {
     }
 }
 
+/// Base of the page that explains a recommendation of a cluster, where nothing else is said.
+pub(super) const ADVISOR: &str = "https://console.redhat.com/openshift/insights/advisor/clusters";
+
 #[derive(Clone, Debug)]
 pub struct UploadSettings {
     /// Where archives are posted; https, or http on loopback.
@@ -84,7 +87,7 @@ impl UploadSettings {
         Self {
             url: url.into(),
             results_url: None,
-            advisor_url: "https://console.redhat.com/openshift/insights/advisor/clusters".to_owned(),
+            advisor_url: ADVISOR.to_owned(),
             token,
             ca: None,
             pacing: Pacing::default(),

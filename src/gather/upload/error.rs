@@ -13,6 +13,8 @@ pub enum EndpointError {
     NotAUrl(String),
     #[error("`{0}` must start with https:// (http:// is taken for loopback addresses only)")]
     NotHttps(String),
+    #[error("`{0}` must have two places `%s` behind the host, for the cluster's id and the request's")]
+    Places(String),
     #[error("a URL with credentials in it is not taken: give the token by file or Secret")]
     Credentials,
 }

@@ -9,6 +9,7 @@ mod multipart;
 mod processing;
 mod report;
 pub mod sftp;
+mod template;
 mod token;
 mod transport;
 mod turns;
@@ -29,6 +30,7 @@ use crate::telemetry::{Outside, Secrets};
 pub use error::{EndpointError, UploadError};
 pub use processing::{Processed, ProcessingError};
 pub use report::{HealthCheck, Report, ReportError};
+pub use template::Template;
 pub use token::{Token, TokenError, TokenSource};
 pub use transport::{Body, Transport, TransportError, TransportSetupError, https};
 pub use turns::Turns;
@@ -74,6 +76,9 @@ pub struct Endpoints {
     results: String,
     /// Base of the page that explains a recommendation, without a slash at the end.
     advisor: String,
+    /// Where it is asked whether an upload was processed, and for its report, where that is not below the results API.
+    status: Option<Template>,
+    report: Option<Template>,
 }
 
 impl Endpoints {
@@ -92,10 +97,23 @@ impl Endpoints {
             }
         };
         let bare = |text: &str| text.trim_end_matches('/').to_owned();
-        Ok(Self { upload, results: bare(&results), advisor: bare(advisor) })
+        Ok(Self { upload, results: bare(&results), advisor: bare(advisor), status: None, report: None })
+    }
+
+    /// With other addresses for these questions, where there are any.
+    #[must_use]
+    pub fn with(self, status: Option<Template>, report: Option<Template>) -> Self {
+        Self { status, report, ..self }
     }
 
     fn of_request(&self, cluster: &str, request: &str, leaf: &str) -> String {
+        let template = match leaf {
+            "status" => &self.status,
+            _ => &self.report,
+        };
+        if let Some(template) = template {
+            return template.of(cluster, request);
+        }
         let (cluster, request) = (percent_encode(cluster), percent_encode(request));
         format!("{}/cluster/{cluster}/request/{request}/{leaf}", self.results)
     }

@@ -89,7 +89,12 @@ async fn the_server_takes_a_periodic_gathering_and_gives_it_up_a_day_later() {
         tokio::time::timeout(PATIENCE, looking).await.unwrap()
     };
     let hour = Duration::from_hours(1);
-    let settings = Settings { gather_every: Some(hour), ..Settings::new(dir.path()) };
+    // The first is due once the cluster is as old as the interval.
+    let settings = Settings {
+        gather_every: Some(hour),
+        clock: Clock::new(move || jiff::Timestamp::now() + hour),
+        ..Settings::new(dir.path())
+    };
     let (shutdown, tomorrow) = (CancellationToken::new(), CancellationToken::new());
     let controller = tokio::spawn(run(client.clone(), settings, shutdown.clone()));
     let found = until(|found| found.iter().any(DataGather::has_ended)).await;

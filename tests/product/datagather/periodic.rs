@@ -166,6 +166,42 @@ async fn the_configuration_switches_it_off_and_on() {
     controller.stop().await;
 }
 
+/// The interval, and what is hidden, follow the ConfigMap without a restart; values that make no sense do not count.
+#[tokio::test(start_paused = true)]
+async fn the_clusters_configuration_counts_over_flags_and_is_read_anew() {
+    const MAPS: &str = "/api/v1/namespaces/openshift-insights/configmaps";
+    const SUPPORT: &str = "/api/v1/namespaces/openshift-config/secrets";
+    let place = Place::new();
+    let cluster = FakeCluster::new(&[MAPS, SUPPORT, JOBS]).with_clock(place.clock.clone());
+    let place = Place { bench: Bench { cluster, ..Bench::new() }, ..place };
+    let say = |text: &str| {
+        let map = json!({"metadata": {"name": "insights-config"}, "data": {"config.yaml": text}});
+        place.bench.cluster.put(MAPS, map);
+    };
+    let interval = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, "30m");
+    let secret = json!({"metadata": {"name": "support"}, "data": {"interval": interval}});
+    place.bench.cluster.put(SUPPORT, secret);
+    say("dataReporting: {interval: 4h, obfuscation: [networking]}");
+    let controller = place.bench.start_with(place.settings());
+    place.settle("first").await;
+    pass(EVERY - Duration::from_mins(1)).await;
+    place.settle("second").await;
+    assert_eq!(place.periodic().len(), 0, "the cluster is not as old as what the ConfigMap says");
+    pass(Duration::from_mins(11)).await;
+    let found = place.until_ended(1).await;
+    let status = &found[0]["status"];
+    assert_eq!(
+        super::runs::condition(status, "DataRecorded"),
+        "True/NamesUnknown",
+        "it asked for obfuscation"
+    );
+    // Nobody counts: then the Secret does.
+    say("dataReporting: {interval: 1m}");
+    pass(Duration::from_mins(40)).await;
+    place.until_ended(2).await;
+    controller.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn none_is_begun_beside_one_under_way_or_without_a_token() {
     let place = Place::new();

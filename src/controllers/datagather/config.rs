@@ -1,0 +1,298 @@
+//! What the cluster says about how this controller is to work, over what its flags say: the Secret `support` of openshift-config, and
+//! over that the ConfigMap `insights-config` of our own namespace. Read anew whenever it counts, so that a change needs no restart.
+//!
+//! A value that makes no sense is named and left out: the layer below it counts.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::{Api, Client};
+use serde_json::Value;
+
+use super::settings::Settings;
+use crate::gather::upload::{Endpoints, Template};
+use crate::telemetry::{Outside, Secrets, with_causes};
+
+const SUPPORT: (&str, &str) = ("openshift-config", "support");
+const OWN: &str = "insights-config";
+/// Shortest time between gatherings of our own: each asks the API server for everything.
+pub const SHORTEST: Duration = Duration::from_mins(10);
+/// Longest, a year: beyond it somebody has mistaken the unit.
+pub const LONGEST: Duration = Duration::from_hours(366 * 24);
+/// Largest text of a configuration, whose keys take some hundred bytes.
+const MAX_TEXT: usize = 64 * 1024;
+
+/// Why nothing is known about what the cluster wants: it might have asked for obfuscation.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {what}: {}", with_causes(source))]
+pub struct ConfigError {
+    what: String,
+    #[source]
+    source: Box<kube::Error>,
+}
+
+/// What counts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// Time between gatherings of our own; without it there are none.
+    pub every: Option<Duration>,
+    /// Obfuscate whatever a DataGather says.
+    pub obfuscate: bool,
+    /// Where archives are posted.
+    pub upload: Option<String>,
+    pub status: Option<Template>,
+    pub report: Option<Template>,
+    /// Values that do not count, and why.
+    pub refused: Vec<String>,
+}
+
+impl Config {
+    /// What counts now.
+    ///
+    /// # Errors
+    /// [`ConfigError`] when an object may be there and cannot be read.
+    pub(super) async fn read(client: &Client, settings: &Settings) -> Result<Self, ConfigError> {
+        let (namespace, name) = SUPPORT;
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+        let secret = found(secrets.get(name).await, || format!("Secret {namespace}/{name}"))?;
+        let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &settings.namespace);
+        let map = found(maps.get(OWN).await, || format!("ConfigMap {}/{OWN}", settings.namespace))?;
+
+        let mut config = Self::of(settings);
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).ok();
+        let data = secret.and_then(|secret| secret.data).unwrap_or_default();
+        let data = data.into_iter().filter_map(|(key, value)| Some((key, text(value.0)?))).collect();
+        config.take_secret(&data);
+        if let Some(text) = map.and_then(|map| map.data?.remove("config.yaml")) {
+            config.take_map(&text, &settings.namespace);
+        }
+        Ok(config)
+    }
+
+    /// What flags say.
+    fn of(settings: &Settings) -> Self {
+        Self {
+            every: settings.gather_every,
+            obfuscate: settings.obfuscation.always,
+            upload: settings.upload.as_ref().map(|upload| upload.url.clone()),
+            ..Self::default()
+        }
+    }
+
+    fn take_secret(&mut self, data: &BTreeMap<String, String>) {
+        let of = |key: &str| data.get(key).map(|text| text.trim()).filter(|text| !text.is_empty());
+        let mut layer = Layer { config: self, name: format!("Secret {}/{}", SUPPORT.0, SUPPORT.1) };
+        layer.interval("interval", of("interval"));
+        layer.endpoint("endpoint", of("endpoint"));
+        layer.template("processingStatusEndpoint", of("processingStatusEndpoint"), |config| {
+            &mut config.status
+        });
+        layer.template("reportEndpointTechPreview", of("reportEndpointTechPreview"), |config| {
+            &mut config.report
+        });
+        match of("enableGlobalObfuscation") {
+            Some("true" | "True" | "TRUE" | "1" | "t" | "T") => layer.config.obfuscate = true,
+            None | Some("false" | "False" | "FALSE" | "0" | "f" | "F") => {}
+            // Whatever was meant, hiding too much is the smaller mistake.
+            Some(_) => {
+                layer.config.obfuscate = true;
+                layer.refuse("enableGlobalObfuscation", "it is neither true nor false, and taken for true");
+            }
+        }
+        for key in ["httpProxy", "httpsProxy", "noProxy"] {
+            if of(key).is_some() {
+                layer.refuse(key, "proxies for uploads are not supported yet");
+            }
+        }
+    }
+
+    fn take_map(&mut self, text: &str, namespace: &str) {
+        let mut layer = Layer { config: self, name: format!("ConfigMap {namespace}/{OWN}") };
+        let parsed = (text.len() <= MAX_TEXT).then(|| serde_saphyr::from_str::<Value>(text).ok()).flatten();
+        let Some(values) = parsed.filter(Value::is_object) else {
+            layer.config.obfuscate = true;
+            return layer.refuse(
+                "config.yaml",
+                "it cannot be read; it might ask for obfuscation, which is done until it can",
+            );
+        };
+        let of = |pointer: &str| match values.pointer(pointer) {
+            Some(Value::String(text)) => Some(text.trim()).filter(|text| !text.is_empty()),
+            _ => None,
+        };
+        layer.interval("dataReporting.interval", of("/dataReporting/interval"));
+        layer.endpoint("dataReporting.uploadEndpoint", of("/dataReporting/uploadEndpoint"));
+        layer.template(
+            "dataReporting.processingStatusEndpoint",
+            of("/dataReporting/processingStatusEndpoint"),
+            |config| &mut config.status,
+        );
+        layer.template(
+            "dataReporting.downloadEndpointTechPreview",
+            of("/dataReporting/downloadEndpointTechPreview"),
+            |config| &mut config.report,
+        );
+        layer.obfuscation(values.pointer("/dataReporting/obfuscation"));
+        if of("/dataReporting/storagePath").is_some() {
+            layer.refuse("dataReporting.storagePath", "where archives lie is said with --archive-dir");
+        }
+        if values.pointer("/proxy").and_then(Value::as_object).is_some_and(|proxy| !proxy.is_empty()) {
+            layer.refuse("proxy", "proxies for uploads are not supported yet");
+        }
+    }
+}
+
+/// What is there, if it is.
+fn found<K>(read: Result<K, kube::Error>, what: impl FnOnce() -> String) -> Result<Option<K>, ConfigError> {
+    match read {
+        Ok(object) => Ok(Some(object)),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(source) => Err(ConfigError { what: what(), source: Box::new(source) }),
+    }
+}
+
+/// A configuration that counts over what is known so far.
+struct Layer<'c> {
+    config: &'c mut Config,
+    name: String,
+}
+
+impl Layer<'_> {
+    fn refuse(&mut self, key: &str, why: impl AsRef<str>) {
+        // An address may hold a login.
+        let why = Outside::of(why.as_ref(), &Secrets::default());
+        self.config.refused.push(format!("{}: {key}: {why}", self.name));
+    }
+
+    fn interval(&mut self, key: &str, text: Option<&str>) {
+        let Some(text) = text else { return };
+        let parsed = text.parse::<SignedDuration>().ok().and_then(|every| Duration::try_from(every).ok());
+        match parsed {
+            None => self.refuse(key, format!("`{text}` is no duration such as 2h or 90m")),
+            Some(every) if every < SHORTEST => self.refuse(key, format!("`{text}` is less than 10m")),
+            Some(every) if every > LONGEST => self.refuse(key, format!("`{text}` is more than a year")),
+            // What flags switch off stays off: the gatherings that come round may be another's.
+            Some(every) => self.config.every = self.config.every.map(|_| every),
+        }
+    }
+
+    fn endpoint(&mut self, key: &str, url: Option<&str>) {
+        let Some(url) = url else { return };
+        match Endpoints::new(url, None, "") {
+            Ok(_) => self.config.upload = Some(url.to_owned()),
+            Err(error) => self.refuse(key, error.to_string()),
+        }
+    }
+
+    fn template(&mut self, key: &str, text: Option<&str>, of: fn(&mut Config) -> &mut Option<Template>) {
+        let Some(text) = text else { return };
+        match text.parse() {
+            Ok(template) => *of(self.config) = Some(template),
+            Err(error) => self.refuse(key, format!("{error}")),
+        }
+    }
+
+    fn obfuscation(&mut self, wanted: Option<&Value>) {
+        for item in wanted.and_then(Value::as_array).into_iter().flatten() {
+            match item.as_str() {
+                Some("networking") => self.config.obfuscate = true,
+                Some("workload_names") => {
+                    self.refuse("dataReporting.obfuscation", "names of workloads cannot be hidden");
+                }
+                _ => self.refuse("dataReporting.obfuscation", format!("{item} is not known")),
+            }
+        }
+        if wanted.is_some_and(|wanted| !wanted.is_array() && !wanted.is_null()) {
+            self.refuse("dataReporting.obfuscation", "it is not a list");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hours(count: u64) -> Option<Duration> {
+        Some(Duration::from_hours(count))
+    }
+
+    fn flags() -> Config {
+        Config { every: hours(2), upload: Some("https://flag.example/u".to_owned()), ..Config::default() }
+    }
+
+    fn secret(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn later_layers_count_over_earlier_ones() {
+        let mut config = flags();
+        config.take_secret(&secret(&[
+            ("interval", " 4h\n"),
+            ("endpoint", "https://secret.example/u"),
+            ("enableGlobalObfuscation", "true"),
+        ]));
+        assert_eq!((config.every, config.obfuscate), (hours(4), true));
+        assert_eq!(config.upload.as_deref(), Some("https://secret.example/u"));
+        config.take_map(
+            "dataReporting:\n  interval: 1h\n  uploadEndpoint: https://map.example/u\n  \
+             processingStatusEndpoint: https://map.example/%s/%s/status\n  obfuscation: [networking]\n",
+            "ns",
+        );
+        assert_eq!(config.every, hours(1));
+        assert_eq!(config.upload.as_deref(), Some("https://map.example/u"));
+        let status = config.status.unwrap().of("c", "r");
+        assert_eq!(status, "https://map.example/c/r/status");
+        assert_eq!(config.refused, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named_and_the_layer_below_counts() {
+        let mut config = flags();
+        config.take_secret(&secret(&[
+            ("interval", "9m"),
+            ("endpoint", "http://example.com/u"),
+            ("httpProxy", "http://p"),
+        ]));
+        config.take_map(
+            "dataReporting: {interval: soon, storagePath: /x, obfuscation: [workload_names, all]}",
+            "ns",
+        );
+        assert_eq!((config.every, config.upload.as_deref()), (hours(2), Some("https://flag.example/u")));
+        let keys: Vec<_> = config.refused.iter().map(|text| text.split(": ").nth(1).unwrap()).collect();
+        let obfuscation = "dataReporting.obfuscation";
+        let named = [
+            "interval",
+            "endpoint",
+            "httpProxy",
+            "dataReporting.interval",
+            obfuscation,
+            obfuscation,
+            "dataReporting.storagePath",
+        ];
+        assert_eq!(keys, named);
+        assert!(config.refused[0].ends_with("`9m` is less than 10m"), "{}", config.refused[0]);
+        assert!(!config.obfuscate);
+    }
+
+    #[test]
+    fn what_cannot_be_understood_hides_rather_than_shows() {
+        for text in ["a: [", "- x", &"a: b\n".repeat(20_000)] {
+            let mut config = flags();
+            config.take_map(text, "ns");
+            assert!(config.obfuscate && config.refused.len() == 1, "{:?}", config.refused);
+        }
+        let mut config = flags();
+        config.take_secret(&secret(&[("enableGlobalObfuscation", "yes")]));
+        assert!(config.obfuscate && config.refused.len() == 1);
+    }
+
+    #[test]
+    fn what_flags_switch_off_stays_off() {
+        let mut config = Config { every: None, ..flags() };
+        config.take_secret(&secret(&[("interval", "4h")]));
+        assert_eq!(config.every, None);
+    }
+}
