@@ -4,15 +4,18 @@
 //!
 //! Left to others: duplicate members (only the parser of the text sees them), defaults, validation of values.
 
+mod words;
+mod written;
+
 use std::collections::BTreeMap;
 
-use admit_policy::bounded::{Paths, shorten};
-use admit_policy::go_text::{self, json_kind};
-use admit_policy::weight::{self, Budget, TooHeavy};
+use admit_policy::bounded::Paths;
+use admit_policy::weight::{self, Budget};
 use serde_json::{Map, Number, Value};
 
-use super::go_names;
-use super::model::{Field, RawKind, Tables, TypeDef, TypeId, TypeRef};
+pub use self::words::DecodeError;
+use self::written::{written_form, zero};
+use super::model::{Tables, TypeDef, TypeId, TypeRef};
 use super::scalar;
 use crate::interrupt;
 
@@ -23,54 +26,6 @@ pub struct Decoded {
     /// Paths of unknown members in the order of the document, of very many the first: `spec.containers[0].bogus`.
     pub unknown: Vec<String>,
 }
-
-/// A value that has the wrong type for its field, in the words of the API server's decoder.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text}")]
-pub struct DecodeError {
-    text: String,
-    /// Where the number is that does not fit, and how the text shows it.
-    number: Option<(String, String)>,
-    too_heavy: Option<TooHeavy>,
-}
-
-impl DecodeError {
-    fn new(mut text: String) -> Self {
-        shorten(&mut text, MAX_TEXT);
-        Self { text, number: None, too_heavy: None }
-    }
-
-    /// The limit, if what is wrong is that the values weigh too much.
-    #[must_use]
-    pub fn too_heavy(&self) -> Option<TooHeavy> {
-        self.too_heavy
-    }
-
-    /// The path of the number that does not fit, if that is what is wrong.
-    #[must_use]
-    pub fn number_at(&self) -> Option<&str> {
-        self.number.as_ref().map(|(path, _)| path.as_str())
-    }
-
-    /// The text with that number in the digits in which it was written.
-    #[must_use]
-    pub fn with_digits(&self, literal: &str) -> String {
-        let shown = self.number.as_ref().map(|(_, shown)| format!("number {shown} "));
-        shown.map_or_else(
-            || self.text.clone(),
-            |shown| self.text.replacen(&shown, &format!("number {literal} "), 1),
-        )
-    }
-}
-
-impl From<TooHeavy> for DecodeError {
-    fn from(limit: TooHeavy) -> Self {
-        Self { too_heavy: Some(limit), ..Self::new(limit.to_string()) }
-    }
-}
-
-/// Bytes of an error's text: it may quote what was sent.
-const MAX_TEXT: usize = 64 << 10;
 
 /// What the server adds to an item of a list in defaults and in the names of its fields' managers.
 const ADDED_TO_ITEM: usize = 512;
@@ -350,132 +305,10 @@ impl Decoder<'_> {
         self.indexed.truncate(indexed);
         self.plain.truncate(plain);
     }
-
-    /// Notes a wrong type, if it is the first.
-    fn wrong(&mut self, value: &Value, expected: &str) -> Value {
-        self.note(self.mismatch(value, expected))
-    }
-
-    fn note(&mut self, mismatch: DecodeError) -> Value {
-        self.mismatch.get_or_insert(mismatch);
-        Value::Null
-    }
-
-    fn mismatch(&self, value: &Value, expected: &str) -> DecodeError {
-        let shown = match value {
-            Value::Number(_) if matches!(expected, "int32" | "int64" | "uint8") => Some(go_text::json(value)),
-            _ => None,
-        };
-        let found =
-            shown.as_ref().map_or_else(|| json_kind(value).to_owned(), |shown| format!("number {shown}"));
-        let text = if self.plain.is_empty() {
-            format!("json: cannot unmarshal {found} into Go value of type {expected}")
-        } else {
-            format!(
-                "json: cannot unmarshal {found} into Go struct field {}.{} of type {expected}",
-                self.owner, self.plain
-            )
-        };
-        DecodeError { number: shown.map(|shown| (self.indexed.clone(), shown)), ..DecodeError::new(text) }
-    }
-
-    /// How Go calls the type of the value that is looked at: the one of the field, or of an element of it.
-    fn go_type(&self, kind: &TypeRef) -> String {
-        let field = self.plain.rsplit('.').next().unwrap_or_default();
-        match (go_names::field(self.owner, field), kind) {
-            (Some(name), TypeRef::List(_)) if name.starts_with("map[") => go_names::element(name).to_owned(),
-            (Some(name), TypeRef::List(_) | TypeRef::Map(_)) => name.to_owned(),
-            (Some(name), TypeRef::String) => go_names::element(name).to_owned(),
-            _ => self.plain_type(kind),
-        }
-    }
-
-    fn message_type(&self, id: TypeId) -> String {
-        let definition = self.tables.get(id);
-        format!("{}.{}", definition.package.version, definition.name)
-    }
-
-    fn plain_type(&self, kind: &TypeRef) -> String {
-        match kind {
-            TypeRef::String => "string".to_owned(),
-            TypeRef::Enum(id) => format!("v1.{}", self.tables.enumeration(*id).name),
-            TypeRef::Int32 => "int32".to_owned(),
-            TypeRef::Int64 => "int64".to_owned(),
-            TypeRef::Float64 => "float64".to_owned(),
-            TypeRef::Bool => "bool".to_owned(),
-            TypeRef::Bytes => "[]uint8".to_owned(),
-            TypeRef::Time => "v1.Time".to_owned(),
-            TypeRef::MicroTime => "v1.MicroTime".to_owned(),
-            TypeRef::Quantity => "resource.Quantity".to_owned(),
-            TypeRef::IntOrString => "intstr.IntOrString".to_owned(),
-            TypeRef::Raw(RawKind::Json) => "v1.JSON".to_owned(),
-            TypeRef::Raw(RawKind::Fields) => "v1.FieldsV1".to_owned(),
-            TypeRef::Raw(RawKind::Extension) => "runtime.RawExtension".to_owned(),
-            TypeRef::SchemaOrArray(_) => "v1.JSONSchemaPropsOrArray".to_owned(),
-            TypeRef::SchemaOrBool(_) => "v1.JSONSchemaPropsOrBool".to_owned(),
-            TypeRef::SchemaOrStrings(_) => "v1.JSONSchemaPropsOrStringArray".to_owned(),
-            TypeRef::Message(id) => self.message_type(*id),
-            TypeRef::Pointer(inner) => self.go_type(inner),
-            TypeRef::List(inner) => format!("[]{}", self.go_type(inner)),
-            TypeRef::Map(inner) if **inner == TypeRef::Quantity => "v1.ResourceList".to_owned(),
-            TypeRef::Map(inner) => format!("map[string]{}", self.go_type(inner)),
-        }
-    }
 }
 
 fn fits_32(number: &Number) -> bool {
     number.as_i64().is_some_and(|number| i32::try_from(number).is_ok())
-}
-
-/// What the encoder writes for a field, if anything.
-fn written_form(tables: &Tables, field: &Field, value: Option<Value>) -> Option<Value> {
-    match (&field.kind, value) {
-        (TypeRef::Pointer(_) | TypeRef::Raw(_), Some(value)) => Some(value),
-        (
-            TypeRef::Message(_)
-            | TypeRef::Time
-            | TypeRef::MicroTime
-            | TypeRef::Quantity
-            | TypeRef::IntOrString,
-            value,
-        ) => {
-            let value = value.unwrap_or_else(|| zero(tables, &field.kind));
-            let empty = value.is_null() || value.as_object().is_some_and(Map::is_empty);
-            (!(field.omit_zero && empty)).then_some(value)
-        }
-        (_, Some(value)) if field.always_written || !is_empty(&value) => Some(value),
-        (kind, _) if field.always_written => Some(zero(tables, kind)),
-        _ => None,
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Bool(flag) => !flag,
-        Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::String(text) => text.is_empty(),
-        Value::Array(items) => items.is_empty(),
-        Value::Object(members) => members.is_empty(),
-    }
-}
-
-/// The zero value of a type as the encoder writes it.
-fn zero(tables: &Tables, kind: &TypeRef) -> Value {
-    match kind {
-        TypeRef::String | TypeRef::Enum(_) => "".into(),
-        TypeRef::Int32 | TypeRef::Int64 | TypeRef::Float64 | TypeRef::IntOrString => 0.into(),
-        TypeRef::Bool => false.into(),
-        TypeRef::Quantity => "0".into(),
-        TypeRef::Message(id) => Value::Object(
-            tables
-                .flat_fields(*id)
-                .into_iter()
-                .filter_map(|field| Some((field.name.to_owned(), written_form(tables, field, None)?)))
-                .collect(),
-        ),
-        _ => Value::Null,
-    }
 }
 
 #[cfg(test)]

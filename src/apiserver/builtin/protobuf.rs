@@ -3,6 +3,8 @@
 //! A body is four magic bytes and an envelope that names the kind and holds the object's message. Fields are known by
 //! the numbers of the field tables; unknown numbers are skipped, as protobuf demands. Answers are written by `encode`.
 
+mod wire;
+
 use std::cell::Cell;
 
 use admit_policy::json::{self, JsonError};
@@ -12,6 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use self::wire::{Members, Reader, Wire, text};
 use super::model::{Field, Tables, TypeId, TypeRef};
 
 /// What every body begins with.
@@ -301,102 +304,6 @@ impl Context<'_> {
     }
 }
 
-/// A small message, sound as a whole; its members are found again when they are asked for.
-struct Members<'b>(&'b [u8]);
-
-impl<'b> Members<'b> {
-    fn of(bytes: &'b [u8]) -> Result<Self, ProtobufError> {
-        let mut reader = Reader { rest: bytes };
-        while reader.next()?.is_some() {}
-        Ok(Self(bytes))
-    }
-
-    /// The members called `wanted`, in order.
-    fn all(&self, wanted: u32) -> impl Iterator<Item = Wire<'b>> + use<'b> {
-        let mut reader = Reader { rest: self.0 };
-        let members = std::iter::from_fn(move || reader.next().ok().flatten());
-        members.filter(move |(number, _)| *number == wanted).map(|(_, wire)| wire)
-    }
-
-    fn number(&self, wanted: u32) -> i64 {
-        let found = self.all(wanted).find_map(|wire| match wire {
-            Wire::Varint(value) => Some(value.cast_signed()),
-            _ => None,
-        });
-        found.unwrap_or_default()
-    }
-
-    fn bytes(&self, wanted: u32) -> &'b [u8] {
-        let found = self.all(wanted).find_map(|wire| match wire {
-            Wire::Bytes(bytes) => Some(bytes),
-            _ => None,
-        });
-        found.unwrap_or_default()
-    }
-
-    fn text(&self, wanted: u32) -> Result<String, ProtobufError> {
-        text(self.bytes(wanted))
-    }
-}
-
-enum Wire<'b> {
-    Varint(u64),
-    Fixed64(u64),
-    Bytes(&'b [u8]),
-    /// No field of a built-in kind is one.
-    Fixed32,
-}
-
-struct Reader<'b> {
-    rest: &'b [u8],
-}
-
-impl<'b> Reader<'b> {
-    fn next(&mut self) -> Result<Option<(u32, Wire<'b>)>, ProtobufError> {
-        if self.rest.is_empty() {
-            return Ok(None);
-        }
-        let key = self.varint()?;
-        let number = u32::try_from(key >> 3).map_err(|_| ProtobufError::Varint)?;
-        let wire = match key & 7 {
-            0 => Wire::Varint(self.varint()?),
-            1 => {
-                let bytes = self.take(8)?;
-                Wire::Fixed64(bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte)))
-            }
-            2 => {
-                let length = usize::try_from(self.varint()?).map_err(|_| ProtobufError::Truncated)?;
-                Wire::Bytes(self.take(length)?)
-            }
-            5 => {
-                self.take(4)?;
-                Wire::Fixed32
-            }
-            other => return Err(ProtobufError::WireType(u8::try_from(other).unwrap_or_default())),
-        };
-        Ok(Some((number, wire)))
-    }
-
-    fn varint(&mut self) -> Result<u64, ProtobufError> {
-        let mut value = 0_u64;
-        for shift in (0..64).step_by(7) {
-            let (byte, rest) = self.rest.split_first().ok_or(ProtobufError::Truncated)?;
-            self.rest = rest;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
-        }
-        Err(ProtobufError::Varint)
-    }
-
-    fn take(&mut self, length: usize) -> Result<&'b [u8], ProtobufError> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(ProtobufError::Truncated)?;
-        self.rest = rest;
-        Ok(taken)
-    }
-}
-
 /// Seconds and nanoseconds since 1970 in a form of RFC 3339; an empty message is no time at all.
 fn time(bytes: &[u8], form: &str) -> Result<Value, ProtobufError> {
     let members = Members::of(bytes)?;
@@ -406,10 +313,6 @@ fn time(bytes: &[u8], form: &str) -> Result<Value, ProtobufError> {
     let nanos = i32::try_from(members.number(2)).unwrap_or_default();
     Ok(Timestamp::new(members.number(1), nanos)
         .map_or(Value::Null, |time| time.strftime(form).to_string().into()))
-}
-
-fn text(bytes: &[u8]) -> Result<String, ProtobufError> {
-    std::str::from_utf8(bytes).map(str::to_owned).map_err(|_| ProtobufError::Utf8)
 }
 
 #[cfg(test)]

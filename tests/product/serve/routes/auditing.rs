@@ -1,15 +1,13 @@
 //! Row 44: the route that never denies, when reviews cannot be decided.
 
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
-use admit_policy::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use serde_json::{Value, json};
 
-use super::support::{Answered, Fault, Faulty, Post, bound, config_map, server_of, server_with};
+use super::support::{Answered, Fault, Faulty, Gate, Post, bound, config_map, server_with};
 use crate::soak::{percent, scaled};
 use crate::support::reliability::Row;
 
@@ -114,7 +112,7 @@ async fn overload(each: usize) -> (usize, usize) {
     let room = available_parallelism().map_or(2, |count| count.get().max(2)) * 65;
     let all = each + room;
     let gate = Arc::new(Gate::default());
-    let server = server_of(&warning(), Some(Arc::new(Holding(Arc::clone(&gate)))), false);
+    let server = server_with(&warning(), Faulty::every(1, Fault::Held(Arc::clone(&gate))));
     let asking: FuturesUnordered<_> = (0..all)
         .map(|number| {
             let (server, uid) = (&server, number.to_string());
@@ -131,60 +129,4 @@ async fn overload(each: usize) -> (usize, usize) {
     }
     assert!(overloaded >= each, "{overloaded} of {all}");
     (overloaded, all)
-}
-
-/// What questions wait for until it is opened.
-#[derive(Debug, Default)]
-struct Gate {
-    is_open: Mutex<bool>,
-    opened: Condvar,
-}
-
-impl Gate {
-    fn open(&self) {
-        *self.is_open.lock().unwrap() = true;
-        self.opened.notify_all();
-    }
-
-    fn pass(&self) {
-        let mut is_open = self.is_open.lock().unwrap();
-        while !*is_open {
-            is_open = self.opened.wait(is_open).unwrap();
-        }
-    }
-}
-
-/// A cluster that answers once the gate is open.
-#[derive(Debug)]
-struct Holding(Arc<Gate>);
-
-impl Host for Holding {
-    fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, HostError> {
-        self.0.pass();
-        Ok(Some(Arc::new(json!({"metadata": {"name": name}}))))
-    }
-
-    fn param_scope(&self, _kind: &GroupVersionKind) -> Option<Scope> {
-        None
-    }
-
-    fn params(&self, _kind: &GroupVersionKind, _namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
-        Ok(Vec::new())
-    }
-
-    fn equivalents(
-        &self,
-        _resource: &GroupVersionResource,
-        _subresource: &str,
-    ) -> Vec<(GroupVersionResource, GroupVersionKind)> {
-        Vec::new()
-    }
-
-    fn convert(&self, object: &Value, _kind: &GroupVersionKind) -> Result<Value, HostError> {
-        Ok(object.clone())
-    }
-
-    fn authorize(&self, _user: &UserInfo, _attributes: &AccessAttributes) -> Result<Access, HostError> {
-        Ok(Access { allowed: true, reason: String::new() })
-    }
 }

@@ -1,7 +1,7 @@
 //! A server without sockets for tests of the routes, and surroundings that fail on request.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 
 use admit_policy::PolicySet;
 use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
@@ -212,10 +212,33 @@ pub(super) fn definition() -> Vec<Value> {
     })]
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Fault {
     Panic,
     Error,
+    /// An answer that comes once the gate is open.
+    Held(Arc<Gate>),
+}
+
+/// What questions wait for until it is opened.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    is_open: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    pub(super) fn open(&self) {
+        *self.is_open.lock().unwrap() = true;
+        self.opened.notify_all();
+    }
+
+    fn pass(&self) {
+        let mut is_open = self.is_open.lock().unwrap();
+        while !*is_open {
+            is_open = self.opened.wait(is_open).unwrap();
+        }
+    }
 }
 
 /// A cluster with the namespace `n`, of whose lookups every so many fail.
@@ -235,9 +258,13 @@ impl Faulty {
         if !(self.asked.fetch_add(1, Ordering::SeqCst) + 1).is_multiple_of(self.every) {
             return Ok(());
         }
-        match self.fault {
+        match &self.fault {
             Fault::Panic => panic!("injected"),
             Fault::Error => Err(HostError("injected".to_owned())),
+            Fault::Held(gate) => {
+                gate.pass();
+                Ok(())
+            }
         }
     }
 }
