@@ -46,7 +46,8 @@ impl Host for StoreHost<'_> {
             object.get("apiVersion").and_then(Value::as_str).is_some_and(|found| found == kind.api_version())
         };
         let in_version = |kept: Kept| {
-            let object = kept.object.values();
+            // Params are few, and looked at by every request of their policies.
+            let object = kept.object.pinned();
             if is_as_asked(&object) { Ok(object) } else { self.convert(&object, kind).map(Arc::new) }
         };
         page.items.into_iter().map(in_version).collect()

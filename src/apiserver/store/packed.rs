@@ -330,6 +330,19 @@ mod tests {
     }
 
     #[test]
+    fn what_is_pinned_stays_until_the_object_is_changed() {
+        let (kept, _) = packed(&json!({"metadata": {}}), 1);
+        assert!(!Arc::ptr_eq(&kept.values(), &kept.values()));
+        let pinned = kept.pinned();
+        assert!(Arc::ptr_eq(&pinned, &kept.values()) && Arc::ptr_eq(&pinned, &kept.pinned()));
+        let recent = Recent::default();
+        recent.keep(&kept, &pinned);
+        assert!(Arc::ptr_eq(&pinned, &recent.values(&kept)));
+        kept.unpin();
+        assert!(!Arc::ptr_eq(&pinned, &kept.values()));
+    }
+
+    #[test]
     fn values_are_kept_up_to_a_bound_the_oldest_go_first() {
         let recent = Recent::default();
         let object = json!({"metadata": {}, "data": "x".repeat(RECENT / 8)});

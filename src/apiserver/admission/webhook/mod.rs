@@ -166,7 +166,8 @@ fn stored_hooks(registry: &Registry, kind: Kind) -> Vec<Hook> {
     };
     let mut hooks = Vec::new();
     let mut collect = |kept: &crate::store::Kept| {
-        let object = kept.object.values();
+        // Every write looks at all of them.
+        let object = kept.object.pinned();
         let webhooks = object.get("webhooks").and_then(Value::as_array);
         hooks.extend(webhooks.into_iter().flatten().filter_map(|hook| Hook::read(kind, hook)));
         false

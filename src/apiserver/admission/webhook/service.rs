@@ -81,7 +81,7 @@ fn endpoints(registry: &Registry, (namespace, service): (&str, &str), port: &str
     let mut endpoints = Vec::new();
     let mut collect = |kept: &Kept| {
         if object::label(&kept.object.head(), SERVICE_NAME) == Some(service) {
-            endpoints.extend(ready(&kept.object.values(), port));
+            endpoints.extend(ready(&kept.object.pinned(), port));
         }
         false
     };
