@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::Exit;
 use super::controlling::{self, ControllingArgs, Told};
 use super::gathering::{GatheringArgs, RoundArgs};
+use super::must::args::MustGatherArgs;
 use super::process::{self, Fault, GRACE, Threads};
 use super::typed::{label, name};
 use crate::controllers::datagather::{JobSettings, RunnerKind};
@@ -49,6 +50,9 @@ pub(super) struct ControllersArgs {
 
     #[command(flatten)]
     gathering: GatheringArgs,
+
+    #[command(flatten)]
+    must_gathers: MustGatherArgs,
 
     #[command(flatten)]
     jobs: JobArgs,
@@ -122,7 +126,8 @@ impl ControllersArgs {
                 self.impersonate.as_ref().map(|namespace| controlling::user(namespace, account));
             client_with(config)
         };
-        let told = Told { gathering: settings };
+        let must_gathers = self.must_gathers.settings(true)?;
+        let told = Told { gathering: settings, must_gathers };
         let process = client_with(config.clone())?;
         let manager = self.controlling.manager(process, Some(election), &told, acting)?;
         manager.run(shutdown).await.map_err(Fault::usage)

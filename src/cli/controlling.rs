@@ -8,12 +8,19 @@ use super::process::Fault;
 use crate::controllers::datagather::{self, Settings};
 use crate::controllers::kit::lease::Election;
 use crate::controllers::kit::manager::Manager;
+use crate::controllers::mustgather;
 
 /// What was typed about the set of controllers.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ControllingArgs {
     /// Controllers to run, with commas between them; the last one is stopped first
-    #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',', default_value = "datagather")]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "datagather,mustgather"
+    )]
     controllers: Vec<Which>,
 }
 
@@ -21,6 +28,7 @@ pub(super) struct ControllingArgs {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(super) enum Which {
     Datagather,
+    Mustgather,
 }
 
 impl Which {
@@ -28,6 +36,7 @@ impl Which {
     fn account(self) -> &'static str {
         match self {
             Self::Datagather => "admit-datagather",
+            Self::Mustgather => "admit-mustgather",
         }
     }
 }
@@ -40,6 +49,7 @@ pub(super) fn user(namespace: &str, account: &str) -> String {
 /// What the controllers are told.
 pub(super) struct Told {
     pub(super) gathering: Settings,
+    pub(super) must_gathers: mustgather::Settings,
 }
 
 impl ControllingArgs {
@@ -66,6 +76,7 @@ impl ControllingArgs {
                 Which::Datagather => {
                     datagather::member(client, told.gathering.clone()).map_err(Fault::usage)?
                 }
+                Which::Mustgather => mustgather::member(client, told.must_gathers.clone()),
             };
             manager = manager.with(member);
         }

@@ -28,12 +28,13 @@ use super::controlling::{self, ControllingArgs, Told};
 use super::gathering::{GatheringArgs, RoundArgs};
 use super::generate::webhook::{self, Callee, Endpoint};
 use super::local::{self as jobs, Ground, LocalArgs};
+use super::must::args::MustGatherArgs;
 use super::process::{self, Fault, GRACE, Threads};
 use super::typed::address;
 use super::{following, kubeconfig, load, register, state, token_key};
 use crate::admission::tls::{Authority, server_config, write_private};
 use crate::admission::{self, Admission, InForce, Port, Shutdown, Workers};
-use crate::controllers::datagather::{self, Settings};
+use crate::controllers::datagather;
 use crate::controllers::kit::manager::Manager;
 use crate::controllers::kit::tasks::Supervisor;
 use crate::controllers::policies::ClusterCache;
@@ -90,6 +91,9 @@ pub(super) struct UpArgs {
 
     #[command(flatten)]
     rounds: RoundArgs,
+
+    #[command(flatten)]
+    must_gathers: MustGatherArgs,
 }
 
 impl UpArgs {
@@ -109,6 +113,8 @@ impl UpArgs {
             settings.archive_readers = Readers::Owner;
         }
         datagather::check(&settings).map_err(Fault::usage)?;
+        // The Job controller of this machine knows no pod failure policies.
+        let must_gathers = self.must_gathers.settings(false)?;
         let token_key = token_key::open(&self.state_dir)?;
         let pods = jobs::folder(&self.state_dir)?;
         let store = state::store(&self.state_dir)?;
@@ -143,7 +149,7 @@ impl UpArgs {
             server.set_ready("admission", true);
             let ground = Ground { server: &server, authority: &authority, api: addresses.api, folder: pods };
             self.local.start(&mut parts, ground, &shutdown, controlling.clone())?;
-            let manager = self.controllers(&server, settings)?;
+            let manager = self.controllers(&server, &Told { gathering: settings, must_gathers })?;
             start_controllers(&mut parts, manager, &shutdown, controlling);
             server.set_ready("controllers", true);
             self.announce(addresses.api, &authority)
@@ -195,12 +201,11 @@ impl UpArgs {
     }
 
     /// The controllers, each as its service account. Roles are no matter here: they may do everything.
-    fn controllers(&self, server: &Server, gathering: Settings) -> Result<Manager, Fault> {
-        let told = Told { gathering };
+    fn controllers(&self, server: &Server, told: &Told) -> Result<Manager, Fault> {
         let acting = |account: &str| {
             Ok(client(server, Identity::new(controlling::user(ACCOUNTS, account), [MASTERS.to_owned()])))
         };
-        self.controlling.manager(client(server, Identity::admin()), None, &told, acting)
+        self.controlling.manager(client(server, Identity::admin()), None, told, acting)
     }
 
     /// Writes the kubeconfig and says on standard output what to try.

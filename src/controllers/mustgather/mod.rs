@@ -28,7 +28,7 @@ use super::kit::status::WriteError;
 use crate::telemetry::with_causes;
 
 pub use counts::Counts;
-pub use service::run;
+pub use service::{member, run};
 pub use settings::{Rules, Settings};
 
 /// Keeps an object until what it left behind is removed.

@@ -1,5 +1,6 @@
 //! What the controller of MustGathers watches.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
@@ -14,12 +15,33 @@ use tokio_util::sync::CancellationToken;
 use super::crd::MustGather;
 use super::job::OWNER;
 use super::settings::Settings;
-use super::{Context, FINALIZER, NAME};
+use super::{Context, Counts, FINALIZER, NAME};
 use crate::controllers::kit::controller::{Controller, Surroundings};
+use crate::controllers::kit::events::Events;
 use crate::controllers::kit::key::Key;
+use crate::controllers::kit::manager::{Definition, Member, Term};
 use crate::telemetry::{ControllerMetrics, Readiness};
 
 type Objects = Store<DeserializeGuard<MustGather>>;
+
+/// The controller, as the manager of a process runs it.
+pub fn member(client: Client, settings: Settings) -> Member {
+    let own = client.clone();
+    let counts = Counts::default();
+    Member::new(NAME, client, vec![Definition::of::<MustGather>()], move |term| {
+        let context = Context {
+            client: own.clone(),
+            settings: settings.clone(),
+            events: Events::new(own.clone(), "admit-mustgather"),
+            counts: counts.clone(),
+        };
+        async move {
+            let Term { stop, metrics, readiness } = term;
+            run(Arc::new(context), metrics, readiness, stop).await;
+            Ok::<_, Infallible>(())
+        }
+    })
+}
 
 /// Runs the controller until `stop`.
 pub async fn run(

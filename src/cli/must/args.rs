@@ -1,0 +1,93 @@
+//! The flags of must-gathers, shared by the commands that run their controller.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cli::process::Fault;
+use crate::cli::typed::{label, name};
+use crate::controllers::mustgather::Settings;
+use crate::gather::upload::sftp::{KnownHosts, Proxies};
+use crate::outside;
+
+/// Bytes of a file of host keys.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// What was typed about must-gathers.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Must-gathers")]
+pub(in crate::cli) struct MustGatherArgs {
+    /// Image of this program, for the containers of must-gather Jobs
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        env = "OPERATOR_IMAGE",
+        default_value = "admit",
+        hide_env_values = true
+    )]
+    operator_image: String,
+
+    /// Image that gathers, by its /usr/bin/gather [default: this program does]
+    #[arg(long, value_name = "IMAGE", env = "DEFAULT_MUST_GATHER_IMAGE", hide_env_values = true)]
+    must_gather_image: Option<String>,
+
+    /// Namespace of all must-gather Jobs, with copies of the Secrets [default: that of each MustGather]
+    #[arg(long, value_name = "NAMESPACE", value_parser = label)]
+    job_namespace: Option<String>,
+
+    /// File of host keys of SFTP servers, for Secrets that have no key `known_hosts`
+    #[arg(long, value_name = "FILE")]
+    sftp_known_hosts: Option<PathBuf>,
+
+    /// Accept whatever host key an SFTP server shows: whoever answers for it gets the password
+    #[arg(long)]
+    sftp_accept_any_host_key: bool,
+
+    /// ConfigMap with ca-bundle.crt in the namespace of a Job: authorities to trust for proxies under TLS
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    trusted_ca: Option<String>,
+
+    /// Begin to gather without a look whether the SFTP server lets in
+    #[arg(long)]
+    no_preflight: bool,
+}
+
+impl MustGatherArgs {
+    /// What the flags mean. `failure_policy` is whether Jobs may have one for their Pods.
+    ///
+    /// # Errors
+    /// For a file of host keys that is none.
+    pub(in crate::cli) fn settings(&self, failure_policy: bool) -> Result<Settings, Fault> {
+        let Self {
+            operator_image,
+            must_gather_image,
+            job_namespace,
+            sftp_known_hosts,
+            sftp_accept_any_host_key,
+            trusted_ca,
+            no_preflight,
+        } = self;
+        let mut settings = Settings::new(operator_image);
+        settings.rules.gather_image.clone_from(must_gather_image);
+        settings.rules.job_namespace.clone_from(job_namespace);
+        settings.rules.accept_any_host_key = *sftp_accept_any_host_key;
+        settings.rules.trusted_ca.clone_from(trusted_ca);
+        settings.rules.failure_policy = failure_policy;
+        settings.rules.preflight = !no_preflight;
+        settings.rules.environment = Proxies::environment(|name| std::env::var(name).ok());
+        if let Some(path) = sftp_known_hosts {
+            let unusable = |error: &dyn std::fmt::Display| {
+                Fault::usage(format!("cannot use `{}` as --sftp-known-hosts: {error}", path.display()))
+            };
+            let text = outside::text(path, MAX_FILE).map_err(|error| unusable(&error))?;
+            KnownHosts::parse(&text).map_err(|error| unusable(&error))?;
+            settings.known_hosts = Some(text);
+        }
+        if *sftp_accept_any_host_key {
+            tracing::warn!(
+                "--sftp-accept-any-host-key: whoever answers for an SFTP server gets the password"
+            );
+        }
+        Ok(settings)
+    }
+}
