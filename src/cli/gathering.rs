@@ -10,6 +10,7 @@ use super::process::Fault;
 use super::typed::{label, name};
 use crate::controllers::datagather::{ObfuscationSettings, Settings, TokenSettings, UploadSettings};
 use crate::gather::obfuscate::Network;
+use crate::localnode;
 
 /// What was typed about data gathering.
 #[derive(Clone, Debug, Args)]
@@ -154,7 +155,7 @@ impl GatheringArgs {
             api_host,
             cluster_network,
         } = self;
-        let mut settings = Settings::new(archive_dir.as_deref().unwrap_or(archives));
+        let mut settings = Settings::new(localnode::mounted(archive_dir.as_deref().unwrap_or(archives)));
         settings.cluster_id.clone_from(cluster_id);
         settings.namespace_prefix.clone_from(namespace_prefix);
         settings.namespace.clone_from(gathering_namespace);

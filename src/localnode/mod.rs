@@ -11,6 +11,7 @@
 //! told in an event. May use: telemetry, private, a kube client handed in.
 
 mod actors;
+mod claims;
 mod events;
 mod images;
 mod jobs;
@@ -19,19 +20,21 @@ mod node;
 mod pods;
 pub mod supervise;
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt as _};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use self::claims::Claims;
 pub use self::images::{Images, RunImage, RunImageError};
 use self::jobs::Jobs;
 pub use self::log::{Logs, Wanted as LogWanted};
@@ -40,6 +43,26 @@ use crate::telemetry::with_causes;
 
 /// The name of the only node.
 pub const NODE: &str = "admit-local";
+
+/// The environment variable that tells a container where its volumes are, where they cannot be mounted at their paths: a
+/// JSON object from path to folder.
+pub const MOUNTS: &str = "ADMIT_MOUNTS";
+
+/// Where a path of a container is on this machine: in a volume that could not be mounted, or where it says.
+#[must_use]
+pub fn mounted(path: &Path) -> PathBuf {
+    let volumes = std::env::var(MOUNTS).ok().and_then(|text| serde_json::from_str(&text).ok());
+    below(&volumes.unwrap_or_default(), path)
+}
+
+fn below(volumes: &BTreeMap<PathBuf, PathBuf>, path: &Path) -> PathBuf {
+    let inside = volumes.iter().rev().find_map(|(at, folder)| Some((folder, path.strip_prefix(at).ok()?)));
+    match inside {
+        Some((folder, rest)) if rest.as_os_str().is_empty() => folder.clone(),
+        Some((folder, rest)) => folder.join(rest),
+        None => path.to_owned(),
+    }
+}
 
 /// Clients of the API server, each under the name of the part that it speaks for. They may do everything.
 #[derive(Clone)]
@@ -128,18 +151,27 @@ pub async fn run(clients: Clients, settings: Settings, shutdown: CancellationTok
     node::folder(&settings)?;
     node::register(&clients.node).await?;
     let mut jobs = Jobs::new(&clients.jobs, &settings);
-    let mut pods = Pods::new(&clients.node, Arc::clone(&settings));
-    follow(&clients, &mut jobs, &mut pods, &shutdown).await;
+    let mut claims = Claims::new(&clients.node, Arc::clone(&settings));
+    let mut pods = Pods::new(&clients.node, Arc::clone(&settings), claims.changes());
+    follow(&clients, (&mut jobs, &mut pods, &mut claims), &shutdown).await;
     jobs.stop().await;
+    claims.stop().await;
     pods.stop().await;
     Ok(())
 }
 
-async fn follow(clients: &Clients, jobs: &mut Jobs, pods: &mut Pods, shutdown: &CancellationToken) {
+async fn follow(
+    clients: &Clients,
+    (jobs, pods, claims): (&mut Jobs, &mut Pods, &mut Claims),
+    shutdown: &CancellationToken,
+) {
     let config = watcher::Config::default();
     let mut of_jobs =
         watcher(Api::<Job>::all(clients.jobs.clone()), config.clone()).default_backoff().boxed();
-    let mut of_pods = watcher(Api::<Pod>::all(clients.node.clone()), config).default_backoff().boxed();
+    let mut of_pods =
+        watcher(Api::<Pod>::all(clients.node.clone()), config.clone()).default_backoff().boxed();
+    let of_claims: Api<PersistentVolumeClaim> = Api::all(clients.node.clone());
+    let mut of_claims = watcher(of_claims, config).default_backoff().boxed();
     loop {
         tokio::select! {
             () = shutdown.cancelled() => return,
@@ -161,8 +193,35 @@ async fn follow(clients: &Clients, jobs: &mut Jobs, pods: &mut Pods, shutdown: &
                 }
                 Err(error) => warn!(kind = "Pod", error = with_causes(&error), "watch interrupted"),
             },
+            Some(event) = of_claims.next() => match event {
+                Ok(event) => claims.take(event),
+                Err(error) => {
+                    warn!(kind = "PersistentVolumeClaim", error = with_causes(&error), "watch interrupted");
+                }
+            },
             () = jobs.ended() => {}
+            () = claims.ended() => {}
             () = pods.ended() => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_followed_into_the_innermost_volume() {
+        let volumes = [("/data", "/one"), ("/data/inner", "/two")].map(|(at, of)| (at.into(), of.into()));
+        let volumes = BTreeMap::from(volumes);
+        for (path, expected) in [
+            ("/data", "/one"),
+            ("/data/a/b", "/one/a/b"),
+            ("/data/inner/c", "/two/c"),
+            ("/database", "/database"),
+            ("here", "here"),
+        ] {
+            assert_eq!(below(&volumes, Path::new(path)), Path::new(expected), "{path}");
         }
     }
 }

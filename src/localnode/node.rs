@@ -1,5 +1,6 @@
 //! The node that Pods are bound to, as an object, and its folder on this machine.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -28,24 +29,39 @@ pub(super) fn pods(folder: &Path) -> PathBuf {
 }
 
 /// What outlives Pods: the volumes of claims.
-pub(super) fn claims(folder: &Path) -> PathBuf {
+fn claims(folder: &Path) -> PathBuf {
     folder.join("volumes")
+}
+
+/// The folder of a claim's volume.
+pub(super) fn of_claim(folder: &Path, namespace: &str, claim: &str) -> PathBuf {
+    claims(folder).join(namespace).join(claim)
+}
+
+/// What the node says of itself, for Pods that choose.
+pub(super) fn labels() -> BTreeMap<&'static str, &'static str> {
+    BTreeMap::from([
+        ("kubernetes.io/hostname", NODE),
+        ("kubernetes.io/os", "linux"),
+        ("kubernetes.io/arch", arch()),
+    ])
+}
+
+fn arch() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
 }
 
 /// Stores the node, ready.
 pub(super) async fn register(client: &Client) -> Result<(), RunError> {
-    let arch = match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    };
     let now = Timestamp::now().strftime("%FT%TZ").to_string();
     let room = json!({"pods": MAX_PODS.to_string()});
     let node = json!({
         "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": NODE, "labels": {
-            "kubernetes.io/hostname": NODE, "kubernetes.io/os": "linux", "kubernetes.io/arch": arch,
-        }},
+        "metadata": {"name": NODE, "labels": labels()},
     });
     let status = json!({"apiVersion": "v1", "kind": "Node", "status": {
         "capacity": room, "allocatable": room,
@@ -55,7 +71,7 @@ pub(super) async fn register(client: &Client) -> Result<(), RunError> {
             "lastHeartbeatTime": now, "lastTransitionTime": now,
         }],
         "nodeInfo": {
-            "architecture": arch, "operatingSystem": "linux", "bootID": "", "containerRuntimeVersion": "admit://",
+            "architecture": arch(), "operatingSystem": "linux", "bootID": "", "containerRuntimeVersion": "admit://",
             "kernelVersion": "", "kubeProxyVersion": "", "kubeletVersion": "v1.36.2+admit", "machineID": "", "osImage": "",
             "systemUUID": "",
         },

@@ -16,8 +16,12 @@ use crate::private;
 const DEFAULT: &str = "default";
 /// How long a token is good for, as a kubelet asks.
 const LIFE: i64 = 3_607;
-/// When it is replaced: after four fifths of its life.
-pub(super) const RENEWED: Duration = Duration::from_secs(2_880);
+
+/// When tokens are replaced, of which one lives for `least` seconds: after four fifths of its life.
+pub(super) fn renewed(least: Option<i64>) -> Duration {
+    let seconds = least.map_or(LIFE, |least| least.min(LIFE)) * 4 / 5;
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(60))
+}
 
 /// Where the files of an account are on this machine.
 #[derive(Clone, Debug)]

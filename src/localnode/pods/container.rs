@@ -1,6 +1,7 @@
 //! One container of a Pod through all its starts.
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -11,11 +12,12 @@ use tokio::sync::oneshot;
 
 use super::super::events::Note;
 use super::super::images::{self, Image};
-use super::super::supervise::protocol::Order;
+use super::super::supervise::protocol::{Mount, Order};
 use super::account;
 use super::board::Place;
 use super::env::{self, Kind, Sources, Texts};
 use super::instance::{Exit, Instance, StartError, Stop};
+use super::volumes::{self, TokenFile, Volumes};
 use super::worker::Worker;
 use crate::private;
 use crate::telemetry::with_causes;
@@ -178,7 +180,16 @@ impl Run<'_> {
             image.program(own, &words(self.container.command.as_ref()), &words(self.container.args.as_ref()));
         let folder = self.container.working_dir.as_ref().filter(|folder| !folder.is_empty());
         let folder = folder.map_or_else(|| worker.home(), Into::into);
-        Ok(Order { program: program.path, args: program.args, env, folder })
+        let account = Some(worker.account.folder.as_path()).filter(|folder| folder.is_dir());
+        let mounts = worker.mounted().mounts(self.container, account, &known)?;
+        let root = worker.folder.join("roots").join(&self.container.name);
+        private::make_folder(&root).map_err(|error| error.to_string())?;
+        let image = match image {
+            Image::Own => None,
+            Image::Folder(folder) => Some(folder.clone()),
+        };
+        let unmounted = worker.unmounted(&mounts);
+        Ok(Order { program: program.path, args: program.args, env, folder, root, image, mounts, unmounted })
     }
 
     /// The Secrets and ConfigMaps that the environment names.
@@ -230,6 +241,13 @@ impl Run<'_> {
         worker.step(|board, now| board.running(place, id, now)).await;
         self.tell(Note::normal("Created", format!("Created container: {name}"))).await;
         self.tell(Note::normal("Started", format!("Started container {name}"))).await;
+        if let Some(why) = &instance.unmounted {
+            let text = format!(
+                "volumes are not at their paths, for {why}; admit's own commands follow {}",
+                super::super::MOUNTS
+            );
+            self.tell(Note::warning("NotMounted", text)).await;
+        }
         if let Some(begun) = begun.take() {
             let _ = begun.send(());
         }
@@ -267,16 +285,27 @@ impl Worker<'_> {
     fn given(&self) -> Vec<(String, String)> {
         let api = &self.context.settings.api;
         let (home, port) = (self.home().display().to_string(), api.port.to_string());
-        let mut given = vec![
+        vec![
             ("HOME".to_owned(), home),
             ("KUBERNETES_SERVICE_HOST".to_owned(), api.host.clone()),
             ("KUBERNETES_SERVICE_PORT".to_owned(), port.clone()),
             ("KUBERNETES_SERVICE_PORT_HTTPS".to_owned(), port),
-        ];
+        ]
+    }
+
+    /// What the environment has where nothing can be mounted: who the Pod is, and where its volumes are.
+    fn unmounted(&self, mounts: &[Mount]) -> Vec<(String, String)> {
+        let paths: BTreeMap<_, _> = mounts.iter().map(|mount| (&mount.target, &mount.source)).collect();
+        let paths = serde_json::to_string(&paths).unwrap_or_default();
+        let mut env = vec![(super::super::MOUNTS.to_owned(), paths)];
         if self.account.folder.is_dir() {
-            given.push(("KUBECONFIG".to_owned(), self.account.kubeconfig.display().to_string()));
+            env.push(("KUBECONFIG".to_owned(), self.account.kubeconfig.display().to_string()));
         }
-        given
+        env
+    }
+
+    fn mounted(&self) -> Volumes {
+        self.volumes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Makes what all containers share; whether the Pod still goes on.
@@ -308,24 +337,35 @@ impl Worker<'_> {
                 .map_err(io)?;
             self.account.renew(&token).map_err(io)?;
         }
+        let (client, settings) = (&self.context.client, &self.context.settings);
+        let filled = volumes::fill(client, settings, &self.pod, &self.folder.join("volumes")).await?;
+        *self.volumes.lock().unwrap_or_else(PoisonError::into_inner) = filled;
         Ok(())
     }
 
-    /// Replaces the token before its time is over. Never returns.
+    /// Replaces tokens before their time is over. Never returns.
     pub(super) async fn renewed(&self) {
         loop {
-            tokio::time::sleep(account::RENEWED).await;
-            if !self.account.folder.is_dir() {
-                continue;
-            }
-            let token = account::token(&self.context.client, &self.pod, None, None).await;
-            let done = token.map_err(|error| with_causes(&error));
-            if let Err(error) =
-                done.and_then(|token| self.account.renew(&token).map_err(|error| error.to_string()))
-            {
-                tracing::warn!(pod = self.pod.name_any(), error, "the Pod's token was not renewed");
+            let least = self.mounted().tokens.iter().filter_map(|token| token.life).min();
+            tokio::time::sleep(account::renewed(least)).await;
+            if let Err(error) = self.renew().await {
+                tracing::warn!(pod = self.pod.name_any(), error, "the Pod's tokens were not renewed");
             }
         }
+    }
+
+    async fn renew(&self) -> Result<(), String> {
+        let client = &self.context.client;
+        let io = |error: std::io::Error| error.to_string();
+        if self.account.folder.is_dir() {
+            let token = account::token(client, &self.pod, None, None).await;
+            self.account.renew(&token.map_err(|error| with_causes(&error))?).map_err(io)?;
+        }
+        for TokenFile { path, audience, life } in self.mounted().tokens {
+            let token = account::token(client, &self.pod, audience.as_deref(), life).await;
+            private::replace(&path, &token.map_err(|error| with_causes(&error))?).map_err(io)?;
+        }
+        Ok(())
     }
 
     /// The working folder of containers that name none.

@@ -77,6 +77,8 @@ pub(super) struct Instance {
     supervisor: Child,
     output: JoinSet<()>,
     group: i32,
+    /// Why its volumes are not at their paths, if they are not.
+    pub(super) unmounted: Option<String>,
 }
 
 impl Instance {
@@ -108,14 +110,14 @@ impl Instance {
         let mut line = serde_json::to_vec(order).map_err(io::Error::from)?;
         line.push(b'\n');
         words.write_all(&line).await?;
-        let group = match report(&mut reports).await {
-            Some(Report::Started { pid }) => pid,
+        let (group, unmounted) = match report(&mut reports).await {
+            Some(Report::Started { pid, unmounted }) => (pid, unmounted),
             Some(Report::Failed { message }) => return Err(StartError::Program(message)),
             Some(Report::Ended { .. }) | None => {
                 return Err(io::Error::other("its supervisor ended at once").into());
             }
         };
-        Ok(Self { words, reports, supervisor, output, group })
+        Ok(Self { words, reports, supervisor, output, group, unmounted })
     }
 
     /// Waits for its end, which comes by itself or as `stop` says.

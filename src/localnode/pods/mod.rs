@@ -9,6 +9,7 @@ mod container;
 mod env;
 mod instance;
 mod schedule;
+mod volumes;
 mod worker;
 
 use std::collections::BTreeSet;
@@ -38,6 +39,8 @@ struct Context {
     /// A permit for each Pod that may run.
     room: Arc<Semaphore>,
     shutdown: CancellationToken,
+    /// Counts changes of claims.
+    claims: watch::Receiver<u64>,
 }
 
 /// All Pods of the API server; those of this node by their uid.
@@ -49,7 +52,7 @@ pub(super) struct Pods {
 }
 
 impl Pods {
-    pub(super) fn new(client: &Client, settings: Arc<Settings>) -> Self {
+    pub(super) fn new(client: &Client, settings: Arc<Settings>, claims: watch::Receiver<u64>) -> Self {
         let context = Context {
             client: client.clone(),
             events: Events::new(client, "kubelet"),
@@ -57,6 +60,7 @@ impl Pods {
             room: Arc::new(Semaphore::new(settings.pods)),
             settings,
             shutdown: CancellationToken::new(),
+            claims,
         };
         Self { context: Arc::new(context), actors: Actors::new(), listed: BTreeSet::new() }
     }

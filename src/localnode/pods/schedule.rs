@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{Binding, ObjectReference, Pod};
+use k8s_openapi::api::core::v1::{Binding, ObjectReference, PersistentVolumeClaim, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Resource as _, ResourceExt as _};
@@ -11,8 +11,8 @@ use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::warn;
 
-use super::super::NODE;
 use super::super::events::Note;
+use super::super::{NODE, node};
 use super::{Context, News};
 use crate::telemetry::with_causes;
 
@@ -28,12 +28,18 @@ pub(super) struct Taken {
 /// Waits until the Pod can run, and binds it. None when it has gone, or somebody else took it.
 pub(super) async fn schedule(context: &Context, news: &mut News) -> Option<Taken> {
     let mut told = None;
+    let mut claims = context.claims.clone();
     loop {
+        claims.borrow_and_update();
         let pod = Arc::clone(news.borrow_and_update().as_ref()?);
         if pod.spec.as_ref().and_then(|spec| spec.node_name.as_ref()).is_some() {
             return None;
         }
-        match place(context, &pod) {
+        let fits = match claims_are_bound(context, &pod).await {
+            Ok(()) => place(context, &pod),
+            Err(why) => Err(why),
+        };
+        match fits {
             Ok(place) => match bind(context, &pod).await {
                 Ok(pod) => return Some(Taken { pod, place }),
                 Err(error) if is_settled(&error) => return None,
@@ -54,6 +60,7 @@ pub(super) async fn schedule(context: &Context, news: &mut News) -> Option<Taken
         tokio::select! {
             changed = news.changed() => changed.ok()?,
             () = context.shutdown.cancelled() => return None,
+            _ = claims.changed() => {}
             () = tokio::time::sleep(AGAIN) => {}
             () = free(&context.room), if told.is_some() => {}
         }
@@ -65,11 +72,42 @@ async fn free(room: &Semaphore) {
     drop(room.acquire().await);
 }
 
+/// Whether the volumes that the Pod claims are there; else why not.
+async fn claims_are_bound(context: &Context, pod: &Pod) -> Result<(), String> {
+    let api: Api<PersistentVolumeClaim> =
+        Api::namespaced(context.client.clone(), &pod.namespace().unwrap_or_default());
+    let volumes = pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten());
+    for claim in volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref()) {
+        let name = &claim.claim_name;
+        let found = api.get_opt(name).await.map_err(|error| with_causes(&error))?;
+        let Some(found) = found else {
+            return Err(no_node(&format!("persistentvolumeclaim {name:?} not found")));
+        };
+        if found.metadata.deletion_timestamp.is_some() {
+            return Err(no_node(&format!("persistentvolumeclaim {name:?} is being deleted")));
+        }
+        if found.status.and_then(|status| status.phase).as_deref() != Some("Bound") {
+            return Err(no_node("pod has unbound immediate PersistentVolumeClaims"));
+        }
+    }
+    Ok(())
+}
+
+fn no_node(why: &str) -> String {
+    let preemption = "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.";
+    format!("0/1 nodes are available: {why}. {preemption}")
+}
+
 /// A place for the Pod. One that will not run, because nothing stands for its image, takes none.
 fn place(context: &Context, pod: &Pod) -> Result<Option<OwnedSemaphorePermit>, String> {
     let spec = pod.spec.as_ref();
     if spec.is_some_and(|spec| spec.scheduling_gates.as_ref().is_some_and(|gates| !gates.is_empty())) {
         return Err("Scheduling is blocked due to non-empty scheduling gates".to_owned());
+    }
+    let selector = spec.and_then(|spec| spec.node_selector.clone()).unwrap_or_default();
+    let labels = node::labels();
+    if selector.iter().any(|(key, value)| labels.get(key.as_str()) != Some(&value.as_str())) {
+        return Err(no_node("1 node(s) didn't match Pod's node affinity/selector"));
     }
     let containers =
         spec.iter().flat_map(|spec| spec.init_containers.iter().flatten().chain(&spec.containers));

@@ -23,6 +23,7 @@ use super::board::{Board, End, Place};
 use super::container::{Policy, Run};
 use super::instance::Stop;
 use super::schedule::{Taken, schedule};
+use super::volumes::{self, Volumes};
 use super::{Context, News, remove};
 use crate::telemetry::with_causes;
 
@@ -66,6 +67,7 @@ pub(super) struct Worker<'a> {
     pub(super) about: ObjectReference,
     pub(super) folder: PathBuf,
     pub(super) account: Account,
+    pub(super) volumes: Held<Volumes>,
     pods: Api<Pod>,
     /// What is known, and what of it was stored last.
     board: Mutex<(Board, Option<PodStatus>)>,
@@ -89,6 +91,7 @@ impl<'a> Worker<'a> {
             pod,
             board: Mutex::new((board, None)),
             cut: Held::new(None),
+            volumes: Held::default(),
             main: watch::Sender::new(None),
             beside: watch::Sender::new(None),
         }
@@ -148,6 +151,11 @@ impl<'a> Worker<'a> {
 
     async fn run(&self, news: &mut News) {
         self.step(|_, _| {}).await;
+        let ignored = volumes::ignored(&self.pod);
+        if !ignored.is_empty() {
+            let text = format!("not acted upon on this machine: {}", ignored.join(", "));
+            self.tell(Note::warning("IgnoredFields", text)).await;
+        }
         let done = tokio::select! {
             done = self.work() => done,
             () = self.mind(news) => None,
@@ -296,8 +304,9 @@ impl<'a> Worker<'a> {
         })
         .await;
         // Logs stay as long as the Pod.
-        remove(self.folder.join("volumes"));
-        remove(self.account.folder.clone());
+        for part in ["volumes", "account", "kubeconfig.d", "roots"] {
+            remove(self.folder.join(part));
+        }
         if cut == Some(Cut::Deleted) {
             self.let_go().await;
         }
@@ -336,8 +345,9 @@ impl<'a> Worker<'a> {
             });
         })
         .await;
-        remove(self.folder.join("volumes"));
-        remove(self.account.folder.clone());
+        for part in ["volumes", "account", "kubeconfig.d", "roots"] {
+            remove(self.folder.join(part));
+        }
         if self.pod.metadata.deletion_timestamp.is_some() {
             self.let_go().await;
         }

@@ -6,6 +6,7 @@
 //! May use: nothing of ours.
 
 mod children;
+mod mounts;
 pub(super) mod protocol;
 
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -17,6 +18,7 @@ use std::process::{Command, Stdio};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
+use self::mounts::MountError;
 use self::protocol::{Order, Report, Word};
 
 /// Why a supervisor cannot do its work.
@@ -42,11 +44,22 @@ pub fn run() -> Result<(), SuperviseError> {
     let mut words = BufReader::new(socket.try_clone().map_err(SuperviseError::Socket)?);
     let mut line = String::new();
     words.read_line(&mut line).map_err(SuperviseError::Socket)?;
-    let order: Order = serde_json::from_str(&line).map_err(|error| {
+    let mut order: Order = serde_json::from_str(&line).map_err(|error| {
         SuperviseError::Socket(std::io::Error::new(std::io::ErrorKind::InvalidData, error))
     })?;
     // What the container leaves behind becomes a child of this process, and can be found.
     nix::sys::prctl::set_child_subreaper(true).map_err(SuperviseError::Adopt)?;
+    let unmounted = match mounts::enter(&order) {
+        Ok(()) => None,
+        Err(error @ MountError::Namespace(_)) => {
+            order.env.append(&mut order.unmounted);
+            Some(error.to_string())
+        }
+        Err(error) => {
+            tell(&socket, &Report::Failed { message: error.to_string() });
+            return Ok(());
+        }
+    };
     let child = match start(&order) {
         Ok(child) => child,
         Err(message) => {
@@ -54,7 +67,7 @@ pub fn run() -> Result<(), SuperviseError> {
             return Ok(());
         }
     };
-    tell(&socket, &Report::Started { pid: child.as_raw() });
+    tell(&socket, &Report::Started { pid: child.as_raw(), unmounted });
     std::thread::Builder::new().spawn(move || obey(words, child)).map_err(SuperviseError::Thread)?;
     let ended = children::wait_for(child);
     children::kill_all();

@@ -11,6 +11,21 @@ pub(in crate::localnode) struct Order {
     pub(in crate::localnode) args: Vec<String>,
     pub(in crate::localnode) env: Vec<(String, String)>,
     pub(in crate::localnode) folder: PathBuf,
+    /// An empty folder for the root that the container sees.
+    pub(in crate::localnode) root: PathBuf,
+    /// A folder of programs to lay over this machine's.
+    pub(in crate::localnode) image: Option<PathBuf>,
+    pub(in crate::localnode) mounts: Vec<Mount>,
+    /// What the environment has as well where nothing can be mounted.
+    pub(in crate::localnode) unmounted: Vec<(String, String)>,
+}
+
+/// A file or folder of this machine, and where the container finds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::localnode) struct Mount {
+    pub(in crate::localnode) source: PathBuf,
+    pub(in crate::localnode) target: PathBuf,
+    pub(in crate::localnode) read_only: bool,
 }
 
 /// What a node asks for later.
@@ -25,7 +40,16 @@ pub(in crate::localnode) enum Word {
 /// What became of an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::localnode) enum Report {
-    Started { pid: i32 },
-    Failed { message: String },
-    Ended { code: i32, signal: Option<i32> },
+    /// Runs; with the reason, where nothing could be mounted.
+    Started {
+        pid: i32,
+        unmounted: Option<String>,
+    },
+    Failed {
+        message: String,
+    },
+    Ended {
+        code: i32,
+        signal: Option<i32>,
+    },
 }

@@ -4,3 +4,4 @@ mod containers;
 mod logs;
 mod place;
 mod steps;
+mod volumes;

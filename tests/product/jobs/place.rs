@@ -2,6 +2,7 @@
 
 use std::future::ready;
 use std::path::PathBuf;
+use std::process::Command;
 
 use futures::TryStreamExt as _;
 use k8s_openapi::api::batch::v1::{Job, JobStatus};
@@ -18,7 +19,7 @@ use crate::support::cluster::PATIENCE;
 pub(super) struct Place {
     pub(super) place: Workplace,
     /// Ended with the value.
-    _running: Running,
+    running: Running,
     pub(super) client: Client,
     pub(super) jobs: Api<Job>,
     pub(super) pods: Api<Pod>,
@@ -32,9 +33,29 @@ impl Place {
     pub(super) async fn with(args: &[&str]) -> Self {
         let place = Workplace::new();
         let running = place.start_with(args);
+        Self::on(place, running).await
+    }
+
+    /// What a command starts that runs `admit up` in the end.
+    pub(super) async fn launched(mut command: Command) -> Self {
+        let place = Workplace::new();
+        command.current_dir(place.path());
+        let running = place.launch(command);
+        Self::on(place, running).await
+    }
+
+    /// Starts it again on the same folder, once `end` has ended it.
+    pub(super) async fn restarted(self, end: impl FnOnce(Running)) -> Self {
+        let Self { place, running, .. } = self;
+        end(running);
+        let running = place.start();
+        Self::on(place, running).await
+    }
+
+    async fn on(place: Workplace, running: Running) -> Self {
         let client = place.client().await;
         let (jobs, pods) = (Api::default_namespaced(client.clone()), Api::default_namespaced(client.clone()));
-        Self { place, _running: running, client, jobs, pods }
+        Self { place, running, client, jobs, pods }
     }
 
     pub(super) async fn job(&self, name: &str, spec: Value) -> Job {

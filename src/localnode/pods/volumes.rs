@@ -1,0 +1,370 @@
+//! The volumes of a Pod: folders of this machine, filled with what the Pod names, and where each container finds them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use k8s_openapi::api::core::v1::{
+    ConfigMap, Container, DownwardAPIVolumeFile, KeyToPath, Pod, Secret, ServiceAccountTokenProjection,
+    Volume,
+};
+use kube::{Api, Client, ResourceExt as _};
+
+use super::super::supervise::protocol::Mount;
+use super::super::{Settings, node};
+use super::account;
+use super::env;
+use crate::private;
+use crate::telemetry::with_causes;
+
+/// Where every container finds the token of its account.
+pub(super) const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+/// What files are readable by where nobody says otherwise; the folder above is its owner's alone.
+const MODE: i32 = 0o644;
+
+/// A file of a volume, by its path there.
+struct Piece {
+    path: String,
+    bytes: Vec<u8>,
+    mode: i32,
+}
+
+/// A token in a volume, which has to be renewed.
+#[derive(Clone, Debug)]
+pub(super) struct TokenFile {
+    pub(super) path: PathBuf,
+    pub(super) audience: Option<String>,
+    pub(super) life: Option<i64>,
+}
+
+/// Where a Pod's volumes are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Volumes {
+    folders: BTreeMap<String, PathBuf>,
+    pub(super) tokens: Vec<TokenFile>,
+}
+
+/// Makes and fills the volumes of a Pod, below `folder`.
+///
+/// # Errors
+/// What is missing, in the words of a kubelet.
+pub(super) async fn fill(
+    client: &Client,
+    settings: &Settings,
+    pod: &Pod,
+    folder: &Path,
+) -> Result<Volumes, String> {
+    let filler = Filler { client, settings, pod, folder };
+    let mut volumes = Volumes::default();
+    for volume in pod.spec.iter().flat_map(|spec| spec.volumes.iter().flatten()) {
+        let failed = |why: String| format!("MountVolume.SetUp failed for volume {:?} : {why}", volume.name);
+        let path = filler.one(volume, &mut volumes.tokens).await.map_err(failed)?;
+        volumes.folders.insert(volume.name.clone(), path);
+    }
+    Ok(volumes)
+}
+
+struct Filler<'a> {
+    client: &'a Client,
+    settings: &'a Settings,
+    pod: &'a Pod,
+    folder: &'a Path,
+}
+
+impl Filler<'_> {
+    async fn one(&self, volume: &Volume, tokens: &mut Vec<TokenFile>) -> Result<PathBuf, String> {
+        let namespace = self.pod.namespace().unwrap_or_default();
+        if let Some(claim) = &volume.persistent_volume_claim {
+            let path = node::of_claim(&self.settings.folder, &namespace, &claim.claim_name);
+            return fs::create_dir_all(&path).map(|()| path).map_err(|error| error.to_string());
+        }
+        let path = self.folder.join(&volume.name);
+        private::make_folder(&path).map_err(|error| error.to_string())?;
+        let mut pieces = Vec::new();
+        if let Some(secret) = &volume.secret {
+            let name = secret.secret_name.clone().unwrap_or_default();
+            let optional = secret.optional == Some(true);
+            pieces = self.secret(&name, secret.items.as_deref(), optional, secret.default_mode).await?;
+        } else if let Some(map) = &volume.config_map {
+            let optional = map.optional == Some(true);
+            pieces = self.config_map(&map.name, map.items.as_deref(), optional, map.default_mode).await?;
+        } else if let Some(down) = &volume.downward_api {
+            pieces = self.fields(down.items.as_deref(), down.default_mode)?;
+        } else if let Some(projected) = &volume.projected {
+            let mode = projected.default_mode;
+            for source in projected.sources.iter().flatten() {
+                if let Some(secret) = &source.secret {
+                    let optional = secret.optional == Some(true);
+                    pieces.extend(self.secret(&secret.name, secret.items.as_deref(), optional, mode).await?);
+                } else if let Some(map) = &source.config_map {
+                    let optional = map.optional == Some(true);
+                    pieces.extend(self.config_map(&map.name, map.items.as_deref(), optional, mode).await?);
+                } else if let Some(down) = &source.downward_api {
+                    pieces.extend(self.fields(down.items.as_deref(), mode)?);
+                } else if let Some(token) = &source.service_account_token {
+                    let (piece, file) = self.token(token, mode, &path).await?;
+                    pieces.push(piece);
+                    tokens.push(file);
+                } else {
+                    return Err("this machine does not know the kind of one of its sources".to_owned());
+                }
+            }
+        } else if volume.empty_dir.is_none() {
+            return Err("this machine does not know its kind; give the Pod an emptyDir or a claim".to_owned());
+        }
+        pieces.iter().try_for_each(|piece| piece.write(&path)).map_err(|error| error.to_string())?;
+        Ok(path)
+    }
+
+    async fn secret(
+        &self,
+        name: &str,
+        items: Option<&[KeyToPath]>,
+        optional: bool,
+        mode: Option<i32>,
+    ) -> Result<Vec<Piece>, String> {
+        let api: Api<Secret> =
+            Api::namespaced(self.client.clone(), &self.pod.namespace().unwrap_or_default());
+        let found = api.get_opt(name).await.map_err(|error| with_causes(&error))?;
+        let data = found.map(|secret| {
+            let data = secret.data.unwrap_or_default().into_iter();
+            data.map(|(key, value)| (key, value.0)).collect::<BTreeMap<_, _>>()
+        });
+        chosen(("secret", name), data, items, optional, mode)
+    }
+
+    async fn config_map(
+        &self,
+        name: &str,
+        items: Option<&[KeyToPath]>,
+        optional: bool,
+        mode: Option<i32>,
+    ) -> Result<Vec<Piece>, String> {
+        let api: Api<ConfigMap> =
+            Api::namespaced(self.client.clone(), &self.pod.namespace().unwrap_or_default());
+        let found = api.get_opt(name).await.map_err(|error| with_causes(&error))?;
+        let data = found.map(|map| {
+            let texts = map.data.unwrap_or_default().into_iter().map(|(key, text)| (key, text.into_bytes()));
+            let bytes = map.binary_data.unwrap_or_default().into_iter().map(|(key, bytes)| (key, bytes.0));
+            texts.chain(bytes).collect::<BTreeMap<_, _>>()
+        });
+        chosen(("configmap", name), data, items, optional, mode)
+    }
+
+    fn fields(
+        &self,
+        items: Option<&[DownwardAPIVolumeFile]>,
+        mode: Option<i32>,
+    ) -> Result<Vec<Piece>, String> {
+        let items = items.unwrap_or_default().iter();
+        let pieces = items.map(|item| {
+            let Some(field) = &item.field_ref else {
+                return Err("resourceFieldRef is not known on this machine".to_owned());
+            };
+            let text = env::field_of(self.pod, &field.field_path).map_err(|missing| missing.to_string())?;
+            let mode = item.mode.or(mode).unwrap_or(MODE);
+            Ok(Piece { path: item.path.clone(), bytes: text.into_bytes(), mode })
+        });
+        pieces.collect()
+    }
+
+    async fn token(
+        &self,
+        asked: &ServiceAccountTokenProjection,
+        mode: Option<i32>,
+        volume: &Path,
+    ) -> Result<(Piece, TokenFile), String> {
+        let (audience, life) = (asked.audience.clone(), asked.expiration_seconds);
+        let token = account::token(self.client, self.pod, audience.as_deref(), life).await;
+        let token = token.map_err(|error| format!("failed to fetch token: {}", with_causes(&error)))?;
+        let piece = Piece { path: asked.path.clone(), bytes: token.into_bytes(), mode: mode.unwrap_or(MODE) };
+        Ok((piece, TokenFile { path: volume.join(&asked.path), audience, life }))
+    }
+}
+
+/// The keys that are asked for, each at its path; all of them where none is named.
+fn chosen(
+    (kind, name): (&str, &str),
+    data: Option<BTreeMap<String, Vec<u8>>>,
+    items: Option<&[KeyToPath]>,
+    optional: bool,
+    mode: Option<i32>,
+) -> Result<Vec<Piece>, String> {
+    let Some(mut data) = data else {
+        return if optional { Ok(Vec::new()) } else { Err(format!("{kind} {name:?} not found")) };
+    };
+    let mode = mode.unwrap_or(MODE);
+    let Some(items) = items.filter(|items| !items.is_empty()) else {
+        return Ok(data.into_iter().map(|(path, bytes)| Piece { path, bytes, mode }).collect());
+    };
+    let mut pieces = Vec::new();
+    for item in items {
+        match data.remove(&item.key) {
+            Some(bytes) => {
+                let mode = item.mode.unwrap_or(mode);
+                pieces.push(Piece { path: item.path.clone(), bytes, mode });
+            }
+            None if optional => {}
+            None => return Err(format!("references non-existent {kind} key: {}", item.key)),
+        }
+    }
+    Ok(pieces)
+}
+
+impl Piece {
+    fn write(&self, volume: &Path) -> io::Result<()> {
+        let Some(path) = inside(volume, &self.path) else {
+            return Err(io::Error::other(format!("{:?} leads out of the volume", self.path)));
+        };
+        if let Some(above) = path.parent() {
+            fs::create_dir_all(above)?;
+        }
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        private::new_file(&path).and_then(|mut file| io::Write::write_all(&mut file, &self.bytes))?;
+        let mode = u32::try_from(self.mode).unwrap_or(0o644) & 0o777;
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode))
+    }
+}
+
+/// A path below a folder; none where it leads out of it.
+fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
+    let below =
+        Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    (below && !path.is_empty()).then(|| folder.join(path))
+}
+
+impl Volumes {
+    /// Where the container finds which folder.
+    ///
+    /// # Errors
+    /// For a path that leads out of its volume, and for a volume that there is not.
+    pub(super) fn mounts(
+        &self,
+        container: &Container,
+        account: Option<&Path>,
+        env: &BTreeMap<String, String>,
+    ) -> Result<Vec<Mount>, String> {
+        let mut mounts = Vec::new();
+        for mount in container.volume_mounts.iter().flatten() {
+            let Some(folder) = self.folders.get(&mount.name) else {
+                return Err(format!("volume {:?} is not there", mount.name));
+            };
+            let expression = mount.sub_path_expr.as_deref().map(|text| env::expanded(text, env));
+            let below = expression.as_deref().or(mount.sub_path.as_deref()).filter(|path| !path.is_empty());
+            let source = match below {
+                None => folder.clone(),
+                Some(path) => {
+                    let source = inside(folder, path).ok_or_else(|| {
+                        format!("subPath {path:?} of volume {:?} leads out of it", mount.name)
+                    })?;
+                    if !source.exists() {
+                        fs::create_dir_all(&source).map_err(|error| format!("subPath {path:?}: {error}"))?;
+                    }
+                    source
+                }
+            };
+            let target = PathBuf::from(&mount.mount_path);
+            mounts.push(Mount { source, target, read_only: mount.read_only == Some(true) });
+        }
+        if let Some(account) = account
+            && !mounts.iter().any(|mount| mount.target == Path::new(ACCOUNT))
+        {
+            mounts.push(Mount { source: account.to_owned(), target: ACCOUNT.into(), read_only: true });
+        }
+        // A volume in another one comes after it.
+        mounts.sort_by(|one, two| one.target.cmp(&two.target));
+        Ok(mounts)
+    }
+}
+
+/// What a Pod asks for that is not acted upon here.
+pub(super) fn ignored(pod: &Pod) -> Vec<String> {
+    let Some(spec) = &pod.spec else { return Vec::new() };
+    let mut found = Vec::new();
+    let inits = spec.init_containers.iter().flatten();
+    for container in inits.chain(&spec.containers) {
+        let limits = container.resources.as_ref().is_some_and(|resources| resources.limits.is_some());
+        let policy = container.restart_policy.is_some()
+            && spec.containers.iter().any(|one| one.name == container.name);
+        for (field, asked) in [
+            ("livenessProbe", container.liveness_probe.is_some()),
+            ("readinessProbe", container.readiness_probe.is_some()),
+            ("startupProbe", container.startup_probe.is_some()),
+            ("lifecycle", container.lifecycle.is_some()),
+            ("resources.limits", limits),
+            ("securityContext", container.security_context.is_some()),
+            ("volumeDevices", container.volume_devices.is_some()),
+            ("restartPolicy", policy),
+            ("tty", container.tty == Some(true)),
+            ("stdin", container.stdin == Some(true)),
+        ] {
+            if asked {
+                found.push(format!("containers[{}].{field}", container.name));
+            }
+        }
+    }
+    let context = spec.security_context.as_ref().is_some_and(|context| *context != Default::default());
+    let node_affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
+    let affinity = node_affinity
+        .is_some_and(|affinity| affinity.required_during_scheduling_ignored_during_execution.is_some());
+    for (field, asked) in [
+        ("securityContext", context),
+        ("affinity.nodeAffinity", affinity),
+        ("shareProcessNamespace", spec.share_process_namespace == Some(true)),
+        ("runtimeClassName", spec.runtime_class_name.is_some()),
+        ("hostAliases", spec.host_aliases.is_some()),
+        ("readinessGates", spec.readiness_gates.is_some()),
+        ("resourceClaims", spec.resource_claims.is_some()),
+        ("resources", spec.resources.is_some()),
+    ] {
+        if asked {
+            found.push(field.to_owned());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn paths_stay_in_their_volume() {
+        let folder = Path::new("/v");
+        assert_eq!(inside(folder, "a/b"), Some("/v/a/b".into()));
+        for out in ["../a", "a/../../b", "/etc", ""] {
+            assert_eq!(inside(folder, out), None, "{out}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_acted_upon_is_named() {
+        let pod: Pod = serde_json::from_value(json!({"metadata": {}, "spec": {
+            "securityContext": {}, "containers": [{"name": "c", "livenessProbe": {"exec": {}},
+                "resources": {"limits": {"cpu": "1"}}}],
+        }}))
+        .unwrap();
+        assert_eq!(ignored(&pod), ["containers[c].livenessProbe", "containers[c].resources.limits"]);
+    }
+
+    #[test]
+    fn keys_that_are_asked_for_have_to_be_there() {
+        let data = || Some(BTreeMap::from([("a".to_owned(), b"1".to_vec())]));
+        let item = |key: &str| [KeyToPath { key: key.to_owned(), path: "p".to_owned(), mode: None }];
+        let of = |items: &[KeyToPath], optional| chosen(("secret", "s"), data(), Some(items), optional, None);
+        assert_eq!(of(&item("a"), false).unwrap()[0].path, "p");
+        assert_eq!(of(&item("b"), false).err().as_deref(), Some("references non-existent secret key: b"));
+        assert!(of(&item("b"), true).unwrap().is_empty());
+        assert_eq!(
+            chosen(("secret", "s"), None, None, false, None).err().as_deref(),
+            Some("secret \"s\" not found")
+        );
+    }
+}
