@@ -1,6 +1,7 @@
 //! Jobs and Pods of `admit up`: processes of this machine, with the status, the events and the logs that a cluster gives.
 
 mod containers;
+mod ends;
 mod logs;
 mod place;
 mod steps;
