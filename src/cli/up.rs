@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::spawn_blocking;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Exit;
@@ -105,8 +106,7 @@ impl UpArgs {
         // Everything that can be wrong with files is found before anything listens.
         let notes = state::folder(&self.state_dir)?;
         let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
-        let definitions = load::definitions(&self.crds)?;
-        let policies = load::policies(&[&self.policies, &self.crds])?;
+        let (definitions, policies) = self.read(&shutdown).await?;
         let mut settings = self.gathering.settings(&self.state_dir.join("archives"));
         self.rounds.apply(&mut settings);
         if settings.archive_dir.starts_with(&self.state_dir) {
@@ -160,6 +160,17 @@ impl UpArgs {
         }
         let ended = parts.join().await.map_err(Fault::internal);
         started.and(ended)
+    }
+
+    /// The definitions, and the policies with them; or that the process is to end, whatever the files are on.
+    async fn read(&self, shutdown: &CancellationToken) -> Result<(Vec<Value>, PolicySet), Fault> {
+        let (crds, policies) = (self.crds.clone(), self.policies.clone());
+        let reading =
+            spawn_blocking(move || Ok((load::definitions(&crds)?, load::policies(&[&policies, &crds])?)));
+        match shutdown.run_until_cancelled(reading).await {
+            Some(read) => read.map_err(Fault::internal)?,
+            None => Err(Fault::internal("stopped before it served")),
+        }
     }
 
     /// Brings the definitions and our namespace into the API server.

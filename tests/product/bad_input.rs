@@ -3,7 +3,8 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
+use std::time::Instant;
 
 use admit::admission::tls::Authority;
 use tempfile::TempDir;
@@ -213,4 +214,21 @@ fn a_folder_in_use_is_told_in_one_line() {
     assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));
     assert!(said(&output).contains("--state-dir"), "{}", said(&output));
     running.terminate();
+}
+
+/// Before, what it was busy with was given up only at the end of the grace, after 25 seconds.
+#[test]
+fn a_start_that_waits_for_a_pipe_ends_when_it_is_asked_to() {
+    let place = Workplace::new();
+    let pipe = place.path().join("pipe.yaml");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut child = place.command().args(["--policies", "pipe.yaml"]).stderr(Stdio::piped()).spawn().unwrap();
+    // Opened once somebody reads.
+    let held = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    let asked = Instant::now();
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let status = child.wait().unwrap();
+    drop(held);
+    assert!(!status.success() && status.code().is_some(), "{status}");
+    assert!(asked.elapsed().as_secs() < 20, "it ended after {:?}", asked.elapsed());
 }

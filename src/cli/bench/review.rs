@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
 
+use admit_policy::{json, manifest};
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -34,11 +35,7 @@ impl Review {
             let name = file.unwrap_or(Path::new("the built-in review"));
             Fault::usage(format!("`{}` is no AdmissionReview: {reason}", name.display()))
         };
-        // JSON is YAML, but far quicker to read as what it is.
-        let mut review: Value = match serde_json::from_str(&text) {
-            Ok(review) => review,
-            Err(_) => serde_saphyr::from_str(&text).map_err(|error| no_review(&error.to_string()))?,
-        };
+        let mut review = single(&text).map_err(|reason| no_review(&reason))?;
         if review.get("kind").and_then(Value::as_str) != Some("AdmissionReview") {
             return Err(no_review("`kind` is another"));
         }
@@ -65,6 +62,21 @@ impl Review {
         text.push_str(uid);
         text.push_str(&self.after);
         Bytes::from(text)
+    }
+}
+
+/// The one document that `text` is, read within the bounds of all that comes from outside.
+fn single(text: &str) -> Result<Value, String> {
+    // JSON is YAML, but far quicker to read as what it is.
+    if let Ok(document) = json::parse(text.as_bytes()) {
+        return Ok(document.value);
+    }
+    let trees = manifest::parse_values(text).map_err(|error| error.to_string())?;
+    let mut documents = trees.into_iter().map(|tree| tree.value).filter(|value| !value.is_null());
+    match (documents.next(), documents.count()) {
+        (Some(document), 0) => Ok(document),
+        (None, _) => Err("it is empty".to_owned()),
+        (Some(_), more) => Err(format!("it has {} documents; one is expected", more + 1)),
     }
 }
 
@@ -96,6 +108,14 @@ mod tests {
         };
         assert!(refusal("kind: Pod").ends_with("is no AdmissionReview: `kind` is another"));
         assert!(refusal("kind: AdmissionReview").ends_with("there is no `request`"));
+        assert!(refusal("kind: A\n---\nkind: B").ends_with("it has 2 documents; one is expected"));
+        let mut aliases = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for n in 1..9 {
+            let before = n - 1;
+            let list = vec![format!("*a{before}"); 9].join(", ");
+            let _ = writeln!(aliases, "a{n}: &a{n} [{list}]");
+        }
+        assert!(refusal(&aliases).contains("more values than a text of"), "{}", refusal(&aliases));
         std::fs::write(&path, "kind: AdmissionReview\nrequest: {operation: CREATE}").unwrap();
         assert!(Review::read(Some(&path)).is_ok());
     }

@@ -16,6 +16,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tower::util::BoxCloneSyncService;
 
+use crate::outside::{self, MAX_PEM};
 use crate::telemetry::with_causes;
 
 /// What a request carries, made while it is sent.
@@ -115,8 +116,9 @@ pub(super) fn roots(extra_ca: Option<&Path>) -> Result<RootCertStore, TransportS
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if let Some(path) = extra_ca {
         let unreadable = |reason: String| TransportSetupError::Ca { path: path.to_owned(), reason };
-        let certificates = CertificateDer::pem_file_iter(path)
-            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        let (text, _) = outside::bytes(path, MAX_PEM).map_err(|error| unreadable(error.to_string()))?;
+        let certificates = CertificateDer::pem_slice_iter(&text)
+            .collect::<Result<Vec<_>, _>>()
             .map_err(|error| unreadable(error.to_string()))?;
         let (added, _) = roots.add_parsable_certificates(certificates);
         if added == 0 {
@@ -124,4 +126,21 @@ pub(super) fn roots(extra_ca: Option<&Path>) -> Result<RootCertStore, TransportS
         }
     }
     if roots.is_empty() { Err(TransportSetupError::NoRoots) } else { Ok(roots) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_authority_is_a_file_of_bounded_size() {
+        let refusal = |path: &Path| roots(Some(path)).unwrap_err().to_string();
+        assert!(refusal(Path::new("/dev/zero")).contains("a device"), "{}", refusal(Path::new("/dev/zero")));
+        let folder = tempfile::tempdir().unwrap();
+        let large = folder.path().join("ca.pem");
+        std::fs::File::create(&large).unwrap().set_len(MAX_PEM + 1).unwrap();
+        assert!(refusal(&large).contains("more than 1048576 bytes"), "{}", refusal(&large));
+        std::fs::write(&large, "no certificate").unwrap();
+        assert!(refusal(&large).contains("it holds no certificate"), "{}", refusal(&large));
+    }
 }
