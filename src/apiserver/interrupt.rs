@@ -71,7 +71,8 @@ pub(crate) fn within<T>(interrupt: &Arc<Interrupt>, work: impl FnOnce() -> T) ->
         }
     }
     let _before = Before(CURRENT.replace(Some(Arc::clone(interrupt))));
-    work()
+    // What policies and definitions are made of belongs to others, and asks in the same way.
+    admit_policy::asking(checkpoint, work)
 }
 
 /// Whether the work of this thread is over.

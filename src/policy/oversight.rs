@@ -55,6 +55,34 @@ impl fmt::Debug for Deadline<'_> {
     }
 }
 
+thread_local! {
+    /// What whoever works on this thread wants to be asked now and then.
+    static ASKED: Cell<fn()> = const { Cell::new(nothing) };
+}
+
+fn nothing() {}
+
+/// Does `work`, which asks `ask` between its steps wherever no [`Deadline`] is handed down: while definitions and policies are
+/// compiled, and patches applied. `ask` returns, or unwinds to whoever ends the work in this way; nothing is left half done
+/// but what the work itself was to make.
+pub fn asking<T>(ask: fn(), work: impl FnOnce() -> T) -> T {
+    /// Puts back what was asked before, however the work ended.
+    struct Before(fn());
+    impl Drop for Before {
+        fn drop(&mut self) {
+            ASKED.set(self.0);
+        }
+    }
+    let _before = Before(ASKED.replace(ask));
+    work()
+}
+
+/// To be called between steps that may take long, such as the compilation of an expression or a pattern, while no lock is
+/// held.
+pub(crate) fn checkpoint() {
+    ASKED.get()();
+}
+
 /// The time was over before the work was done. What there is of it means nothing.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("operation interrupted")]
@@ -82,13 +110,12 @@ impl<'a> Pace<'a> {
 
     /// Counts a step. Whether it is the one after the last: the time is over.
     pub fn is_over(&self) -> bool {
-        if let Some(deadline) = self.deadline
-            && !self.over.get()
-        {
+        if !self.over.get() {
             let steps = self.steps.get().wrapping_add(1);
             self.steps.set(steps);
-            if steps.is_multiple_of(Self::EVERY) && deadline.has_passed() {
-                self.over.set(true);
+            if steps.is_multiple_of(Self::EVERY) {
+                checkpoint();
+                self.over.set(self.deadline.is_some_and(Deadline::has_passed));
             }
         }
         self.over.get()
@@ -100,5 +127,34 @@ impl<'a> Pace<'a> {
     /// [`Interrupted`] when a step found that the time was over.
     pub fn outcome(&self) -> Result<(), Interrupted> {
         if self.over.get() { Err(Interrupted) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{catch_unwind, resume_unwind};
+
+    use super::*;
+
+    thread_local! {
+        static STEPS: Cell<u32> = const { Cell::new(0) };
+    }
+
+    fn ask() {
+        STEPS.set(STEPS.get() + 1);
+        if STEPS.get() > 3 {
+            resume_unwind(Box::new(()));
+        }
+    }
+
+    #[test]
+    fn work_is_asked_until_it_is_ended_and_nobody_is_afterwards() {
+        let steps = |count: u32| {
+            let pace = Pace::default();
+            (0..count * Pace::EVERY).filter(|_| pace.is_over()).count()
+        };
+        assert_eq!(catch_unwind(|| asking(ask, || steps(3))).ok(), Some(0));
+        assert!(catch_unwind(|| asking(ask, || steps(1))).is_err());
+        assert_eq!((steps(9), STEPS.get()), (0, 4));
     }
 }

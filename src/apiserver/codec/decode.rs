@@ -212,7 +212,7 @@ fn custom_object(
     if let Some(custom) = custom {
         unknown.extend(custom.prune(&mut value));
         unknown.extend(custom.read_metadata(&mut value).map_err(Unread::Mistake)?);
-        budget.take(custom.default_weight(&value)).map_err(too_heavy)?;
+        custom.take_defaults(&value, &mut budget).map_err(too_heavy)?;
     }
     Ok(Received { object: value, strict: unknown_texts(&unknown) })
 }

@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
+use crate::interrupt;
+
 /// Puts the items that `order` names into that order. Items that only the server has keep their places relative to
 /// the item that stood before them.
 pub(super) fn in_order(
@@ -34,6 +36,7 @@ fn places(items: &[Value], patch: &[Value], order: &[Value], merge_key: &str) ->
     let mut before = None;
     let mut anchors: HashMap<&Value, Option<usize>> = HashMap::new();
     for (place, item) in items.iter().enumerate() {
+        interrupt::checkpoint();
         let ranked = rank(item).is_some();
         if !ranked {
             // One that stands in the list twice is put beside the first of its kind.

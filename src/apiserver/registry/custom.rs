@@ -5,6 +5,7 @@ use std::sync::Arc;
 use admit_policy::crd::{CompiledCrd, ConversionError, CrdVersion, ValidateOptions};
 use admit_policy::error::{BadValue, FieldError, FieldErrorKind};
 use admit_policy::schema::metadata::Malformed;
+use admit_policy::weight::{Budget, TooHeavy};
 use admit_policy::{Deadline, Oversight};
 use serde_json::Value;
 
@@ -58,9 +59,12 @@ impl CustomVersion {
         rules.coerce_metadata(object, Malformed::Refuse).map_err(|error| error.to_string())
     }
 
-    /// What [`default`](Self::default) would add to the object, in bytes of memory.
-    pub fn default_weight(&self, object: &Value) -> usize {
-        self.rules.as_ref().map_or(0, |rules| rules.default_weight(object))
+    /// Takes what [`default`](Self::default) would add to the object, in bytes of memory.
+    ///
+    /// # Errors
+    /// When the budget is spent.
+    pub fn take_defaults(&self, object: &Value, budget: &mut Budget) -> Result<(), TooHeavy> {
+        self.rules.as_ref().map_or(Ok(()), |rules| rules.take_defaults(object, budget))
     }
 
     /// Fills in defaults; nulls that the schema does not allow count as absent.
@@ -75,14 +79,23 @@ impl CustomVersion {
     /// # Errors
     /// When a webhook would have to convert it.
     pub(super) fn to_stored(&self, object: &mut Value, version: &str) -> Result<(), ConversionError> {
-        let Some(compiled) = self.compiled.as_ref().filter(|_| version != self.info.version) else {
-            return Ok(());
-        };
-        compiled.check_conversion(object, &format!("{}/{version}", self.info.group))?;
-        if let Some(stored) = compiled.version(version) {
+        self.check_stored(object, version)?;
+        let compiled = self.compiled.as_ref().filter(|_| version != self.info.version);
+        if let Some(stored) = compiled.and_then(|compiled| compiled.version(version)) {
             stored.prune(object);
         }
         Ok(())
+    }
+
+    /// Whether the object has a form in the version that objects are stored in.
+    ///
+    /// # Errors
+    /// When a webhook would have to convert it.
+    pub(super) fn check_stored(&self, object: &Value, version: &str) -> Result<(), ConversionError> {
+        match self.compiled.as_ref().filter(|_| version != self.info.version) {
+            Some(compiled) => compiled.check_conversion(object, &format!("{}/{version}", self.info.group)),
+            None => Ok(()),
+        }
     }
 
     /// A stored object in this version. Defaults are those of the version that it was stored in.

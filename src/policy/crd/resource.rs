@@ -15,6 +15,7 @@ use crate::recording::{Expression, ExpressionId, Origin};
 use crate::schema::correlate::Correlated;
 use crate::schema::metadata::{self, Malformed};
 use crate::schema::{self, Schema, list_type, validate};
+use crate::weight::{Budget, TooHeavy};
 
 const RULES_NOT_CHECKED: &str = "some validation rules were not checked because the object was invalid; correct the \
                                  existing errors to complete validation";
@@ -126,10 +127,12 @@ impl CrdVersion {
         self.defaulted(object, &Pace::default());
     }
 
-    /// What [`default`](Self::default) would add to the object, in bytes of memory.
-    #[must_use]
-    pub fn default_weight(&self, object: &Value) -> usize {
-        schema::added_weight(object, &self.schema)
+    /// Takes what [`default`](Self::default) would add to the object, in bytes of memory.
+    ///
+    /// # Errors
+    /// When the budget is spent.
+    pub fn take_defaults(&self, object: &Value, budget: &mut Budget) -> Result<(), TooHeavy> {
+        schema::take_added(object, &self.schema, budget)
     }
 
     /// Removes unknown fields and names them, sorted and of very many the first, in the form of strict field validation:

@@ -12,6 +12,7 @@ use json_patch::PatchOperation;
 use serde_json::Value;
 
 use self::document::Document;
+use crate::oversight::checkpoint;
 
 /// What a `replace` operation makes of a member that is not there, and a `test` for null.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -93,6 +94,7 @@ pub fn patched(
 ) -> Result<Value, PatchError> {
     let mut document = Document::new(target);
     for (index, operation) in operations.iter().enumerate() {
+        checkpoint();
         document.apply(operation, replacing).map_err(|kind| PatchError {
             operation: index,
             path: operation.path().to_string(),

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::Schema;
-use crate::oversight::Pace;
-use crate::weight;
+use crate::oversight::{Pace, checkpoint};
+use crate::weight::{self, Budget, TooHeavy};
 
 /// Drops nulls that are neither allowed nor defaulted; run before [`default`] and again after pruning.
 /// Ends when its time is over.
@@ -69,38 +69,47 @@ pub fn default(value: &mut Value, schema: &Schema, pace: &Pace<'_>) {
     }
 }
 
-/// What [`default`] would add to the value, in bytes of memory: each `{}` of a list may get as much as the schema holds.
-pub fn added_weight(value: &Value, schema: &Schema) -> usize {
+/// Takes what [`default`] would add to the value, in bytes of memory: each `{}` of a list may get as much as the schema holds.
+/// What is more than there is of the budget is not looked at.
+///
+/// # Errors
+/// When the budget is spent.
+pub fn take_added(value: &Value, schema: &Schema, budget: &mut Budget) -> Result<(), TooHeavy> {
+    checkpoint();
     match value {
         Value::Object(map) => {
-            let absent = schema.properties.iter().filter_map(|(name, property)| {
-                let default = property.default.as_ref()?;
-                let absent = map.get(&**name).is_none_or(|value| value.is_null() && !property.nullable);
-                absent.then(|| weight::of_member(name).saturating_add(whole_weight(default, property)))
-            });
-            let present = map.iter().map(|(key, child)| match schema.properties.get(key.as_str()) {
-                Some(property) => added_weight(child, property),
-                None => schema.additional_schema().map_or(0, |entry| weight_for(child, entry)),
-            });
-            absent.chain(present).fold(0, usize::saturating_add)
+            for (name, property) in &schema.properties {
+                if let Some(default) = &property.default
+                    && map.get(&**name).is_none_or(|value| value.is_null() && !property.nullable)
+                {
+                    budget.take(weight::of_member(name))?;
+                    take_whole(default, property, budget)?;
+                }
+            }
+            map.iter().try_for_each(|(key, child)| match schema.properties.get(key.as_str()) {
+                Some(property) => take_added(child, property, budget),
+                None => schema.additional_schema().map_or(Ok(()), |entry| take_for(child, entry, budget)),
+            })
         }
-        Value::Array(items) => schema.items.as_ref().map_or(0, |schema| {
-            items.iter().map(|item| weight_for(item, schema)).fold(0, usize::saturating_add)
-        }),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+        Value::Array(items) => match &schema.items {
+            Some(schema) => items.iter().try_for_each(|item| take_for(item, schema, budget)),
+            None => Ok(()),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
     }
 }
 
 /// Of what is added to a value, or of the default that replaces it.
-fn weight_for(value: &Value, schema: &Schema) -> usize {
+fn take_for(value: &Value, schema: &Schema, budget: &mut Budget) -> Result<(), TooHeavy> {
     match &schema.default {
-        Some(default) if value.is_null() && !schema.nullable => whole_weight(default, schema),
-        _ => added_weight(value, schema),
+        Some(default) if value.is_null() && !schema.nullable => take_whole(default, schema, budget),
+        _ => take_added(value, schema, budget),
     }
 }
 
-fn whole_weight(default: &Value, schema: &Schema) -> usize {
-    weight::of(default).saturating_add(added_weight(default, schema))
+fn take_whole(default: &Value, schema: &Schema, budget: &mut Budget) -> Result<(), TooHeavy> {
+    budget.take(weight::of(default))?;
+    take_added(default, schema, budget)
 }
 
 fn replace_null(value: &mut Value, schema: &Schema) {

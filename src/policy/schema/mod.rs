@@ -24,7 +24,7 @@ pub(crate) mod prune;
 mod structural;
 pub mod validate;
 
-pub use default::{added_weight, default, drop_nulls};
+pub use default::{default, drop_nulls, take_added};
 pub use enumeration::Enumeration;
 pub use parse::parse;
 pub use pattern::Pattern;

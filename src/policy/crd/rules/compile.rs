@@ -6,6 +6,7 @@ use admit_cel::{Checked, DeclType, Env, Mode, Program, SizeHints, Type, Version}
 
 use super::decl::MAX_REQUEST_SIZE;
 use crate::crd::field_path::{self, Subscripts};
+use crate::oversight::checkpoint;
 use crate::schema::{Rule, Schema};
 
 /// The release whose rules are followed.
@@ -84,6 +85,7 @@ impl RuleEnv {
         if rule.rule.trim().is_empty() {
             return compiled;
         }
+        checkpoint();
         let env = self.env(rule, modes.rule);
         let checked = match check(&env, &rule.rule, &Type::Bool) {
             Ok(checked) => checked,
