@@ -1,27 +1,29 @@
 //! Which controllers a process runs, and as whom: each under a service account of its own, so that roles grant it what it needs and
 //! policies can tell it from the others.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use kube::Client;
 
 use super::process::Fault;
+use crate::controllers::clusteroperator;
 use crate::controllers::datagather::{self, Settings};
 use crate::controllers::kit::lease::Election;
-use crate::controllers::kit::manager::Manager;
+use crate::controllers::kit::manager::{Manager, Member};
 use crate::controllers::mustgather;
 
 /// What was typed about the set of controllers.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ControllingArgs {
-    /// Controllers to run, with commas between them; the last one is stopped first
-    #[arg(
-        long,
-        value_name = "NAMES",
-        value_enum,
-        value_delimiter = ',',
-        default_value = "datagather,mustgather"
-    )]
+    /// Controllers to run, with commas between them; the last one is stopped first [default: datagather and mustgather, and
+    /// clusteroperator where there is a --payload]
+    #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     controllers: Vec<Which>,
+
+    /// Folder of manifests whose ClusterOperators are to be there before their operators report
+    #[arg(long, value_name = "DIR")]
+    payload: Option<PathBuf>,
 }
 
 /// A controller by name.
@@ -29,6 +31,7 @@ pub(super) struct ControllingArgs {
 pub(super) enum Which {
     Datagather,
     Mustgather,
+    Clusteroperator,
 }
 
 impl Which {
@@ -37,6 +40,7 @@ impl Which {
         match self {
             Self::Datagather => "admit-datagather",
             Self::Mustgather => "admit-mustgather",
+            Self::Clusteroperator => "admit-clusteroperator",
         }
     }
 }
@@ -66,20 +70,34 @@ impl ControllingArgs {
     ) -> Result<Manager, Fault> {
         let mut manager = Manager::new(process, election);
         let mut chosen: Vec<Which> = Vec::new();
-        for which in &self.controllers {
-            if chosen.contains(which) {
+        for which in self.wanted() {
+            if chosen.contains(&which) {
                 continue;
             }
-            chosen.push(*which);
-            let client = client_of(which.account())?;
-            let member = match which {
-                Which::Datagather => {
-                    datagather::member(client, told.gathering.clone()).map_err(Fault::usage)?
-                }
-                Which::Mustgather => mustgather::member(client, told.must_gathers.clone()),
-            };
-            manager = manager.with(member);
+            chosen.push(which);
+            manager = manager.with(self.member(which, client_of(which.account())?, told)?);
         }
         Ok(manager)
+    }
+
+    fn wanted(&self) -> Vec<Which> {
+        if self.controllers.is_empty() {
+            let primer = self.payload.as_ref().map(|_| Which::Clusteroperator);
+            return [Which::Datagather, Which::Mustgather].into_iter().chain(primer).collect();
+        }
+        self.controllers.clone()
+    }
+
+    fn member(&self, which: Which, client: Client, told: &Told) -> Result<Member, Fault> {
+        match which {
+            Which::Datagather => datagather::member(client, told.gathering.clone()).map_err(Fault::usage),
+            Which::Mustgather => Ok(mustgather::member(client, told.must_gathers.clone())),
+            Which::Clusteroperator => {
+                let payload = self.payload.as_ref();
+                let payload =
+                    payload.ok_or_else(|| Fault::usage("the controller clusteroperator needs --payload"))?;
+                clusteroperator::member(client, clusteroperator::Settings::new(payload)).map_err(Fault::usage)
+            }
+        }
     }
 }

@@ -73,7 +73,7 @@ enum Command {
     /// Measure how fast an admission endpoint answers
     Bench(bench::BenchArgs),
     /// Run the controllers against a cluster
-    Controllers(controllers::ControllersArgs),
+    Controllers(Box<controllers::ControllersArgs>),
     /// Run one DataGather, as its Job does
     Gather(gather::GatherArgs),
     /// Collect what a cluster serves, with the logs of its Pods

@@ -1,5 +1,6 @@
 //! Controllers of the systems whose objects admit guards, on a shared kit.
 
+pub mod clusteroperator;
 pub mod datagather;
 pub mod kit;
 pub mod mustgather;

@@ -20,6 +20,7 @@ pub struct ControllerMetrics {
     seconds: Family<ControllerLabels, Histogram, fn() -> Histogram>,
     depth: Family<QueueLabels, Gauge>,
     leading: Family<LeaseLabels, Gauge>,
+    primed: Family<PrimedLabels, Counter>,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -44,6 +45,11 @@ struct LeaseLabels {
     name: String,
 }
 
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct PrimedLabels {
+    result: &'static str,
+}
+
 /// From a look that finds nothing to do, to one that waits for slow servers.
 fn seconds() -> Histogram {
     const SECONDS: [f64; 12] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0];
@@ -60,6 +66,7 @@ impl Default for ControllerMetrics {
             seconds: Family::new_with_constructor(seconds),
             depth: Family::default(),
             leading: Family::default(),
+            primed: Family::default(),
         };
         registry.register(
             "controller_runtime_reconcile",
@@ -81,6 +88,11 @@ impl Default for ControllerMetrics {
             "leader_election_master_status",
             "1 while this process holds the Lease of the name",
             metrics.leading.clone(),
+        );
+        registry.register(
+            "cluster_operator_primed",
+            "ClusterOperators of the payload that were written, or could not be",
+            metrics.primed.clone(),
         );
         Self { registry, ..metrics }
     }
@@ -118,6 +130,11 @@ impl ControllerMetrics {
         self.depth.get_or_create(&QueueLabels { controller, name: controller }).set(depth);
     }
 
+    /// What came of a ClusterOperator of the payload: `primed`, `conflict`, `error` or `bad_manifest`.
+    pub fn primed(&self, result: &'static str) {
+        self.primed.get_or_create(&PrimedLabels { result }).inc();
+    }
+
     /// Whether this process holds the Lease `name`.
     pub fn leading(&self, name: &str, leads: bool) {
         self.leading.get_or_create(&LeaseLabels { name: name.to_owned() }).set(i64::from(leads));
@@ -135,6 +152,7 @@ mod tests {
         metrics.reconciled("a", "error", Duration::from_millis(2));
         metrics.depth("a", 3);
         metrics.leading("lease", true);
+        metrics.primed("primed");
         let text = metrics.text();
         for line in [
             "controller_runtime_reconcile_total{controller=\"a\",result=\"success\"} 1",
@@ -142,6 +160,7 @@ mod tests {
             "controller_runtime_reconcile_time_seconds_count{controller=\"a\"} 2",
             "workqueue_depth{controller=\"a\",name=\"a\"} 3",
             "leader_election_master_status{name=\"lease\"} 1",
+            "cluster_operator_primed_total{result=\"primed\"} 1",
         ] {
             assert!(text.lines().any(|found| found == line), "`{line}` is missing:\n{text}");
         }

@@ -87,6 +87,31 @@ fn modules_name_only_their_allowed_neighbours() {
     assert!(wrong.is_empty(), "forbidden imports:\n{}", wrong.join("\n"));
 }
 
+/// A further controller is a folder on top of the kit; the kit knows none of them, and nothing of what they gather.
+#[test]
+fn controllers_know_the_kit_and_not_each_other() {
+    let files = rust_files("src/controllers");
+    let folder = |path: &str| {
+        let below = path.strip_prefix("src/controllers/")?;
+        below.split_once('/').map(|(folder, _)| folder.to_owned())
+    };
+    let all: BTreeSet<String> = files.iter().filter_map(|file| folder(&file.path)).collect();
+    assert!(all.contains("kit") && all.len() > 2, "{all:?}");
+    for file in &files {
+        let Some(own) = folder(&file.path) else { continue };
+        for other in all.iter().filter(|other| **other != own && *other != "kit") {
+            let mut paths = vec![format!("controllers::{other}::"), format!("super::super::{other}::")];
+            paths
+                .extend(file.path.ends_with(&format!("{own}/mod.rs")).then(|| format!("use super::{other}")));
+            for path in paths {
+                assert!(!file.text.contains(&path), "{}: `{own}` may not use `{other}`", file.path);
+            }
+        }
+        let gathers = file.text.contains("crate::gather");
+        assert!(own != "kit" || !gathers, "{}: the kit may not use `gather`", file.path);
+    }
+}
+
 #[test]
 fn every_module_stands_in_a_table() {
     for (folder, table) in [("src", ROOT), ("src/cel", CEL)] {

@@ -5,6 +5,7 @@ mod architecture;
 mod bad_input;
 mod bench;
 mod calendar;
+mod clusteroperator;
 mod datagather;
 mod deploy;
 mod e2e;

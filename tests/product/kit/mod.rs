@@ -4,5 +4,6 @@ mod controller;
 mod finalizer;
 mod lease;
 mod manager;
+mod second;
 mod tasks;
 mod watch;

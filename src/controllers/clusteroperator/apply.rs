@@ -1,0 +1,24 @@
+//! Creates a ClusterOperator. That it is there already is as good.
+
+use kube::Api;
+use kube::api::PostParams;
+
+use super::crd::ClusterOperator;
+use super::payload::Wanted;
+use super::plan::{self, FIELD_MANAGER};
+
+/// The object as created; none where another was first.
+///
+/// # Errors
+/// When the API server refuses.
+pub(super) async fn create(
+    api: &Api<ClusterOperator>,
+    wanted: &Wanted,
+) -> Result<Option<ClusterOperator>, kube::Error> {
+    let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+    match api.create(&params, &plan::object(wanted)).await {
+        Ok(created) => Ok(Some(created)),
+        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(None),
+        Err(error) => Err(error),
+    }
+}

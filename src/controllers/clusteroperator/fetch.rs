@@ -1,0 +1,54 @@
+//! First stage: the payload as it is on disk, and the ClusterOperators as the watch last told of them.
+
+use std::collections::BTreeMap;
+
+use kube::ResourceExt;
+use kube::core::DeserializeGuard;
+use kube::runtime::watcher::Event;
+
+use super::crd::ClusterOperator;
+
+/// The ClusterOperators of the cluster. Of one that cannot be read it is known that it is there: it is left alone.
+#[derive(Debug, Default)]
+pub(super) struct Live {
+    listed: bool,
+    objects: BTreeMap<String, Option<ClusterOperator>>,
+    listing: BTreeMap<String, Option<ClusterOperator>>,
+}
+
+impl Live {
+    pub(super) fn hear(&mut self, event: Event<DeserializeGuard<ClusterOperator>>) {
+        match event {
+            Event::Init => self.listing.clear(),
+            Event::InitApply(object) => drop(self.listing.insert(object.name_any(), object.0.ok())),
+            Event::InitDone => {
+                self.objects = std::mem::take(&mut self.listing);
+                self.listed = true;
+            }
+            Event::Apply(object) => drop(self.objects.insert(object.name_any(), object.0.ok())),
+            Event::Delete(object) => drop(self.objects.remove(&object.name_any())),
+        }
+    }
+
+    /// What a write of ours made, before the watch tells of it.
+    pub(super) fn wrote(&mut self, object: ClusterOperator) {
+        self.objects.insert(object.name_any(), Some(object));
+    }
+
+    /// There is one of the name, whatever it is; the watch will tell.
+    pub(super) fn exists(&mut self, name: &str) {
+        self.objects.entry(name.to_owned()).or_insert(None);
+    }
+
+    /// Whether all are known.
+    #[must_use]
+    pub(super) fn listed(&self) -> bool {
+        self.listed
+    }
+
+    /// None where there is none; `Some(None)` for one that cannot be read.
+    #[must_use]
+    pub(super) fn get(&self, name: &str) -> Option<Option<&ClusterOperator>> {
+        self.objects.get(name).map(Option::as_ref)
+    }
+}

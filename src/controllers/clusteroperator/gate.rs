@@ -1,0 +1,101 @@
+//! Whether the ClusterOperators of a payload are well: the order of checks, the reasons and the words of the cluster version operator,
+//! which installers and updates wait by. Pure.
+
+use std::fmt;
+
+use super::crd::{ClusterOperator, OperandVersion};
+use super::payload::Wanted;
+
+/// Why one ClusterOperator is not well, by the first check that fails.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Trouble {
+    /// Its manifest expects no versions: nothing could tell that it is up to date.
+    NoVersions,
+    NotFound,
+    NotAvailable,
+    Degraded,
+    /// With the versions that are missing or others: `operator to 4.5`.
+    Updating(Vec<String>),
+}
+
+impl Trouble {
+    /// For machines.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::NoVersions => "ClusterOperatorNoVersions",
+            Self::NotFound => "ClusterOperatorNotFound",
+            Self::NotAvailable => "ClusterOperatorNotAvailable",
+            Self::Degraded => "ClusterOperatorDegraded",
+            Self::Updating(_) => "ClusterOperatorUpdating",
+        }
+    }
+
+    /// Of several with the same.
+    #[must_use]
+    pub fn plural_reason(&self) -> &'static str {
+        match self {
+            Self::NoVersions => "ClusterOperatorsNoVersions",
+            Self::NotFound => "ClusterOperatorsNotFound",
+            Self::NotAvailable => "ClusterOperatorsNotAvailable",
+            Self::Degraded => "ClusterOperatorsDegraded",
+            Self::Updating(_) => "ClusterOperatorsUpdating",
+        }
+    }
+}
+
+/// What the gate says about one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    pub name: String,
+    pub trouble: Option<Trouble>,
+    /// Degraded, and let pass because the cluster is only being made.
+    pub reported: bool,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = &self.name;
+        match &self.trouble {
+            None if self.reported => write!(f, "Cluster operator {name} is degraded"),
+            None => write!(f, "Cluster operator {name} is well"),
+            Some(Trouble::NoVersions) => write!(f, "Cluster operator {name} expects no versions"),
+            Some(Trouble::NotFound) => write!(f, "Cluster operator {name} is not found"),
+            Some(Trouble::NotAvailable) => write!(f, "Cluster operator {name} is not available"),
+            Some(Trouble::Degraded) => write!(f, "Cluster operator {name} is degraded"),
+            Some(Trouble::Updating(missing)) => {
+                write!(f, "Cluster operator {name} is updating versions")?;
+                if missing.is_empty() { Ok(()) } else { write!(f, ": {}", missing.join(", ")) }
+            }
+        }
+    }
+}
+
+/// What is to be said about `wanted`. While the cluster is only being made (`initializing`), versions do not count, and being degraded
+/// is told but no trouble. Progressing never counts.
+#[must_use]
+pub fn verdict(wanted: &Wanted, live: Option<&ClusterOperator>, initializing: bool) -> Verdict {
+    let of = |trouble| Verdict { name: wanted.name.clone(), trouble, reported: false };
+    if wanted.versions.is_empty() {
+        return of(Some(Trouble::NoVersions));
+    }
+    let Some(live) = live else { return of(Some(Trouble::NotFound)) };
+    if live.condition("Available") != Some("True") {
+        return of(Some(Trouble::NotAvailable));
+    }
+    // One that does not say how it is counts as degraded.
+    let degraded = live.condition("Degraded") != Some("False");
+    if degraded && !initializing {
+        return of(Some(Trouble::Degraded));
+    }
+    let missing = missing_versions(&wanted.versions, &live.report().versions);
+    if !missing.is_empty() && !initializing {
+        return of(Some(Trouble::Updating(missing)));
+    }
+    Verdict { reported: degraded, ..of(None) }
+}
+
+fn missing_versions(expected: &[OperandVersion], running: &[OperandVersion]) -> Vec<String> {
+    let others = expected.iter().filter(|expected| !running.contains(expected));
+    others.map(|expected| format!("{} to {}", expected.name, expected.version)).collect()
+}

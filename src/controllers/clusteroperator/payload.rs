@@ -1,0 +1,269 @@
+//! The ClusterOperators that a payload announces: manifests in a folder, among manifests of other kinds.
+//!
+//! A manifest that cannot be read hinders no other, and is told with file and line. Files count in order of their names, and of two
+//! manifests of one name the first.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use admit_policy::manifest::{self, Document};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::crd::{OperandVersion, RelatedObject};
+use crate::outside;
+use crate::telemetry::{Outside, Secrets};
+
+/// Bytes of one file: payloads hold definitions with all their schemas.
+const MAX_FILE: u64 = 8 << 20;
+/// Files of a payload; upstream's have about a thousand.
+const MAX_FILES: usize = 20_000;
+/// Mistakes that are told; a folder that is no payload has one a file.
+const MAX_MISTAKES: usize = 50;
+
+/// A ClusterOperator as its manifest has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    pub name: String,
+    pub labels: BTreeMap<String, String>,
+    pub annotations: BTreeMap<String, String>,
+    pub related: Vec<RelatedObject>,
+    /// Those that are expected, not those that run.
+    pub versions: Vec<OperandVersion>,
+}
+
+/// What is to be primed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Payload {
+    pub operators: Vec<Wanted>,
+    /// With file and line.
+    pub mistakes: Vec<String>,
+}
+
+/// Which manifests of a payload belong to this cluster, by their annotations.
+#[derive(Clone, Debug)]
+pub struct Inclusion {
+    pub profile: String,
+    /// Manifests with `exclude.release.openshift.io/<this>: "true"` are left out.
+    pub exclude: Option<String>,
+    /// Capabilities that are on; all of them without.
+    pub capabilities: Option<BTreeSet<String>>,
+    pub feature_set: String,
+    /// Feature gates that are on.
+    pub feature_gates: BTreeSet<String>,
+}
+
+impl Default for Inclusion {
+    fn default() -> Self {
+        Self {
+            profile: "self-managed-high-availability".to_owned(),
+            exclude: None,
+            capabilities: None,
+            feature_set: "Default".to_owned(),
+            feature_gates: BTreeSet::new(),
+        }
+    }
+}
+
+const INCLUDE: &str = "include.release.openshift.io/";
+
+impl Inclusion {
+    /// Whether a manifest with `annotations` belongs to the cluster. One that names no profile at all is not made for an OpenShift
+    /// release, and belongs to any.
+    #[must_use]
+    pub fn includes(&self, annotations: &BTreeMap<String, String>) -> bool {
+        let of = |key: &str| annotations.get(key).map(String::as_str);
+        let profiles = annotations.keys().any(|key| key.starts_with(INCLUDE));
+        let profile = !profiles || of(&format!("{INCLUDE}{}", self.profile)) == Some("true");
+        let excluded = self
+            .exclude
+            .as_ref()
+            .is_some_and(|name| of(&format!("exclude.release.openshift.io/{name}")) == Some("true"));
+        let capable = of("capability.openshift.io/name").is_none_or(|names| {
+            let on = |name| self.capabilities.as_ref().is_none_or(|on| on.contains(name));
+            names.split('+').map(str::trim).all(on)
+        });
+        let of_set = of("release.openshift.io/feature-set")
+            .is_none_or(|sets| sets.split(',').any(|set| set.trim() == self.feature_set));
+        let gated = of("release.openshift.io/feature-gate").is_none_or(|gates| {
+            gates.split(',').map(str::trim).all(|gate| match gate.strip_prefix('-') {
+                Some(off) => !self.feature_gates.contains(off),
+                None => self.feature_gates.contains(gate),
+            })
+        });
+        let deleted = of("release.openshift.io/delete") == Some("true");
+        profile && !excluded && capable && of_set && gated && !deleted
+    }
+}
+
+/// Why the folder of a payload cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PayloadError {
+    #[error("cannot read the payload `{}`: {source}; name a folder of manifests", path.display())]
+    Folder {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("the payload `{}` has more than {MAX_FILES} files", path.display())]
+    TooMany { path: PathBuf },
+}
+
+/// A folder that is read again when its files are others.
+#[derive(Debug)]
+pub struct Source {
+    folder: PathBuf,
+    inclusion: Inclusion,
+    seen: Vec<(PathBuf, Option<SystemTime>, u64)>,
+    payload: Payload,
+}
+
+impl Source {
+    #[must_use]
+    pub fn new(folder: &Path, inclusion: Inclusion) -> Self {
+        Self { folder: folder.to_owned(), inclusion, seen: Vec::new(), payload: Payload::default() }
+    }
+
+    /// The payload as it is now.
+    ///
+    /// # Errors
+    /// [`PayloadError`] when the folder cannot be read. What was read before is forgotten then.
+    pub fn read(&mut self) -> Result<&Payload, PayloadError> {
+        let files = files(&self.folder)?;
+        if files != self.seen || files.is_empty() {
+            let texts = files.iter().map(|(path, ..)| (shown(&self.folder, path), text(&self.folder, path)));
+            self.payload = parse(texts, &self.inclusion);
+            self.seen = files;
+        }
+        Ok(&self.payload)
+    }
+}
+
+fn files(folder: &Path) -> Result<Vec<(PathBuf, Option<SystemTime>, u64)>, PayloadError> {
+    let unreadable = |source| PayloadError::Folder { path: folder.to_owned(), source };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let name = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
+        if !matches!(name, "yaml" | "yml" | "json") {
+            continue;
+        }
+        // Through links, as a mounted ConfigMap is made of them.
+        let about = fs::metadata(&path).ok();
+        files.push((
+            path,
+            about.as_ref().and_then(|about| about.modified().ok()),
+            about.map_or(0, |about| about.len()),
+        ));
+        if files.len() > MAX_FILES {
+            return Err(PayloadError::TooMany { path: folder.to_owned() });
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn shown(folder: &Path, path: &Path) -> String {
+    path.strip_prefix(folder).unwrap_or(path).display().to_string()
+}
+
+/// The text of a file of the folder; one that a link leads out of it to is none.
+fn text(folder: &Path, path: &Path) -> Result<String, String> {
+    let inside = match (folder.canonicalize(), path.canonicalize()) {
+        (Ok(folder), Ok(path)) => path.starts_with(folder),
+        (Err(error), _) | (_, Err(error)) => return Err(error.to_string()),
+    };
+    if !inside {
+        return Err("is a link out of the payload".to_owned());
+    }
+    outside::text(path, MAX_FILE).map_err(|error| error.to_string())
+}
+
+/// The ClusterOperators in `texts`, which are given in order with the names of their files.
+pub fn parse(
+    texts: impl Iterator<Item = (String, Result<String, String>)>,
+    inclusion: &Inclusion,
+) -> Payload {
+    let mut payload = Payload::default();
+    let mut names = BTreeSet::new();
+    let mut mistakes = 0_usize;
+    for (file, text) in texts {
+        let read = text.map_err(|why| vec![format!("{file}: {why}")]).and_then(|text| {
+            manifest::read(&file, &text).map_err(|errors| errors.iter().map(ToString::to_string).collect())
+        });
+        let (documents, mut wrong) = match read {
+            Ok(documents) => (documents, Vec::new()),
+            Err(wrong) => (Vec::new(), wrong),
+        };
+        for document in documents.iter().filter(|document| is_operator(&document.value)) {
+            match wanted(document) {
+                Ok(wanted) if !inclusion.includes(&wanted.annotations) => {}
+                Ok(wanted) if !names.insert(wanted.name.clone()) => {
+                    wrong.push(
+                        document
+                            .mistake(format!("ClusterOperator `{}` is there twice", wanted.name))
+                            .to_string(),
+                    );
+                }
+                Ok(wanted) => payload.operators.push(wanted),
+                Err(why) => wrong.push(document.mistake(why).to_string()),
+            }
+        }
+        mistakes = mistakes.saturating_add(wrong.len());
+        let left = MAX_MISTAKES.saturating_sub(payload.mistakes.len());
+        let told =
+            wrong.into_iter().take(left).map(|text| Outside::of(text, &Secrets::default()).into_string());
+        payload.mistakes.extend(told);
+    }
+    if mistakes > payload.mistakes.len() {
+        let more = mistakes - payload.mistakes.len();
+        payload.mistakes.push(format!("and {more} more"));
+    }
+    payload
+}
+
+fn is_operator(value: &Value) -> bool {
+    let is = |field: &str, text: &str| value.get(field).and_then(Value::as_str) == Some(text);
+    is("kind", "ClusterOperator") && is("apiVersion", "config.openshift.io/v1")
+}
+
+#[derive(Deserialize)]
+struct Manifest {
+    #[serde(default)]
+    metadata: Metadata,
+    #[serde(default)]
+    status: Status,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    #[serde(default)]
+    versions: Vec<OperandVersion>,
+    /// The seed's name, `relatedResources`, is read as well.
+    #[serde(default, alias = "relatedResources")]
+    related_objects: Vec<RelatedObject>,
+}
+
+fn wanted(document: &Document) -> Result<Wanted, String> {
+    let read: Result<Manifest, _> = serde_json::from_value(document.value.clone());
+    let Manifest { metadata, status } = read.map_err(|error| error.to_string())?;
+    let Metadata { name, labels, annotations } = metadata;
+    if name.is_empty() {
+        return Err("a ClusterOperator without a name".to_owned());
+    }
+    Ok(Wanted { name, labels, annotations, related: status.related_objects, versions: status.versions })
+}
