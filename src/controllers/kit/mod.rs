@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod conditions;
+pub mod conflict;
 pub mod controller;
 pub mod events;
 pub mod finalizer;

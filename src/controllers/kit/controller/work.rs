@@ -11,7 +11,7 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use kube::core::DeserializeGuard;
 use kube::runtime::watcher::Event;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, warn};
 
@@ -69,7 +69,8 @@ impl<K: Root> Controller<K> {
             concurrency,
             debounce,
         };
-        let mut rounds = resync.map(interval);
+        // The first list brings everything; the first round is due after that.
+        let mut rounds = resync.map(|every| interval_at(Instant::now() + every, every));
         if let Some(rounds) = &mut rounds {
             rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
         }
