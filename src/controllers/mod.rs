@@ -4,4 +4,5 @@ pub mod clusteroperator;
 pub mod datagather;
 pub mod kit;
 pub mod mustgather;
+pub mod observability;
 pub mod policies;

@@ -14,6 +14,7 @@ mod kill;
 mod kit;
 mod licences;
 mod mustgather;
+mod observability;
 mod offline;
 mod output_schemas;
 mod pipelines;

@@ -1,23 +1,21 @@
 //! What the shipped roles allow: the controller's own account against the embedded API server, which authorises by them.
 
-use std::fs;
-
 use admit::controllers::datagather::{TokenSettings, run};
 use admit::gather::upload::TokenSource;
 use admit_apiserver::{Identity, Server};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use kube::Client;
-use kube::api::{Api, ApiResource, DynamicObject, PostParams};
+use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 use kube::runtime::wait::await_condition;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::runs::{Bench, condition, message, uploading};
 use super::upload::ingress::{Answers, FakeIngress};
-use crate::repository::root;
 use crate::support::cluster::PATIENCE;
+use crate::support::shipped::{create, documents};
 
 /// The API server with definitions and roles as they are shipped, and a client for the account that uploads.
 struct Shipped {
@@ -57,22 +55,6 @@ impl Shipped {
         });
         create(&self.admin, &secret).await;
     }
-}
-
-fn documents(path: &str) -> Vec<Value> {
-    let text = fs::read_to_string(root().join(path)).unwrap();
-    text.split("\n---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect()
-}
-
-async fn create(client: &Client, document: &Value) {
-    let object: DynamicObject = serde_json::from_value(document.clone()).unwrap();
-    let kind = GroupVersionKind::try_from(object.types.as_ref().unwrap()).unwrap();
-    let resource = ApiResource::from_gvk(&kind);
-    let api: Api<DynamicObject> = match &object.metadata.namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
-        None => Api::all_with(client.clone(), &resource),
-    };
-    api.create(&PostParams::default(), &object).await.unwrap();
 }
 
 #[tokio::test]

@@ -6,4 +6,5 @@ pub(crate) mod json_schema;
 pub(crate) mod logs;
 pub(crate) mod relay;
 pub(crate) mod reliability;
+pub(crate) mod shipped;
 pub(crate) mod sshd;

@@ -1,0 +1,22 @@
+//! Keeps the status of an ObservabilityAddon: what its components say, in one condition, here and on the hub.
+//!
+//! ```text
+//!  collectors, endpoint operator ── report ──► component conditions ── aggregate ──► one standard condition
+//!                                              of the spoke's object                        │
+//!                                                                       hub ◄── the whole status, where it differs
+//! ```
+//!
+//! The conditions are a plain list that several writers share, so that every write is read, changed and written again, fenced by
+//! resourceVersion. Names, order and transitions are data, in [`vocabulary`]; what follows from them is pure, in [`aggregate`] and
+//! [`report`]. There is no rule on how the standard condition may change: a level-triggered keeper skips states, and would be
+//! locked out by such a rule for ever.
+
+pub mod aggregate;
+pub mod crd;
+pub mod hub;
+pub mod keeper;
+pub mod report;
+mod service;
+pub mod vocabulary;
+
+pub use service::{NAME, Settings, member, run};

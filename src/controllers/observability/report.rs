@@ -1,0 +1,316 @@
+//! For collectors and for whoever rolls them out: how a component says how it is.
+//!
+//! ```no_run
+//! use admit::controllers::observability::report::{Report, Reporter};
+//! use admit::controllers::observability::vocabulary::{Meaning, SEED};
+//!
+//! # async fn collect(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
+//! let reporter = Reporter::new(client, &SEED);
+//! let report = Report::of(&SEED, SEED.collector, Meaning::ForwardSuccessful, "Cluster metrics sent successfully")?;
+//! println!("{}", reporter.report(&report).await?);
+//! # Ok(())
+//! # }
+//! ```
+
+use std::fmt;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::PostParams;
+use kube::{Api, Client};
+
+use super::crd::{NAME, ObservabilityAddon, SPOKE_NAMESPACE};
+use super::vocabulary::{Meaning, Reason, Vocabulary};
+use crate::controllers::kit::clock::Clock;
+use crate::controllers::kit::conditions::{self, Statement, Truth};
+use crate::controllers::kit::conflict::on_conflict;
+use crate::telemetry::{Outside, Secrets, with_causes};
+
+/// What a component says of itself.
+#[derive(Clone, Debug)]
+pub struct Report {
+    component: &'static str,
+    reason: &'static Reason,
+    message: String,
+}
+
+/// A report that the vocabulary has no words for.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("the {vocabulary} vocabulary knows no {what}; it knows {known}")]
+pub struct Unknown {
+    vocabulary: &'static str,
+    what: String,
+    known: String,
+}
+
+impl Report {
+    /// # Errors
+    /// [`Unknown`] where `meaning` has no name in `vocabulary`.
+    pub fn of(
+        vocabulary: &Vocabulary,
+        component: &'static str,
+        meaning: Meaning,
+        message: impl Into<String>,
+    ) -> Result<Self, Unknown> {
+        let reason = vocabulary.reasons.iter().find(|reason| reason.meaning == meaning);
+        let reason = reason.ok_or_else(|| Unknown::reason(vocabulary, &format!("{meaning:?}")))?;
+        Ok(Self { component, reason, message: message.into() })
+    }
+
+    /// The same with the reason as it is spelled in conditions.
+    ///
+    /// # Errors
+    /// [`Unknown`] where it is none of `vocabulary`.
+    pub fn named(
+        vocabulary: &Vocabulary,
+        component: &'static str,
+        reason: &str,
+        message: impl Into<String>,
+    ) -> Result<Self, Unknown> {
+        let reason = vocabulary.reason(reason).ok_or_else(|| Unknown::reason(vocabulary, reason))?;
+        Ok(Self { component, reason, message: message.into() })
+    }
+}
+
+impl Unknown {
+    fn reason(vocabulary: &Vocabulary, reason: &str) -> Self {
+        let known: Vec<&str> = vocabulary.reasons.iter().map(|reason| reason.name).collect();
+        Self { vocabulary: vocabulary.name, what: format!("reason `{reason}`"), known: known.join(", ") }
+    }
+}
+
+/// What came of a report. Only the first was written; none of the others gets better by trying again.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    Written,
+    /// It says so already.
+    Same,
+    /// The reason that is there does not let this one follow.
+    NotAllowed {
+        from: String,
+        to: &'static str,
+    },
+    /// The API server, or a policy of it, refused the write.
+    Refused(Outside),
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Written => f.write_str("written"),
+            Self::Same => f.write_str("unchanged: it says so already"),
+            Self::NotAllowed { from, to } => write!(f, "skipped: {to} may not follow {from}"),
+            Self::Refused(message) => write!(f, "skipped: {message}"),
+        }
+    }
+}
+
+/// Why a report could not even be refused.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot report to {namespace}/{name}: {}", with_causes(source))]
+pub struct ReportError {
+    namespace: String,
+    name: String,
+    #[source]
+    source: Box<kube::Error>,
+}
+
+/// Writes reports into the add-on of this cluster.
+#[derive(Clone)]
+pub struct Reporter {
+    client: Client,
+    vocabulary: &'static Vocabulary,
+    namespace: String,
+    name: String,
+    clock: Clock,
+}
+
+impl fmt::Debug for Reporter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reporter")
+            .field("namespace", &self.namespace)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Reporter {
+    #[must_use]
+    pub fn new(client: Client, vocabulary: &'static Vocabulary) -> Self {
+        let (namespace, name) = (SPOKE_NAMESPACE.to_owned(), NAME.to_owned());
+        Self { client, vocabulary, namespace, name, clock: Clock::default() }
+    }
+
+    /// Reports to another object than the usual one.
+    #[must_use]
+    pub fn to(mut self, namespace: &str, name: &str) -> Self {
+        namespace.clone_into(&mut self.namespace);
+        name.clone_into(&mut self.name);
+        self
+    }
+
+    #[must_use]
+    pub fn clock(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Reads the conditions, asks the table of transitions, writes them. Who meets another writer reads again.
+    ///
+    /// # Errors
+    /// [`ReportError`] when the object cannot be read or written. A refusal is no error: it is what the rules are for.
+    pub async fn report(&self, report: &Report) -> Result<Outcome, ReportError> {
+        let api: Api<ObservabilityAddon> = Api::namespaced(self.client.clone(), &self.namespace);
+        let reported = on_conflict(|| self.attempt(&api, report)).await;
+        match reported {
+            Ok(outcome) => Ok(outcome),
+            Err(kube::Error::Api(status)) if matches!(status.code, 403 | 422) => {
+                Ok(Outcome::Refused(Outside::of(&status.message, &Secrets::default())))
+            }
+            Err(source) => {
+                let (namespace, name) = (self.namespace.clone(), self.name.clone());
+                Err(ReportError { namespace, name, source: Box::new(source) })
+            }
+        }
+    }
+
+    async fn attempt(&self, api: &Api<ObservabilityAddon>, report: &Report) -> Result<Outcome, kube::Error> {
+        let mut object = api.get(&self.name).await?;
+        let mut status = object.status.take().unwrap_or_default();
+        let outcome = state(&mut status.conditions, self.vocabulary, report, self.clock.now());
+        if outcome == Outcome::Written {
+            object.status = Some(status);
+            api.replace_status(&self.name, &PostParams::default(), &object).await?;
+        }
+        Ok(outcome)
+    }
+}
+
+/// Puts `report` into `conditions` if it may follow what they say.
+pub fn state(
+    conditions: &mut Vec<Condition>,
+    vocabulary: &Vocabulary,
+    report: &Report,
+    now: Timestamp,
+) -> Outcome {
+    let Report { component, reason, message } = report;
+    let old = conditions.iter().find(|condition| condition.type_ == *component);
+    let from = old.map(|condition| condition.reason.as_str());
+    if !vocabulary.allows(from, reason) {
+        return Outcome::NotAllowed { from: from.unwrap_or_default().to_owned(), to: reason.name };
+    }
+    let is_told = |old: &Condition| {
+        old.reason == reason.name && old.message == *message && old.status == Truth::True.as_str()
+    };
+    if old.is_some_and(is_told) {
+        return Outcome::Same;
+    }
+    conditions::set(
+        conditions,
+        Statement::new(component, Truth::True, reason.name, message.clone()),
+        None,
+        now,
+    );
+    Outcome::Written
+}
+
+/// How many failures in a row are told as one: a forward that fails now and then is no state.
+pub const FAILURES: u32 = 3;
+
+/// Failures of forwarding since the last success, or since the last that was told.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Failures(u32);
+
+impl Failures {
+    /// As it was when the process before this one ended.
+    #[must_use]
+    pub const fn so_far(count: u32) -> Self {
+        Self(count)
+    }
+
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        self.0
+    }
+
+    /// Counts what happened, and says whether it is to be told: each success, and each third failure in a row.
+    #[must_use = "a failure that is not to be told is only counted"]
+    pub fn is_told(&mut self, meaning: Meaning) -> bool {
+        match meaning {
+            Meaning::ForwardFailure => {
+                self.0 = self.0.saturating_add(1);
+                let told = self.0 >= FAILURES;
+                if told {
+                    self.0 = 0;
+                }
+                told
+            }
+            Meaning::ForwardSuccessful => {
+                self.0 = 0;
+                true
+            }
+            _ => true,
+        }
+    }
+}
+
+impl Report {
+    #[must_use]
+    pub const fn meaning(&self) -> Meaning {
+        self.reason.meaning
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::vocabulary::SEED;
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn report(reason: &str, message: &str) -> Report {
+        Report::named(&SEED, SEED.collector, reason, message).unwrap()
+    }
+
+    #[test]
+    fn ob_07_a_collector_does_not_undo_a_failed_update() {
+        let mut conditions = Vec::new();
+        assert_eq!(state(&mut conditions, &SEED, &report("UpdateFailure", "m"), at(1)), Outcome::Written);
+        let before = conditions.clone();
+        let refused = state(&mut conditions, &SEED, &report("ForwardSuccessful", "m"), at(2));
+        assert_eq!(refused.to_string(), "skipped: ForwardSuccessful may not follow UpdateFailure");
+        assert_eq!(conditions, before);
+    }
+
+    #[test]
+    fn ob_07_the_same_words_are_not_written_again_and_new_ones_are() {
+        let mut conditions = Vec::new();
+        assert_eq!(state(&mut conditions, &SEED, &report("ForwardSuccessful", "a"), at(1)), Outcome::Written);
+        assert_eq!(state(&mut conditions, &SEED, &report("ForwardSuccessful", "a"), at(2)), Outcome::Same);
+        assert_eq!(state(&mut conditions, &SEED, &report("ForwardSuccessful", "b"), at(3)), Outcome::Written);
+        assert_eq!((conditions.len(), conditions[0].message.as_str()), (1, "b"));
+    }
+
+    #[test]
+    fn every_third_failure_in_a_row_is_told() {
+        let mut failures = Failures::default();
+        let mut tell = |meanings: &[Meaning]| -> Vec<bool> {
+            meanings.iter().map(|meaning| failures.is_told(*meaning)).collect()
+        };
+        let (bad, good) = (Meaning::ForwardFailure, Meaning::ForwardSuccessful);
+        assert_eq!(tell(&[bad, bad, good, bad, bad, bad]), [false, false, true, false, false, true]);
+        assert_eq!(tell(&[bad, bad, bad, Meaning::UpdateSuccessful]), [false, false, true, true]);
+        assert_eq!(failures.count(), 0);
+        assert!(Failures::so_far(2).is_told(bad));
+    }
+
+    #[test]
+    fn an_unknown_reason_is_named_with_those_that_there_are() {
+        let unknown = Report::named(&SEED, SEED.collector, "Forwarded", "").unwrap_err().to_string();
+        assert!(unknown.contains("reason `Forwarded`") && unknown.contains("UpdateSuccesful"), "{unknown}");
+        let loops = Report::of(&SEED, SEED.collector, Meaning::LoopDetected, "").unwrap_err();
+        assert!(loops.to_string().contains("seed vocabulary"), "{loops}");
+    }
+}

@@ -1,0 +1,111 @@
+//! What becomes of trouble with the hub, which breaks on request.
+
+use admit::controllers::observability::Settings;
+use admit::controllers::observability::hub::HubSettings;
+use admit::controllers::observability::vocabulary::SEED;
+use http::Method;
+use serde_json::json;
+
+use super::{HUB, Running, SPOKE, addon, told};
+use crate::support::cluster::FakeCluster;
+
+const NAME: &str = "observability-addon";
+const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/open-cluster-management-addon-observability/events";
+
+fn addons(namespace: &str) -> String {
+    format!(
+        "/apis/observability.open-cluster-management.io/v1beta1/namespaces/{namespace}/observabilityaddons"
+    )
+}
+
+fn status_of(namespace: &str) -> String {
+    format!("{}/{NAME}/status", addons(namespace))
+}
+
+/// A spoke where a collector forwards, and nothing was aggregated yet.
+fn spoke() -> FakeCluster {
+    let cluster = FakeCluster::new(&[&addons(SPOKE), EVENTS]);
+    let mut object = addon(SPOKE);
+    object["status"] = json!({"conditions": [{
+        "type": "MetricsCollectorStatus", "status": "True", "reason": "ForwardSuccessful", "message": "sent",
+        "lastTransitionTime": "2026-11-21T10:00:00Z",
+    }]});
+    cluster.put(&addons(SPOKE), object);
+    cluster
+}
+
+fn hub() -> FakeCluster {
+    let cluster = FakeCluster::new(&[&addons(HUB)]);
+    cluster.put(&addons(HUB), addon(HUB));
+    cluster
+}
+
+/// A hub of its own, reached by a kubeconfig.
+async fn settings(hub: &FakeCluster, folder: &std::path::Path) -> Settings {
+    let kubeconfig = folder.join("hub.kubeconfig");
+    std::fs::write(&kubeconfig, hub.serve().await).unwrap();
+    let hub = HubSettings { namespace: HUB.to_owned(), kubeconfig: Some(kubeconfig) };
+    Settings { hub: Some(hub), ..Settings::new(&SEED) }
+}
+
+fn says_available(object: &serde_json::Value) -> bool {
+    told(object) == ["Available/ForwardSuccessful"]
+}
+
+#[tokio::test]
+async fn ob_07_a_conflict_on_either_side_is_met_by_reading_again() {
+    let (spoke, hub, folder) = (spoke(), hub(), tempfile::tempdir().unwrap());
+    spoke.refuse_once(Method::PUT, &status_of(SPOKE), 409);
+    hub.refuse_once(Method::PUT, &status_of(HUB), 409);
+    let keeper = Running::start(spoke.client(), settings(&hub, folder.path()).await);
+    hub.until(&addons(HUB), NAME, says_available).await;
+    keeper.end().await;
+    let one = |namespace: &str| format!("{}/{NAME}", addons(namespace));
+    for (cluster, namespace) in [(&spoke, SPOKE), (&hub, HUB)] {
+        assert_eq!(cluster.count(&Method::PUT, &status_of(namespace)), 2, "{namespace}");
+        assert_eq!(cluster.count(&Method::GET, &one(namespace)), 2, "{namespace}: not read again");
+    }
+}
+
+#[tokio::test]
+async fn ob_07_what_passes_is_tried_again() {
+    for code in [401, 429, 503] {
+        let (spoke, hub, folder) = (spoke(), hub(), tempfile::tempdir().unwrap());
+        hub.refuse_once(Method::PUT, &status_of(HUB), code);
+        let keeper = Running::start(spoke.client(), settings(&hub, folder.path()).await);
+        hub.until(&addons(HUB), NAME, says_available).await;
+        keeper.end().await;
+        assert_eq!(hub.count(&Method::PUT, &status_of(HUB)), 2, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn ob_07_what_does_not_pass_waits_for_the_next_change() {
+    let (spoke, hub, folder) = (spoke(), hub(), tempfile::tempdir().unwrap());
+    hub.refuse_once(Method::PUT, &status_of(HUB), 400);
+    let keeper = Running::start(spoke.client(), settings(&hub, folder.path()).await);
+    // Told as an event on the add-on, and only then changed.
+    spoke.until_found(|| spoke.all(EVENTS).first().cloned()).await.unwrap();
+    assert_eq!(hub.count(&Method::PUT, &status_of(HUB)), 1);
+    spoke.change(&addons(SPOKE), NAME, |object| {
+        object["status"]["conditions"][0]["message"] = json!("No metrics to send");
+    });
+    hub.until(&addons(HUB), NAME, says_available).await;
+    assert_eq!(hub.count(&Method::PUT, &status_of(HUB)), 2);
+    keeper.end().await;
+}
+
+/// The hub moved, and its kubeconfig says where to.
+#[tokio::test]
+async fn a_kubeconfig_that_changed_is_used() {
+    let (spoke, old, new, folder) = (spoke(), hub(), hub(), tempfile::tempdir().unwrap());
+    let settings = settings(&old, folder.path()).await;
+    let keeper = Running::start(spoke.client(), settings);
+    old.until(&addons(HUB), NAME, says_available).await;
+    std::fs::write(folder.path().join("hub.kubeconfig"), new.serve().await).unwrap();
+    spoke.change(&addons(SPOKE), NAME, |object| {
+        object["status"]["conditions"][0]["message"] = json!("No metrics to send");
+    });
+    new.until(&addons(HUB), NAME, says_available).await;
+    keeper.end().await;
+}

@@ -1,0 +1,40 @@
+//! Manifests of this repository, as somebody installs them.
+
+use std::fs;
+
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject, PostParams};
+use kube::core::GroupVersionKind;
+use serde_json::Value;
+
+use crate::repository::root;
+
+/// The documents of a file.
+pub(crate) fn documents(path: &str) -> Vec<Value> {
+    let text = fs::read_to_string(root().join(path)).unwrap();
+    text.split("\n---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect()
+}
+
+/// The policies of a system with their bindings and params.
+pub(crate) fn policies(system: &str) -> Vec<Value> {
+    let folder = format!("policies/{system}");
+    let mut names: Vec<String> = fs::read_dir(root().join(&folder))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !name.ends_with(".suite.yaml"))
+        .collect();
+    names.sort();
+    names.iter().flat_map(|name| documents(&format!("{folder}/{name}"))).collect()
+}
+
+/// Creates what `document` describes.
+pub(crate) async fn create(client: &Client, document: &Value) {
+    let object: DynamicObject = serde_json::from_value(document.clone()).unwrap();
+    let kind = GroupVersionKind::try_from(object.types.as_ref().unwrap()).unwrap();
+    let resource = ApiResource::from_gvk(&kind);
+    let api: Api<DynamicObject> = match &object.metadata.namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    api.create(&PostParams::default(), &object).await.unwrap();
+}
