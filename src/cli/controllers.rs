@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::Exit;
+use super::add_on::AddOnArgs;
 use super::controlling::{self, ControllingArgs, Told};
 use super::gathering::{GatheringArgs, RoundArgs};
 use super::must::args::MustGatherArgs;
@@ -53,6 +54,9 @@ pub(super) struct ControllersArgs {
 
     #[command(flatten)]
     must_gathers: MustGatherArgs,
+
+    #[command(flatten)]
+    add_ons: AddOnArgs,
 
     #[command(flatten)]
     jobs: JobArgs,
@@ -127,7 +131,7 @@ impl ControllersArgs {
             client_with(config)
         };
         let must_gathers = self.must_gathers.settings(true)?;
-        let told = Told { gathering: settings, must_gathers };
+        let told = Told { gathering: settings, must_gathers, add_ons: self.add_ons.settings() };
         let process = client_with(config.clone())?;
         let manager = self.controlling.manager(process, Some(election), &told, acting)?;
         manager.run(shutdown).await.map_err(Fault::usage)

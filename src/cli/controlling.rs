@@ -11,13 +11,13 @@ use crate::controllers::clusteroperator;
 use crate::controllers::datagather::{self, Settings};
 use crate::controllers::kit::lease::Election;
 use crate::controllers::kit::manager::{Manager, Member};
-use crate::controllers::mustgather;
+use crate::controllers::{mustgather, observability};
 
 /// What was typed about the set of controllers.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ControllingArgs {
-    /// Controllers to run, with commas between them; the last one is stopped first [default: datagather and mustgather, and
-    /// clusteroperator where there is a --payload]
+    /// Controllers to run, with commas between them; the last one is stopped first [default: datagather, mustgather and
+    /// observability, and clusteroperator where there is a --payload]
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     controllers: Vec<Which>,
 
@@ -32,6 +32,7 @@ pub(super) enum Which {
     Datagather,
     Mustgather,
     Clusteroperator,
+    Observability,
 }
 
 impl Which {
@@ -41,6 +42,7 @@ impl Which {
             Self::Datagather => "admit-datagather",
             Self::Mustgather => "admit-mustgather",
             Self::Clusteroperator => "admit-clusteroperator",
+            Self::Observability => "admit-observability",
         }
     }
 }
@@ -54,6 +56,7 @@ pub(super) fn user(namespace: &str, account: &str) -> String {
 pub(super) struct Told {
     pub(super) gathering: Settings,
     pub(super) must_gathers: mustgather::Settings,
+    pub(super) add_ons: observability::Settings,
 }
 
 impl ControllingArgs {
@@ -83,7 +86,8 @@ impl ControllingArgs {
     fn wanted(&self) -> Vec<Which> {
         if self.controllers.is_empty() {
             let primer = self.payload.as_ref().map(|_| Which::Clusteroperator);
-            return [Which::Datagather, Which::Mustgather].into_iter().chain(primer).collect();
+            let always = [Which::Datagather, Which::Mustgather, Which::Observability];
+            return always.into_iter().chain(primer).collect();
         }
         self.controllers.clone()
     }
@@ -92,6 +96,7 @@ impl ControllingArgs {
         match which {
             Which::Datagather => datagather::member(client, told.gathering.clone()).map_err(Fault::usage),
             Which::Mustgather => Ok(mustgather::member(client, told.must_gathers.clone())),
+            Which::Observability => Ok(observability::member(client, told.add_ons.clone())),
             Which::Clusteroperator => {
                 let payload = self.payload.as_ref();
                 let payload =

@@ -3,6 +3,7 @@
 //! A subcommand is an arguments struct and a function from it to an [`Exit`]. Results go to stdout, diagnostics to
 //! stderr; drawing them is the job of `render`. Nothing outside this module knows all parts of the program.
 
+mod add_on;
 mod bench;
 mod certs;
 mod check;
@@ -27,6 +28,7 @@ mod must;
 mod process;
 mod register;
 mod render;
+mod report_condition;
 mod schema;
 mod serve;
 mod state;
@@ -83,6 +85,8 @@ enum Command {
     RunGather(must::run::RunArgs),
     /// Send what was collected to a support case, by SFTP
     Upload(Box<must::upload::UploadArgs>),
+    /// Say in the status of an ObservabilityAddon how a metrics collector is
+    ReportCondition(Box<report_condition::ReportConditionArgs>),
     /// Print manifests that follow from the policies
     Generate(generate::GenerateArgs),
     /// Make the certificates of a webhook that runs in a cluster
@@ -169,6 +173,7 @@ impl Cli {
             Command::MustGather(args) => args.run(),
             Command::RunGather(args) => args.run(),
             Command::Upload(args) => args.run(),
+            Command::ReportCondition(args) => args.run(),
             Command::Generate(args) => args.run(),
             Command::Certs(args) => args.run(),
             Command::Completion(args) => args.run(),

@@ -25,6 +25,7 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::Exit;
+use super::add_on::AddOnArgs;
 use super::controlling::{self, ControllingArgs, Told};
 use super::gathering::{GatheringArgs, RoundArgs};
 use super::generate::webhook::{self, Callee, Endpoint};
@@ -95,6 +96,9 @@ pub(super) struct UpArgs {
 
     #[command(flatten)]
     must_gathers: MustGatherArgs,
+
+    #[command(flatten)]
+    add_ons: AddOnArgs,
 }
 
 impl UpArgs {
@@ -149,7 +153,10 @@ impl UpArgs {
             server.set_ready("admission", true);
             let ground = Ground { server: &server, authority: &authority, api: addresses.api, folder: pods };
             self.local.start(&mut parts, ground, &shutdown, controlling.clone())?;
-            let manager = self.controllers(&server, &Told { gathering: settings, must_gathers })?;
+            let manager = self.controllers(
+                &server,
+                &Told { gathering: settings, must_gathers, add_ons: self.add_ons.settings() },
+            )?;
             start_controllers(&mut parts, manager, &shutdown, controlling);
             server.set_ready("controllers", true);
             self.announce(addresses.api, &authority)

@@ -1,0 +1,146 @@
+//! `admit report-condition`: what a collector says of itself, for those that are no Rust programs.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::Exit;
+use super::controllers::client;
+use super::process::{self, Fault, GRACE, Threads};
+use super::render;
+use super::typed::{label, name};
+use crate::controllers::observability::crd::{NAME, SPOKE_NAMESPACE};
+use crate::controllers::observability::report::{FAILURES, Failures, Report, Reporter};
+use crate::controllers::observability::vocabulary::{SEED, SHIPPED, Vocabulary};
+use crate::telemetry::LogFormat;
+use crate::{outside, private};
+
+/// Bytes of a file that counts.
+const MAX_STATE: u64 = 64;
+
+/// Arguments of `admit report-condition`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  admit report-condition --component mc --reason ForwardSuccessful --message \"Cluster metrics sent successfully\"
+  admit report-condition --component uwl --reason ForwardFailure --state /tmp/uwl-failures
+
+What the transitions do not allow, and what the API server refuses, is skipped: exit code 0, and the output says so.
+ForwardFailure is written at the third failure in a row only, which takes a --state to count in.")]
+pub(super) struct ReportConditionArgs {
+    /// Which collector it is about
+    #[arg(long, value_enum)]
+    component: Component,
+
+    /// What it says of itself
+    #[arg(long, value_name = "REASON")]
+    reason: String,
+
+    /// The same for people
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    message: String,
+
+    /// File that counts failures in a row between calls [default: each failure is the first]
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+
+    /// Which names reasons and conditions have
+    #[arg(long, value_enum, default_value_t)]
+    vocabulary: VocabularyName,
+
+    /// Namespace of the add-on
+    #[arg(long, value_name = "NAMESPACE", default_value = SPOKE_NAMESPACE, value_parser = label)]
+    namespace: String,
+
+    /// Name of the add-on
+    #[arg(long, value_name = "NAME", default_value = NAME, value_parser = name)]
+    name: String,
+
+    /// Which cluster, and as whom [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// How log lines are written
+    #[arg(long, value_enum, default_value_t)]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Component {
+    /// The collector of the platform's metrics
+    Mc,
+    /// The collector of user workloads' metrics
+    Uwl,
+}
+
+/// Names of conditions and reasons.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+pub(super) enum VocabularyName {
+    /// Those of the design document
+    #[default]
+    Seed,
+    /// Those of the operator that was released
+    Shipped,
+}
+
+impl VocabularyName {
+    pub(super) fn vocabulary(self) -> &'static Vocabulary {
+        match self {
+            Self::Seed => &SEED,
+            Self::Shipped => &SHIPPED,
+        }
+    }
+}
+
+impl ReportConditionArgs {
+    pub(super) fn run(self) -> Exit {
+        process::run(Threads::Work, self.log_format, GRACE, |shutdown| async move {
+            shutdown.run_until_cancelled(self.report()).await.unwrap_or(Ok(()))
+        })
+    }
+
+    async fn report(&self) -> Result<(), Fault> {
+        let vocabulary = self.vocabulary.vocabulary();
+        let component = match self.component {
+            Component::Mc => vocabulary.collector,
+            Component::Uwl => vocabulary.workloads_collector,
+        };
+        let report = Report::named(vocabulary, component, &self.reason, &self.message)
+            .map_err(|unknown| Fault::usage(format!("--reason: {unknown}")))?;
+        let mut failures = self.state.as_deref().map_or(Ok(Failures::default()), counted)?;
+        let is_told = failures.is_told(report.meaning());
+        if let Some(path) = &self.state {
+            count(path, failures)?;
+        }
+        if !is_told {
+            let count = failures.count();
+            render::print(&format!("counted: failure {count} of {FAILURES} in a row\n"));
+            return Ok(());
+        }
+        let client = client(self.kubeconfig.clone()).await?;
+        let reporter = Reporter::new(client, vocabulary).to(&self.namespace, &self.name);
+        let outcome = reporter.report(&report).await.map_err(Fault::usage)?;
+        render::print(&format!("{outcome}\n"));
+        Ok(())
+    }
+}
+
+fn counted(path: &Path) -> Result<Failures, Fault> {
+    let shown = path.display();
+    match outside::text(path, MAX_STATE) {
+        Ok(text) => text.trim().parse().map(Failures::so_far).map_err(|_| {
+            Fault::usage(format!("--state `{shown}`: it holds no number; delete the file to count from 0"))
+        }),
+        Err(error) if error.is_missing() => Ok(Failures::default()),
+        Err(error) => Err(Fault::usage(format!("--state `{shown}`: {error}"))),
+    }
+}
+
+fn count(path: &Path, failures: Failures) -> Result<(), Fault> {
+    private::replace(path, &format!("{}\n", failures.count())).map_err(|error| {
+        Fault::usage(format!(
+            "--state `{}`: {error}; name a file in a folder that can be written",
+            path.display()
+        ))
+    })
+}
