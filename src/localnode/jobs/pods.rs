@@ -29,7 +29,10 @@ pub(super) fn make(job: &Job) -> Option<Pod> {
         labels: template.labels,
         annotations: template.annotations,
         finalizers: Some(finalizers),
-        owner_references: job.controller_owner_ref(&()).map(|owner| vec![owner]),
+        // A Job that is deleted in the foreground waits for those that say so.
+        owner_references: job
+            .controller_owner_ref(&())
+            .map(|owner| vec![OwnerReference { block_owner_deletion: Some(true), ..owner }]),
         ..ObjectMeta::default()
     };
     let mut pod = spec.template.spec.clone()?;

@@ -23,7 +23,8 @@ async fn a_job_completes_in_the_steps_of_kubernetes() {
     let pod = place.pod_of("steps").await;
     assert!(pod.finalizers().iter().any(|one| one == "batch.kubernetes.io/job-tracking"));
     assert!(pod.name_any().starts_with("steps-"));
-    assert_eq!(pod.owner_references()[0].controller, Some(true));
+    let owner = &pod.owner_references()[0];
+    assert_eq!((owner.controller, owner.block_owner_deletion), (Some(true), Some(true)));
     let uid = pod.uid().unwrap();
     fs::write(place.folder(&pod).join("home/go"), "").unwrap();
 
