@@ -5,6 +5,7 @@ mod bugs;
 mod collect;
 mod containers;
 mod rows;
+mod up;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
