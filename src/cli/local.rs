@@ -30,6 +30,10 @@ pub(super) struct LocalArgs {
     /// of yours on this machine; repeatable. Admit's own image needs none
     #[arg(long, value_name = "NAME=DIR")]
     run_image: Vec<RunImage>,
+
+    /// Run no Jobs and Pods: they stay as somebody writes them, as in a cluster without nodes
+    #[arg(long, conflicts_with = "run_image")]
+    no_node: bool,
 }
 
 /// What Jobs and Pods stand on.
@@ -63,6 +67,9 @@ impl LocalArgs {
         shutdown: &CancellationToken,
         controlling: Arc<DropGuard>,
     ) -> Result<(), Fault> {
+        if self.no_node {
+            return Ok(());
+        }
         let Ground { server, authority, api, folder } = ground;
         let program = std::env::current_exe().map_err(Fault::internal)?;
         let host = if api.ip().is_unspecified() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { api.ip() };

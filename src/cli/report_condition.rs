@@ -22,7 +22,7 @@ const MAX_STATE: u64 = 64;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  admit report-condition --component mc --reason ForwardSuccessful --message \"Cluster metrics sent successfully\"
+  admit report-condition --component mc --reason ForwardSuccessful --message 'all sent'
   admit report-condition --component uwl --reason ForwardFailure --state /tmp/uwl-failures
 
 What the transitions do not allow, and what the API server refuses, is skipped: exit code 0, and the output says so.

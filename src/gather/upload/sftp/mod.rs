@@ -6,7 +6,7 @@
 //!
 //! Decides whom to trust (`known_hosts`), what is sent before trust (nothing but the names of algorithms), how a file
 //! gets its name (under a temporary one, renamed when it is whole), what a cut costs (what was not confirmed yet), and which
-//! failures may pass. Uses nothing of ours but `telemetry` and the authorities of [`super::transport`]. Left to others:
+//! failures may pass. Uses nothing of ours but `telemetry` and the authorities of `transport`. Left to others:
 //! what the archive holds, and when it is sent.
 
 mod error;

@@ -41,7 +41,8 @@ async fn recorded_requests_get_the_recorded_answers_through_the_webhook() {
         return;
     }
     let cluster = Workplace::new();
-    let _running = cluster.start();
+    // Recorded without nodes: nobody bound the Pods.
+    let _running = cluster.start_with(&["--no-node"]);
     let client = cluster.client().await;
     let rows = rows(&folder.join("serve-webhook.jsonl.gz"));
     for step in self::rows(&folder.join("vap.setup.jsonl.gz")) {
