@@ -12,20 +12,25 @@ const PODS: &str = "/api/v1/namespaces/default/pods";
 /// A bound for a busy machine, not an expectation.
 const EVENTUALLY: Duration = Duration::from_secs(60);
 
-/// Some megabytes of containers, each of which has to be defaulted, validated and owned.
+/// As many containers as one object may have beside its size limit, each of which has to be defaulted, validated and owned.
 fn large(name: &str) -> Value {
     let container = |number: usize| json!({"name": format!("c{number}"), "image": "i"});
-    let containers: Vec<Value> = (0..20_000).map(container).collect();
+    let containers: Vec<Value> = (0..3_000).map(container).collect();
     json!({"metadata": {"name": name}, "spec": {"containers": containers}})
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_whose_time_is_over_is_refused_and_not_made() {
     let server = Server::builder().build().await.unwrap();
-    for round in 0..4 {
-        // Over before, at the start, and somewhere on the way.
-        let time = ["1ns", "1ms", "20ms", "100ms"][round];
-        let answer = post(&server, &format!("{PODS}?timeout={time}"), &large(&format!("p{round}"))).await;
+    let mut made = Vec::new();
+    for (round, time) in ["1ns", "1ms", "20ms", "100ms"].into_iter().enumerate() {
+        let name = format!("p{round}");
+        let answer = post(&server, &format!("{PODS}?timeout={time}"), &large(&name)).await;
+        // Over before it begins in the first round; later a fast machine may be done in time.
+        if round > 0 && answer.status == 201 {
+            made.push(json!(name));
+            continue;
+        }
         assert_eq!(answer.status, 504, "{time}");
         assert_eq!(answer.message(), "Timeout: request did not complete within the allotted timeout");
         assert_eq!((&answer.body["kind"], &answer.body["reason"]), (&json!("Status"), &json!("Timeout")));
@@ -36,7 +41,10 @@ async fn a_change_whose_time_is_over_is_refused_and_not_made() {
         assert!(began.elapsed() < EVENTUALLY, "work went on after its end");
         tokio::task::yield_now().await;
     }
-    assert_eq!(get(&server, PODS).await.body["items"], json!([]));
+    let pods = get(&server, PODS).await;
+    let names: Vec<_> =
+        pods.body["items"].as_array().unwrap().iter().map(|pod| pod["metadata"]["name"].clone()).collect();
+    assert_eq!(names, made);
     assert_eq!(post(&server, MAPS, &json!({"metadata": {"name": "m"}})).await.status, 201);
 }
 
