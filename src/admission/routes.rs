@@ -78,8 +78,7 @@ impl Admission {
 
 /// Readiness as an answer: 200 or 503, and a line for each part.
 pub(super) fn readyz(readiness: &Readiness) -> Response {
-    let code = if readiness.ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (code, readiness.text()).into_response()
+    readiness.answer().into_response()
 }
 
 async fn everything(State(context): State<Context>, uri: Uri, headers: HeaderMap, body: Body) -> Response {

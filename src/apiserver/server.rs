@@ -1,6 +1,7 @@
 //! The server as a value: a registry over a store, and the ways to reach it.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
@@ -51,6 +52,7 @@ struct Inner {
     /// Parts of the process that report their own readiness, by name.
     parts: RwLock<Vec<(String, bool)>>,
     logs: OnceLock<Arc<dyn PodLogs>>,
+    metrics: OnceLock<Others>,
 }
 
 /// What a server is built from.
@@ -133,6 +135,7 @@ impl ServerBuilder {
             answers: Answers::default(),
             parts: RwLock::default(),
             logs: OnceLock::new(),
+            metrics: OnceLock::new(),
         };
         let server = Server { inner: Arc::new(inner) };
         server.create_namespaces().await?;
@@ -143,6 +146,15 @@ impl ServerBuilder {
         let store = &server.inner.registry.store;
         store.compact(store.revision());
         Ok(server)
+    }
+}
+
+/// What others count.
+struct Others(Box<dyn Fn() -> String + Send + Sync>);
+
+impl fmt::Debug for Others {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Others")
     }
 }
 
@@ -191,6 +203,11 @@ impl Server {
     /// Who has the logs of pods, for as long as the server lives; the first one stays.
     pub fn set_pod_logs(&self, logs: Arc<dyn PodLogs>) {
         let _ = self.inner.logs.set(logs);
+    }
+
+    /// What other parts of the process count, shown at the end of `/metrics`, for as long as the server lives; the first one stays.
+    pub fn set_metrics(&self, text: impl Fn() -> String + Send + Sync + 'static) {
+        let _ = self.inner.metrics.set(Others(Box::new(text)));
     }
 
     pub(crate) fn pod_logs(&self) -> Option<&dyn PodLogs> {
@@ -255,6 +272,7 @@ impl Server {
         let changes = self.inner.turns.under_way();
         let (watches, unsent, ended) = self.inner.watchers.figures();
         let answers = self.inner.answers.held();
+        let others = self.inner.metrics.get().map(|others| others.0()).unwrap_or_default();
         format!(
             "# TYPE apiserver_connections_open gauge\napiserver_connections_open {open}\n\
              # TYPE apiserver_connections_allowed gauge\napiserver_connections_allowed {}\n\
@@ -265,7 +283,7 @@ impl Server {
              # TYPE apiserver_answer_bytes_held gauge\napiserver_answer_bytes_held {answers}\n\
              # TYPE apiserver_storage_revision counter\napiserver_storage_revision {}\n\
              # TYPE apiserver_storage_list_evaluated_objects_total counter\n\
-             apiserver_storage_list_evaluated_objects_total {}\n",
+             apiserver_storage_list_evaluated_objects_total {}\n{others}",
             face::serve::MAX_CONNECTIONS,
             self.inner.registry.store.revision(),
             self.inner.registry.store.looked_at(),

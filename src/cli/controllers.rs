@@ -1,10 +1,14 @@
 //! `admit controllers`: the controllers against a cluster, one replica at a time under a Lease, each as a service account of its own.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
@@ -15,9 +19,12 @@ use super::controlling::{self, ControllingArgs, Told};
 use super::gathering::{GatheringArgs, RoundArgs};
 use super::must::args::MustGatherArgs;
 use super::process::{self, Fault, GRACE, Threads};
-use super::typed::{label, name};
+use super::typed::{address, label, name};
+use crate::admission::{self, Port, Shutdown};
 use crate::controllers::datagather::{JobSettings, RunnerKind};
 use crate::controllers::kit::lease::Election;
+use crate::controllers::kit::manager::Manager;
+use crate::controllers::kit::observe::Observed;
 use crate::telemetry::LogFormat;
 
 /// The Lease that the replicas contend for.
@@ -41,6 +48,11 @@ pub(super) struct ControllersArgs {
     /// process]
     #[arg(long, value_name = "NAMESPACE", value_parser = label)]
     impersonate: Option<String>,
+
+    /// Address of /metrics, /healthz, /readyz and /readyz/CONTROLLER in plain HTTP, for operators alone; port 0 takes a free one
+    /// [default: none]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    metrics_listen: Option<SocketAddr>,
 
     /// How log lines are written
     #[arg(long, value_enum, default_value_t)]
@@ -119,6 +131,8 @@ impl ControllersArgs {
     }
 
     async fn work(self, shutdown: CancellationToken) -> Result<(), Fault> {
+        let observe = self.metrics_listen.map(|address| process::listen(address, "--metrics-listen"));
+        let observe = observe.transpose()?;
         let config = config(self.kubeconfig).await?;
         let mut settings = self.gathering.settings("archives".as_ref());
         settings.runner = self.jobs.runner(&self.gathering)?;
@@ -134,8 +148,35 @@ impl ControllersArgs {
         let told = Told { gathering: settings, must_gathers, add_ons: self.add_ons.settings() };
         let process = client_with(config.clone())?;
         let manager = self.controlling.manager(process, Some(election), &told, acting)?;
-        manager.run(shutdown).await.map_err(Fault::usage)
+        run(manager, observe, shutdown).await
     }
+}
+
+/// Runs the controllers until `shutdown`, and lets operators look at them until they have ended.
+async fn run(
+    manager: Manager,
+    observe: Option<TcpListener>,
+    shutdown: CancellationToken,
+) -> Result<(), Fault> {
+    let (observed, ended) = (Observed::of(&manager), CancellationToken::new());
+    let stop = shutdown.child_token();
+    let watched = async {
+        let Some(listener) = observe else { return Ok(()) };
+        let address = listener.local_addr().map_err(Fault::internal)?;
+        tracing::info!(metrics = %address, "operators may look");
+        let port = Port { listener, tls: None, router: observed.router(), metrics: Arc::default() };
+        let served = admission::serve(port, Shutdown { asked: ended.clone(), linger: Duration::ZERO }).await;
+        // Whatever ended it: controllers that nobody can look at do not go on.
+        stop.cancel();
+        served.map_err(Fault::internal)
+    };
+    let worked = async {
+        let worked = manager.run(stop.clone()).await;
+        ended.cancel();
+        worked.map_err(Fault::usage)
+    };
+    let (worked, watched) = tokio::join!(worked, watched);
+    worked.and(watched)
 }
 
 /// A name that no other replica has: the Pod's where there is one.

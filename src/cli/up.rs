@@ -38,6 +38,7 @@ use crate::admission::tls::{Authority, server_config, write_private};
 use crate::admission::{self, Admission, InForce, Port, Shutdown, Workers};
 use crate::controllers::datagather;
 use crate::controllers::kit::manager::Manager;
+use crate::controllers::kit::observe::Observed;
 use crate::controllers::kit::tasks::Supervisor;
 use crate::controllers::policies::ClusterCache;
 use crate::gather::store::Readers;
@@ -157,6 +158,8 @@ impl UpArgs {
                 &server,
                 &Told { gathering: settings, must_gathers, add_ons: self.add_ons.settings() },
             )?;
+            let observed = Observed::of(&manager);
+            server.set_metrics(move || observed.text());
             start_controllers(&mut parts, manager, &shutdown, controlling);
             server.set_ready("controllers", true);
             self.announce(addresses.api, &authority)

@@ -1,26 +1,42 @@
 //! What controllers count, under the names that controller-runtime gave these numbers: dashboards and alerts that were made for
-//! others' operators work for ours. Labels are names of controllers and words of this source.
+//! others' operators work for ours. Labels are names of controllers and words of this source. What one system counts for itself
+//! stands in its own folder, and is [included](ControllerMetrics::include).
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
+use super::Readiness;
+
+/// What came of a look at an object; every controller has all of them from its start, so that rates begin at nought.
+const RESULTS: [&str; 4] = ["success", "requeue", "requeue_after", "error"];
+
 /// The counters of the controllers of a process.
 pub struct ControllerMetrics {
     registry: Registry,
+    /// What systems count for themselves.
+    included: Mutex<Vec<Registry>>,
     reconciled: Family<ResultLabels, Counter>,
     errors: Family<ControllerLabels, Counter>,
-    seconds: Family<ControllerLabels, Histogram, fn() -> Histogram>,
+    panics: Family<ControllerLabels, Counter>,
+    seconds: Family<ControllerLabels, Histogram, Seconds>,
+    workers: Family<ControllerLabels, Gauge>,
+    most_workers: Family<ControllerLabels, Gauge>,
     depth: Family<QueueLabels, Gauge>,
+    added: Family<QueueLabels, Counter>,
+    retried: Family<QueueLabels, Counter>,
+    waited: Family<QueueLabels, Histogram, Seconds>,
+    worked: Family<QueueLabels, Histogram, Seconds>,
     leading: Family<LeaseLabels, Gauge>,
-    primed: Family<PrimedLabels, Counter>,
+    ready: Family<ControllerLabels, Gauge>,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -40,15 +56,18 @@ struct QueueLabels {
     name: &'static str,
 }
 
+impl QueueLabels {
+    fn of(controller: &'static str) -> Self {
+        Self { controller, name: controller }
+    }
+}
+
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct LeaseLabels {
     name: String,
 }
 
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct PrimedLabels {
-    result: &'static str,
-}
+type Seconds = fn() -> Histogram;
 
 /// From a look that finds nothing to do, to one that waits for slow servers.
 fn seconds() -> Histogram {
@@ -58,43 +77,36 @@ fn seconds() -> Histogram {
 
 impl Default for ControllerMetrics {
     fn default() -> Self {
-        let mut registry = Registry::default();
-        let metrics = Self {
+        let mut metrics = Self {
             registry: Registry::default(),
+            included: Mutex::default(),
             reconciled: Family::default(),
             errors: Family::default(),
+            panics: Family::default(),
             seconds: Family::new_with_constructor(seconds),
+            workers: Family::default(),
+            most_workers: Family::default(),
             depth: Family::default(),
+            added: Family::default(),
+            retried: Family::default(),
+            waited: Family::new_with_constructor(seconds),
+            worked: Family::new_with_constructor(seconds),
             leading: Family::default(),
-            primed: Family::default(),
+            ready: Family::default(),
         };
-        registry.register(
-            "controller_runtime_reconcile",
-            "Looks at objects, by controller and result",
-            metrics.reconciled.clone(),
-        );
-        registry.register(
-            "controller_runtime_reconcile_errors",
-            "Looks at objects that failed",
-            metrics.errors.clone(),
-        );
-        registry.register(
-            "controller_runtime_reconcile_time_seconds",
-            "Seconds of a look at an object",
-            metrics.seconds.clone(),
-        );
-        registry.register("workqueue_depth", "Objects that wait to be looked at", metrics.depth.clone());
+        let mut registry = Registry::default();
+        metrics.register_looks(&mut registry);
+        metrics.register_queues(&mut registry);
+        let leading = metrics.leading.clone();
         registry.register(
             "leader_election_master_status",
             "1 while this process holds the Lease of the name",
-            metrics.leading.clone(),
+            leading,
         );
-        registry.register(
-            "cluster_operator_primed",
-            "ClusterOperators of the payload that were written, or could not be",
-            metrics.primed.clone(),
-        );
-        Self { registry, ..metrics }
+        let ready = metrics.ready.clone();
+        registry.register("admit_controller_ready", "1 for each controller that works or stands by", ready);
+        metrics.registry = registry;
+        metrics
     }
 }
 
@@ -105,13 +117,59 @@ impl fmt::Debug for ControllerMetrics {
 }
 
 impl ControllerMetrics {
-    /// All of it, as text of [`super::MEDIA_TYPE`].
+    fn register_looks(&self, registry: &mut Registry) {
+        let mut add = Adding { registry, prefix: "controller_runtime" };
+        add.one("reconcile", "Looks at objects, by controller and result", &self.reconciled);
+        add.one("reconcile_errors", "Looks at objects that failed", &self.errors);
+        add.one("reconcile_panics", "Looks at objects that panicked", &self.panics);
+        add.one("reconcile_time_seconds", "Seconds of a look at an object", &self.seconds);
+        add.one("active_workers", "Objects that are being looked at", &self.workers);
+        add.one("max_concurrent_reconciles", "Objects that are looked at, at a time", &self.most_workers);
+    }
+
+    fn register_queues(&self, registry: &mut Registry) {
+        let mut add = Adding { registry, prefix: "workqueue" };
+        add.one("depth", "Objects that wait to be looked at", &self.depth);
+        add.one("adds", "Objects that were due to be looked at", &self.added);
+        add.one("retries", "Objects to be looked at again after a failure", &self.retried);
+        add.one("queue_duration_seconds", "Seconds that an object waited for its turn", &self.waited);
+        add.one("work_duration_seconds", "Seconds of a look at an object of the queue", &self.worked);
+    }
+
+    /// Shows what is registered there with the rest, from now on.
+    pub fn include(&self, counts: Registry) {
+        self.included.lock().unwrap_or_else(PoisonError::into_inner).push(counts);
+    }
+
+    /// All of it, as text of [`super::MEDIA_TYPE`]; `readiness` has a part for each controller.
     #[must_use]
-    pub fn text(&self) -> String {
+    pub fn text(&self, readiness: &Readiness) -> String {
+        for (controller, ready) in readiness.parts() {
+            self.ready.get_or_create(&ControllerLabels { controller }).set(i64::from(ready));
+        }
         let mut text = String::new();
         // Writing to a string cannot fail.
-        let _ = encode(&mut text, &self.registry);
+        let _ = encode_registry(&mut text, &self.registry);
+        for counts in self.included.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            let _ = encode_registry(&mut text, counts);
+        }
+        let _ = encode_eof(&mut text);
         text
+    }
+
+    /// That `controller` begins to look at so many objects at a time: its numbers are there from now on.
+    pub fn begins(&self, controller: &'static str, at_a_time: usize) {
+        let (labels, queue) = (ControllerLabels { controller }, QueueLabels::of(controller));
+        for result in RESULTS {
+            drop(self.reconciled.get_or_create(&ResultLabels { controller, result }));
+        }
+        for counter in [&self.errors, &self.panics] {
+            drop(counter.get_or_create(&labels));
+        }
+        for counter in [&self.added, &self.retried] {
+            drop(counter.get_or_create(&queue));
+        }
+        self.most_workers.get_or_create(&labels).set(number(at_a_time));
     }
 
     /// One look at an object.
@@ -122,23 +180,52 @@ impl ControllerMetrics {
             self.errors.get_or_create(&labels).inc();
         }
         self.seconds.get_or_create(&labels).observe(took.as_secs_f64());
+        self.worked.get_or_create(&QueueLabels::of(controller)).observe(took.as_secs_f64());
     }
 
-    /// How many objects wait for `controller`.
-    pub fn depth(&self, controller: &'static str, waiting: usize) {
-        let depth = i64::try_from(waiting).unwrap_or(i64::MAX);
-        self.depth.get_or_create(&QueueLabels { controller, name: controller }).set(depth);
+    /// One look at an object that ended in a panic.
+    pub fn panicked(&self, controller: &'static str) {
+        self.panics.get_or_create(&ControllerLabels { controller }).inc();
     }
 
-    /// What came of a ClusterOperator of the payload: `primed`, `conflict`, `error` or `bad_manifest`.
-    pub fn primed(&self, result: &'static str) {
-        self.primed.get_or_create(&PrimedLabels { result }).inc();
+    /// How many objects wait for `controller`, and how many it looks at.
+    pub fn depth(&self, controller: &'static str, waiting: usize, looked_at: usize) {
+        self.depth.get_or_create(&QueueLabels::of(controller)).set(number(waiting));
+        self.workers.get_or_create(&ControllerLabels { controller }).set(number(looked_at));
+    }
+
+    /// That the turn of an object came, which was due for so long.
+    pub fn taken(&self, controller: &'static str, waited: Duration) {
+        let labels = QueueLabels::of(controller);
+        self.added.get_or_create(&labels).inc();
+        self.waited.get_or_create(&labels).observe(waited.as_secs_f64());
+    }
+
+    /// That an object is looked at again because the last look failed.
+    pub fn retried(&self, controller: &'static str) {
+        self.retried.get_or_create(&QueueLabels::of(controller)).inc();
     }
 
     /// Whether this process holds the Lease `name`.
     pub fn leading(&self, name: &str, leads: bool) {
         self.leading.get_or_create(&LeaseLabels { name: name.to_owned() }).set(i64::from(leads));
     }
+}
+
+/// Registers metrics whose names begin alike.
+struct Adding<'r> {
+    registry: &'r mut Registry,
+    prefix: &'static str,
+}
+
+impl Adding<'_> {
+    fn one(&mut self, name: &str, help: &str, metric: &(impl prometheus_client::registry::Metric + Clone)) {
+        self.registry.register(format!("{}_{name}", self.prefix), help, metric.clone());
+    }
+}
+
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -148,21 +235,39 @@ mod tests {
     #[test]
     fn the_names_are_those_of_controller_runtime() {
         let metrics = ControllerMetrics::default();
+        metrics.begins("a", 16);
         metrics.reconciled("a", "success", Duration::from_millis(2));
         metrics.reconciled("a", "error", Duration::from_millis(2));
-        metrics.depth("a", 3);
+        metrics.taken("a", Duration::from_millis(7));
+        metrics.retried("a");
+        metrics.depth("a", 3, 2);
         metrics.leading("lease", true);
-        metrics.primed("primed");
-        let text = metrics.text();
+        let readiness = Readiness::default();
+        readiness.set("a", true);
+        let (own, mut counts) = (Counter::<u64>::default(), Registry::default());
+        counts.register("widgets", "Of one system", own.clone());
+        metrics.include(counts);
+        own.inc();
+        let text = metrics.text(&readiness);
         for line in [
             "controller_runtime_reconcile_total{controller=\"a\",result=\"success\"} 1",
+            "controller_runtime_reconcile_total{controller=\"a\",result=\"requeue_after\"} 0",
             "controller_runtime_reconcile_errors_total{controller=\"a\"} 1",
+            "controller_runtime_reconcile_panics_total{controller=\"a\"} 0",
             "controller_runtime_reconcile_time_seconds_count{controller=\"a\"} 2",
+            "controller_runtime_max_concurrent_reconciles{controller=\"a\"} 16",
+            "controller_runtime_active_workers{controller=\"a\"} 2",
             "workqueue_depth{controller=\"a\",name=\"a\"} 3",
+            "workqueue_adds_total{controller=\"a\",name=\"a\"} 1",
+            "workqueue_retries_total{controller=\"a\",name=\"a\"} 1",
+            "workqueue_queue_duration_seconds_count{controller=\"a\",name=\"a\"} 1",
+            "workqueue_work_duration_seconds_count{controller=\"a\",name=\"a\"} 2",
             "leader_election_master_status{name=\"lease\"} 1",
-            "cluster_operator_primed_total{result=\"primed\"} 1",
+            "admit_controller_ready{controller=\"a\"} 1",
+            "widgets_total 1",
         ] {
             assert!(text.lines().any(|found| found == line), "`{line}` is missing:\n{text}");
         }
+        assert!(text.ends_with("# EOF\n"));
     }
 }

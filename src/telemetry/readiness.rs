@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use http::StatusCode;
+
 /// Shared by those who report and those who ask; clones are the same value.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness {
@@ -51,6 +53,22 @@ impl Readiness {
     pub fn ready(&self) -> bool {
         let parts = self.parts();
         !parts.is_empty() && parts.iter().all(|(_, ready)| *ready)
+    }
+
+    /// What is wrong with `part`: nothing where it is ready, none where there is no such part.
+    #[must_use]
+    pub fn trouble(&self, part: &str) -> Option<Result<(), String>> {
+        self.states().remove(part).map(|state| match state {
+            State::Ready => Ok(()),
+            State::Failed(reason) => Err(reason),
+        })
+    }
+
+    /// The answer to a probe: 200 or 503, and [`Self::text`].
+    #[must_use]
+    pub fn answer(&self) -> (StatusCode, String) {
+        let code = if self.ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        (code, self.text())
     }
 
     /// A line for each part, as Kubernetes' own health endpoints write them.

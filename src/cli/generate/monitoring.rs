@@ -1,8 +1,9 @@
-//! What a Prometheus operator and a Grafana need to watch the webhook.
+//! What a Prometheus operator and a Grafana need to watch the webhook and the controllers.
 
 const SERVICE_MONITOR: &str = include_str!("templates/servicemonitor.yaml");
 const RULES: &str = include_str!("templates/prometheusrule.yaml");
 const DASHBOARD: &str = include_str!("templates/dashboard.json");
+const CONTROLLERS: &str = include_str!("templates/dashboard-controllers.json");
 const DASHBOARD_HEAD: &str = "\
 # Grafana's sidecar picks up ConfigMaps that carry this label.
 apiVersion: v1
@@ -13,16 +14,20 @@ metadata:
   labels:
     grafana_dashboard: \"1\"
 data:
-  admit.json: |
 ";
 
 /// Name of the file and its template.
 pub(super) fn templates() -> [(&'static str, String); 3] {
-    let dashboard: String = DASHBOARD.lines().map(|line| format!("    {line}\n")).collect();
+    let page = |name: &str, text: &str| {
+        let lines: String = text.lines().map(|line| format!("    {line}\n")).collect();
+        format!("  {name}.json: |\n{lines}")
+    };
+    let pages =
+        [("admit", DASHBOARD), ("admit-controllers", CONTROLLERS)].map(|(name, text)| page(name, text));
     [
         ("servicemonitor.yaml", SERVICE_MONITOR.to_owned()),
         ("prometheusrule.yaml", RULES.to_owned()),
-        ("dashboard.yaml", format!("{DASHBOARD_HEAD}{dashboard}")),
+        ("dashboard.yaml", format!("{DASHBOARD_HEAD}{}", pages.concat())),
     ]
 }
 

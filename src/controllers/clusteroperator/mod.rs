@@ -12,6 +12,7 @@
 //! what goes wrong with one keeps no other, and nothing here keeps anything else. One that is deleted comes back within a minute.
 
 mod apply;
+mod counts;
 pub mod crd;
 mod fetch;
 pub mod gate;
@@ -33,6 +34,7 @@ use kube::{Api, Client, ResourceExt};
 use tokio::time::{Instant, sleep_until};
 use tracing::{debug, info, warn};
 
+use self::counts::Counts;
 use self::crd::{ClusterOperator, ClusterOperatorSpec};
 use self::fetch::Live;
 use self::payload::{Inclusion, Payload, PayloadError, Source, Wanted};
@@ -78,13 +80,16 @@ pub fn member(client: Client, settings: Settings) -> Result<Member, PayloadError
     Source::new(&settings.payload, settings.inclusion.clone()).read()?;
     let needs = vec![Definition::of::<ClusterOperator>()];
     let own = client.clone();
-    Ok(Member::new(NAME, client, needs, move |term| {
-        let (client, settings) = (own.clone(), settings.clone());
+    let counts = Counts::default();
+    let shown = counts.clone();
+    let member = Member::new(NAME, client, needs, move |term| {
+        let (client, settings, counts) = (own.clone(), settings.clone(), counts.clone());
         async move {
-            Primer::new(client, settings, Arc::clone(&term.metrics)).run(term).await;
+            Primer::new(client, settings, Arc::clone(&term.metrics), counts).run(term).await;
             Ok::<_, Infallible>(())
         }
-    }))
+    });
+    Ok(member.counting(|registry| shown.register(registry)))
 }
 
 /// One term of priming.
@@ -94,6 +99,7 @@ struct Primer {
     source: Source,
     events: Events,
     metrics: Arc<ControllerMetrics>,
+    counts: Counts,
     clock: Clock,
     live: Live,
     /// Those whose last attempt failed, or that are waited for.
@@ -119,7 +125,7 @@ enum Outcome {
 }
 
 impl Primer {
-    fn new(client: Client, settings: Settings, metrics: Arc<ControllerMetrics>) -> Self {
+    fn new(client: Client, settings: Settings, metrics: Arc<ControllerMetrics>, counts: Counts) -> Self {
         let Settings { payload, inclusion, clock } = settings;
         Self {
             api: Api::all(client.clone()),
@@ -127,6 +133,7 @@ impl Primer {
             client,
             source: Source::new(&payload, inclusion),
             metrics,
+            counts,
             clock,
             live: Live::default(),
             later: BTreeMap::new(),
@@ -237,7 +244,7 @@ impl Primer {
                 "error"
             }
         };
-        self.metrics.primed(result);
+        self.counts.primed(result);
     }
 
     async fn failed(&mut self, name: &str, error: String) {
@@ -262,7 +269,7 @@ impl Primer {
     fn tell(&mut self, mistakes: Vec<String>) {
         for mistake in mistakes.iter().filter(|mistake| !self.told.contains(mistake)) {
             warn!(mistake, "a manifest of the payload is left out");
-            self.metrics.primed("bad_manifest");
+            self.counts.primed("bad_manifest");
         }
         self.told = mistakes;
     }

@@ -19,6 +19,7 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use kube::{Client, Resource};
+use prometheus_client::registry::Registry;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -96,6 +97,7 @@ pub struct Member {
     client: Client,
     needs: Vec<Definition>,
     work: Box<dyn Fn(Term) -> BoxFuture<'static, Result<(), Failed>> + Send + Sync>,
+    counts: Registry,
 }
 
 impl fmt::Debug for Member {
@@ -118,7 +120,15 @@ impl Member {
         E: std::error::Error + Send + Sync + 'static,
     {
         let work = Box::new(move |term| work(term).map(|ended| ended.map_err(Into::into)).boxed());
-        Self { name, client, needs, work }
+        Self { name, client, needs, work, counts: Registry::default() }
+    }
+
+    /// Shows what the controller counts for itself with what the kit counts of it. What is registered lives as long as the process:
+    /// terms share it.
+    #[must_use]
+    pub fn counting(mut self, register: impl FnOnce(&mut Registry)) -> Self {
+        register(&mut self.counts);
+        self
     }
 
     #[must_use]
@@ -172,7 +182,8 @@ impl Manager {
 
     /// Adds a controller. Those that others rely on come first: the last one is stopped first.
     #[must_use]
-    pub fn with(mut self, member: Member) -> Self {
+    pub fn with(mut self, mut member: Member) -> Self {
+        self.metrics.include(std::mem::take(&mut member.counts));
         self.readiness.set_trouble(member.name, Some("not started".to_owned()));
         self.members.push(Arc::new(member));
         self

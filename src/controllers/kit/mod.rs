@@ -12,6 +12,7 @@ pub mod finalizer;
 pub mod key;
 pub mod lease;
 pub mod manager;
+pub mod observe;
 pub mod retry;
 pub mod rounds;
 pub mod status;

@@ -28,7 +28,8 @@ type Objects = Store<DeserializeGuard<MustGather>>;
 pub fn member(client: Client, settings: Settings) -> Member {
     let own = client.clone();
     let counts = Counts::default();
-    Member::new(NAME, client, vec![Definition::of::<MustGather>()], move |term| {
+    let shown = counts.clone();
+    let member = Member::new(NAME, client, vec![Definition::of::<MustGather>()], move |term| {
         let context = Context {
             client: own.clone(),
             settings: settings.clone(),
@@ -40,7 +41,8 @@ pub fn member(client: Client, settings: Settings) -> Member {
             run(Arc::new(context), metrics, readiness, stop).await;
             Ok::<_, Infallible>(())
         }
-    })
+    });
+    member.counting(|registry| shown.register(registry))
 }
 
 /// Runs the controller until `stop`.

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Duration;
 
-use admit::telemetry::Metrics;
+use admit::controllers::mustgather;
+use admit::telemetry::{ControllerMetrics, Metrics, Readiness};
+use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 
 use super::{base, documents};
@@ -80,7 +82,7 @@ fn selectors_reach_what_they_are_for() {
     let counts = ["Deployment", "PodDisruptionBudget", "Service", "NetworkPolicy"]
         .map(|kind| of_kind(&all, kind).count());
     // One replica of the controllers works at a time: no eviction stops them for longer than the other takes over.
-    assert_eq!(counts, [2, 1, 2, 2], "one of the kinds lost a document");
+    assert_eq!(counts, [2, 1, 3, 2], "one of the kinds lost a document");
 }
 
 #[test]
@@ -101,7 +103,7 @@ fn network_policies_let_in_whom_they_must_and_nobody_else() {
                 port["port"].as_str().unwrap()
             })
             .collect();
-        let expected: &[&str] = if name == "admit" { &["https", "metrics"] } else { &[] };
+        let expected: &[&str] = if name == "admit" { &["https", "metrics"] } else { &["metrics"] };
         assert_eq!(open, expected, "{name}");
         for rule in spec["egress"].as_array().unwrap() {
             assert!(
@@ -136,11 +138,50 @@ fn scrapers_find_the_metrics() {
     let wanted = &monitor["spec"]["selector"]["matchLabels"];
     let services: Vec<_> =
         of_kind(&all, "Service").filter(|(_, it)| selects(wanted, &it["metadata"]["labels"])).collect();
-    assert_eq!(services.len(), 1);
-    let ports = services[0].1["spec"]["ports"].as_array().unwrap();
-    for endpoint in monitor["spec"]["endpoints"].as_array().unwrap() {
-        assert!(ports.iter().any(|port| port["name"] == endpoint["port"]), "{endpoint}");
+    assert_eq!(services.len(), 2, "of the webhook and of the controllers");
+    for (name, service) in services {
+        let ports = service["spec"]["ports"].as_array().unwrap();
+        for endpoint in monitor["spec"]["endpoints"].as_array().unwrap() {
+            assert!(ports.iter().any(|port| port["name"] == endpoint["port"]), "{name}: {endpoint}");
+        }
     }
+}
+
+/// The kubelet asks at the ports that the programs listen on, for routes that they have.
+#[test]
+fn probes_ask_for_what_is_served() {
+    let all = everything();
+    for (name, deployment) in of_kind(&all, "Deployment") {
+        let container = &deployment["spec"]["template"]["spec"]["containers"][0];
+        let args: Vec<&str> =
+            container["args"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+        let metrics = container["ports"].as_array().unwrap().iter().find(|port| port["name"] == "metrics");
+        let (flag, alive) = match name {
+            "admit" => ("--observe-listen", "/livez"),
+            _ => ("--metrics-listen", "/healthz"),
+        };
+        let listens = format!("{flag}=0.0.0.0:{}", metrics.unwrap()["containerPort"]);
+        assert!(args.contains(&listens.as_str()), "{name}: {args:?}");
+        for (probe, path) in [("readinessProbe", "/readyz"), ("livenessProbe", alive)] {
+            let get = &container[probe]["httpGet"];
+            assert_eq!((get["path"].as_str(), get["port"].as_str()), (Some(path), Some("metrics")), "{name}");
+        }
+    }
+}
+
+/// What the controllers show that had something to count of every kind.
+fn of_controllers() -> String {
+    let (metrics, readiness) = (ControllerMetrics::default(), Readiness::default());
+    metrics.begins("c", 1);
+    metrics.reconciled("c", "success", Duration::from_millis(2));
+    metrics.taken("c", Duration::ZERO);
+    metrics.depth("c", 1, 1);
+    metrics.leading("l", true);
+    readiness.set("c", true);
+    let mut counts = Registry::default();
+    mustgather::Counts::default().register(&mut counts);
+    metrics.include(counts);
+    metrics.text(&readiness)
 }
 
 /// The series of a server that had something to count of every kind: by name, the names of their labels.
@@ -159,7 +200,8 @@ fn series() -> BTreeMap<String, BTreeSet<String>> {
     metrics.certificate_days_left(1.0);
     metrics.ready("policies", true);
     let mut series: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for line in metrics.text().lines().filter(|line| !line.starts_with('#')) {
+    let all = metrics.text() + &of_controllers();
+    for line in all.lines().filter(|line| !line.starts_with('#')) {
         let head = line.rsplit_once(' ').unwrap().0;
         let (name, labels) = head.split_once('{').unwrap_or((head, "}"));
         let labels = labels.trim_end_matches('}').split(',').filter_map(|label| label.split_once('='));
@@ -171,7 +213,9 @@ fn series() -> BTreeMap<String, BTreeSet<String>> {
 /// The names of series, and of labels, that an expression speaks of.
 fn spoken_of(expression: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let words = expression.split(|c: char| !is_name(c)).filter(|word| word.starts_with("admit_"));
+    let ours = ["admit_", "controller_runtime_", "workqueue_", "leader_election_", "must_gather_operator_"];
+    let words =
+        expression.split(|c: char| !is_name(c)).filter(|word| ours.iter().any(|it| word.starts_with(it)));
     let mut labels = BTreeSet::new();
     for (open, close) in [("by (", ')'), ("{", '}')] {
         for (at, _) in expression.match_indices(open) {
@@ -187,13 +231,15 @@ fn spoken_of(expression: &str) -> (BTreeSet<String>, BTreeSet<String>) {
 fn expressions_are_about_series_that_there_are() {
     let (all, series) = (everything(), series());
     let (_, map) = of_kind(&all, "ConfigMap").next().unwrap();
-    let dashboard: Value = serde_json::from_str(map["data"]["admit.json"].as_str().unwrap()).unwrap();
-    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let pages = ["admit.json", "admit-controllers.json"];
+    let pages = pages.map(|page| serde_json::from_str::<Value>(map["data"][page].as_str().unwrap()).unwrap());
+    let panels = pages.iter().flat_map(|page| page["panels"].as_array().unwrap());
     let shown = panels
         .flat_map(|panel| panel["targets"].as_array().unwrap())
         .map(|target| target["expr"].as_str().unwrap());
     let (_, rules) = of_kind(&all, "PrometheusRule").next().unwrap();
-    let alerts: Vec<&Value> = rules["spec"]["groups"][0]["rules"].as_array().unwrap().iter().collect();
+    let groups = rules["spec"]["groups"].as_array().unwrap().iter();
+    let alerts: Vec<&Value> = groups.flat_map(|group| group["rules"].as_array().unwrap()).collect();
     let told = alerts.iter().map(|alert| alert["expr"].as_str().unwrap());
     let mut named = BTreeSet::new();
     for expression in shown.chain(told) {
@@ -213,7 +259,7 @@ fn expressions_are_about_series_that_there_are() {
         );
         named.extend(names);
     }
-    assert!(named.len() >= 10, "{named:?}");
+    assert!(named.len() >= 20, "{named:?}");
     for alert in alerts {
         let summary = alert["annotations"]["summary"].as_str().unwrap();
         let labels = spoken_of(alert["expr"].as_str().unwrap()).1;

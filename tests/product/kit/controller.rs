@@ -214,13 +214,20 @@ async fn one_object_is_looked_at_once_at_a_time_and_so_many_together() {
     sleep(Duration::from_secs(1)).await;
     assert_eq!(bench.looks("m0"), 1);
     let waiting = "workqueue_depth{controller=\"looker\",name=\"looker\"} ";
-    assert!(bench.around.metrics.text().contains(&format!("{waiting}4")), "{}", bench.around.metrics.text());
+    let shown = || bench.around.metrics.text(&bench.around.readiness);
+    assert!(shown().contains(&format!("{waiting}4")), "{}", shown());
+    let active = "controller_runtime_active_workers{controller=\"looker\"} ";
+    assert!(shown().contains(&format!("{active}2")), "{}", shown());
     bench.looker.gate.add_permits(7);
     bench.until_looked("m0", 2).await;
     bench.until_looked("m5", 1).await;
     sleep(Duration::from_secs(1)).await;
     assert_eq!(*bench.looker.most.lock().unwrap(), (0, 2));
-    assert!(bench.around.metrics.text().contains(&format!("{waiting}0")));
+    assert!(shown().contains(&format!("{waiting}0")) && shown().contains(&format!("{active}0")));
+    for line in ["workqueue_adds_total", "workqueue_queue_duration_seconds_count"] {
+        let counted = format!("{line}{{controller=\"looker\",name=\"looker\"}} 7");
+        assert!(shown().contains(&counted), "{}", shown());
+    }
     bench.end(running).await;
 }
 

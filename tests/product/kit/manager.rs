@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use admit::controllers::kit::lease::Election;
 use admit::controllers::kit::manager::{Definition, Manager, ManagerError, Member, Term};
+use admit::controllers::kit::observe::Observed;
 use http::Method;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -144,7 +145,7 @@ async fn one_lease_serves_all_and_who_stands_by_is_ready() {
     };
     let (first, second) = (Story::default(), Story::default());
     let (leader, waiting) = (manager("one", &first), manager("two", &second));
-    let (led, metrics) = (leader.metrics(), waiting.metrics());
+    let (led, metrics) = (Observed::of(&leader), Observed::of(&waiting));
     let (ready, stop_leader, stop) =
         (waiting.readiness(), CancellationToken::new(), CancellationToken::new());
     let leading = tokio::spawn(leader.run(stop_leader.clone()));

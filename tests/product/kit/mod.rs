@@ -4,6 +4,7 @@ mod controller;
 mod finalizer;
 mod lease;
 mod manager;
+mod observe;
 mod second;
 mod tasks;
 mod watch;

@@ -11,12 +11,13 @@ pub(super) struct Queue {
     /// Not due yet, by the moment when they are.
     later: BTreeSet<(Instant, Key)>,
     when: BTreeMap<Key, Instant>,
-    due: VecDeque<Key>,
+    /// Since when they are.
+    due: VecDeque<(Key, Instant)>,
     /// What is in `due` or `again`.
     soon: BTreeSet<Key>,
     running: BTreeSet<Key>,
     /// Due, and being looked at: due again when that has ended.
-    again: BTreeSet<Key>,
+    again: BTreeMap<Key, Instant>,
 }
 
 impl Queue {
@@ -40,9 +41,9 @@ impl Queue {
             self.when.remove(&key);
             self.soon.insert(key.clone());
             if self.running.contains(&key) {
-                self.again.insert(key);
+                self.again.insert(key, now);
             } else {
-                self.due.push_back(key);
+                self.due.push_back((key, now));
             }
         }
     }
@@ -57,18 +58,18 @@ impl Queue {
         self.due.len()
     }
 
-    /// The one whose turn it is. It is being looked at until [`Self::ended`].
-    pub(super) fn take(&mut self) -> Option<Key> {
-        let key = self.due.pop_front()?;
+    /// The one whose turn it is, and since when it is due. It is being looked at until [`Self::ended`].
+    pub(super) fn take(&mut self) -> Option<(Key, Instant)> {
+        let (key, since) = self.due.pop_front()?;
         self.soon.remove(&key);
         self.running.insert(key.clone());
-        Some(key)
+        Some((key, since))
     }
 
     pub(super) fn ended(&mut self, key: &Key) {
         self.running.remove(key);
-        if self.again.remove(key) {
-            self.due.push_back(key.clone());
+        if let Some(since) = self.again.remove(key) {
+            self.due.push_back((key.clone(), since));
         }
     }
 
@@ -79,8 +80,8 @@ impl Queue {
     /// Wants nothing of `key` any more.
     pub(super) fn forget(&mut self, key: &Key) {
         self.forget_later(key);
-        if self.soon.remove(key) && !self.again.remove(key) {
-            self.due.retain(|due| due != key);
+        if self.soon.remove(key) && self.again.remove(key).is_none() {
+            self.due.retain(|(due, _)| due != key);
         }
     }
 
@@ -101,6 +102,10 @@ mod tests {
         Key { name: name.to_owned(), ..Key::default() }
     }
 
+    fn taken(queue: &mut Queue) -> Option<Key> {
+        queue.take().map(|(key, _)| key)
+    }
+
     #[test]
     fn the_earlier_wish_counts_and_each_key_is_there_once() {
         let (mut queue, now) = (Queue::default(), Instant::now());
@@ -113,7 +118,10 @@ mod tests {
         queue.ripen(in_seconds(10));
         assert_eq!((queue.depth(), queue.next()), (2, None));
         queue.add(key("b"), in_seconds(11));
-        assert_eq!([queue.take(), queue.take(), queue.take()], [Some(key("a")), Some(key("b")), None]);
+        assert_eq!(
+            [taken(&mut queue), taken(&mut queue), taken(&mut queue)],
+            [Some(key("a")), Some(key("b")), None]
+        );
     }
 
     #[test]
@@ -121,14 +129,14 @@ mod tests {
         let (mut queue, now) = (Queue::default(), Instant::now());
         queue.add(key("a"), now);
         queue.ripen(now);
-        assert_eq!(queue.take(), Some(key("a")));
+        assert_eq!(taken(&mut queue), Some(key("a")));
         queue.add(key("a"), now);
         queue.ripen(now);
-        assert_eq!((queue.take(), queue.is_running(&key("a"))), (None, true));
+        assert_eq!((taken(&mut queue), queue.is_running(&key("a"))), (None, true));
         queue.ended(&key("a"));
-        assert_eq!(queue.take(), Some(key("a")));
+        assert_eq!(taken(&mut queue), Some(key("a")));
         queue.ended(&key("a"));
-        assert_eq!(queue.take(), None);
+        assert_eq!(taken(&mut queue), None);
     }
 
     #[test]
@@ -140,6 +148,6 @@ mod tests {
         queue.ripen(now);
         queue.forget(&key("later"));
         queue.forget(&key("due"));
-        assert_eq!((queue.next(), queue.take(), queue.take()), (None, Some(key("kept")), None));
+        assert_eq!((queue.next(), taken(&mut queue), taken(&mut queue)), (None, Some(key("kept")), None));
     }
 }

@@ -69,6 +69,7 @@ impl<K: Root> Controller<K> {
             concurrency,
             debounce,
         };
+        work.around.metrics.begins(name, concurrency.get());
         // The first list brings everything; the first round is due after that.
         let mut rounds = resync.map(|every| interval_at(Instant::now() + every, every));
         if let Some(rounds) = &mut rounds {
@@ -92,7 +93,7 @@ impl<K: Root> Controller<K> {
         if timeout(LAST_LOOKS, work.running.by_ref().for_each(|_| std::future::ready(()))).await.is_err() {
             warn!(controller = name, "looks at objects did not end in time and were dropped");
         }
-        work.around.metrics.depth(name, 0);
+        work.around.metrics.depth(name, 0, 0);
     }
 }
 
@@ -124,6 +125,7 @@ struct Work<R: Reconcile> {
 struct Ended {
     key: Key,
     took: Duration,
+    panicked: bool,
     outcome: Result<Next, (Remedy, String)>,
 }
 
@@ -160,9 +162,10 @@ impl<R: Reconcile> Work<R> {
     fn start_due(&mut self) {
         self.queue.ripen(Instant::now());
         while self.running.len() < self.concurrency.get() {
-            let Some(key) = self.queue.take() else { break };
+            let Some((key, since)) = self.queue.take() else { break };
             match self.roots.get(&key) {
                 Some(object) => {
+                    self.around.metrics.taken(self.name, since.elapsed());
                     let reconciler = Arc::clone(&self.reconciler);
                     let (events, stop) = (self.around.events.clone(), self.stop.clone());
                     self.running.push(look(reconciler, events, stop, key, object).boxed());
@@ -170,11 +173,11 @@ impl<R: Reconcile> Work<R> {
                 None => self.queue.ended(&key),
             }
         }
-        self.around.metrics.depth(self.name, self.queue.depth());
+        self.around.metrics.depth(self.name, self.queue.depth(), self.running.len());
     }
 
     fn ended(&mut self, ended: Ended) {
-        let Ended { key, took, outcome } = ended;
+        let Ended { key, took, panicked, outcome } = ended;
         self.queue.ended(&key);
         let result = match &outcome {
             Ok(Next::Settled) => "success",
@@ -182,6 +185,9 @@ impl<R: Reconcile> Work<R> {
             Err(_) => "error",
         };
         self.around.metrics.reconciled(self.name, result, took);
+        if panicked {
+            self.around.metrics.panicked(self.name);
+        }
         if self.leaving.remove(&key) {
             return self.gone(&key);
         }
@@ -209,6 +215,7 @@ impl<R: Reconcile> Work<R> {
             self.told.insert(key.clone(), error);
         }
         if let Some(wait) = wait {
+            self.around.metrics.retried(self.name);
             self.queue.add(key, Instant::now() + wait);
         }
     }
@@ -229,8 +236,13 @@ async fn look<R: Reconcile>(
     object: Arc<DeserializeGuard<R::Object>>,
 ) -> Ended {
     let started = Instant::now();
+    let mut panicked = false;
     let outcome = match &object.0 {
-        Ok(decoded) => outcome(AssertUnwindSafe(reconciler.reconcile(decoded)).catch_unwind().await),
+        Ok(decoded) => {
+            let looked = AssertUnwindSafe(reconciler.reconcile(decoded)).catch_unwind().await;
+            panicked = looked.is_err();
+            outcome(looked)
+        }
         Err(invalid) => {
             // It quotes what the object says.
             let error = Outside::of(&invalid.error, &Secrets::default());
@@ -248,7 +260,7 @@ async fn look<R: Reconcile>(
             debug!(object = %key, "the event of a failure was not written in time");
         }
     }
-    Ended { key, took, outcome }
+    Ended { key, took, panicked, outcome }
 }
 
 fn outcome<E: Failure>(looked: std::thread::Result<Result<Next, E>>) -> Result<Next, (Remedy, String)> {

@@ -1,0 +1,52 @@
+//! The routes by which operators and probes look at a set of controllers. Plain HTTP, and nothing that a caller sends is read but
+//! the name of a controller.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Path;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http::{StatusCode, header};
+
+use super::manager::Manager;
+use crate::telemetry::{ControllerMetrics, MEDIA_TYPE, Readiness};
+
+/// What operators may look at.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    metrics: Arc<ControllerMetrics>,
+    readiness: Readiness,
+}
+
+impl Observed {
+    #[must_use]
+    pub fn of(manager: &Manager) -> Self {
+        Self { metrics: manager.metrics(), readiness: manager.readiness() }
+    }
+
+    /// The document of `/metrics`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.metrics.text(&self.readiness)
+    }
+
+    /// `GET /metrics`, `/healthz`, which any process answers that has not hung, `/readyz` with a line for each controller, and
+    /// `/readyz/CONTROLLER`.
+    pub fn router(self) -> Router {
+        let (one, all) = (self.readiness.clone(), self.readiness.clone());
+        Router::new()
+            .route("/metrics", get(|| async move { ([(header::CONTENT_TYPE, MEDIA_TYPE)], self.text()) }))
+            .route("/healthz", get(|| async { "ok" }))
+            .route("/readyz", get(|| async move { all.answer() }))
+            .route("/readyz/{controller}", get(|Path(name): Path<String>| async move { of(&one, &name) }))
+    }
+}
+
+fn of(readiness: &Readiness, controller: &str) -> Response {
+    match readiness.trouble(controller) {
+        Some(Ok(())) => "ok".into_response(),
+        Some(Err(trouble)) => (StatusCode::SERVICE_UNAVAILABLE, trouble).into_response(),
+        None => (StatusCode::NOT_FOUND, "no controller of that name").into_response(),
+    }
+}
