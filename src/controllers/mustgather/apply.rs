@@ -21,6 +21,7 @@ use super::{Context, Error, FINALIZER};
 #[derive(Debug, Default)]
 pub struct Applied {
     pub clean: bool,
+    pub suspend: bool,
     pub created: bool,
 }
 
@@ -31,11 +32,12 @@ pub async fn apply(
     fetched: &Fetched,
     plan: Plan<Prepared>,
 ) -> Result<Plan<Applied>, Error> {
-    let Plan { status, notices, work } = plan;
+    let Plan { status, notices, work, again } = plan;
     let mut applied = Applied::default();
     match work {
         Prepared::Nothing => {}
         Prepared::CleanUp => applied.clean = true,
+        Prepared::Suspend => applied.suspend = true,
         Prepared::AddFinalizer => add_finalizer(context, &fetched.object).await?,
         Prepared::Release { clean } => {
             if clean {
@@ -47,12 +49,15 @@ pub async fn apply(
         }
         Prepared::Create(created) => {
             let Created { job, copy, preflight } = *created;
+            if copy || preflight.is_some() {
+                try_out(context, &job).await?;
+            }
             if let Some(sftp) = preflight
                 && let Err(error) = sftp.preflight().await
             {
                 let reason = format!("SFTP validation failed: {error}");
-                let Plan { status, notices, work: _ } = plan::ended(fetched, Phase::Failed, &reason);
-                return Ok(Plan { status, notices, work: applied });
+                let ended = plan::ended((fetched, &context.settings), Phase::Failed, &reason);
+                return Ok(Plan { status: ended.status, notices: ended.notices, work: applied, again: None });
             }
             if copy {
                 copy_secret(context, &fetched.object).await?;
@@ -60,7 +65,7 @@ pub async fn apply(
             applied.created = create(context, &job).await?;
         }
     }
-    Ok(Plan { status, notices, work: applied })
+    Ok(Plan { status, notices, work: applied, again })
 }
 
 fn must_gathers(context: &Context, object: &MustGather) -> Api<MustGather> {
@@ -94,6 +99,18 @@ async fn write_finalizers(
     match api.patch_metadata(&object.name_any(), &PatchParams::default(), &Patch::Merge(&patch)).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Asks whether the Job would be made: nobody logs in to a server, and no Secret is copied, for one that is refused, however often
+/// that is tried again.
+async fn try_out(context: &Context, job: &Job) -> Result<(), Error> {
+    let jobs: Api<Job> = Api::namespaced(context.client.clone(), &job.namespace().unwrap_or_default());
+    let trial = PostParams { dry_run: true, ..PostParams::default() };
+    match jobs.create(&trial, job).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Err(Error::Again),
         Err(error) => Err(error.into()),
     }
 }
@@ -168,6 +185,25 @@ pub async fn clean_up(context: &Context, object: &MustGather) -> Result<(), Erro
         }
     }
     delete(&jobs, &job.metadata).await
+}
+
+/// Tells the Job to run no Pods, though somebody should mend what they waited for.
+///
+/// # Errors
+/// When it cannot be told.
+pub async fn suspend(context: &Context, object: &MustGather) -> Result<(), Error> {
+    let (namespace, name) = place(object, context.settings.rules.job_namespace.as_deref());
+    let jobs: Api<Job> = Api::namespaced(context.client.clone(), &namespace);
+    let uid = object.uid().unwrap_or_default();
+    let Some(job) = jobs.get_metadata_opt(&name).await?.filter(|job| is_of(&job.metadata, &uid)) else {
+        return Ok(());
+    };
+    let patch = json!({"metadata": {"uid": job.uid()}, "spec": {"suspend": true}});
+    match jobs.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Makes the Job nobody's: what is retained would else be collected with its owner.

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Secret, ServiceAccount};
-use kube::api::{ApiResource, DynamicObject};
+use k8s_openapi::api::core::v1::{Pod, Secret, ServiceAccount};
+use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt};
 
 use super::crd::MustGather;
 use super::job::{self, JobView, place};
 use super::{Context, Error};
+use crate::controllers::kit::pods::{Hindrance, hindrance};
 use crate::gather::upload::sftp::{Credentials, Proxies};
 
 /// One MustGather and what surrounds it.
@@ -19,6 +20,8 @@ use crate::gather::upload::sftp::{Credentials, Proxies};
 pub struct Fetched {
     pub object: MustGather,
     pub job: JobView,
+    /// What keeps its Pod from starting.
+    pub hindrance: Option<Hindrance>,
     /// What a new Job needs; read only where one is to be made.
     pub inputs: Option<Inputs>,
     /// Whole seconds, as the API stores times.
@@ -68,13 +71,31 @@ pub async fn fetch(context: &Context, object: &MustGather) -> Result<Fetched, Er
     let (namespace, name) = place(object, context.settings.rules.job_namespace.as_deref());
     let jobs: Api<Job> = Api::namespaced(context.client.clone(), &namespace);
     let long = name.len() > job::MAX_NAME;
-    let job = if long { JobView::Missing } else { job::view(jobs.get_opt(&name).await?.as_ref(), &uid) };
+    let found = if long { None } else { jobs.get_opt(&name).await? };
+    let job = job::view(found.as_ref(), &uid);
+    let hindrance = match &found {
+        Some(found) if job == JobView::Active && !object.has_ended() => hindered(context, found).await?,
+        _ => None,
+    };
     let begins =
         job == JobView::Missing && !object.has_ended() && object.metadata.deletion_timestamp.is_none();
     let inputs = if begins { Some(inputs(context, object, &namespace).await?) } else { None };
     let now = context.settings.clock.now();
     let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
-    Ok(Fetched { object: object.clone(), job, inputs, now })
+    Ok(Fetched { object: object.clone(), job, hindrance, inputs, now })
+}
+
+/// What keeps the Pod of a Job from starting. A Job with a Pod that is ready is not asked about.
+async fn hindered(context: &Context, job: &Job) -> Result<Option<Hindrance>, Error> {
+    let ready = job.status.as_ref().and_then(|status| status.ready).unwrap_or(0);
+    if ready > 0 {
+        return Ok(None);
+    }
+    let pods: Api<Pod> = Api::namespaced(context.client.clone(), &job.namespace().unwrap_or_default());
+    let of_job = ListParams::default()
+        .labels(&format!("batch.kubernetes.io/controller-uid={}", job.uid().unwrap_or_default()));
+    let pods = pods.list(&of_job).await?.items;
+    Ok(pods.iter().find_map(hindrance))
 }
 
 async fn inputs(context: &Context, object: &MustGather, namespace: &str) -> Result<Inputs, Error> {

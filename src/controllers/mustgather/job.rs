@@ -32,6 +32,8 @@ pub enum JobView {
     /// A Job of the name exists and is not of this MustGather.
     Foreign,
     Active,
+    /// Active, and told to run no Pods.
+    Suspended,
     Succeeded,
     Failed(String),
 }
@@ -49,7 +51,9 @@ pub fn view(job: Option<&Job>, uid: &str) -> JobView {
     if !is_of(&job.metadata, uid) {
         return JobView::Foreign;
     }
-    let Some(status) = &job.status else { return JobView::Active };
+    let suspended = job.spec.as_ref().and_then(|spec| spec.suspend) == Some(true);
+    let active = if suspended { JobView::Suspended } else { JobView::Active };
+    let Some(status) = &job.status else { return active };
     let condition = |type_: &str| {
         let conditions = status.conditions.iter().flatten();
         conditions.clone().find(|condition| condition.type_ == type_ && condition.status == "True")
@@ -62,11 +66,11 @@ pub fn view(job: Option<&Job>, uid: &str) -> JobView {
     if condition("Complete").is_some() {
         return JobView::Succeeded;
     }
-    let (active, failed) = (status.active.unwrap_or(0), status.failed.unwrap_or(0));
-    match active {
+    let failed = status.failed.unwrap_or(0);
+    match status.active.unwrap_or(0) {
         0 if status.succeeded.unwrap_or(0) > 0 => JobView::Succeeded,
         0 if failed > BACKOFF_LIMIT => JobView::Failed(format!("{failed} pods failed")),
-        _ => JobView::Active,
+        _ => active,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Runs a Job for each MustGather and says in its status how it went.
 //!
-//! A pipeline with I/O only at its ends: [`fetch`] reads, [`plan`] decides, [`apply`] makes the Job, [`status`] writes and cleans
-//! up. The Job does the work, with this program in two of its containers (`gather::must`).
+//! A pipeline with I/O only at its ends: [`fetch`] reads, [`plan`] decides, [`apply`] makes the Job, `finish` writes the status and
+//! cleans up. The Job does the work, with this program in two of its containers (`gather::must`).
 //!
 //! What is promised: one Job for one object, whatever is killed when; what has ended stays as it ended; nothing is removed that
 //! is not the object's own. Uses kit, gather and telemetry, and no other controller. Left to others: what is gathered, how an
@@ -11,6 +11,7 @@ pub mod apply;
 mod counts;
 pub mod crd;
 pub mod fetch;
+mod finish;
 pub mod job;
 pub mod limit;
 pub mod plan;
@@ -76,9 +77,21 @@ impl Reconcile for Context {
     type Error = Error;
 
     async fn reconcile(&self, object: &MustGather) -> Result<Next, Error> {
+        let looked = self.look(object).await;
+        if let Err(Error::Api(error)) = &looked
+            && remedy(error) == Remedy::Refused
+        {
+            finish::tell_refusal(self, object, error).await;
+        }
+        looked
+    }
+}
+
+impl Context {
+    async fn look(&self, object: &MustGather) -> Result<Next, Error> {
         let fetched = fetch::fetch(self, object).await?;
         let plan = plan::plan(&fetched, &self.settings);
         let applied = apply::apply(self, &fetched, plan).await?;
-        status::write(self, &fetched, applied).await
+        finish::write(self, &fetched, applied).await
     }
 }

@@ -8,24 +8,21 @@
 //! INVARIANT: what has ended stays as it ended, whoever restarts, deletes the Job or edits the object; and no second Job is
 //! ever made for one object: once it was Running, a Job that is missing is a failure.
 
+use std::time::Duration;
+
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 
 use super::crd::{MustGather, MustGatherStatus, Phase};
 use super::fetch::{Fetched, Inputs, Login, SecretView};
 use super::job::{self, Creation, JobView, manifest};
 use super::settings::Settings;
+use super::status::{self, STUCK};
 use super::{FINALIZER, limit};
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 use crate::controllers::kit::events::Notice;
+use crate::controllers::kit::pods::Hindrance;
 use crate::gather::upload::sftp::{KnownHosts, Patience, Proxies, Sftp, Trust};
-
-pub const SUCCESS: &str = "ReconcileSuccess";
-pub const ERROR: &str = "ReconcileError";
-/// As the helper library of upstream spells it, which others compare.
-const SUCCEEDED: &str = "LastReconcileCycleSucceded";
-const FAILED: &str = "LastReconcileCycleFailed";
 
 /// What to do, at stage `W`: [`Prepared`] before it is applied, [`super::apply::Applied`] after.
 #[derive(Debug)]
@@ -35,9 +32,11 @@ pub struct Plan<W> {
     /// Events to record once the status is written.
     pub notices: Vec<Notice>,
     pub work: W,
+    /// When to look again, though nothing changes.
+    pub again: Option<Duration>,
 }
 
-/// Work to do before the status is written, but for [`Self::CleanUp`], which is done after.
+/// Work to do before the status is written, but for [`Self::CleanUp`] and [`Self::Suspend`], which are done after.
 #[derive(Debug)]
 pub enum Prepared {
     Nothing,
@@ -45,6 +44,8 @@ pub enum Prepared {
     Create(Box<Created>),
     /// Remove what a MustGather that has ended leaves behind.
     CleanUp,
+    /// Keep a Job from running on that stays behind though its MustGather has ended.
+    Suspend,
     /// Let go of an object that is being deleted, with what belongs to it or without.
     Release {
         clean: bool,
@@ -63,15 +64,14 @@ pub struct Created {
 
 /// Decides what to do.
 pub fn plan(fetched: &Fetched, settings: &Settings) -> Plan<Prepared> {
-    let Fetched { object, job, inputs, now: _ } = fetched;
+    let Fetched { object, job, hindrance, inputs, now: _ } = fetched;
     let ours = object.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
     if object.metadata.deletion_timestamp.is_some() {
         let clean = !object.spec.retains();
         return Plan::of(if ours { Prepared::Release { clean } } else { Prepared::Nothing });
     }
     if object.has_ended() {
-        let left = !matches!(job, JobView::Missing | JobView::Foreign) && !object.spec.retains();
-        return Plan::of(if left { Prepared::CleanUp } else { Prepared::Nothing });
+        return Plan::of(after_the_end(fetched, settings));
     }
     if !ours {
         return Plan::of(Prepared::AddFinalizer);
@@ -80,16 +80,21 @@ pub fn plan(fetched: &Fetched, settings: &Settings) -> Plan<Prepared> {
         JobView::Foreign => {
             let (namespace, name) = job::place(object, settings.rules.job_namespace.as_deref());
             ended(
-                fetched,
+                (fetched, settings),
                 Phase::Failed,
                 &format!("a Job {namespace}/{name} exists that is not of this MustGather"),
             )
         }
-        JobView::Active => running(fetched),
-        JobView::Succeeded => ended(fetched, Phase::Completed, "MustGather Job pods succeeded"),
-        JobView::Failed(why) => ended(fetched, Phase::Failed, &format!("MustGather Job pods failed: {why}")),
+        JobView::Active | JobView::Suspended => match hindrance {
+            Some(hindrance) if !hindrance.passes => stuck(fetched, settings, hindrance),
+            hindrance => running(fetched, hindrance.as_ref()),
+        },
+        JobView::Succeeded => ended((fetched, settings), Phase::Completed, "MustGather Job pods succeeded"),
+        JobView::Failed(why) => {
+            ended((fetched, settings), Phase::Failed, &format!("MustGather Job pods failed: {why}"))
+        }
         JobView::Missing if phase(object) == Some(Phase::Running) => {
-            ended(fetched, Phase::Failed, "the Job was deleted before it ended")
+            ended((fetched, settings), Phase::Failed, "the Job was deleted before it ended")
         }
         JobView::Missing => match inputs {
             Some(inputs) => begin(fetched, inputs, settings),
@@ -100,7 +105,21 @@ pub fn plan(fetched: &Fetched, settings: &Settings) -> Plan<Prepared> {
 
 impl Plan<Prepared> {
     fn of(work: Prepared) -> Self {
-        Self { status: None, notices: Vec::new(), work }
+        Self { status: None, notices: Vec::new(), work, again: None }
+    }
+}
+
+/// What is left to do about what belongs to an object that has ended, or is about to.
+fn after_the_end(fetched: &Fetched, settings: &Settings) -> Prepared {
+    // A copy of the Secret may be there without a Job.
+    let copies = settings.rules.job_namespace.is_some() && fetched.object.spec.sftp().is_some();
+    match &fetched.job {
+        JobView::Foreign => Prepared::Nothing,
+        JobView::Missing if !copies => Prepared::Nothing,
+        _ if !fetched.object.spec.retains() => Prepared::CleanUp,
+        // It waits for something. Should that come, it would gather and upload for an object that has failed.
+        JobView::Active => Prepared::Suspend,
+        _ => Prepared::Nothing,
     }
 }
 
@@ -109,7 +128,7 @@ fn phase(object: &MustGather) -> Option<Phase> {
 }
 
 /// What keeps a Job from being made.
-enum Hindrance {
+enum Lack {
     /// For good.
     Final(String),
     /// Until somebody makes it.
@@ -120,25 +139,25 @@ enum Hindrance {
 fn begin(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Plan<Prepared> {
     match created(fetched, inputs, settings) {
         Ok(created) => {
-            let status = next(fetched, Phase::Running, "the Job was created", None);
+            let status = status::next(fetched, Phase::Running, "the Job was created", None);
             let notice = Notice {
                 warning: false,
                 reason: "JobCreated",
                 action: "Gather",
                 note: format!("Job {} created", created.job.name_any()),
             };
-            Plan { status, notices: vec![notice], work: Prepared::Create(Box::new(created)) }
+            Plan { status, notices: vec![notice], ..Plan::of(Prepared::Create(Box::new(created))) }
         }
-        Err(Hindrance::Final(reason)) => ended(fetched, Phase::Failed, &reason),
-        Err(Hindrance::Passing(reason)) => {
-            let status = next(fetched, Phase::None, "", Some(&reason));
+        Err(Lack::Final(reason)) => ended((fetched, settings), Phase::Failed, &reason),
+        Err(Lack::Passing(reason)) => {
+            let status = status::next(fetched, Phase::None, "", Some(&reason));
             let notices = if status.is_some() { vec![warning(reason)] } else { Vec::new() };
-            Plan { status, notices, work: Prepared::Nothing }
+            Plan { status, notices, ..Plan::of(Prepared::Nothing) }
         }
     }
 }
 
-fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Created, Hindrance> {
+fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Created, Lack> {
     let Fetched { object, now, .. } = fetched;
     let Inputs { account, secret, cluster } = inputs;
     let rules = &settings.rules;
@@ -146,18 +165,17 @@ fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Cr
     contradictions(object)?;
     let name = job::place(object, rules.job_namespace.as_deref()).1;
     if name.len() > job::MAX_NAME {
-        return Err(Hindrance::Final(format!(
+        return Err(Lack::Final(format!(
             "the name has {} characters, and a Job of it at most {}",
             name.len(),
             job::MAX_NAME
         )));
     }
-    let limit =
-        limit::parse(spec.must_gather_timeout.as_deref().unwrap_or_default()).map_err(Hindrance::Final)?;
+    let limit = limit::parse(spec.must_gather_timeout.as_deref().unwrap_or_default()).map_err(Lack::Final)?;
     if !account {
         let reason =
             format!("Service Account validation failed: there is no ServiceAccount {}", spec.account());
-        return Err(Hindrance::Final(reason));
+        return Err(Lack::Final(reason));
     }
     let own = spec.proxy_config.clone().unwrap_or_default();
     let own = Proxies { http: own.http_proxy, https: own.https_proxy, none: own.no_proxy };
@@ -168,42 +186,42 @@ fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Cr
     // The Job reads those of the Secret itself.
     let known_hosts = if keys.is_some() { None } else { settings.known_hosts.clone() };
     let creation = Creation { now: *now, proxies, limit, known_hosts };
-    let job = manifest(object, &creation, rules).map_err(|error| Hindrance::Final(error.to_string()))?;
+    let job = manifest(object, &creation, rules).map_err(|error| Lack::Final(error.to_string()))?;
     Ok(Created { job, copy: rules.job_namespace.is_some() && spec.sftp().is_some(), preflight })
 }
 
 /// Both spellings of one thing say nothing clear.
-fn contradictions(object: &MustGather) -> Result<(), Hindrance> {
+fn contradictions(object: &MustGather) -> Result<(), Lack> {
     let spec = &object.spec;
     let named = spec.service_account_ref.as_ref().is_some_and(|named| !named.name.is_empty());
     let later = spec.service_account_name.as_ref().is_some_and(|name| !name.is_empty());
     if named && later {
-        return Err(Hindrance::Final("serviceAccountRef and serviceAccountName are both set".to_owned()));
+        return Err(Lack::Final("serviceAccountRef and serviceAccountName are both set".to_owned()));
     }
     let gather = spec.gather_spec.clone().unwrap_or_default();
     if spec.additional_config.as_ref().is_some_and(|config| config.audit) && spec.gather_spec.is_some() {
-        return Err(Hindrance::Final("additionalConfig and gatherSpec are both set".to_owned()));
+        return Err(Lack::Final("additionalConfig and gatherSpec are both set".to_owned()));
     }
     if gather.since.is_some() && gather.since_time.is_some() {
-        return Err(Hindrance::Final("only one of since or sinceTime may be specified".to_owned()));
+        return Err(Lack::Final("only one of since or sinceTime may be specified".to_owned()));
     }
     if spec.audit() && !gather.command.is_empty() {
-        return Err(Hindrance::Final("audit mode cannot be combined with custom gather commands".to_owned()));
+        return Err(Lack::Final("audit mode cannot be combined with custom gather commands".to_owned()));
     }
     Ok(())
 }
 
 /// The credentials, where something is uploaded.
-fn login<'s>(object: &MustGather, secret: Option<&'s SecretView>) -> Result<Option<&'s Login>, Hindrance> {
+fn login<'s>(object: &MustGather, secret: Option<&'s SecretView>) -> Result<Option<&'s Login>, Lack> {
     let Some(sftp) = object.spec.sftp() else { return Ok(None) };
     let name = &sftp.case_management_account_secret_ref.name;
     match secret {
         None | Some(SecretView::Missing) => {
-            Err(Hindrance::Passing(format!("there is no Secret {name}: it is waited for")))
+            Err(Lack::Passing(format!("there is no Secret {name}: it is waited for")))
         }
-        Some(SecretView::Lacks(key)) => Err(Hindrance::Final(format!(
-            "Secret validation failed: Secret {name} has no {key}, or an empty one"
-        ))),
+        Some(SecretView::Lacks(key)) => {
+            Err(Lack::Final(format!("Secret validation failed: Secret {name} has no {key}, or an empty one")))
+        }
         Some(SecretView::Whole(login)) => Ok(Some(login)),
     }
 }
@@ -214,9 +232,9 @@ fn server(
     login: &Login,
     proxies: &Proxies,
     settings: &Settings,
-) -> Result<Option<Sftp>, Hindrance> {
+) -> Result<Option<Sftp>, Lack> {
     let Some(sftp) = object.spec.sftp() else { return Ok(None) };
-    let failed = |error: &dyn std::fmt::Display| Hindrance::Final(format!("SFTP validation failed: {error}"));
+    let failed = |error: &dyn std::fmt::Display| Lack::Final(format!("SFTP validation failed: {error}"));
     let host = sftp.host.parse().map_err(|error| failed(&error))?;
     let proxy = proxies.to(&host).map_err(|error| failed(&error))?;
     let keys = login.known_hosts.as_ref().or(settings.known_hosts.as_ref());
@@ -233,15 +251,48 @@ fn server(
     Ok(settings.rules.preflight.then_some(sftp))
 }
 
-fn running(fetched: &Fetched) -> Plan<Prepared> {
-    let status = next(fetched, Phase::Running, "the Job is active", None);
-    // That it was created is said by who created it.
-    let status = status.filter(|_| phase(&fetched.object) != Some(Phase::Running));
-    Plan { status, ..Plan::of(Prepared::Nothing) }
+/// A Job that runs, or that waits for what passes by itself.
+fn running(fetched: &Fetched, hindrance: Option<&Hindrance>) -> Plan<Prepared> {
+    let known = fetched.object.status.as_ref().map_or(&[][..], |status| &status.conditions);
+    let statement = match hindrance {
+        Some(hindrance) => Some(Statement::new(STUCK, Truth::False, hindrance.reason, hindrance.text())),
+        None if conditions::has(known, STUCK) => Some(Statement::new(STUCK, Truth::False, "Started", "")),
+        None => None,
+    };
+    Plan { status: status::active(fetched, statement), ..Plan::of(Prepared::Nothing) }
+}
+
+/// A Job whose Pod cannot start: said at once, and final after a while.
+fn stuck(fetched: &Fetched, settings: &Settings, hindrance: &Hindrance) -> Plan<Prepared> {
+    let said = fetched.object.status.as_ref().and_then(|status| {
+        status.conditions.iter().find(|one| one.type_ == STUCK && one.status == Truth::True.as_str())
+    });
+    let since = said.map_or(fetched.now, |said| said.last_transition_time.0);
+    let for_so_long = Duration::try_from(fetched.now.duration_since(since)).unwrap_or_default();
+    let left = settings.rules.stuck_for.saturating_sub(for_so_long);
+    if left.is_zero() {
+        let reason = format!("the Job's Pod does not start: {}", hindrance.text());
+        return ended((fetched, settings), Phase::Failed, &reason);
+    }
+    // What is said of each try in turn is no news.
+    let known = said.filter(|said| said.message.starts_with(&hindrance.what));
+    let (statement, notices) = match known {
+        Some(said) => (Statement::new(STUCK, Truth::True, &said.reason, said.message.clone()), Vec::new()),
+        None => {
+            let text = hindrance.text();
+            (Statement::new(STUCK, Truth::True, hindrance.reason, text.clone()), vec![warning(text)])
+        }
+    };
+    let status = status::active(fetched, Some(statement));
+    Plan { status, notices, again: Some(left), ..Plan::of(Prepared::Nothing) }
 }
 
 /// An end, written before anything is cleaned up.
-pub(super) fn ended(fetched: &Fetched, phase: Phase, reason: &str) -> Plan<Prepared> {
+pub(super) fn ended(
+    (fetched, settings): (&Fetched, &Settings),
+    phase: Phase,
+    reason: &str,
+) -> Plan<Prepared> {
     let failed = phase == Phase::Failed;
     let notice = Notice {
         warning: failed,
@@ -249,35 +300,10 @@ pub(super) fn ended(fetched: &Fetched, phase: Phase, reason: &str) -> Plan<Prepa
         action: "Gather",
         note: reason.to_owned(),
     };
-    let status = next(fetched, phase, reason, None);
-    let clean = !matches!(fetched.job, JobView::Missing | JobView::Foreign) && !fetched.object.spec.retains();
-    Plan { status, notices: vec![notice], work: if clean { Prepared::CleanUp } else { Prepared::Nothing } }
+    let status = status::next(fetched, phase, reason, None);
+    Plan { status, notices: vec![notice], ..Plan::of(after_the_end(fetched, settings)) }
 }
 
 fn warning(note: String) -> Notice {
     Notice { warning: true, reason: "ProcessingError", action: "Gather", note }
-}
-
-/// The status that follows, where it says something new; `trouble` is what keeps it from going on.
-fn next(fetched: &Fetched, phase: Phase, reason: &str, trouble: Option<&str>) -> Option<MustGatherStatus> {
-    let Fetched { object, now, .. } = fetched;
-    let mut status = object.status.clone().unwrap_or_default();
-    let before = status.clone();
-    status.status = (phase != Phase::None).then_some(phase);
-    status.reason = (!reason.is_empty()).then(|| reason.to_owned());
-    status.completed = matches!(phase, Phase::Completed | Phase::Failed);
-    let statements = match trouble {
-        None => [
-            Statement::new(SUCCESS, Truth::True, SUCCEEDED, ""),
-            Statement::new(ERROR, Truth::False, SUCCEEDED, ""),
-        ],
-        Some(trouble) => [
-            Statement::new(SUCCESS, Truth::False, FAILED, trouble),
-            Statement::new(ERROR, Truth::True, FAILED, trouble),
-        ],
-    };
-    for statement in statements {
-        conditions::set(&mut status.conditions, statement, object.metadata.generation, *now);
-    }
-    (status != before).then_some(MustGatherStatus { last_update: Some(Time(*now)), ..status })
 }

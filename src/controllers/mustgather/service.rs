@@ -4,12 +4,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::predicates;
 use kube::runtime::reflector::Store;
 use kube::runtime::watcher::Config;
-use kube::{Api, Client, ResourceExt};
+use kube::{Api, Client, Resource, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
 use super::crd::MustGather;
@@ -57,20 +57,22 @@ pub async fn run(
     controller.run(context, around, stop).await;
 }
 
-/// The controller: objects, their Jobs, and the Secrets that some of them wait for.
+/// The controller: objects, their Jobs with their Pods, and the Secrets that some of them wait for.
 fn controller(client: &Client, settings: &Settings) -> Controller<MustGather> {
     let objects: Api<DeserializeGuard<MustGather>> = Api::all(client.clone());
-    let jobs = Config::default().labels(OWNER);
-    let jobs_of: Api<Job> = match &settings.rules.job_namespace {
-        Some(namespace) => Api::namespaced(client.clone(), namespace),
-        None => Api::all(client.clone()),
+    let ours = Config::default().labels(OWNER);
+    let (jobs, pods): (Api<Job>, Api<Pod>) = match &settings.rules.job_namespace {
+        Some(namespace) => {
+            (Api::namespaced(client.clone(), namespace), Api::namespaced(client.clone(), namespace))
+        }
+        None => (Api::all(client.clone()), Api::all(client.clone())),
     };
     let secrets: Api<PartialObjectMeta<Secret>> = Api::all(client.clone());
-    Controller::new(NAME, objects, Config::default()).when(moved).watches(jobs_of, jobs, of_job).watches(
-        secrets,
-        Config::default(),
-        of_secret,
-    )
+    Controller::new(NAME, objects, Config::default())
+        .when(moved)
+        .watches(jobs, ours.clone(), labelled)
+        .watches(pods, ours, labelled)
+        .watches(secrets, Config::default(), of_secret)
 }
 
 /// A change of the object that has to be looked at: what is asked for, deletion, and whether the finalizer is there. Its own
@@ -82,8 +84,8 @@ fn moved(object: &MustGather) -> Option<u64> {
     Some(generation.wrapping_mul(4) + u64::from(ours) * 2 + u64::from(leaves))
 }
 
-fn of_job(job: &Job, objects: &Objects) -> Vec<Key> {
-    let Some(uid) = job.labels().get(OWNER) else { return Vec::new() };
+fn labelled<K: Resource>(ours: &K, objects: &Objects) -> Vec<Key> {
+    let Some(uid) = ours.labels().get(OWNER) else { return Vec::new() };
     keys(objects, |object| object.uid().as_ref() == Some(uid))
 }
 

@@ -1,9 +1,14 @@
 //! What the controller of MustGathers is told by whoever starts it.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::controllers::kit::clock::Clock;
 use crate::gather::upload::sftp::Proxies;
+
+/// How long a Pod may be kept from starting by what does not pass by itself: time for a registry that fails once, or for a
+/// volume claim that is made after its MustGather. Less than the two minutes after which somebody who waits has to know.
+const STUCK_FOR: Duration = Duration::from_secs(90);
 
 /// What the plan has to know.
 #[derive(Clone, Debug)]
@@ -24,6 +29,8 @@ pub struct Rules {
     pub environment: Proxies,
     /// Look whether the SFTP server lets in, before anything is gathered.
     pub preflight: bool,
+    /// How long a Pod may be kept from starting by what does not pass by itself, before its MustGather fails.
+    pub stuck_for: Duration,
 }
 
 impl Rules {
@@ -37,6 +44,7 @@ impl Rules {
             failure_policy: true,
             environment: Proxies::default(),
             preflight: true,
+            stuck_for: STUCK_FOR,
         }
     }
 }

@@ -4,7 +4,9 @@
 mod bugs;
 mod collect;
 mod containers;
+mod ends;
 mod rows;
+mod stuck;
 mod up;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -90,7 +92,12 @@ impl Bench {
             async move {
                 match refused {
                     Some(code) => {
-                        let reason = if code == 409 { "Conflict" } else { "InternalError" };
+                        let reason = match code {
+                            403 => "Forbidden",
+                            409 => "Conflict",
+                            422 => "Invalid",
+                            _ => "InternalError",
+                        };
                         let status = json!({
                             "kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "on purpose",
                             "reason": reason, "code": code,

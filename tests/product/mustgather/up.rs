@@ -132,3 +132,29 @@ async fn from_the_object_to_the_file_on_the_server() {
     }
     assert!(running.terminate().success());
 }
+
+/// Under the shipped roles and policies, with the words of the node that cannot run the image.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_image_that_nothing_stands_for_is_said_with_the_remedy() {
+    let workplace = Workplace::new();
+    let running = workplace.start_with(&["--must-gather-image", "quay.example/none:1"]);
+    let client = workplace.client().await;
+    put(&client, "", "v1", "Namespace", "namespaces", json!({"metadata": {"name": NAMESPACE}})).await;
+    let named = |name: &str| json!({"name": name, "namespace": NAMESPACE});
+    put(&client, "", "v1", "ServiceAccount", "serviceaccounts", json!({"metadata": named("default")})).await;
+    let object = json!({"metadata": named("sample"), "spec": {}});
+    put(&client, "operator.openshift.io", "v1alpha1", "MustGather", "mustgathers", object).await;
+    let objects: Api<MustGather> = Api::namespaced(client.clone(), NAMESPACE);
+    let said = |object: Option<&MustGather>| {
+        let status = object.and_then(|object| object.status.as_ref());
+        let mut conditions = status.into_iter().flat_map(|status| &status.conditions);
+        conditions.any(|one| {
+            one.type_ == "JobStuck"
+                && one.status == "True"
+                && one.message.contains("--run-image quay.example/none:1=DIR")
+        })
+    };
+    let waiting = tokio::time::timeout(JOB, await_condition(objects.clone(), "sample", said)).await;
+    assert!(waiting.is_ok(), "{:#?}\n{}", objects.get("sample").await, workplace.log());
+    assert!(running.terminate().success());
+}

@@ -1,0 +1,58 @@
+//! Last stage: writes the status, counts and tells what happened, then cleans up. Only what was applied gets here.
+
+use kube::{Api, ResourceExt};
+use tracing::debug;
+
+use super::apply::{Applied, clean_up, suspend};
+use super::crd::{MustGather, Phase};
+use super::fetch::Fetched;
+use super::plan::Plan;
+use super::status;
+use super::{Context, Error};
+use crate::controllers::kit::controller::Next;
+use crate::controllers::kit::status as written;
+
+/// Writes the planned status, fenced by the version that the plan was made from.
+///
+/// # Errors
+/// [`Error::Write`]; nothing is counted, told or cleaned up then. [`Error::Api`] when something cannot be cleaned up.
+pub(super) async fn write(context: &Context, fetched: &Fetched, plan: Plan<Applied>) -> Result<Next, Error> {
+    let Plan { status, notices, work: Applied { clean, suspend: suspends, created }, again } = plan;
+    if created {
+        context.counts.created();
+    }
+    if let Some(wanted) = status {
+        let api = Api::namespaced(context.client.clone(), &fetched.object.namespace().unwrap_or_default());
+        written::write(&api, &fetched.object, &wanted).await?;
+        // Once for each object: what has ended is not written again.
+        if wanted.status == Some(Phase::Failed) {
+            context.counts.failed();
+        }
+    }
+    for notice in notices {
+        context.events.publish(&fetched.object, notice).await;
+    }
+    if clean {
+        clean_up(context, &fetched.object).await?;
+    }
+    if suspends {
+        suspend(context, &fetched.object).await?;
+    }
+    Ok(again.map_or(Next::Settled, Next::After))
+}
+
+/// Says in the status that a request was refused, once for each refusal. Who may not say that either is heard in the event that
+/// follows.
+pub(super) async fn tell_refusal(context: &Context, object: &MustGather, refusal: &kube::Error) {
+    let kube::Error::Api(answer) = refusal else { return };
+    if object.metadata.deletion_timestamp.is_some() || object.has_ended() {
+        return;
+    }
+    let now = context.settings.clock.now();
+    let now = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
+    let Some(wanted) = status::refused(object, now, &answer.message) else { return };
+    let api = Api::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
+    if let Err(error) = written::write(&api, object, &wanted).await {
+        debug!(object = object.name_any(), %error, "the status does not tell of a refusal");
+    }
+}
