@@ -17,7 +17,7 @@ use crate::check::{self, CheckedAst, Reference};
 use crate::cost::Bounds;
 use crate::diagnostic::CompileError;
 use crate::library::{Extra, Functions, Overload, Version};
-use crate::plan::{Options, Program, ProgramError};
+use crate::plan::{Options, PatternSum, Program, ProgramError};
 use crate::source::Source;
 use crate::syntax::{self, macros};
 use crate::types::{DeclType, Type};
@@ -301,13 +301,32 @@ impl Env {
     ///
     /// When a constant part can have no value (`int('x')`), in the words of kube-apiserver.
     pub fn program(&self, checked: &Checked) -> Result<Program, ProgramError> {
-        let is_strict = self.inner.language == Language::Current;
-        self.plan(checked, Options { folds: self.inner.folds, is_strict, ..Options::default() })
+        self.program_among(checked, &mut PatternSum::default())
     }
 
-    pub(crate) fn plan(&self, checked: &Checked, options: Options) -> Result<Program, ProgramError> {
+    /// The same with the constant patterns of other programs, which count together: those of a policy, or of a definition.
+    ///
+    /// # Errors
+    ///
+    /// As [`program`](Self::program), and when there is no room for a pattern.
+    pub fn program_among(
+        &self,
+        checked: &Checked,
+        patterns: &mut PatternSum,
+    ) -> Result<Program, ProgramError> {
+        let is_strict = self.inner.language == Language::Current;
+        let options = Options { folds: self.inner.folds, is_strict, ..Options::default() };
+        self.plan(checked, options, patterns)
+    }
+
+    pub(crate) fn plan(
+        &self,
+        checked: &Checked,
+        options: Options,
+        patterns: &mut PatternSum,
+    ) -> Result<Program, ProgramError> {
         let variables = self.inner.variables.iter().map(|(name, _)| name.clone()).collect();
-        Program::plan(&checked.inner.ast, variables, &self.inner.functions, options)
+        Program::plan(&checked.inner.ast, variables, &self.inner.functions, options, patterns)
     }
 }
 

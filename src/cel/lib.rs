@@ -61,7 +61,7 @@ pub use env::{Checked, Env, Mode, SizeHints};
 pub use eval::{Bindings, Coverage, Evaluation, Observation, Observer, Trace, TraceEntry, Variables};
 pub use library::regex::GoRegex;
 pub use library::{Extra, Overload, SignatureError, Version};
-pub use plan::{Branch, BranchKind, Program, ProgramError, Slot};
+pub use plan::{Branch, BranchKind, PatternError, PatternSum, Program, ProgramError, Slot};
 pub use types::{AbstractType, DeclField, DeclKind, DeclType, ListType, Type};
 pub use value::{EvalError, HostMap, List, Map, Value};
 

@@ -21,6 +21,15 @@ pub const MAX_RECOVERY_ATTEMPTS: usize = 30;
 /// Tokens one recovery may skip (same file).
 pub const MAX_RECOVERY_LOOKAHEAD: usize = 256;
 
+/// Bytes of memory that constant patterns may take together, those of all expressions and schemas of a policy or of a
+/// definition: those that are compiled, equal ones once, and [`PATTERN_MAKING`] times the next one. Patterns in use have some
+/// kilobytes; one that counts 63 letters of all languages has three megabytes, one that counts 253 of them fourteen. cel-go has no such
+/// limit: there is room for thousands of such patterns in a file, for which no more than 64 MiB may be taken.
+pub const MAX_PATTERN_BYTES: usize = 60 << 20;
+
+/// A pattern takes so many times its size while it is compiled.
+pub const PATTERN_MAKING: usize = 4;
+
 /// Expressions of one tree, macros expanded. The limit of code points keeps every text without nested copying macros
 /// well below it; cel-go has no such limit and would not answer.
 pub const MAX_EXPRESSIONS: usize = 1_000_000;

@@ -51,7 +51,7 @@ pub use self::decision::Decision;
 pub use self::decode::DecodeError;
 pub use self::documents::Documents;
 pub use self::load::LoadOptions;
-pub use self::oversight::{Deadline, Interrupted, Oversight, Pace, asking};
+pub use self::oversight::{Deadline, Interrupted, Oversight, Pace, asking, unasked};
 pub use self::recording::Recording;
 pub use self::request::Request;
 pub use self::set::{LoadErrorKind, PolicySet, PolicySetBuilder};

@@ -62,6 +62,11 @@ thread_local! {
 
 fn nothing() {}
 
+/// Does `work` without being asked: what it makes belongs to others, too, and a lock may be held.
+pub fn unasked<T>(work: impl FnOnce() -> T) -> T {
+    asking(nothing, work)
+}
+
 /// Does `work`, which asks `ask` between its steps wherever no [`Deadline`] is handed down: while definitions and policies are
 /// compiled, and patches applied. `ask` returns, or unwinds to whoever ends the work in this way; nothing is left half done
 /// but what the work itself was to make.

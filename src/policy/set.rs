@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use admit_cel::PatternSum;
 use serde_json::Value;
 use thiserror::Error;
 
@@ -35,6 +36,8 @@ pub struct PolicySetBuilder {
     policies: Vec<Policy>,
     bindings: Vec<Binding>,
     documents: Documents,
+    /// Those of all policies, which take memory together.
+    patterns: PatternSum,
     /// Kinds of objects that were added without being known to be of use.
     others: Vec<(usize, GroupVersionKind)>,
     /// Kind and name of what was added, to find what is there twice.
@@ -226,7 +229,8 @@ impl PolicySetBuilder {
     fn add_admission(&mut self, kind: &str, document: &Value) -> Result<(), Vec<LoadErrorKind>> {
         match kind {
             "ValidatingAdmissionPolicy" => {
-                self.policies.push(Policy::compile(document).map_err(fields)?);
+                let policy = Policy::compile_among(document, &mut self.patterns);
+                self.policies.push(policy.map_err(fields)?);
             }
             "ValidatingAdmissionPolicyBinding" => {
                 self.bindings.push(Binding::compile(document).map_err(fields)?);

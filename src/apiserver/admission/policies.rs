@@ -63,7 +63,7 @@ impl Policies {
         }
         // Held while compiling, so that a change in between is not overwritten by what it replaced.
         let mut compiled = self.compiled.write().unwrap_or_else(PoisonError::into_inner);
-        let set = Arc::new(compile(registry));
+        let set = Arc::new(admit_policy::unasked(|| compile(registry)));
         *compiled = Some(Arc::clone(&set));
         set
     }

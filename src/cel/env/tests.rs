@@ -8,12 +8,12 @@ use serde_json::Value as Json;
 use super::{Env, Mode};
 use crate::eval::{Bindings, Evaluation};
 use crate::library::Version;
-use crate::plan::{Options, ProgramError};
+use crate::plan::{Options, PatternSum, ProgramError};
 
 /// A value or an error as text, and the cost.
 fn outcome(env: &Env, text: &str, options: Options) -> Option<Result<(String, u64), ProgramError>> {
     let checked = env.compile(text).ok()?;
-    let program = match env.plan(&checked, options) {
+    let program = match env.plan(&checked, options, &mut PatternSum::default()) {
         Ok(program) => program,
         Err(error) => return Some(Err(error)),
     };

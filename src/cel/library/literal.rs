@@ -24,7 +24,7 @@ impl Overload {
     }
 }
 
-/// Whether a text is a regular expression.
+/// Whether a text is a regular expression. It is not compiled for that.
 pub(crate) fn is_regex(pattern: &str) -> bool {
-    regex::compile(pattern).is_ok()
+    regex::is_pattern(pattern)
 }

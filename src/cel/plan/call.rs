@@ -8,11 +8,13 @@ use bumpalo::Bump;
 use crate::check::Reference;
 use crate::document::Key;
 use crate::library::functions::has_single_body;
-use crate::library::{Context, Overload, regex};
+use crate::library::regex::GoRegex;
+use crate::library::{Context, Overload};
 use crate::syntax::ExprId;
 use crate::types::Type;
 use crate::value::{Constant, EvalError, Value};
 
+use super::patterns::{PatternError, PatternSum};
 use super::planner::Planner;
 use super::{
     Attribute, Call, Condition, Equal, EqualConstant, KeyIn, Matches, Member, Meter, Op, OptionalOr,
@@ -60,7 +62,7 @@ impl Planner<'_> {
     }
 
     fn operator(
-        &self,
+        &mut self,
         id: ExprId,
         function: &str,
         operands: &[ExprId],
@@ -91,7 +93,7 @@ impl Planner<'_> {
     }
 
     fn library_call(
-        &self,
+        &mut self,
         id: ExprId,
         name: &str,
         operands: &[ExprId],
@@ -123,7 +125,8 @@ impl Planner<'_> {
         if let (true, Some(Constant::String(pattern))) =
             (self.options.folds && PATTERNS.contains(&name), steps.get(1).and_then(Step::constant))
         {
-            let regex = regex::compile(pattern).map_err(ProgramError::Constant)?;
+            // Kept for as long as the program is planned at least, so that it counts.
+            let regex = self.pattern(pattern)?;
             if let (Target::Known(row) | Target::Guarded(row, _), "matches") = (&target, name) {
                 return Ok(Op::Matches(Box::new(Matches { operands: steps.into(), regex, row })));
             }
@@ -142,6 +145,14 @@ impl Planner<'_> {
             return Ok(Condition::KeyIn(Box::new(KeyIn { name, hash, call })).into());
         }
         Ok(Op::Call(Box::new(call)))
+    }
+
+    /// A pattern, which programs share.
+    fn pattern(&mut self, text: &str) -> Result<GoRegex, ProgramError> {
+        self.patterns.compile(text).map_err(|error| match error {
+            PatternError::Invalid(error) => ProgramError::Constant(error),
+            PatternError::TooMuch => ProgramError::Invalid(PatternSum::TOO_MUCH.into()),
+        })
     }
 
     fn target(&self, id: ExprId, name: &str, operands: &[ExprId]) -> Result<Target, ProgramError> {

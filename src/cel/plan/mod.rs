@@ -8,6 +8,7 @@ mod attribute;
 mod branches;
 mod call;
 mod comprehension;
+mod patterns;
 mod planner;
 mod step;
 mod usage;
@@ -18,6 +19,7 @@ use std::sync::{Arc, OnceLock};
 pub(crate) use branches::Points;
 pub use branches::{Branch, BranchKind};
 pub(crate) use call::unknown;
+pub use patterns::{PatternError, PatternSum};
 pub(crate) use planner::Options;
 pub(crate) use step::*;
 pub(crate) use usage::uses_variable;
@@ -77,8 +79,9 @@ impl Program {
         variables: Vec<Box<str>>,
         functions: &Functions,
         options: Options,
+        patterns: &mut PatternSum,
     ) -> Result<Self, ProgramError> {
-        let mut planner = planner::Planner::new(checked, variables, functions, options);
+        let mut planner = planner::Planner::new(checked, variables, functions, options, patterns);
         let root = planner.step(checked.ast().root)?;
         let (variables, locals) = planner.finish();
         let spans = checked.ast().spans.clone().into();

@@ -10,6 +10,7 @@ use crate::syntax::{Ast, Entry, Expr, ExprId, Literal};
 use crate::types::Type;
 use crate::value::{Constant, ConstantEntries};
 
+use super::patterns::PatternSum;
 use super::{
     Attribute, EntryPlan, Field, FieldPlan, ListPlan, Local, MessagePlan, Op, ProgramError, Root, Slot, Step,
 };
@@ -41,6 +42,8 @@ pub(super) struct Planner<'p> {
     /// Comprehension variables in sight, innermost last.
     scope: Vec<(&'p str, Local)>,
     locals: u16,
+    /// The constant patterns of this program and of others that count together with it.
+    pub(super) patterns: &'p mut PatternSum,
     /// The fields that attributes have selected so far, by the hash of their names.
     pub(super) fields: BTreeMap<u32, Vec<Arc<Field>>>,
 }
@@ -51,8 +54,10 @@ impl<'p> Planner<'p> {
         variables: Vec<Box<str>>,
         functions: &'p Functions,
         options: Options,
+        patterns: &'p mut PatternSum,
     ) -> Self {
-        Self { options, checked, functions, variables, scope: Vec::new(), locals: 0, fields: BTreeMap::new() }
+        let fields = BTreeMap::new();
+        Self { options, checked, functions, variables, scope: Vec::new(), locals: 0, patterns, fields }
     }
 
     /// The names of the variables by slot, and the number of comprehension variables.

@@ -6,13 +6,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use regex_automata::meta::Regex;
-
 use super::Slot;
 use crate::document::Key;
 use crate::library::Overload;
 use crate::library::functions::Function;
 use crate::library::messages::Message;
+use crate::library::regex::GoRegex;
 use crate::syntax::ExprId;
 use crate::types::DeclType;
 use crate::value::Constant;
@@ -172,7 +171,7 @@ pub(crate) struct KeyIn {
 pub(crate) struct Matches {
     /// The text and the pattern.
     pub(crate) operands: Box<[Step]>,
-    pub(crate) regex: Regex,
+    pub(crate) regex: GoRegex,
     pub(crate) row: &'static Overload,
 }
 

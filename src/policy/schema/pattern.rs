@@ -4,7 +4,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use admit_cel::GoRegex;
+use admit_cel::{GoRegex, PatternError, PatternSum};
 
 /// The text as written and its compiled form, which copies share.
 #[derive(Clone)]
@@ -37,9 +37,19 @@ impl Pattern {
         self.compiled().as_ref().is_ok_and(|regex| regex.is_match(text))
     }
 
-    /// Bytes of the compiled form.
-    pub(crate) fn size(&self) -> usize {
-        self.compiled().as_ref().map_or(0, GoRegex::size)
+    /// Compiles it with others that count together; false where there is no room for it. One that is no pattern needs none.
+    pub(crate) fn fits(&self, sum: &mut PatternSum) -> bool {
+        match sum.compile(&self.text) {
+            Ok(regex) => {
+                self.regex.get_or_init(|| Ok(regex));
+                true
+            }
+            Err(PatternError::Invalid(error)) => {
+                self.regex.get_or_init(|| Err(error.to_string().into()));
+                true
+            }
+            Err(PatternError::TooMuch) => false,
+        }
     }
 
     fn compiled(&self) -> &Result<GoRegex, Box<str>> {

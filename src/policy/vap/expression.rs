@@ -2,9 +2,10 @@
 
 use std::sync::LazyLock;
 
-use admit_cel::{Env, Mode, Program, Slot, Type, Version};
+use admit_cel::{Env, Mode, PatternSum, Program, Slot, Type, Version};
 
 use super::types;
+use crate::oversight::checkpoint;
 
 /// The Kubernetes release whose language policies are written in.
 const VERSION: Version = Version(1, 36);
@@ -64,6 +65,8 @@ pub(super) struct Compiler {
     params: Option<Type>,
     /// The variables declared so far, if expressions may use any.
     variables: Option<Vec<(String, Type)>>,
+    /// Those of all expressions so far.
+    patterns: PatternSum,
 }
 
 /// What every expression may use: of those that are being written, and of those that are stored.
@@ -80,6 +83,16 @@ fn base(mode: Mode, object: &Type) -> Env {
 }
 
 impl Compiler {
+    /// The patterns of the expressions count with these.
+    pub(super) fn count_with(&mut self, patterns: PatternSum) {
+        self.patterns = patterns;
+    }
+
+    /// Those of the expressions, and those that they count with.
+    pub(super) fn into_patterns(self) -> PatternSum {
+        self.patterns
+    }
+
     /// From here on expressions may use `params`, if they have a type.
     pub(super) fn declare_params(&mut self, ty: Option<Type>) {
         self.params = ty;
@@ -97,18 +110,20 @@ impl Compiler {
     }
 
     pub(super) fn compile(
-        &self,
+        &mut self,
         role: Role,
         mode: Mode,
         path: &str,
         text: &str,
     ) -> Result<Expression, CompileError> {
+        checkpoint();
         let env = self.env(role, mode);
         let checked = env
             .compile(text)
             .map_err(|error| CompileError::Invalid(format!("compilation failed: {error}")))?;
         role.check(checked.output_type())?;
-        let program = env.program(&checked).map_err(|error| CompileError::Internal(error.to_string()))?;
+        let program = env.program_among(&checked, &mut self.patterns);
+        let program = program.map_err(|error| CompileError::Internal(error.to_string()))?;
         let names = env.variables().map(Name::from_text).collect();
         let uses_namespace = checked.uses_variable("namespaceObject");
         let uses_request = checked.uses_variable("request");

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use admit_cel::Type;
 use admit_cel::names::is_identifier;
+use admit_cel::{PatternSum, Type};
 use serde_json::{Value, json};
 
 use super::expression::{CompileError, Compiler, Expression, Role};
@@ -73,7 +73,26 @@ impl Policy {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn compile(document: &Value) -> Result<Self, Vec<FieldError>> {
-        Reader::default().compile(document)
+        Self::compile_among(document, &mut PatternSum::default())
+    }
+
+    /// Compiles a policy that is to be created, with the patterns of others that count together.
+    ///
+    /// # Errors
+    /// As of [`Self::compile`].
+    pub(crate) fn compile_among(
+        document: &Value,
+        patterns: &mut PatternSum,
+    ) -> Result<Self, Vec<FieldError>> {
+        let mut reader = Reader::default();
+        reader.compiler.count_with(std::mem::take(patterns));
+        let policy = reader.policy(document);
+        *patterns = reader.compiler.into_patterns();
+        match policy {
+            Ok(policy) if reader.errors.is_empty() => Ok(policy),
+            Ok(_) => Err(reader.errors.into_vec()),
+            Err(error) => Err(vec![meta::wrong_type(&error)]),
+        }
     }
 
     /// Compiles a policy that is to replace `stored`, whose expressions stay allowed whatever they use.

@@ -1,6 +1,9 @@
 //! The worst bodies that are known, each of about as many bytes as are asked for.
 
 use std::fmt::Write as _;
+use std::ops::Range;
+
+use serde_json::{Value, json};
 
 /// A body and the name of what is evil about it.
 pub type Named = (&'static str, String);
@@ -70,6 +73,55 @@ pub fn policies(size: usize) -> Vec<Named> {
         ("no policies", unknown),
         ("documents of no kind", "---\n{a: 1}\n".repeat(size / 11)),
     ]
+}
+
+/// A pattern that takes megabytes when it is compiled, like no other of another number; the first is too large by itself.
+fn pattern(number: usize) -> String {
+    let times = if number == 0 { 1_000 } else { 63 };
+    format!("^[\\pL\\pN]{{1,{times}}}x{number}$")
+}
+
+/// Each with so many patterns, from the one that `first` counts: a policy, a definition, and one with rules.
+#[must_use]
+pub fn patterns(first: usize, count: usize) -> [(&'static str, Value); 3] {
+    let numbers = first..first + count;
+    let property = |n| json!({"type": "string", "pattern": pattern(n)});
+    let with_rule = |n| {
+        let rule = json!({"rule": format!("self.matches(r'{}')", pattern(n))});
+        json!({"type": "string", "maxLength": 10, "x-kubernetes-validations": [rule]})
+    };
+    [
+        ("a policy", policy_of(numbers.clone())),
+        ("a definition", patterned(numbers.clone(), property)),
+        ("rules of a definition", patterned(numbers, with_rule)),
+    ]
+}
+
+fn policy_of(numbers: Range<usize>) -> Value {
+    let validation = |n| json!({"expression": format!("object.metadata.name.matches(r'{}')", pattern(n))});
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": "p"},
+        "spec": {
+            "matchConstraints": {"resourceRules": [
+                {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]},
+            ]},
+            "validations": numbers.map(validation).collect::<Value>(),
+        },
+    })
+}
+
+fn patterned(numbers: Range<usize>, property: impl Fn(usize) -> Value) -> Value {
+    let properties: serde_json::Map<_, _> = numbers.map(|n| (format!("p{n}"), property(n))).collect();
+    let spec = json!({"type": "object", "properties": properties});
+    let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "ps.e.x"},
+        "spec": {
+            "group": "e.x", "scope": "Namespaced",
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+            "names": {"plural": "ps", "singular": "p", "kind": "P", "listKind": "PList"},
+        },
+    })
 }
 
 /// A Pod of so many empty containers in protobuf.

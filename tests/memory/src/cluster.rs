@@ -21,6 +21,7 @@ pub const PATCHES: [&str; 4] = [
 pub const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub const PODS: &str = "/api/v1/namespaces/default/pods";
 pub const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
+pub const ADMISSION_POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
 pub const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// A server, and what runs it.

@@ -6,6 +6,8 @@
 #[expect(clippy::panic, dead_code, reason = "the table's own tests are in the product's program")]
 mod reliability;
 
+mod patterns;
+
 use memory::cluster::{CONFIG_MAPS, Cluster, PATCHES, PODS, THINGS};
 use memory::{allowed, bodies, growth, readers};
 use reliability::Row;
@@ -58,6 +60,7 @@ fn row_39_nothing_grows_faster_than_the_bytes() {
     let mut seen = Seen::default();
     of_bodies(&mut seen);
     of_changes(&mut seen);
+    patterns::of_patterns(&mut seen);
     beyond.extend(seen.ends(&mut row, "requests"));
     assert!(beyond.is_empty(), "{}", beyond.join("\n"));
 }

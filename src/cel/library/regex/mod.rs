@@ -12,10 +12,13 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use regex_automata::meta::{Config, Regex};
 use regex_automata::nfa::thompson::WhichCaptures;
 
+use crate::limits::{MAX_PATTERN_BYTES, PATTERN_MAKING};
 use crate::value::EvalError;
 
-/// Bytes that one compiled pattern may take, about as many as in Go: a thousand copies of a large class fit.
-const SIZE_LIMIT: usize = 64 << 20;
+/// Bytes that one compiled pattern may take: 280 copies of a class of all letters fit. In Go a copy takes forty bytes, so that a
+/// thousand of them are no matter there; here it takes fifty kilobytes, and four times as many while the pattern is
+/// compiled, for which a request may take no more than 64 MiB.
+const SIZE_LIMIT: usize = MAX_PATTERN_BYTES / PATTERN_MAKING;
 
 /// Bytes of compiled patterns that a thread keeps. Expressions come with few, constant patterns; a flood of them from
 /// data must not fill the memory.
@@ -44,7 +47,8 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, EvalError> {
         if let Some(regex) = cache.by_pattern.get(pattern) {
             return Ok(regex.clone());
         }
-        let regex = build(pattern, WhichCaptures::All)?;
+        let regex =
+            build(pattern, WhichCaptures::All, SIZE_LIMIT).map_err(|unbuilt| unbuilt.told(pattern))?;
         cache.keep(pattern, &regex);
         Ok(regex)
     })
@@ -100,13 +104,18 @@ impl GoRegex {
     ///
     /// Go's text.
     pub fn new(pattern: &str) -> Result<Self, EvalError> {
+        Self::within(pattern, SIZE_LIMIT).map_err(|unbuilt| unbuilt.told(pattern))
+    }
+
+    /// The same for a pattern that takes no more than `limit` bytes, where nobody has compiled it yet.
+    pub(crate) fn within(pattern: &str, limit: usize) -> Result<Self, Unbuilt> {
         let shared = shared(pattern);
         let mut kept = shared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(regex) = kept.upgrade() {
             return Ok(Self(regex));
         }
         // Whether a pattern is found can be told without knowing where its groups are.
-        let regex = Arc::new(build(pattern, WhichCaptures::None)?);
+        let regex = Arc::new(build(pattern, WhichCaptures::None, limit.min(SIZE_LIMIT))?);
         *kept = Arc::downgrade(&regex);
         Ok(Self(regex))
     }
@@ -140,17 +149,41 @@ fn shared(pattern: &str) -> Shared {
     Arc::clone(by_text.entry(pattern.into()).or_default())
 }
 
-fn build(pattern: &str, captures: WhichCaptures) -> Result<Regex, EvalError> {
-    let fail = |error: parse::Error<'_>| EvalError::other(format!("error parsing regexp: {error}"));
-    let hir = parse::parse(pattern).map_err(fail)?;
+/// Why there is no compiled form of a pattern.
+#[derive(Debug)]
+pub(crate) enum Unbuilt {
+    /// In Go's words.
+    Invalid(EvalError),
+    /// It takes more than it may.
+    TooLarge,
+}
+
+impl Unbuilt {
+    /// In Go's words.
+    fn told(self, pattern: &str) -> EvalError {
+        match self {
+            Self::Invalid(error) => error,
+            Self::TooLarge => refusal(parse::Error::too_large(pattern)),
+        }
+    }
+}
+
+fn refusal(error: parse::Error<'_>) -> EvalError {
+    EvalError::other(format!("error parsing regexp: {error}"))
+}
+
+/// Whether a text is a pattern, of whatever size.
+pub(crate) fn is_pattern(text: &str) -> bool {
+    parse::parse(text).is_ok()
+}
+
+fn build(pattern: &str, captures: WhichCaptures, limit: usize) -> Result<Regex, Unbuilt> {
+    let hir = parse::parse(pattern).map_err(|error| Unbuilt::Invalid(refusal(error)))?;
     let config = Config::new()
-        .nfa_size_limit(Some(SIZE_LIMIT))
+        .nfa_size_limit(Some(limit))
         .onepass_size_limit(Some(ONE_PASS_LIMIT))
         .which_captures(captures);
-    Regex::builder()
-        .configure(config)
-        .build_from_hir(&hir)
-        .map_err(|_| fail(parse::Error::too_large(pattern)))
+    Regex::builder().configure(config).build_from_hir(&hir).map_err(|_| Unbuilt::TooLarge)
 }
 
 #[cfg(test)]

@@ -37,7 +37,7 @@ pub(super) fn validate(
     replaced: Option<&Definition>,
 ) -> FieldErrors {
     let mut errors = FieldErrors::default();
-    patterns::validate(definition, &mut errors);
+    let patterns = patterns::validate(definition, &mut errors);
     if !errors.is_empty() {
         return errors;
     }
@@ -53,7 +53,7 @@ pub(super) fn validate(
             errors.push(FieldError::not_supported("spec.scope", text.as_str(), ["Cluster", "Namespaced"]));
         }
     }
-    let checked = versions::Checked::new(manifest, definition, replaced);
+    let checked = versions::Checked::new(manifest, definition, replaced, patterns);
     checked.schemas_given(&spec, &mut errors);
     if definition.preserve_unknown_fields && demands::has_defaults(definition) {
         let detail = "must be false in order to use defaults in the schema";

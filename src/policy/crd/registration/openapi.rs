@@ -1,6 +1,10 @@
 //! What a custom resource's schema may not say although OpenAPI allows it, node by node, logical keywords included
 //! (apiextensions `ValidateCustomResourceDefinitionOpenAPISchema`).
 
+use std::cell::RefCell;
+
+use admit_cel::PatternSum;
+
 use super::demands::Demands;
 use super::{lists, rules};
 use crate::error::FieldError;
@@ -33,6 +37,8 @@ pub(super) struct Context<'c> {
     /// The schema is the one that was stored, so that no rule is refused for its cost.
     pub(super) unchanged: bool,
     pub(super) costs: rules::TotalCost,
+    /// Those of the whole definition so far.
+    pub(super) patterns: &'c RefCell<PatternSum>,
 }
 
 /// Mistakes of the schema and mistakes of its rules: while there are some of the first below a node, its rules are not

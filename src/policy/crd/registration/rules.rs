@@ -208,8 +208,10 @@ pub(super) fn compile(node: &Node<'_>, cx: &mut Context<'_>) -> FieldErrors {
     let repeated = scope.cardinality.unwrap_or_else(|| env.max_cardinality());
     let mut errors = FieldErrors::default();
     for (i, rule) in node.schema.rules.iter().enumerate() {
-        let compiled = env.compile(rule, node.schema, cx.stored.modes(rule));
         let path = at.index(i);
+        let mut patterns = cx.patterns.borrow_mut();
+        let compiled = env.compile_among(rule, node.schema, cx.stored.modes(rule), &mut patterns);
+        drop(patterns);
         let mut check = RuleCheck { rule, path: &path, cx, errors: &mut errors };
         check.expression(&compiled, repeated);
         check.message(&compiled);

@@ -1,7 +1,9 @@
 //! `spec.versions` at registration: names, flags, schemas, subresources, columns, selectable fields.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 
+use admit_cel::PatternSum;
 use serde_json::Value;
 
 use super::demands::Demands;
@@ -37,6 +39,8 @@ pub(super) struct Checked<'d> {
     replaced: Option<&'d Definition>,
     stored: rules::StoredExpressions,
     shared: Hoisted,
+    /// Those of schemas, and of the rules so far.
+    patterns: RefCell<PatternSum>,
 }
 
 impl<'d> Checked<'d> {
@@ -44,6 +48,7 @@ impl<'d> Checked<'d> {
         manifest: &'d Value,
         definition: &'d Definition,
         replaced: Option<&'d Definition>,
+        patterns: PatternSum,
     ) -> Self {
         let mut stored = rules::StoredExpressions::default();
         let versions = replaced.into_iter().flat_map(|replaced| &replaced.versions);
@@ -55,6 +60,7 @@ impl<'d> Checked<'d> {
             replaced,
             stored,
             shared: hoisted(&definition.versions),
+            patterns: RefCell::new(patterns),
         }
     }
 
@@ -186,6 +192,7 @@ impl<'d> Checked<'d> {
             stored: &self.stored,
             unchanged,
             costs: rules::TotalCost::default(),
+            patterns: &self.patterns,
         };
         let found = openapi::Node::root(schema, path, scope).validate(&mut cx);
         errors.extend(found.schema);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use admit_cel::{Checked, DeclType, Env, Mode, Program, SizeHints, Type, Version};
+use admit_cel::{Checked, DeclType, Env, Mode, PatternSum, Program, SizeHints, Type, Version};
 
 use super::decl::MAX_REQUEST_SIZE;
 use crate::crd::field_path::{self, Subscripts};
@@ -80,6 +80,18 @@ impl RuleEnv {
     /// Compiles a rule of a node.
     #[must_use]
     pub fn compile(&self, rule: &Rule, schema: &Schema, modes: Modes) -> CompiledRule {
+        self.compile_among(rule, schema, modes, &mut PatternSum::default())
+    }
+
+    /// The same with the patterns of the whole definition, which count together.
+    #[must_use]
+    pub fn compile_among(
+        &self,
+        rule: &Rule,
+        schema: &Schema,
+        modes: Modes,
+        patterns: &mut PatternSum,
+    ) -> CompiledRule {
         let mut compiled =
             CompiledRule { program: None, message: None, uses_old_self: false, field_path: None };
         if rule.rule.trim().is_empty() {
@@ -98,7 +110,7 @@ impl RuleEnv {
             }
         };
         compiled.uses_old_self = checked.uses_variable("oldSelf");
-        let program = self.plan(&env, &checked);
+        let program = self.plan(&env, &checked, patterns);
         let failed = program.is_err();
         compiled.program = Some(program.map_err(|text| format!("program instantiation failed: {text}")));
         if failed {
@@ -106,7 +118,7 @@ impl RuleEnv {
         }
         if !rule.message_expression.is_empty() {
             let env = self.env(rule, modes.message);
-            let message = self.message(&env, &rule.message_expression);
+            let message = self.message(&env, &rule.message_expression, patterns);
             // The path of a rule without a message is not looked for.
             let failed = message.is_err();
             compiled.message = Some(message);
@@ -121,20 +133,21 @@ impl RuleEnv {
         compiled
     }
 
-    fn plan(&self, env: &Env, checked: &Checked) -> Result<Compiled, String> {
-        let program = env.program(checked).map_err(|error| {
+    fn plan(&self, env: &Env, checked: &Checked, patterns: &mut PatternSum) -> Result<Compiled, String> {
+        let program = env.program_among(checked, patterns).map_err(|error| {
             let text = error.to_string();
             text.strip_prefix("program instantiation failed: ").unwrap_or(&text).to_owned()
         })?;
         Ok(Compiled { program, max_cost: checked.estimate(&self.sizes).max })
     }
 
-    fn message(&self, env: &Env, text: &str) -> Result<Compiled, String> {
+    fn message(&self, env: &Env, text: &str, patterns: &mut PatternSum) -> Result<Compiled, String> {
         let checked = check(env, text, &Type::String).map_err(|problem| match problem {
             Problem::Compile(text) => format!("messageExpression compilation failed: {text}"),
             Problem::OutputType => "messageExpression must evaluate to a string".to_owned(),
         })?;
-        self.plan(env, &checked).map_err(|text| format!("messageExpression instantiation failed: {text}"))
+        self.plan(env, &checked, patterns)
+            .map_err(|text| format!("messageExpression instantiation failed: {text}"))
     }
 }
 
