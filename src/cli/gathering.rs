@@ -10,6 +10,7 @@ use super::process::Fault;
 use super::typed::{label, name};
 use crate::controllers::datagather::{ObfuscationSettings, Settings, TokenSettings, UploadSettings};
 use crate::gather::obfuscate::Network;
+use crate::gather::upload::Reach;
 use crate::localnode;
 
 /// What was typed about data gathering.
@@ -31,6 +32,10 @@ pub(super) struct GatheringArgs {
     /// PEM file of authorities to trust for uploads besides the system's
     #[arg(long, value_name = "FILE", requires = "upload_url")]
     upload_ca: Option<PathBuf>,
+
+    /// Address or network that uploads may go to although it is not public; repeatable
+    #[arg(long, value_name = "CIDR")]
+    allow_upload_to: Vec<Reach>,
 
     /// Id of the cluster [default: what the cluster says, else the uid of namespace kube-system]
     #[arg(long, value_name = "ID")]
@@ -114,6 +119,7 @@ impl GatheringArgs {
             upload_url,
             upload_token_file,
             upload_ca,
+            allow_upload_to,
             cluster_id,
             namespace_prefix,
             gathering_namespace,
@@ -132,6 +138,7 @@ impl GatheringArgs {
             format!("--gathering-namespace={gathering_namespace}"),
         ];
         flags.extend(upload_url.iter().map(|url| format!("--upload-url={url}")));
+        flags.extend(allow_upload_to.iter().map(|reach| format!("--allow-upload-to={reach}")));
         flags.extend(cluster_id.iter().map(|id| format!("--cluster-id={id}")));
         flags.extend(obfuscate_always.then(|| "--obfuscate-always".to_owned()));
         flags.extend(base_domain.iter().map(|name| format!("--base-domain={name}")));
@@ -147,6 +154,7 @@ impl GatheringArgs {
             upload_url,
             upload_token_file,
             upload_ca,
+            allow_upload_to,
             cluster_id,
             namespace_prefix,
             gathering_namespace,
@@ -165,6 +173,7 @@ impl GatheringArgs {
             base_domain: base_domain.clone(),
             api_host: api_host.clone(),
         };
+        settings.allow_uploads_to.clone_from(allow_upload_to);
         settings.upload = upload_url.as_ref().map(|url| {
             let token = upload_token_file.clone().map_or(TokenSettings::PullSecret, TokenSettings::File);
             let mut upload = UploadSettings::new(url.clone(), token);

@@ -99,7 +99,7 @@ impl Workshop {
         let settings = self.settings.upload.as_ref();
         let (transport, pacing) = match &self.uploads {
             Some(Uploads { transport, pacing, .. }) => (transport.clone(), *pacing),
-            None => (https(None)?, gather::upload::Pacing::default()),
+            None => (https(None, &self.settings.allow_uploads_to)?, gather::upload::Pacing::default()),
         };
         let endpoints = match &self.uploads {
             Some(uploads) if settings.is_some_and(|settings| settings.url == *url) => {

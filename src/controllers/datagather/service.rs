@@ -23,7 +23,9 @@ use crate::controllers::kit::rounds::rounds;
 use crate::controllers::kit::tasks::{Driver, Supervisor, TaskError, pool};
 use crate::gather::GATHERERS;
 use crate::gather::store::StoreError;
-use crate::gather::upload::{EndpointError, Endpoints, TokenSource, Transport, TransportSetupError, https};
+use crate::gather::upload::{
+    EndpointError, Endpoints, Reach, TokenSource, Transport, TransportSetupError, https,
+};
 use crate::outside::{self, Unreadable};
 use crate::telemetry::with_causes;
 
@@ -57,13 +59,13 @@ pub enum RunError {
 /// [`RunError`] at once where a setting does not work.
 pub fn member(client: Client, settings: Settings) -> Result<Member, RunError> {
     let store = settings.archives()?;
-    uploads(&client, settings.upload.as_ref())?;
+    uploads(&client, &settings)?;
     let needs = vec![Definition::of::<DataGather>()];
     let own = client.clone();
     Ok(Member::new(NAME, client, needs, move |term| {
         let (client, settings, store) = (own.clone(), settings.clone(), store.clone());
         async move {
-            let uploads = uploads(&client, settings.upload.as_ref())?;
+            let uploads = uploads(&client, &settings)?;
             work(Workshop::new(client, settings, store, uploads), Scope::All, term).await
         }
     }))
@@ -75,7 +77,7 @@ pub fn member(client: Client, settings: Settings) -> Result<Member, RunError> {
 /// [`RunError`] at once where a setting does not work, later only when a part of the controller dies.
 pub async fn run(client: Client, settings: Settings, shutdown: CancellationToken) -> Result<(), RunError> {
     let store = settings.archives()?;
-    let uploads = uploads(&client, settings.upload.as_ref())?;
+    let uploads = uploads(&client, &settings)?;
     work(Workshop::new(client, settings, store, uploads), Scope::All, Term::alone(shutdown)).await
 }
 
@@ -91,7 +93,7 @@ pub async fn run_one(
     shutdown: CancellationToken,
 ) -> Result<(), RunError> {
     let store = settings.archives()?;
-    let uploads = uploads(&client, settings.upload.as_ref())?;
+    let uploads = uploads(&client, &settings)?;
     let workshop = Workshop::new(client.clone(), settings, store, uploads);
     let stop = shutdown.child_token();
     let ended = async {
@@ -122,24 +124,25 @@ enum Scope {
 /// What [`run`] would fail with at once.
 pub fn check(settings: &Settings) -> Result<(), RunError> {
     settings.archives()?;
-    settings.upload.as_ref().map(reachable).transpose().map(drop)
+    settings.upload.as_ref().map(|upload| reachable(upload, &settings.allow_uploads_to)).transpose().map(drop)
 }
 
 /// Where uploads go and how. Checked before anything runs, so that a bad setting shows at start and not after the first
 /// gathering.
-fn reachable(settings: &UploadSettings) -> Result<(Endpoints, Transport), RunError> {
+fn reachable(settings: &UploadSettings, allowed: &[Reach]) -> Result<(Endpoints, Transport), RunError> {
     let UploadSettings { url, results_url, advisor_url, token, ca, pacing: _ } = settings;
     let endpoints = Endpoints::new(url, results_url.as_deref(), advisor_url)?;
     if let TokenSettings::File(path) = token {
         let readable = outside::bytes(path, outside::MAX_PEM).map_err(Unreadable::into_io);
         readable.map_err(|source| RunError::Token { path: path.clone(), source })?;
     }
-    Ok((endpoints, https(ca.as_deref())?))
+    Ok((endpoints, https(ca.as_deref(), allowed)?))
 }
 
-fn uploads(client: &Client, settings: Option<&UploadSettings>) -> Result<Option<Uploads>, RunError> {
-    let Some(settings) = settings else { return Ok(None) };
-    let (endpoints, transport) = reachable(settings)?;
+fn uploads(client: &Client, settings: &Settings) -> Result<Option<Uploads>, RunError> {
+    let allowed = &settings.allow_uploads_to;
+    let Some(settings) = &settings.upload else { return Ok(None) };
+    let (endpoints, transport) = reachable(settings, allowed)?;
     let token = match &settings.token {
         TokenSettings::File(path) => TokenSource::File(path.clone()),
         TokenSettings::PullSecret => TokenSource::pull_secret(client.clone()),

@@ -8,7 +8,7 @@ use crate::controllers::kit::clock::Clock;
 use crate::gather::collect::default_bound;
 use crate::gather::obfuscate::Network;
 use crate::gather::store::{ArchiveStore, Readers, StoreError};
-use crate::gather::upload::Pacing;
+use crate::gather::upload::{Pacing, Reach};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -20,6 +20,8 @@ pub struct Settings {
     pub keep_archives: usize,
     /// Without it archives stay where they are and `DataUploaded` says so.
     pub upload: Option<UploadSettings>,
+    /// Addresses that uploads may go to besides public ones, whoever configured them.
+    pub allow_uploads_to: Vec<Reach>,
     /// The cluster's id where the cluster does not tell it.
     pub cluster_id: Option<String>,
     pub obfuscation: ObfuscationSettings,
@@ -46,6 +48,7 @@ impl Settings {
             archive_readers: Readers::default(),
             keep_archives: 5,
             upload: None,
+            allow_uploads_to: Vec::new(),
             cluster_id: None,
             obfuscation: ObfuscationSettings::default(),
             gatherer_concurrency: default_bound(),

@@ -4,6 +4,7 @@
 //! never followed: a token must not travel to a place the operator did not name. Retries and waits are bounded by
 //! [`Pacing`]; what an answer means for a DataGather is decided elsewhere.
 
+mod connect;
 mod error;
 mod multipart;
 mod processing;
@@ -27,6 +28,7 @@ use tracing::{info, warn};
 
 use crate::telemetry::{Outside, Secrets};
 
+pub use connect::{ParseReachError, Reach};
 pub use error::{EndpointError, UploadError};
 pub use processing::{Processed, ProcessingError};
 pub use report::{HealthCheck, Report, ReportError};

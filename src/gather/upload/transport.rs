@@ -1,21 +1,23 @@
 //! One HTTP exchange over TLS: limits on time and on the size of an answer, no redirects, no connection kept.
 
+use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::Connect;
 use hyper_util::rt::TokioExecutor;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use tower::util::BoxCloneSyncService;
 
+use super::connect::{self, ConnectError, Reach};
 use crate::outside::{self, MAX_PEM};
 use crate::telemetry::with_causes;
 
@@ -32,6 +34,8 @@ pub enum TransportError {
     Request(String),
     #[error("cannot reach the service: {0}")]
     Connect(String),
+    #[error("the service is not reached: {0}")]
+    Forbidden(String),
     #[error("no answer within {} s", .0.as_secs())]
     Timeout(Duration),
     #[error("the answer is larger than {0} bytes")]
@@ -44,7 +48,7 @@ impl TransportError {
     /// Whether another attempt makes sense.
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::Request(_) | Self::TooLarge(_) => false,
+            Self::Request(_) | Self::TooLarge(_) | Self::Forbidden(_) => false,
             Self::Connect(_) | Self::Timeout(_) | Self::Broken(_) => true,
         }
     }
@@ -60,29 +64,24 @@ pub enum TransportSetupError {
     Tls(#[from] rustls::Error),
 }
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 const EXCHANGE_TIMEOUT: Duration = Duration::from_mins(5);
 /// Reports of a large cluster stay well below this.
 const MAX_ANSWER: usize = 8 * 1024 * 1024;
 
-/// A transport that trusts the system's CAs and those of the PEM file `extra_ca`.
+/// A transport that trusts the system's CAs and those of the PEM file `extra_ca`, and connects to public addresses and those that
+/// are `allowed`.
 ///
 /// # Errors
 /// [`TransportSetupError`] when the file holds no certificate or no CA is known at all.
-pub fn https(extra_ca: Option<&Path>) -> Result<Transport, TransportSetupError> {
-    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+pub fn https(extra_ca: Option<&Path>, allowed: &[Reach]) -> Result<Transport, TransportSetupError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots(extra_ca)?)
         .with_no_client_auth();
-    let mut tcp = HttpConnector::new();
-    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    tcp.enforce_http(false);
-    let connector = HttpsConnectorBuilder::new()
-        .with_tls_config(config)
-        .https_or_http()
-        .enable_http1()
-        .wrap_connector(tcp);
+    let (config, allowed): (_, Arc<[Reach]>) = (Arc::new(config), allowed.into());
+    let connector =
+        tower::service_fn(move |uri| Box::pin(connect::open(uri, Arc::clone(&config), Arc::clone(&allowed))));
     let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
     Ok(BoxCloneSyncService::new(tower::service_fn(move |request| {
         let client = client.clone();
@@ -90,15 +89,12 @@ pub fn https(extra_ca: Option<&Path>) -> Result<Transport, TransportSetupError> 
     })))
 }
 
-type Connector = hyper_rustls::HttpsConnector<HttpConnector>;
-
 async fn exchange(
-    client: &Client<Connector, Body>,
+    client: &Client<impl Connect + Clone + Send + Sync + 'static, Body>,
     request: Request<Body>,
 ) -> Result<Response<Bytes>, TransportError> {
     let whole = async {
-        let answer =
-            client.request(request).await.map_err(|error| TransportError::Connect(with_causes(&error)))?;
+        let answer = client.request(request).await.map_err(|error| unreached(&error))?;
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, MAX_ANSWER).collect().await;
         let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
@@ -109,6 +105,17 @@ async fn exchange(
     };
     let timeout = TransportError::Timeout(EXCHANGE_TIMEOUT);
     tokio::time::timeout(EXCHANGE_TIMEOUT, whole).await.unwrap_or(Err(timeout))
+}
+
+fn unreached(error: &(dyn Error + 'static)) -> TransportError {
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if let Some(forbidden @ ConnectError::Forbidden { .. }) = cause.downcast_ref() {
+            return TransportError::Forbidden(forbidden.to_string());
+        }
+        next = cause.source();
+    }
+    TransportError::Connect(with_causes(error))
 }
 
 pub(super) fn roots(extra_ca: Option<&Path>) -> Result<RootCertStore, TransportSetupError> {

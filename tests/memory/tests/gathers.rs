@@ -180,7 +180,7 @@ fn uploads_to_a_silent_service() {
             let service = Arc::new(Service::default());
             let serving = tokio::spawn(serve(listener, Arc::clone(&service), AT_ONCE));
             let ingress = Ingress {
-                transport: https(Some(&path("ca.pem"))).unwrap(),
+                transport: https(Some(&path("ca.pem")), &["127.0.0.1".parse().unwrap()]).unwrap(),
                 endpoints: Endpoints::new(&url, None, "https://advisor.example").unwrap(),
                 token: TokenSource::File(path("token")),
                 cluster_id: "c-1".to_owned(),

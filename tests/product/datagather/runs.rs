@@ -425,6 +425,7 @@ pub(super) fn uploading(bench: &Bench, service: &FakeIngress) -> Settings {
     };
     let mut settings = bench.settings();
     settings.upload = Some(upload);
+    settings.allow_uploads_to = vec!["127.0.0.0/8".parse().unwrap()];
     settings.cluster_id = Some("c-1".to_owned());
     settings
 }

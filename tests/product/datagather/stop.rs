@@ -91,7 +91,14 @@ async fn admit_up_concludes_its_gatherings_before_it_ends() {
     // Takes connections, and never says a word.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/upload", silent.local_addr().unwrap());
-    let running = place.start_with(&["--upload-url", &url, "--upload-token-file", "token"]);
+    let running = place.start_with(&[
+        "--upload-url",
+        &url,
+        "--upload-token-file",
+        "token",
+        "--allow-upload-to",
+        "127.0.0.1",
+    ]);
     let api: Api<DataGather> = Api::all(place.client().await);
     let wanted = DataGather::new("first", DataGatherSpec::default());
     api.create(&PostParams::default(), &wanted).await.unwrap();

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use admit::gather::upload::{
-    EndpointError, Endpoints, Ingress, Pacing, Token, TokenSource, Transport, Turns, UploadError, Uploaded,
-    https,
+    EndpointError, Endpoints, Ingress, Pacing, Reach, Token, TokenSource, Transport, TransportError, Turns,
+    UploadError, Uploaded, https,
 };
 use jiff::Timestamp;
 
@@ -48,9 +48,13 @@ impl Files {
     }
 }
 
+fn loopback() -> [Reach; 1] {
+    ["127.0.0.0/8".parse().unwrap()]
+}
+
 async fn upload_to(server: &FakeIngress, files: &Files) -> Result<Uploaded, UploadError> {
     fs::write(files.path("ca.pem"), &server.ca_pem).unwrap();
-    let transport = https(Some(&files.path("ca.pem"))).unwrap();
+    let transport = https(Some(&files.path("ca.pem")), &loopback()).unwrap();
     files.client(transport, &server.upload_url).upload(&files.path("archive"), NOW).await
 }
 
@@ -127,12 +131,84 @@ async fn a_server_of_an_unknown_ca_gets_no_token() {
     let server = FakeIngress::start(Answers::accept("abc")).await;
     let other = FakeIngress::start(Answers::accept("abc")).await;
     fs::write(files.path("ca.pem"), &other.ca_pem).unwrap();
-    let transport = https(Some(&files.path("ca.pem"))).unwrap();
+    let transport = https(Some(&files.path("ca.pem")), &loopback()).unwrap();
     let error = files.client(transport, &server.upload_url).upload(&files.path("archive"), NOW).await;
     let error = error.unwrap_err();
     assert_eq!((error.code(), error.may_pass()), (0, true));
     assert!(error.to_string().contains("certificate"), "{error}");
     assert!(server.uploads().is_empty());
+}
+
+/// However an address is written and whatever a name resolves to: no connection, no second attempt.
+#[tokio::test]
+async fn row_37_addresses_that_are_not_public_get_no_connection() {
+    let files = Files::new(CANARY);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "2130706433",
+        "0x7f000001",
+        "0177.0.0.1",
+        "127.1",
+        "0.0.0.0",
+        "0",
+        "[::1]",
+        "[::]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        "169.254.169.254",
+        "0xa9fea9fe",
+        "2852039166",
+        "[::ffff:169.254.169.254]",
+        "[fd00:ec2::254]",
+        "10.0.0.1",
+        "192.168.0.1",
+        "172.16.0.1",
+        "100.64.0.1",
+        "[fe80::1]",
+        "[fc00::1]",
+        "[64:ff9b::a9fe:a9fe]",
+    ] {
+        let transport = https(None, &[]).unwrap_or_else(|_| https(Some(&ca(&files)), &[]).unwrap());
+        let mut client = files.client(transport, &format!("https://{host}:{port}/upload"));
+        client.pacing.upload_attempts = 4;
+        client.pacing.upload_wait = std::time::Duration::ZERO;
+        let error = client.upload(&files.path("archive"), NOW).await.unwrap_err();
+        // A spelling that this machine's resolver does not know is no address at all.
+        let forbidden = matches!(&error, UploadError::Transport(TransportError::Forbidden(_)));
+        let unknown = error.to_string().contains("cannot look up");
+        assert!(forbidden && !error.may_pass() || unknown && host.starts_with('0'), "{host}: {error}");
+        if forbidden {
+            assert!(error.to_string().contains("--allow-upload-to"), "{error}");
+        }
+    }
+    let nobody = tokio::time::timeout(std::time::Duration::ZERO, listener.accept()).await;
+    assert!(nobody.is_err(), "somebody connected");
+}
+
+/// A file with an authority, for machines that know none.
+fn ca(files: &Files) -> PathBuf {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = rcgen::CertificateParams::new(Vec::new()).unwrap().self_signed(&key).unwrap();
+    fs::write(files.path("ca.pem"), certificate.pem()).unwrap();
+    files.path("ca.pem")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_speak_tls_is_given_up_after_ten_seconds() {
+    let files = Files::new(CANARY);
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/upload", silent.local_addr().unwrap());
+    let client = files.client(https(Some(&ca(&files)), &loopback()).unwrap(), &url);
+    let started = tokio::time::Instant::now();
+    let error = client.upload(&files.path("archive"), NOW).await.unwrap_err();
+    assert!(error.to_string().contains("no TLS handshake within 10 s"), "{error}");
+    assert_eq!(started.elapsed().as_secs(), 10);
 }
 
 #[tokio::test]
@@ -164,9 +240,9 @@ fn only_https_is_taken_but_on_loopback() {
 #[test]
 fn a_ca_file_without_a_certificate_is_refused() {
     let files = Files::new(CANARY);
-    let error = https(Some(&files.path("archive"))).unwrap_err().to_string();
+    let error = https(Some(&files.path("archive")), &[]).unwrap_err().to_string();
     assert!(error.contains("no certificate"), "{error}");
-    let error = https(Some(&files.path("absent"))).unwrap_err().to_string();
+    let error = https(Some(&files.path("absent")), &[]).unwrap_err().to_string();
     assert!(error.contains("absent"), "{error}");
     assert!(Token::parse(CANARY).is_ok());
 }
