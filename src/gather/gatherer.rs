@@ -38,6 +38,8 @@ pub struct Context {
     pub config_namespace: String,
     /// Capture time of every record of this run.
     pub now: Timestamp,
+    /// Time between gatherings: what happened before it is in another archive.
+    pub interval: Duration,
     /// Where records go.
     pub keeper: Keeper,
 }

@@ -33,6 +33,9 @@ use crate::telemetry::panic_text;
 /// Runs that ask the API server for everything at a time; others wait as `Running`.
 const GATHERING_AT_ONCE: usize = 2;
 
+/// Time between gatherings where nobody says it.
+const INTERVAL: Duration = Duration::from_hours(2);
+
 /// What runs share.
 pub struct Workshop {
     pub client: Client,
@@ -259,12 +262,14 @@ async fn collected(
     now: Timestamp,
 ) -> Vec<Row> {
     let Selection { gatherers, empty_groups, unknown: _ } = select(GATHERERS, &request.choices);
-    let Settings { namespace_prefix, config_namespace, gatherer_concurrency, .. } = &workshop.settings;
+    let Settings { namespace_prefix, config_namespace, gatherer_concurrency, gather_every, .. } =
+        &workshop.settings;
     let context = gather::Context {
         client: workshop.client.clone(),
         namespace_prefix: namespace_prefix.clone(),
         config_namespace: config_namespace.clone(),
         now,
+        interval: gather_every.unwrap_or(INTERVAL),
         keeper: keeper.clone(),
     };
     let mut rows = collect(gatherers, &context, *gatherer_concurrency).await;

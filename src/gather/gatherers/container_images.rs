@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::super::anonymize;
 use super::super::gatherer::{Context, Failure, Gatherer};
 use super::super::lister::{self, Resource};
+use super::pods::statuses;
 use super::{name, namespace, tell};
 
 pub(super) const ROW: Gatherer = Gatherer {
@@ -52,7 +53,7 @@ impl Images {
     fn count(&mut self, pod: &Value) {
         let Some(started) = pod.pointer("/status/startTime").and_then(Value::as_str) else { return };
         let month = started.get(..7).unwrap_or(started).to_owned();
-        for status in container_statuses(pod) {
+        for status in statuses(pod) {
             let Some(image) = status.get("image").and_then(Value::as_str) else { continue };
             let images = self.by_month.entry(month.clone()).or_default();
             match images.get_mut(image) {
@@ -68,16 +69,9 @@ impl Images {
 }
 
 fn crash_loops(pod: &Value) -> bool {
-    container_statuses(pod).any(|status| {
+    statuses(pod).any(|status| {
         status.pointer("/state/waiting/reason").is_some_and(|reason| reason == "CrashLoopBackOff")
     })
-}
-
-fn container_statuses(pod: &Value) -> impl Iterator<Item = &Value> {
-    ["/status/initContainerStatuses", "/status/containerStatuses"]
-        .into_iter()
-        .filter_map(|pointer| pod.pointer(pointer).and_then(Value::as_array))
-        .flatten()
 }
 
 #[cfg(test)]

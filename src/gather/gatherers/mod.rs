@@ -7,13 +7,17 @@ mod cluster_roles;
 mod config_maps;
 mod container_images;
 mod crds;
+mod hashed;
 mod nodes;
 mod operators;
+mod operators_pods_and_events;
 mod pod_disruption_budgets;
+mod pods;
 mod service_accounts;
 mod storage_classes;
 mod version;
 mod webhook_configurations;
+mod workloads;
 
 use serde_json::Value;
 
@@ -30,11 +34,14 @@ pub static GATHERERS: &[Gatherer] = &[
     webhook_configurations::MUTATING,
     nodes::ROW,
     operators::ROW,
+    operators_pods_and_events::ROW,
     pod_disruption_budgets::ROW,
     service_accounts::ROW,
     storage_classes::ROW,
     webhook_configurations::VALIDATING,
     version::ROW,
+    workloads::helm_charts::ROW,
+    workloads::pods::ROW,
 ];
 
 fn name(object: &Value) -> &str {
@@ -58,6 +65,18 @@ async fn keep_each(
     Ok(())
 }
 
+/// Goes on after a part that could not be read, which is told; only a record that cannot be written ends a gatherer.
+fn told(context: &Context, part: Result<(), Failure>) -> Result<(), Failure> {
+    match part {
+        Ok(()) => Ok(()),
+        Err(failure @ Failure::Disk(_)) => Err(failure),
+        Err(failure) => {
+            context.keeper.fail(failure.to_string());
+            Ok(())
+        }
+    }
+}
+
 /// Tells what a reader has to know about a list that was read to its end.
 fn tell(context: &Context, listing: &Listing) {
     listing.warnings().for_each(|warning| context.keeper.warn(warning));
@@ -66,19 +85,16 @@ fn tell(context: &Context, listing: &Listing) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use regex_automata::meta::Regex;
     use std::collections::BTreeSet;
 
     #[test]
     fn every_row_has_an_id_of_its_own_that_a_status_row_may_carry() {
+        let rule = Regex::new("^[a-z]+[_a-z]*[a-z]([/a-z][_a-z]*)?[a-z]$").unwrap();
         let ids: BTreeSet<_> = GATHERERS.iter().map(|gatherer| gatherer.id).collect();
         assert_eq!(ids.len(), GATHERERS.len());
         for gatherer in GATHERERS {
-            let legal = |c: char| c.is_ascii_lowercase() || c == '_' || c == '/';
-            assert!(
-                gatherer.id.chars().all(legal) && (5..=256).contains(&gatherer.id.len()),
-                "{}",
-                gatherer.id
-            );
+            assert!(rule.is_match(gatherer.id) && (5..=256).contains(&gatherer.id.len()), "{}", gatherer.id);
             assert!(!gatherer.collects.is_empty() && !gatherer.path.is_empty(), "{}", gatherer.id);
         }
     }

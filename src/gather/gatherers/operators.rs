@@ -1,27 +1,173 @@
-//! ClusterOperators: what each part of the platform reports about itself.
+//! ClusterOperators: what each part of the platform reports about itself, and how the objects that configure it are specified.
+
+use std::collections::BTreeSet;
 
 use futures::FutureExt;
+use serde_json::{Map, Value, json};
 
+use super::super::anonymize;
 use super::super::gatherer::{Context, Failure, Gatherer};
-use super::super::lister::{self, Resource};
-use super::{keep_each, name};
+use super::super::lister::{self, Reference, Resource};
+use super::pods::items;
+use super::{name, namespace, tell, told};
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/operators",
-    collects: "ClusterOperators",
-    path: "config/clusteroperator/{name}.json",
+    collects: "ClusterOperators, and the specs of related objects of the groups *operator.openshift.io",
+    path: "config/clusteroperator/{name}.json, config/clusteroperator/{group}/{kind}/[{namespace}/]{name}.json",
     run: |context| gather(context).boxed(),
 };
 
-const RESOURCE: Resource = Resource {
+pub(super) const RESOURCE: Resource = Resource {
     group: "config.openshift.io",
     version: "v1",
     kind: "ClusterOperator",
     plural: "clusteroperators",
 };
-const CAP: usize = 1000;
+pub(super) const CAP: usize = 1000;
+/// Related objects that are read. A platform has some dozens.
+const MAX_RELATED: usize = 1000;
+/// What a related object's group has in it, so that it is configuration of an operator and not anybody's object.
+const GROUPS: &str = "operator.openshift.io";
 
 async fn gather(context: Context) -> Result<(), Failure> {
-    let listing = lister::list(&context, RESOURCE).capped(CAP);
-    keep_each(&context, listing, |object| format!("config/clusteroperator/{}", name(object))).await
+    let mut listing = lister::list(&context, RESOURCE).capped(CAP);
+    let (mut related, mut unread) = (BTreeSet::new(), 0_usize);
+    while let Some(operator) = listing.next().await? {
+        for reference in references(&operator) {
+            if related.len() < MAX_RELATED {
+                related.insert(reference);
+            } else if !related.contains(&reference) {
+                unread += 1;
+            }
+        }
+        context.json(format!("config/clusteroperator/{}", name(&operator)), operator).await?;
+    }
+    tell(&context, &listing);
+    if unread > 0 {
+        context.keeper.warn(format!("{unread} related objects past the first {MAX_RELATED} were not read"));
+    }
+    keep_related(&context, related).await
+}
+
+/// What an operator says about itself that is configuration of an operator.
+fn references(operator: &Value) -> impl Iterator<Item = Reference> {
+    items(operator, "/status/relatedObjects").filter_map(|related| {
+        let text = |field: &str| related.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut reference = Reference {
+            group: text("group"),
+            plural: text("resource"),
+            namespace: Some(text("namespace")).filter(|namespace| !namespace.is_empty()),
+            name: text("name"),
+        };
+        // The operator of ingress relates to no controller by name, and there is always the one of this name.
+        if reference.name.is_empty() && reference.plural == "ingresscontrollers" {
+            "default".clone_into(&mut reference.name);
+        }
+        let belongs = reference.group.contains(GROUPS) && !reference.name.is_empty();
+        belongs.then_some(reference)
+    })
+}
+
+async fn keep_related(context: &Context, related: BTreeSet<Reference>) -> Result<(), Failure> {
+    if related.is_empty() {
+        return Ok(());
+    }
+    let versions = lister::versions(context).await?;
+    for reference in related {
+        let Some(version) = versions.get(&reference.group) else {
+            context.keeper.warn(format!("{reference} is not read: its group is not served"));
+            continue;
+        };
+        let read = match lister::get_reference(context, &reference, version).await {
+            Ok(Some(object)) => keep_one(context, &reference, &object).await,
+            Ok(None) => {
+                context.keeper.warn(format!("{reference} is not there"));
+                Ok(())
+            }
+            Err(failure) => Err(failure),
+        };
+        told(context, read)?;
+    }
+    Ok(())
+}
+
+async fn keep_one(context: &Context, reference: &Reference, object: &Value) -> Result<(), Failure> {
+    let kind = object.get("kind").and_then(Value::as_str).unwrap_or(&reference.plural);
+    let mut kept = Map::new();
+    for field in ["apiVersion", "kind", "spec"] {
+        kept.insert(field.to_owned(), object.get(field).cloned().unwrap_or_default());
+    }
+    kept.insert("name".to_owned(), json!(name(object)));
+    // What was gathered and found the last time is said there.
+    if kind == "InsightsOperator" {
+        kept.insert("status".to_owned(), object.get("status").cloned().unwrap_or_default());
+    }
+    let mut kept = Value::Object(kept);
+    if let Some(providers) = kept.pointer_mut(IDENTITY_PROVIDERS) {
+        hide_addresses(providers);
+    }
+    let folder = [reference.group.as_str(), &kind.to_lowercase(), namespace(object)];
+    let folder: Vec<_> = folder.into_iter().filter(|part| !part.is_empty()).collect();
+    context.json(format!("config/clusteroperator/{}/{}", folder.join("/"), name(object)), kept).await
+}
+
+const IDENTITY_PROVIDERS: &str = "/spec/observedConfig/oauthServer/oauthConfig/identityProviders";
+/// Where whoever logs in comes from, and as whom the cluster asks there.
+const ADDRESSES: &[&str] =
+    &["url", "bindDN", "hostname", "clientID", "hostedDomain", "issuer", "domainName", "bindPassword"];
+
+fn hide_addresses(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                match value {
+                    Value::String(text) if ADDRESSES.contains(&field.as_str()) => {
+                        *text = anonymize::string(text)
+                    }
+                    _ => hide_addresses(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(hide_addresses),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn related_objects_are_those_of_operators_by_name() {
+        let of = |group: &str, resource: &str, name: &str| json!({"group": group, "resource": resource, "name": name});
+        let operator = json!({"status": {"relatedObjects": [
+            of("", "namespaces", "openshift-dns"),
+            of("operator.openshift.io", "dnses", "default"),
+            of("operator.openshift.io", "ingresscontrollers", ""),
+            of("operator.openshift.io", "kubeapiservers", ""),
+            of("imageregistry.operator.openshift.io", "configs", "cluster"),
+            of("config.openshift.io", "oauths", "cluster"),
+        ]}});
+        let found: Vec<_> = references(&operator).map(|reference| reference.to_string()).collect();
+        assert_eq!(
+            found,
+            [
+                "dnses.operator.openshift.io default",
+                "ingresscontrollers.operator.openshift.io default",
+                "configs.imageregistry.operator.openshift.io cluster",
+            ]
+        );
+    }
+
+    #[test]
+    fn addresses_of_identity_providers_are_hidden() {
+        let mut providers =
+            json!([{"name": "corp", "provider": {"kind": "X", "url": "ldap://h", "bindDN": "cn=a"}}]);
+        hide_addresses(&mut providers);
+        assert_eq!(
+            providers,
+            json!([{"name": "corp", "provider": {"kind": "X", "url": "xxxxxxxx", "bindDN": "xxxx"}}])
+        );
+    }
 }

@@ -5,7 +5,9 @@
 //! about the cluster and nothing about the gathering.
 
 mod items;
+mod reference;
 
+use std::collections::BTreeMap;
 use std::pin::Pin;
 
 use futures::{AsyncBufRead, AsyncBufReadExt};
@@ -15,6 +17,7 @@ use kube::core::GroupVersionKind;
 use serde_json::{Map, Value};
 
 use self::items::Items;
+pub(super) use self::reference::{Reference, get_reference};
 use super::gatherer::{Context, Failure};
 
 /// Objects that a server is asked for at a time, as kubectl asks: it holds them all at once, and this side one.
@@ -80,6 +83,27 @@ pub(super) async fn get(context: &Context, resource: Resource, name: &str) -> Re
     }))
 }
 
+/// Whether the server serves `resource`.
+pub(super) async fn serves(context: &Context, resource: Resource) -> bool {
+    let served = context.client.list_api_group_resources(&resource.api_version()).await;
+    served.is_ok_and(|served| served.resources.iter().any(|served| served.name == resource.plural))
+}
+
+/// The version of each API group that the server prefers.
+///
+/// # Errors
+/// [`Failure::Api`].
+pub(super) async fn versions(context: &Context) -> Result<BTreeMap<String, String>, Failure> {
+    let groups = context.client.list_api_groups().await;
+    let groups =
+        groups.map_err(|source| Failure::Api { what: "/apis".to_owned(), source: Box::new(source) })?;
+    let preferred = groups.groups.into_iter().filter_map(|group| {
+        let version = group.preferred_version.or_else(|| group.versions.into_iter().next())?;
+        Some((group.name, version.version))
+    });
+    Ok(preferred.collect())
+}
+
 /// All objects of `resource` over all namespaces.
 pub(super) fn list(context: &Context, resource: Resource) -> Listing {
     Listing::new(context, resource, &Api::all_with(context.client.clone(), &resource.api_resource()))
@@ -96,6 +120,7 @@ pub(super) struct Listing {
     client: Client,
     resource: Resource,
     url: String,
+    labels: Option<&'static str>,
     cap: usize,
     page: Page,
     /// Objects handed out.
@@ -123,6 +148,7 @@ impl Listing {
             client: context.client.clone(),
             resource,
             url: api.resource_url().to_owned(),
+            labels: None,
             cap: usize::MAX,
             page: Page::Ask(None),
             count: 0,
@@ -134,6 +160,11 @@ impl Listing {
     /// No more than the first `cap` objects.
     pub(super) fn capped(self, cap: usize) -> Self {
         Self { cap, ..self }
+    }
+
+    /// Only those that `selector` selects by their labels.
+    pub(super) fn labelled(self, selector: &'static str) -> Self {
+        Self { labels: Some(selector), ..self }
     }
 
     /// The next object, whose `apiVersion` and `kind` are the resource's: items of a list carry none, and an archived object
@@ -176,6 +207,7 @@ impl Listing {
     async fn ask(&mut self, token: Option<String>) -> Result<Page, Failure> {
         let left = self.cap.saturating_sub(self.count).saturating_add(1).min(PAGE);
         let mut params = ListParams::default().limit(u32::try_from(left).unwrap_or(u32::MAX));
+        params.label_selector = self.labels.map(str::to_owned);
         params.continue_token.clone_from(&token);
         let request = Request::new(&self.url).list(&params);
         let request = request.map_err(|error| self.resource.failure(kube::Error::BuildRequest(error)))?;

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use std::iter;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use admit::gather::archive::{Archive, ProcessFacts};
 use admit::gather::collect::{Verdict, collect};
@@ -100,6 +101,7 @@ fn gathered(collection: Collection) -> (usize, usize, Vec<(String, Verdict)>) {
         namespace_prefix: "kube-".to_owned(),
         config_namespace: "kube-system".to_owned(),
         now: Timestamp::UNIX_EPOCH,
+        interval: Duration::from_hours(2),
         keeper: Keeper::new(Spool::new(tempfile::tempfile().unwrap(), None)),
     };
     let (grown, (written, rows)) = growth(|| {

@@ -32,6 +32,7 @@ pub(super) fn context(client: Client) -> Context {
         namespace_prefix: "kube-".to_owned(),
         config_namespace: "kube-system".to_owned(),
         now: NOW,
+        interval: Duration::from_hours(2),
         keeper: Keeper::new(spool(None)),
     }
 }
@@ -170,6 +171,7 @@ async fn the_records_of_each_gatherer() {
             "config/storage/storageclasses/fast.json",
             "config/validatingwebhookconfigurations/v.json",
             "config/version.json",
+            "config/workload_info.json",
         ]
     );
     let text = |path: &str| &found.iter().find(|(found, _)| found == path).unwrap().1;

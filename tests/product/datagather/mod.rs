@@ -10,6 +10,7 @@ mod listing;
 mod periodic;
 mod plan;
 mod rights;
+mod rows_of_gatherers;
 mod runs;
 mod stop;
 mod store;

@@ -18,13 +18,14 @@ use crate::support::cluster::PATIENCE;
 use crate::support::shipped::{create, documents};
 
 /// The API server with definitions and roles as they are shipped, and a client for the account that uploads.
-struct Shipped {
-    admin: Client,
-    controllers: Client,
+pub(super) struct Shipped {
+    pub(super) server: Server,
+    pub(super) admin: Client,
+    pub(super) controllers: Client,
 }
 
 impl Shipped {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let server = Server::builder().build().await.unwrap();
         let admin = Client::new(server.router(), "default");
         let rights = documents("deploy/rbac.yaml");
@@ -44,7 +45,7 @@ impl Shipped {
             format!("system:serviceaccount:{}:{}", namespace.as_str().unwrap(), name.as_str().unwrap());
         let identity = Identity::new(user, ["system:serviceaccounts".to_owned()]);
         let controllers = Client::new(server.router().layer(axum::Extension(identity)), "default");
-        Self { admin, controllers }
+        Self { server, admin, controllers }
     }
 
     async fn secret(&self, name: &str, token: &str) {

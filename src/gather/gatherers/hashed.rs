@@ -1,0 +1,31 @@
+//! Names of workloads in the place of which a hash stands: equal names can be told to be equal, and nothing else.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::digest::{SHA256, digest};
+
+/// Letters of a short hash: among a billion of them two are the same with a chance of one in ten thousand.
+const SHORT: usize = 12;
+
+/// The whole SHA-256 in hexadecimal.
+pub(super) fn long(text: &str) -> String {
+    digest(&SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The beginning of the SHA-256 in base64 for URLs.
+pub(super) fn short(text: &str) -> String {
+    let mut hash = URL_SAFE_NO_PAD.encode(digest(&SHA256, text.as_bytes()));
+    hash.truncate(SHORT);
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_those_of_other_tools() {
+        assert_eq!(long(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+        assert_eq!(short(""), "47DEQpj8HBSa");
+    }
+}
