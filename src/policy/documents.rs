@@ -34,7 +34,7 @@ impl Documents {
             |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         let kind = GroupVersionKind::from_api_version(&text("/apiVersion"), &text("/kind"));
         if AccessRules::speak_of(&kind.group, &kind.kind) {
-            self.access.insert(Arc::clone(&object));
+            self.access.insert(&object);
         }
         let key = (text("/metadata/namespace"), text("/metadata/name"));
         self.objects.entry(kind).or_default().insert(key, object);

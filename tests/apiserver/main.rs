@@ -26,6 +26,7 @@ mod openapi;
 mod patience;
 mod protobuf;
 mod readings;
+mod rights;
 mod statuses;
 mod store;
 mod table;

@@ -14,22 +14,32 @@ use admit_policy::rbac::AccessRules;
 use crate::identity::Identity;
 use crate::registry::Registry;
 use crate::status::Refusal;
-use crate::store::{Kept, Range, Store};
+use crate::store::{Kept, Key, Range, Store};
 
-/// Where roles and bindings lie in the store.
-const STORED: [&str; 4] = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
+/// Where roles and bindings lie in the store, and their kinds.
+const STORED: [(&str, &str); 4] = [
+    ("clusterroles", "ClusterRole"),
+    ("clusterrolebindings", "ClusterRoleBinding"),
+    ("roles", "Role"),
+    ("rolebindings", "RoleBinding"),
+];
 
-/// Roles and bindings, read again when one of them changed.
+/// Roles and bindings: read once as a whole, and then each one that changes.
 #[derive(Debug, Default)]
 pub(crate) struct Authorization {
     rules: RwLock<Option<Arc<AccessRules>>>,
 }
 
 impl Authorization {
-    /// Something at this storage key changed.
-    pub(crate) fn written(&self, storage_key: &str) {
-        if STORED.contains(&storage_key) {
-            *self.rules.write().unwrap_or_else(PoisonError::into_inner) = None;
+    /// Something at this key was written or removed.
+    pub(crate) fn written(&self, store: &Store, key: &Key) {
+        let Some((_, kind)) = STORED.iter().find(|(stored, _)| **stored == *key.resource) else { return };
+        let mut known = self.rules.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(rules) = known.as_mut().map(Arc::make_mut) else { return };
+        // Looked up while this is held: of several changes the last one is what stays.
+        match store.latest(key) {
+            Some(stored) => rules.insert(&stored.object),
+            None => rules.remove(kind, &key.namespace, &key.name),
         }
     }
 
@@ -40,9 +50,9 @@ impl Authorization {
         // Held while reading, so that a change in between is not overwritten by what it replaced.
         let mut known = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         let mut rules = AccessRules::default();
-        for key in STORED {
+        for (key, _) in STORED {
             let mut insert = |kept: &Kept| {
-                rules.insert(kept.object.values());
+                rules.insert(&kept.object.values());
                 false
             };
             if let Err(error) = store.list(key, Range::default(), 0, &mut insert) {
@@ -63,6 +73,11 @@ impl Registry {
 
     pub(crate) fn access(&self, user: &Identity, attributes: &AccessAttributes) -> Access {
         self.access_rules().authorize(&user.to_user(), attributes)
+    }
+
+    /// How many rules an answer about `user` may have to look at: in the namespace of a request, or in all of them.
+    pub(crate) fn effort(&self, user: &Identity, attributes: Option<&AccessAttributes>) -> usize {
+        if user.is_admin() { 0 } else { self.access_rules().effort(&user.to_user(), attributes) }
     }
 
     /// # Errors

@@ -12,7 +12,7 @@ use crate::status::{Refusal, go_quoted};
 /// As upstream, what a change may take that does not say less.
 const CHANGE: Duration = Duration::from_secs(34);
 /// As upstream, what anything may take that is no stream: lists, and the removal of everything that a list selects.
-const LONGEST: Duration = Duration::from_mins(1);
+pub(super) const LONGEST: Duration = Duration::from_mins(1);
 /// Subresources that stand for a stream: what the query says are options of the stream. None is opened here, so that each is
 /// answered as soon as admission was asked.
 const STREAMS: [&str; 4] = ["attach", "exec", "portforward", "proxy"];

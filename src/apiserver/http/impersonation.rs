@@ -32,6 +32,9 @@ struct Mode(&'static str);
 
 const OUTRIGHT: Mode = Mode("");
 
+/// As many modes are tried, at most.
+const MODES: usize = 2;
+
 /// The identity that the request acts as: the caller's `own`, or the one that it may impersonate.
 ///
 /// # Errors
@@ -51,6 +54,13 @@ pub(super) fn acting(
         }
     }
     Err(first.unwrap_or_else(|| Refusal::internal("no way to impersonate")))
+}
+
+/// How many questions about the rights of the caller [`acting`] may ask.
+pub(super) fn questions(headers: &HeaderMap) -> usize {
+    let named = headers.iter().filter(|(name, _)| name.as_str().starts_with("impersonate-")).count();
+    // For each mode one about each name, and one about the request.
+    if named == 0 { 0 } else { (named + 1) * MODES }
 }
 
 impl Wanted {

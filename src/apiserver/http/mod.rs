@@ -18,6 +18,7 @@ mod pod_log;
 mod resource;
 mod respond;
 mod reviews;
+mod rights;
 pub(crate) mod serve;
 mod stream;
 pub(crate) mod turns;
@@ -126,12 +127,12 @@ async fn handle(State(server): State<Server>, request: Request) -> Response {
     };
     let target = path::parse(&incoming.path);
     let attributes = access::attributes(&incoming, &target);
-    let acting = impersonation::acting(server.registry(), incoming.identity, &incoming.headers, &attributes);
-    incoming.identity = match acting {
+    incoming.identity = match rights::acting(&server, incoming.identity, &incoming.headers, &attributes).await
+    {
         Ok(identity) => identity,
         Err(refusal) => return respond::not_allowed(&refusal, &Accepted::default()),
     };
-    let allowed = server.registry().authorize(&incoming.identity, &attributes);
+    let allowed = rights::authorize(&server, &incoming.identity, &attributes).await;
     let mut response = in_turn(&server, incoming, target, allowed).await;
     if head {
         *response.body_mut() = Body::empty();
@@ -159,8 +160,9 @@ async fn in_turn(
     }
     let (turns, shared) = (server.turns(), server.clone());
     if reads {
+        let user = incoming.identity.clone();
         let work = move || async move { route(&shared, incoming, target, allowed).await };
-        return outcome(turns.list(until, work).await);
+        return outcome(turns.list(&user, until, work).await);
     }
     let Ok(Some(place)) = tokio::time::timeout(PATIENCE, turns.place(&incoming.identity)).await else {
         tracing::warn!("as many changes are under way as are allowed: one was sent away");

@@ -5,14 +5,17 @@ use std::sync::Arc;
 use axum::response::Response;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::accept::{Accepted, Form};
 use super::budget::Reservation;
 use super::path::Place;
-use super::{Failure, Incoming, answers, body, components, connect, respond, reviews, stream};
+use super::{Failure, Incoming, answers, body, components, connect, deadline, respond, reviews, stream};
 use crate::codec;
 use crate::registry::options::{FieldValidation, WriteOptions};
-use crate::registry::{Answer, Call, DeleteOptions, ListOptions, PatchFormat, Query, Warnings, names};
+use crate::registry::{
+    Answer, Call, DeleteOptions, ListOptions, PatchFormat, Query, Warnings, Watching, names,
+};
 use crate::resources::{ResourceInfo, Scope, Subresource};
 use crate::server::Server;
 use crate::status::Refusal;
@@ -118,6 +121,17 @@ fn scope_and_subresource(info: &ResourceInfo, place: &Place) -> Result<Option<Su
     }
 }
 
+/// Begins to watch. What is converted on its way out is converted where there is time for it.
+async fn watching(server: &Server, call: &Call, options: &ListOptions) -> Result<Watching, Refusal> {
+    if call.custom.is_none() {
+        return server.registry().watch(call, options);
+    }
+    let (shared, of, options) = (server.clone(), call.clone(), options.clone());
+    let until = Instant::now() + deadline::LONGEST;
+    let watch = move || async move { shared.registry().watch(&of, &options) };
+    server.turns().list(&call.identity, until, watch).await?
+}
+
 impl Asked<'_> {
     async fn answer(self) -> Result<Response, Failure> {
         let info = &self.call.info;
@@ -213,7 +227,7 @@ impl Asked<'_> {
                 include_is_known(self.accepted, &self.query)?;
                 Ok(answers::kept(self.show(&object), room, self.incoming.hangup.as_ref()).await)
             }
-            _ if self.legacy_watch || ListOptions::wants_watch(&self.query) => self.watch(),
+            _ if self.legacy_watch || ListOptions::wants_watch(&self.query) => self.watch().await,
             _ => {
                 self.accepted.check_for(&self.call.info, &self.incoming.headers, true)?;
                 let options = ListOptions::parse(&self.query, false)?;
@@ -231,15 +245,15 @@ impl Asked<'_> {
                     let list = server.registry().list(&call, &options)?.into_value(&call.info);
                     Ok(shown_as(&call, &query, &accepted, &list))
                 };
-                let shown =
-                    self.server.turns().list(self.incoming.until, make).await.map_err(Refusal::from)?;
-                let shown: Response = shown.map_err(Failure::Refused)?;
+                let turns = self.server.turns();
+                let shown = turns.list(&self.call.identity, self.incoming.until, make).await;
+                let shown: Response = shown.map_err(Refusal::from)?.map_err(Failure::Refused)?;
                 Ok(answers::kept(shown, room, self.incoming.hangup.as_ref()).await)
             }
         }
     }
 
-    fn watch(self) -> Result<Response, Failure> {
+    async fn watch(self) -> Result<Response, Failure> {
         self.accepted.check()?;
         if let Accepted::Yaml(_) = self.accepted {
             let types = ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
@@ -249,7 +263,7 @@ impl Asked<'_> {
         if let Some(name) = &self.name {
             options.field_selector = format!("metadata.name={name}");
         }
-        let watching = self.server.registry().watch(&self.call, &options)?;
+        let watching = watching(self.server, &self.call, &options).await?;
         let presentation = stream::Presentation {
             info: Arc::clone(&self.call.info),
             clock: self.call.clock.clone(),

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! change ──► a place of its user ──► one of all places ──► body ──► lane of its size ──► thread
-//! list, documents ─────────────────────────────────────────────────► lane of lists ────► thread
+//! list, documents, the rights of who has ten thousands ──► share of its user ──► lane of lists ──► thread
 //! ```
 //!
 //! A lane lets so many compute at one time; what waits for a webhook or the disk computes nothing, and lets the next one go
@@ -43,10 +43,39 @@ const SMALL_PER_PROCESSOR: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Turns {
     changes: Arc<Semaphore>,
-    of_users: Mutex<HashMap<String, Arc<Semaphore>>>,
+    changers: Shares,
     small: Arc<Semaphore>,
     large: Arc<Semaphore>,
     lists: Arc<Semaphore>,
+    listers: Shares,
+}
+
+/// What one user may take of something, so that there is some left for the others.
+#[derive(Debug)]
+struct Shares {
+    of_users: Mutex<HashMap<String, Arc<Semaphore>>>,
+    each: usize,
+}
+
+impl Shares {
+    fn of(each: usize) -> Self {
+        Self { of_users: Mutex::default(), each }
+    }
+
+    /// A part of the share of `user`, as soon as there is one; None for administrators, whom upstream exempts, too.
+    async fn take(&self, user: &Identity) -> Option<OwnedSemaphorePermit> {
+        if user.groups.iter().any(|group| group == MASTERS) {
+            return None;
+        }
+        let share = {
+            let mut users = self.of_users.lock().unwrap_or_else(PoisonError::into_inner);
+            // Whoever has nothing under way is forgotten.
+            users.retain(|_, share| Arc::strong_count(share) > 1);
+            let share = users.entry(user.username.clone());
+            Arc::clone(share.or_insert_with(|| Arc::new(Semaphore::new(self.each))))
+        };
+        share.acquire_owned().await.ok()
+    }
 }
 
 /// The place of one change, and the one that it takes from its user.
@@ -92,10 +121,11 @@ impl Default for Turns {
         let of = |places| Arc::new(Semaphore::new(places));
         Self {
             changes: of(MAX_CHANGES),
-            of_users: Mutex::default(),
+            changers: Shares::of(MAX_CHANGES_OF_ONE),
             small: of(processors * SMALL_PER_PROCESSOR),
             large: of(processors),
             lists: of(processors),
+            listers: Shares::of((processors / 2).max(1)),
         }
     }
 }
@@ -108,22 +138,9 @@ impl Turns {
 
     /// A place for a change of `user`, as soon as there is one.
     pub(super) async fn place(&self, user: &Identity) -> Option<Place> {
-        // Upstream exempts them, too.
-        let exempt = user.groups.iter().any(|group| group == MASTERS);
-        let of_user = match self.of_user(&user.username).filter(|_| !exempt) {
-            Some(places) => Some(places.acquire_owned().await.ok()?),
-            None => None,
-        };
+        let of_user = self.changers.take(user).await;
         let of_all = Arc::clone(&self.changes).acquire_owned().await.ok()?;
         Some(Place { _of_all: of_all, _of_user: of_user })
-    }
-
-    fn of_user(&self, name: &str) -> Option<Arc<Semaphore>> {
-        let mut users = self.of_users.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever has nothing under way is forgotten.
-        users.retain(|_, places| Arc::strong_count(places) > 1);
-        let places = users.entry(name.to_owned());
-        Some(Arc::clone(places.or_insert_with(|| Arc::new(Semaphore::new(MAX_CHANGES_OF_ONE)))))
     }
 
     /// The lane of a change with so many bytes; one that changes `many` objects is a large one.
@@ -131,9 +148,10 @@ impl Turns {
         Arc::clone(if bytes < LARGE && !many { &self.small } else { &self.large })
     }
 
-    /// What `work` answers, on a thread of its own and in the lane of lists.
+    /// What `work` answers for `user`, on a thread of its own and in the lane of lists.
     pub(super) async fn list<T, F>(
         &self,
+        user: &Identity,
         until: Instant,
         work: impl FnOnce() -> F + Send + 'static,
     ) -> Result<T, Ended>
@@ -142,12 +160,13 @@ impl Turns {
         F: Future<Output = T>,
     {
         // Waited for here: threads that wait are those that changes need.
-        let turn = timeout_at(until, Arc::clone(&self.lists).acquire_owned()).await;
-        let Ok(Ok(turn)) = turn else { return Err(Ended::TimedOut) };
+        let lists = Arc::clone(&self.lists);
+        let turn = async { (self.listers.take(user).await, lists.acquire_owned().await) };
+        let Ok((share, Ok(turn))) = timeout_at(until, turn).await else { return Err(Ended::TimedOut) };
         run(until, None, move || {
             let work = work();
             async move {
-                let _turn = turn;
+                let _turn = (share, turn);
                 work.await
             }
         })

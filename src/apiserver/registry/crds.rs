@@ -111,7 +111,7 @@ impl Registry {
             self.collector.poke();
         }
         self.admission.written(&call.info.storage_key);
-        self.authorization.written(&call.info.storage_key);
+        self.authorization.written(&self.store, &call.key(name));
         if call.info.storage_key != STORAGE_KEY {
             return;
         }
@@ -178,7 +178,7 @@ impl Registry {
         }
         self.collector.poke();
         self.admission.written(&call.info.storage_key);
-        self.authorization.written(&call.info.storage_key);
+        self.authorization.written(&self.store, &call.key(object::name(removed)));
         let served = self.served();
         let Some(kind) = served.custom_kind(&call.info.group, &call.info.plural) else { return };
         if let (true, Some(info)) = (kind.terminating, definitions_row(&served)) {

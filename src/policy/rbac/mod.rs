@@ -4,17 +4,19 @@
 //! in its own namespace. Selectors of a request do not narrow what a rule allows, as in the cluster. A ClusterRole that
 //! gathers others and has no rules of its own has theirs.
 
+mod bindings;
 mod cover;
+mod roles;
 mod rule;
 
-use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use self::bindings::{Binding, Bindings};
+use self::roles::Roles;
 use crate::error::together;
 use crate::host::{Access, AccessAttributes};
-use crate::matching::LabelSelector;
 use crate::request::UserInfo;
 
 pub use self::cover::{Missing, missing};
@@ -23,28 +25,12 @@ pub use self::rule::Rule;
 /// The group of those who may do everything, whatever the roles say.
 const MASTERS: &str = "system:masters";
 
-/// ClusterRoles may gather ClusterRoles that gather others; deeper than this is a circle.
-const GATHERING_DEPTH: usize = 4;
-
-/// Roles and bindings.
+/// Roles and bindings, of which nothing is kept but what they say about access. One that changes is taken in by itself: what
+/// a change costs does not depend on how many others there are.
 #[derive(Clone, Debug, Default)]
 pub struct AccessRules {
-    roles: BTreeMap<Key, Role>,
-    bindings: BTreeMap<Key, Arc<Value>>,
-}
-
-/// A role, and its own rules: they are asked far more often than they change.
-#[derive(Clone, Debug)]
-struct Role {
-    object: Arc<Value>,
-    rules: Arc<[Rule]>,
-}
-
-/// Kind, namespace and name.
-type Key = (String, String, String);
-
-fn key(kind: &str, namespace: &str, name: &str) -> Key {
-    (kind.to_owned(), namespace.to_owned(), name.to_owned())
+    roles: Roles,
+    bindings: Bindings,
 }
 
 /// The rules that a user has in a namespace.
@@ -64,15 +50,22 @@ impl AccessRules {
     }
 
     /// Adds a role or a binding, in place of the one of its name.
-    pub fn insert(&mut self, object: Arc<Value>) {
-        let kind = text(&object, "/kind");
-        let namespace = if kind.starts_with("Cluster") { "" } else { text(&object, "/metadata/namespace") };
-        let key = key(kind, namespace, text(&object, "/metadata/name"));
+    pub fn insert(&mut self, object: &Value) {
+        let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+        match text(object, "/kind") {
+            "RoleBinding" => self.bindings.insert(namespace, name, Binding::read(object, namespace)),
+            "ClusterRoleBinding" => self.bindings.insert("", name, Binding::read(object, "")),
+            "Role" => self.roles.insert(namespace, name, object),
+            _ => self.roles.insert("", name, object),
+        }
+    }
+
+    /// Takes away the role or binding of this name, if there is one. The namespace is empty for those of the whole cluster.
+    pub fn remove(&mut self, kind: &str, namespace: &str, name: &str) {
         if kind.ends_with("Binding") {
-            self.bindings.insert(key, object);
+            self.bindings.remove(namespace, name);
         } else {
-            let rules = list(&object, "rules").iter().map(Rule::read).collect();
-            self.roles.insert(key, Role { object, rules });
+            self.roles.remove(namespace, name);
         }
     }
 
@@ -84,18 +77,14 @@ impl AccessRules {
     /// Whether `user` may do it. The reason names the binding that allows it, or the roles that could not be asked.
     #[must_use]
     pub fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Access {
-        if user.groups.iter().any(|group| group == MASTERS) {
+        if is_master(user) {
             return Access { allowed: true, reason: String::new() };
         }
-        let namespace = match attributes {
-            AccessAttributes::Resource { namespace, .. } => namespace.as_str(),
-            AccessAttributes::Path { .. } => "",
-        };
         let mut problems = Vec::new();
-        for (binding, subject) in self.bound(user, namespace) {
-            match self.role(binding) {
+        for bound in self.bindings.of(user, namespace(attributes)) {
+            match self.bound_rules(bound.binding) {
                 Ok(rules) if rules.iter().any(|rule| rule.allows(attributes)) => {
-                    return Access { allowed: true, reason: reason(binding, &subject) };
+                    return Access { allowed: true, reason: bound.reason() };
                 }
                 Ok(_) => {}
                 Err(problem) => problems.push(problem),
@@ -109,12 +98,28 @@ impl AccessRules {
         Access { allowed: false, reason }
     }
 
+    /// How many rules [`Self::authorize`] may have to look at for this question; without one, for any.
+    #[must_use]
+    pub fn effort(&self, user: &UserInfo, attributes: Option<&AccessAttributes>) -> usize {
+        if is_master(user) {
+            return 0;
+        }
+        let bound = match attributes {
+            Some(attributes) => self.bindings.of(user, namespace(attributes)),
+            None => self.bindings.anywhere(user),
+        };
+        bound
+            .into_iter()
+            .map(|bound| self.bound_rules(bound.binding).map_or(1, |rules| rules.len().max(1)))
+            .sum()
+    }
+
     /// All rules that `user` has in `namespace`, or in the cluster where that is empty.
     #[must_use]
     pub fn granted(&self, user: &UserInfo, namespace: &str) -> Granted {
         let mut granted = Granted::default();
-        for (binding, _) in self.bound(user, namespace) {
-            match self.role(binding) {
+        for bound in self.bindings.of(user, namespace) {
+            match self.bound_rules(bound.binding) {
                 Ok(rules) => granted.rules.extend(rules.iter().cloned()),
                 Err(problem) => granted.problems.push(problem),
             }
@@ -122,102 +127,33 @@ impl AccessRules {
         granted
     }
 
-    /// The rules of the role that `binding` refers to.
+    /// The rules of the role that `binding`, a RoleBinding or ClusterRoleBinding, refers to.
     ///
     /// # Errors
     /// There is no such role.
     pub fn role(&self, binding: &Value) -> Result<Arc<[Rule]>, String> {
-        let (kind, name) = (text(binding, "/roleRef/kind"), text(binding, "/roleRef/name"));
-        let namespace = if kind == "Role" { text(binding, "/metadata/namespace") } else { "" };
-        match self.roles.get(&key(kind, namespace, name)) {
-            Some(role) if !role.gathers() => Ok(Arc::clone(&role.rules)),
-            Some(role) => {
-                let mut rules = Vec::new();
-                self.gather(role, GATHERING_DEPTH, &mut HashSet::new(), &mut rules);
-                Ok(rules.into())
-            }
-            None => {
-                Err(format!("{}.rbac.authorization.k8s.io \"{name}\" not found", kind.to_ascii_lowercase()))
-            }
-        }
+        self.bound_rules(&Binding::read(binding, text(binding, "/metadata/namespace")))
     }
 
-    /// Adds the rules of a role that gathers others. Each role has its rules once, however many gather it.
-    fn gather<'r>(
-        &'r self,
-        role: &'r Role,
-        depth: usize,
-        gathered: &mut HashSet<&'r str>,
-        into: &mut Vec<Rule>,
-    ) {
-        let Some(deeper) = depth.checked_sub(1) else { return };
-        let selectors = role.object.get("aggregationRule").map(|rule| list(rule, "clusterRoleSelectors"));
-        let selectors: Vec<LabelSelector> =
-            selectors.unwrap_or_default().iter().map(LabelSelector::read).collect();
-        for ((kind, _, name), other) in &self.roles {
-            let selected = |selector: &LabelSelector| selector.matches_labels_of(Some(&other.object));
-            if kind != "ClusterRole" || !selectors.iter().any(selected) || !gathered.insert(name) {
-                continue;
-            }
-            if other.gathers() {
-                self.gather(other, deeper, gathered, into);
-            } else {
-                into.extend(other.rules.iter().cloned());
-            }
-        }
-    }
-
-    /// The bindings that give `user` something in `namespace`, those of the whole cluster first, and how each names it.
-    fn bound<'r>(&'r self, user: &UserInfo, namespace: &str) -> Vec<(&'r Value, String)> {
-        let reaching = |kind: &str, at: &str| {
-            let from = self.bindings.range(key(kind, at, "")..);
-            let here = from.take_while(|((of, namespace, _), _)| of == kind && namespace == at);
-            here.filter_map(|(_, binding)| Some((&**binding, subject(binding, user)?))).collect::<Vec<_>>()
-        };
-        let mut bound = reaching("ClusterRoleBinding", "");
-        if !namespace.is_empty() {
-            bound.extend(reaching("RoleBinding", namespace));
-        }
-        bound
+    fn bound_rules(&self, binding: &Binding) -> Result<Arc<[Rule]>, String> {
+        let (kind, name) = (&*binding.role_kind, &*binding.role);
+        let namespace = if kind == "Role" { &*binding.namespace } else { "" };
+        self.roles.rules(namespace, name).ok_or_else(|| {
+            format!("{}.rbac.authorization.k8s.io \"{name}\" not found", kind.to_ascii_lowercase())
+        })
     }
 }
 
-impl Role {
-    /// Whether it has the rules of others in place of its own.
-    fn gathers(&self) -> bool {
-        self.rules.is_empty() && self.object.get("aggregationRule").is_some()
+fn is_master(user: &UserInfo) -> bool {
+    user.groups.iter().any(|group| group == MASTERS)
+}
+
+/// Where it would be done; empty for the cluster as a whole, and for paths.
+fn namespace(attributes: &AccessAttributes) -> &str {
+    match attributes {
+        AccessAttributes::Resource { namespace, .. } => namespace,
+        AccessAttributes::Path { .. } => "",
     }
-}
-
-/// How the first subject of `binding` that is `user` is named in reasons.
-fn subject(binding: &Value, user: &UserInfo) -> Option<String> {
-    list(binding, "subjects").iter().find_map(|subject| {
-        let (kind, name) = (text(subject, "/kind"), text(subject, "/name"));
-        match kind {
-            "User" if name == user.username => Some(format!("{kind} \"{name}\"")),
-            "Group" if user.groups.iter().any(|group| group == name) => Some(format!("{kind} \"{name}\"")),
-            "ServiceAccount" => {
-                // A RoleBinding's subject without a namespace is of the binding's own.
-                let own = text(binding, "/metadata/namespace");
-                let namespace = Some(text(subject, "/namespace")).filter(|ns| !ns.is_empty()).unwrap_or(own);
-                let account = user.username.strip_prefix("system:serviceaccount:");
-                (account.and_then(|account| account.split_once(':')) == Some((namespace, name)))
-                    .then(|| format!("{kind} \"{name}/{namespace}\""))
-            }
-            _ => None,
-        }
-    })
-}
-
-/// As the cluster's authorizer says it.
-fn reason(binding: &Value, subject: &str) -> String {
-    let (kind, name) = (text(binding, "/kind"), text(binding, "/metadata/name"));
-    let shown = match text(binding, "/metadata/namespace") {
-        "" => name.to_owned(),
-        namespace => format!("{name}/{namespace}"),
-    };
-    let (role_kind, role) = (text(binding, "/roleRef/kind"), text(binding, "/roleRef/name"));
-    format!("RBAC: allowed by {kind} \"{shown}\" of {role_kind} \"{role}\" to {subject}")
 }
 
 fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
@@ -248,7 +184,7 @@ mod tests {
             binding("RoleBinding", "Role", "a", json!({"kind": "ServiceAccount", "name": "s"})),
             binding("ClusterRoleBinding", "ClusterRole", "", json!({"kind": "Group", "name": "g"})),
         ] {
-            rules.insert(Arc::new(object));
+            rules.insert(&object);
         }
         rules
     }
@@ -301,7 +237,7 @@ mod tests {
         let mut rules = rules();
         let lost = json!({"kind": "ClusterRoleBinding", "metadata": {"name": "lost"},
             "roleRef": {"kind": "ClusterRole", "name": "gone"}, "subjects": [{"kind": "User", "name": "u"}]});
-        rules.insert(Arc::new(lost));
+        rules.insert(&lost);
         let path = AccessAttributes::Path { verb: "get".to_owned(), path: "/metrics".to_owned() };
         let problem = "clusterrole.rbac.authorization.k8s.io \"gone\" not found";
         let access = rules.authorize(&user("u", "h"), &path);
@@ -315,20 +251,53 @@ mod tests {
         let role = |name: &str, labels: Value, rest: Value| {
             let mut role = json!({"kind": "ClusterRole", "metadata": {"name": name, "labels": labels}});
             role.as_object_mut().expect("an object").extend(rest.as_object().cloned().unwrap_or_default());
-            Arc::new(role)
+            role
         };
         let gather = |label: &str| json!({"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {label: "true"}}]}});
         let mut rules = AccessRules::default();
-        rules.insert(role("admin", json!({}), gather("to-admin")));
-        rules.insert(role("edit", json!({"to-admin": "true"}), gather("to-edit")));
+        rules.insert(&role("admin", json!({}), gather("to-admin")));
+        rules.insert(&role("edit", json!({"to-admin": "true"}), gather("to-edit")));
         let pods = json!({"rules": [{"verbs": ["create"], "apiGroups": [""], "resources": ["pods"]}]});
-        rules.insert(role("pods", json!({"to-edit": "true"}), pods));
+        rules.insert(&role("pods", json!({"to-edit": "true"}), pods));
         let binding = json!({"kind": "RoleBinding", "metadata": {"name": "b", "namespace": "a"},
             "roleRef": {"kind": "ClusterRole", "name": "admin"}, "subjects": [{"kind": "User", "name": "u"}]});
-        rules.insert(Arc::new(binding));
+        rules.insert(&binding);
         let verbs: Vec<_> =
             rules.granted(&user("u", "h"), "a").rules.into_iter().map(|rule| rule.verbs).collect();
         assert_eq!(verbs, [["create"]]);
         assert_eq!(rules.granted(&user("u", "h"), "b"), Granted::default());
+        // What was gathered is not kept past a change of what is gathered.
+        let nodes = json!({"rules": [{"verbs": ["list"], "apiGroups": [""], "resources": ["nodes"]}]});
+        rules.insert(&role("pods", json!({"to-edit": "true"}), nodes));
+        assert_eq!(rules.granted(&user("u", "h"), "a").rules[0].verbs, ["list"]);
+        rules.remove("ClusterRole", "", "pods");
+        assert_eq!(rules.granted(&user("u", "h"), "a"), Granted::default());
+    }
+
+    #[test]
+    fn what_is_replaced_or_removed_binds_nobody() {
+        let mut rules = rules();
+        let path = AccessAttributes::Path { verb: "get".to_owned(), path: "/healthz".to_owned() };
+        let binding = |name: &str, group: &str| {
+            json!({"kind": "ClusterRoleBinding", "metadata": {"name": name},
+                "roleRef": {"kind": "ClusterRole", "name": "r"},
+                "subjects": [{"kind": "User", "name": "x"}, {"kind": "Group", "name": group}]})
+        };
+        assert_eq!(rules.effort(&user("u", "g"), Some(&path)), 1);
+        rules.insert(&binding("b", "h"));
+        assert_eq!(rules.effort(&user("u", "g"), Some(&path)), 0);
+        assert_eq!((rules.effort(&user("u", "h"), Some(&path)), rules.effort(&user("u", "h"), None)), (1, 1));
+        rules.insert(&binding("a", "h"));
+        let reason = |name: &str| {
+            format!("RBAC: allowed by ClusterRoleBinding \"{name}\" of ClusterRole \"r\" to Group \"h\"")
+        };
+        assert_eq!(rules.authorize(&user("u", "h"), &path).reason, reason("a"), "the first by name");
+        // Of several subjects that are the user, the first one is named.
+        assert!(rules.authorize(&user("x", "h"), &path).reason.ends_with("to User \"x\""));
+        rules.remove("ClusterRoleBinding", "", "a");
+        assert_eq!(rules.authorize(&user("u", "h"), &path).reason, reason("b"));
+        rules.remove("ClusterRoleBinding", "", "b");
+        assert!(!rules.authorize(&user("u", "h"), &path).allowed);
+        assert_eq!(rules.effort(&user("u", "h"), Some(&path)), 0);
     }
 }

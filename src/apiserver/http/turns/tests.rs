@@ -131,7 +131,35 @@ async fn one_user_takes_no_more_than_a_share_of_the_places() {
     assert!(futures::poll!(pin!(turns.place(&other))).is_pending(), "there are no more for anybody");
     places.clear();
     assert!(turns.place(&one).await.is_some());
-    assert_eq!(turns.of_users.lock().unwrap().len(), 1, "who has nothing under way is forgotten");
+    assert_eq!(turns.changers.of_users.lock().unwrap().len(), 1, "who has nothing under way is forgotten");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_lists_of_one_user_leave_a_thread_for_those_of_others() {
+    let mut turns = Turns::default();
+    (turns.lists, turns.listers) = (Arc::new(Semaphore::new(2)), Shares::of(1));
+    let turns = Arc::new(turns);
+    let (one, other) = (Identity::new("one", Vec::new()), Identity::new("other", Vec::new()));
+    let (began, over) = flags();
+    let (inside, wait, shared, of_one) =
+        (Arc::clone(&began), Arc::clone(&over), Arc::clone(&turns), one.clone());
+    let long = tokio::spawn(async move {
+        let work = move || async move {
+            inside.store(true, Ordering::Release);
+            while !wait.load(Ordering::Acquire) {
+                thread::yield_now();
+            }
+        };
+        shared.list(&of_one, later(LONG), work).await
+    });
+    until_set(&began).await;
+    let soon = later(Duration::from_millis(50));
+    assert_eq!(turns.list(&one, soon, || async { 1 }).await, Err(Ended::TimedOut));
+    assert_eq!(turns.list(&other, later(LONG), || async { 2 }).await, Ok(2));
+    assert_eq!(turns.list(&Identity::admin(), later(LONG), || async { 3 }).await, Ok(3));
+    over.store(true, Ordering::Release);
+    assert_eq!(long.await.unwrap(), Ok(()));
+    assert_eq!(turns.list(&one, later(LONG), || async { 4 }).await, Ok(4));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,7 +177,7 @@ async fn small_changes_do_not_wait_for_large_ones() {
         large.push(tokio::spawn(run(later(LONG), Some(turns.lane(3 << 20, false)), work)));
     }
     assert_eq!(run(later(LONG), Some(turns.lane(2_000, false)), || async { 1 }).await, Ok(1));
-    assert_eq!(turns.list(later(LONG), || async { 2 }).await, Ok(2));
+    assert_eq!(turns.list(&Identity::admin(), later(LONG), || async { 2 }).await, Ok(2));
     over.store(true, Ordering::Release);
     for work in large {
         assert_eq!(work.await.unwrap(), Ok(()));

@@ -1,0 +1,69 @@
+//! Who a request acts as, and whether it may do what it asks for. Most users have some hundred rules, which are looked through
+//! where connections are read; whoever has ten thousands of them waits in the lane of lists, and nobody else with it.
+
+use admit_policy::host::AccessAttributes;
+use http::HeaderMap;
+use tokio::time::Instant;
+
+use super::{deadline, impersonation};
+use crate::identity::Identity;
+use crate::registry::Registry;
+use crate::server::Server;
+use crate::status::Refusal;
+
+/// So many rules are looked at at once: some tenths of a millisecond.
+const AT_ONCE: usize = 10_000;
+
+/// The identity that a request of `own` acts as.
+///
+/// # Errors
+/// 400 for headers that name no user, 403 when the caller may not act as this one.
+pub(super) async fn acting(
+    server: &Server,
+    own: Identity,
+    headers: &HeaderMap,
+    attributes: &AccessAttributes,
+) -> Result<Identity, Refusal> {
+    let questions = impersonation::questions(headers);
+    if questions == 0 {
+        return impersonation::acting(server.registry(), own, headers, attributes);
+    }
+    // Accounts are asked about in their own namespaces.
+    let effort = server.registry().effort(&own, None).saturating_mul(questions);
+    let (caller, headers, attributes) = (own.clone(), headers.clone(), attributes.clone());
+    let ask = move |registry: &Registry| impersonation::acting(registry, own, &headers, &attributes);
+    with_effort(server, &caller, effort, ask).await?
+}
+
+/// Whether `user` may do it.
+///
+/// # Errors
+/// 403 in the words that every client knows.
+pub(super) async fn authorize(
+    server: &Server,
+    user: &Identity,
+    attributes: &AccessAttributes,
+) -> Result<(), Refusal> {
+    let effort = server.registry().effort(user, Some(attributes));
+    if effort <= AT_ONCE {
+        return server.registry().authorize(user, attributes);
+    }
+    let (asked, attributes) = (user.clone(), attributes.clone());
+    with_effort(server, user, effort, move |registry: &Registry| registry.authorize(&asked, &attributes))
+        .await?
+}
+
+/// What `ask` answers about so many rules: here, or on a thread of its own.
+async fn with_effort<T: Send + 'static>(
+    server: &Server,
+    user: &Identity,
+    effort: usize,
+    ask: impl FnOnce(&Registry) -> T + Send + 'static,
+) -> Result<T, Refusal> {
+    if effort <= AT_ONCE {
+        return Ok(ask(server.registry()));
+    }
+    let (shared, until) = (server.clone(), Instant::now() + deadline::LONGEST);
+    let asked = server.turns().list(user, until, move || async move { ask(shared.registry()) });
+    asked.await.map_err(Refusal::from)
+}

@@ -1,0 +1,88 @@
+//! Roles and bindings as they change, and users who have very many rules.
+
+use admit_apiserver::{Identity, Server};
+use axum::body::Body;
+use http::Request;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use crate::harness::{Answer, answer, delete, get, merge, post};
+
+const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+async fn as_user(server: &Server, user: &str, path: &str, acts_as: Option<&str>) -> Answer {
+    let mut request = Request::get(path).extension(Identity::new(user, ["system:authenticated".to_owned()]));
+    if let Some(other) = acts_as {
+        request = request.header("impersonate-user", other);
+    }
+    answer(server.router().oneshot(request.body(Body::empty()).unwrap()).await.unwrap()).await
+}
+
+fn binding(name: &str, role: &str, user: &str) -> Value {
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role});
+    let user = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user});
+    json!({"metadata": {"name": name}, "roleRef": role, "subjects": [user]})
+}
+
+fn role(name: &str, rules: &[Value]) -> Value {
+    json!({"metadata": {"name": name}, "rules": rules})
+}
+
+fn rule(resource: &str, name: Option<String>) -> Value {
+    let names: Vec<_> = name.into_iter().collect();
+    json!({"apiGroups": [""], "resources": [resource], "verbs": ["list"], "resourceNames": names})
+}
+
+#[tokio::test]
+async fn each_change_of_a_role_or_binding_holds_from_then_on() {
+    let server = Server::builder().build().await.unwrap();
+    let (roles, bindings) =
+        (format!("{RBAC}/namespaces/default/roles"), format!("{RBAC}/namespaces/default/rolebindings"));
+    let may = async |user: &str| as_user(&server, user, MAPS, None).await.status;
+    assert_eq!(may("ann").await, 403);
+    assert_eq!(post(&server, &bindings, &binding("b", "r", "ann")).await.status, 201);
+    let missing = as_user(&server, "ann", MAPS, None).await;
+    assert!(
+        missing.message().ends_with("RBAC: role.rbac.authorization.k8s.io \"r\" not found"),
+        "{missing:?}"
+    );
+    assert_eq!(post(&server, &roles, &role("r", &[rule("configmaps", None)])).await.status, 201);
+    assert_eq!((may("ann").await, may("bob").await), (200, 403));
+    let subjects = json!({"subjects": binding("b", "r", "bob")["subjects"]});
+    assert_eq!(merge(&server, &format!("{bindings}/b"), &subjects).await.status, 200);
+    assert_eq!((may("ann").await, may("bob").await), (403, 200));
+    let rules = json!({"rules": [rule("secrets", None)]});
+    assert_eq!(merge(&server, &format!("{roles}/r"), &rules).await.status, 200);
+    assert_eq!(may("bob").await, 403);
+    assert_eq!(
+        merge(&server, &format!("{roles}/r"), &json!({"rules": [rule("configmaps", None)]})).await.status,
+        200
+    );
+    assert_eq!(may("bob").await, 200);
+    assert_eq!(delete(&server, &bindings, None).await.status, 200);
+    assert_eq!(may("bob").await, 403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_very_many_rules_is_answered_all_the_same() {
+    let server = Server::builder().build().await.unwrap();
+    let (roles, bindings) =
+        (format!("{RBAC}/namespaces/default/roles"), format!("{RBAC}/namespaces/default/rolebindings"));
+    let others: Vec<_> = (0..6_000).map(|number| rule("pods", Some(format!("p{number}")))).collect();
+    for name in ["a", "b"] {
+        assert_eq!(post(&server, &roles, &role(name, &others)).await.status, 201);
+        assert_eq!(post(&server, &bindings, &binding(name, name, "ann")).await.status, 201);
+    }
+    let refused = as_user(&server, "ann", MAPS, None).await;
+    let words = "configmaps is forbidden: User \"ann\" cannot list resource \"configmaps\" in API group \"\" in the namespace \
+                 \"default\"";
+    assert_eq!((refused.status, refused.message()), (403, words));
+    assert_eq!(post(&server, &roles, &role("c", &[rule("configmaps", None)])).await.status, 201);
+    assert_eq!(post(&server, &bindings, &binding("c", "c", "ann")).await.status, 201);
+    assert_eq!(as_user(&server, "ann", MAPS, None).await.status, 200);
+    let acting = as_user(&server, "ann", MAPS, Some("bob")).await;
+    assert_eq!(acting.status, 403);
+    assert!(acting.message().contains("User \"ann\" cannot impersonate"), "{}", acting.message());
+    assert_eq!(get(&server, "/livez").await.status, 200);
+}
