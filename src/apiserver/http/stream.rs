@@ -27,6 +27,9 @@ const DEFAULT_LIFE: Duration = Duration::from_secs(30 * 60);
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
 /// Events are rendered and sent together up to so many bytes, by estimate: what a client that does not read costs at least.
 const CHUNK: usize = 64 << 10;
+/// So much is looked through in one go, in the memory that its values take: what is not selected is sent to nobody, and others
+/// have their turn in between.
+const SIGHT: usize = 2 << 20;
 /// A last bookmark comes this long before the end.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
@@ -105,6 +108,8 @@ impl State {
                 if !text.is_empty() {
                     return Some(self.ticket.chunk(text, room));
                 }
+                drop(room);
+                tokio::task::yield_now().await;
                 continue;
             }
             if self.watching.is_over() {
@@ -131,13 +136,14 @@ impl State {
         self.rendered(bookmark).into()
     }
 
-    /// What is there, up to the size of a chunk, or one event that is larger.
+    /// What is there, up to the size of a chunk, or one event that is larger; nothing where nothing was selected so far.
     fn chunk(&mut self) -> Vec<u8> {
-        let mut text = Vec::new();
+        let (mut text, mut seen) = (Vec::new(), 0);
         while let Some(bytes) = self.watching.due() {
-            if !text.is_empty() && text.len() + bytes > CHUNK {
+            if seen > SIGHT || !text.is_empty() && text.len() + bytes > CHUNK {
                 break;
             }
+            seen += bytes;
             if let Some(event) = self.watching.take_next() {
                 text.extend(self.rendered(event));
             }

@@ -109,24 +109,18 @@ impl Watching {
         })
     }
 
-    /// The next of what is there, as far as it is selected.
+    /// The next of what is there, looked at; None where it is not selected.
     pub fn take_next(&mut self) -> Option<WatchEvent> {
-        while let Some(due) = self.due.pop_front() {
-            let seen = match due {
-                Due::Object(object) => self.added(&object),
-                Due::Change(event) => self.seen(&event),
-                Due::Made(event) => return Some(event),
-            };
-            match seen {
-                Ok(Some(event)) => return Some(event),
-                Ok(None) => {}
-                // What cannot be shown ends the watch.
-                Err(error) => {
-                    self.end(WatchEvent { kind: "ERROR", object: Refusal::from(error).to_value() });
-                }
-            }
-        }
-        None
+        let seen = match self.due.pop_front()? {
+            Due::Object(object) => self.added(&object),
+            Due::Change(event) => self.seen(&event),
+            Due::Made(event) => return Some(event),
+        };
+        // What cannot be shown ends the watch.
+        seen.unwrap_or_else(|error| {
+            self.end(WatchEvent { kind: "ERROR", object: Refusal::from(error).to_value() });
+            None
+        })
     }
 
     /// Whether nothing will come any more: the last event said why.
