@@ -83,6 +83,8 @@ enum Command {
     /// Run a command that collects: its time bounded, its output kept, its end marked
     #[command(hide = true)]
     RunGather(must::run::RunArgs),
+    /// Copy what was collected without what nobody else is to see
+    Obfuscate(must::obfuscate::ObfuscateArgs),
     /// Send what was collected to a support case, by SFTP
     Upload(Box<must::upload::UploadArgs>),
     /// Say in the status of an ObservabilityAddon how a metrics collector is
@@ -172,6 +174,7 @@ impl Cli {
             Command::Gather(args) => args.run(),
             Command::MustGather(args) => args.run(),
             Command::RunGather(args) => args.run(),
+            Command::Obfuscate(args) => args.run(),
             Command::Upload(args) => args.run(),
             Command::ReportCondition(args) => args.run(),
             Command::Generate(args) => args.run(),

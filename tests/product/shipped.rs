@@ -34,7 +34,8 @@ fn shared() -> Option<PathBuf> {
 }
 
 /// Fields of a spec that later versions have besides, and with them the rules that name one.
-const ADDED_FIELDS: &[(&str, &[&str])] = &[("mustgathers", &["serviceAccountName", "gatherSpec", "storage"])];
+const ADDED_FIELDS: &[(&str, &[&str])] =
+    &[("mustgathers", &["serviceAccountName", "gatherSpec", "obfuscate", "storage"])];
 
 /// Takes out what was added to the recorded definition.
 fn without_added(shipped_name: &str, schema: &mut Value) {

@@ -7,12 +7,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use jiff::Timestamp;
+use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use super::obfuscate::{RuleArgs, failed, into_sink, shown};
 use crate::cli::Exit;
 use crate::cli::process::{self, Fault, GRACE, Threads};
-use crate::gather::must::bundle::bundle;
+use crate::gather::must::bundle::{Bundled, bundle};
+use crate::gather::must::clean::{Archive, CleanError, Cleaned, Cleaner};
 use crate::gather::must::mark;
 use crate::gather::upload::sftp::{
     Credentials, Delivered, Host, KnownHosts, Patience, Proxies, RemoteName, Sftp, SftpError, Trust,
@@ -102,6 +105,13 @@ pub(in crate::cli) struct UploadArgs {
     #[arg(long, value_name = "FILE", env = "proxy_ca", hide_env_values = true)]
     proxy_ca: Option<PathBuf>,
 
+    /// Hide what rules say, or else addresses, domains, Secrets and ConfigMaps
+    #[arg(long, env = "obfuscate", hide_env_values = true)]
+    obfuscate: bool,
+
+    #[command(flatten)]
+    rules: RuleArgs,
+
     /// File that is told the outcome in one line, as a container's termination message
     #[arg(long, value_name = "FILE", env = "message_file", hide_env_values = true)]
     message_file: Option<PathBuf>,
@@ -122,22 +132,14 @@ impl UploadArgs {
             outcome = self.work() => outcome,
             () = shutdown.cancelled() => Err(Fault::internal("asked to stop before the archive was sent")),
         };
-        let line = match &outcome {
-            Ok(line) => line.clone(),
-            Err(fault) => fault.message.clone(),
-        };
-        if let Some(path) = message_file
-            && let Err(error) = fs::write(&path, line)
-        {
-            warn!(%error, path = %path.display(), "the outcome is not told there");
-        }
-        outcome.map(drop)
+        told(message_file.as_deref(), outcome)
     }
 
     /// What was done, in a line.
     async fn work(self) -> Result<String, Fault> {
         // Whatever has to be mended is told before anything is waited for.
         let sftp = self.sftp()?;
+        let cleaner = if self.obfuscate { Some(self.rules.cleaner()?) } else { None };
         let began = Timestamp::now();
         let remote = self.remote(began)?;
         let out_of_time = match &self.wait_for {
@@ -145,13 +147,17 @@ impl UploadArgs {
             None => false,
         };
         let archive = self.work.join(local_name(began));
-        let sent = send(&sftp, &self.output, &archive, &remote).await;
+        let made = pack(&self.output, &archive, cleaner).await;
+        let sent = match made {
+            Ok(hidden) => send(&sftp, &archive, &remote).await.map(|sent| (sent, hidden)),
+            Err(fault) => Err(fault),
+        };
         // Nobody asks for it a second time.
         let _ = fs::remove_file(&archive);
-        let Delivered { name, bytes, verified } = sent?;
+        let (Delivered { name, bytes, verified }, hidden) = sent?;
         let late = if out_of_time { "; the gathering ran out of time" } else { "" };
         let seen = if verified { "" } else { ", unverified: the server shows nothing of what it takes" };
-        let line = format!("sent {name} of {bytes} bytes to {}{seen}{late}", sftp.host);
+        let line = format!("sent {name} of {bytes} bytes to {}{seen}{hidden}{late}", sftp.host);
         info!("{line}");
         Ok(line)
     }
@@ -199,7 +205,7 @@ impl UploadArgs {
     }
 }
 
-fn variable(name: &str) -> Option<String> {
+pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
@@ -218,7 +224,7 @@ fn local_name(now: Timestamp) -> String {
 }
 
 /// Waits until the gathering has ended; whether it ran out of time.
-async fn wait(folder: &Path) -> Result<bool, Fault> {
+pub(super) async fn wait(folder: &Path) -> Result<bool, Fault> {
     info!(folder = %folder.display(), "waiting for the gathering to end");
     let ended = mark::ended(folder).await.map_err(Fault::internal)?;
     if !ended.is_kept() {
@@ -228,28 +234,63 @@ async fn wait(folder: &Path) -> Result<bool, Fault> {
     Ok(ended.is_out_of_time())
 }
 
-/// Makes the archive and sends it.
-async fn send(sftp: &Sftp, output: &Path, archive: &Path, remote: &RemoteName) -> Result<Delivered, Fault> {
-    let (from, to) = (output.to_owned(), archive.to_owned());
-    let making = tokio::task::spawn_blocking(move || -> io::Result<_> {
-        let file: File = private::new_file(&to)?;
-        let bundled = bundle(&from, io::BufWriter::new(&file))?;
-        file.sync_data()?;
-        Ok(bundled)
-    });
-    let failed = |error: io::Error| {
-        Fault::internal(format!("cannot make `{}` of `{}`: {error}", archive.display(), output.display()))
+/// Tells `outcome` in the file as well.
+pub(super) fn told(file: Option<&Path>, outcome: Result<String, Fault>) -> Result<(), Fault> {
+    let line = match &outcome {
+        Ok(line) => line.clone(),
+        Err(fault) => fault.message.clone(),
     };
-    let bundled = making.await.map_err(Fault::internal)?.map_err(failed)?;
-    for path in &bundled.incomplete {
-        warn!("not in the archive, or not whole: {path}");
+    if let Some(path) = file
+        && let Err(error) = fs::write(path, line)
+    {
+        warn!(%error, path = %path.display(), "the outcome is not told there");
     }
-    info!(
-        files = bundled.files,
-        bytes = bundled.bytes,
-        incomplete = bundled.incomplete_count,
-        "archive made"
-    );
+    outcome.map(drop)
+}
+
+/// Makes the archive; what is to be said of what it does not show.
+async fn pack(output: &Path, archive: &Path, cleaner: Option<Cleaner>) -> Result<String, Fault> {
+    let (from, to) = (output.to_owned(), archive.to_owned());
+    let making = spawn_blocking(move || -> Result<_, CleanError> {
+        let file: File = private::new_file(&to)?;
+        let out = io::BufWriter::new(&file);
+        let made = match cleaner {
+            None => Made::Whole(bundle(&from, out)?),
+            Some(cleaner) => {
+                let root = from.canonicalize()?;
+                let root = root.file_name().map_or_else(|| Path::new("must-gather"), Path::new);
+                Made::Obfuscated(into_sink(cleaner, &from, &to, &mut Archive::new(out, root))?)
+            }
+        };
+        file.sync_data()?;
+        Ok(made)
+    });
+    match making.await.map_err(Fault::internal)? {
+        Ok(Made::Whole(bundled)) => {
+            for path in &bundled.incomplete {
+                warn!("not in the archive, or not whole: {path}");
+            }
+            let Bundled { files, bytes, incomplete_count: incomplete, .. } = bundled;
+            info!(files, bytes, incomplete, "archive made");
+            Ok(String::new())
+        }
+        Ok(Made::Obfuscated(cleaned)) => Ok(format!("; {}", shown(&cleaned))),
+        Err(CleanError::Io(error)) => Err(Fault::internal(format!(
+            "cannot make `{}` of `{}`: {error}",
+            archive.display(),
+            output.display()
+        ))),
+        Err(error) => Err(failed(&error, output)),
+    }
+}
+
+/// What became an archive.
+enum Made {
+    Whole(Bundled),
+    Obfuscated(Cleaned),
+}
+
+async fn send(sftp: &Sftp, archive: &Path, remote: &RemoteName) -> Result<Delivered, Fault> {
     sftp.upload(archive, remote).await.map_err(|error| match error {
         SftpError::Authentication | SftpError::NoMethod(_) | SftpError::HostKey(_) => Fault::usage(error),
         error => Fault::internal(error),

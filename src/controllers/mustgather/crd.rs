@@ -39,6 +39,8 @@ pub struct MustGatherSpec {
     pub upload_target: Option<UploadTarget>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<Storage>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub obfuscate: Option<Obfuscate>,
 }
 
 impl MustGatherSpec {
@@ -57,6 +59,21 @@ impl MustGatherSpec {
 
     pub fn retains(&self) -> bool {
         self.retain_resources_on_completion.unwrap_or(false)
+    }
+
+    /// What is to be hidden, where something is.
+    pub fn obfuscation(&self) -> Option<&Obfuscate> {
+        self.obfuscate.as_ref().filter(|obfuscate| obfuscate.enabled)
+    }
+
+    /// What was gathered before, and is obfuscated instead of gathering.
+    pub fn source(&self) -> Option<&PersistentVolume> {
+        self.obfuscation().and_then(|obfuscate| obfuscate.source.as_ref())
+    }
+
+    /// The volume that outlives the run, where one does.
+    pub fn volume(&self) -> Option<&PersistentVolume> {
+        self.storage.as_ref().and_then(|storage| storage.persistent_volume.as_ref())
     }
 
     /// Where to send what was gathered.
@@ -149,6 +166,30 @@ pub struct PersistentVolume {
     pub claim: Named,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sub_path: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Obfuscate {
+    #[serde(default)]
+    pub enabled: bool,
+    /// ConfigMap with the rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<Named>,
+    /// Later spelling of `config`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub obfuscation_config_ref: Option<Named>,
+    /// What was gathered before, on a volume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<PersistentVolume>,
+}
+
+impl Obfuscate {
+    /// The ConfigMap, in whichever spelling.
+    pub fn rules(&self) -> Option<&str> {
+        let named = self.config.as_ref().or(self.obfuscation_config_ref.as_ref());
+        named.map(|named| named.name.as_str()).filter(|name| !name.is_empty())
+    }
 }
 
 /// All but `completed` is written also where it is none, so that a merge patch takes away what was there.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{Pod, Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, ServiceAccount};
 use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt};
@@ -13,6 +13,7 @@ use super::crd::MustGather;
 use super::job::{self, JobView, place};
 use super::{Context, Error};
 use crate::controllers::kit::pods::{Hindrance, hindrance};
+use crate::gather::cluster::{Names, names};
 use crate::gather::upload::sftp::{Credentials, Proxies};
 
 /// One MustGather and what surrounds it.
@@ -36,7 +37,21 @@ pub struct Inputs {
     pub secret: Option<SecretView>,
     /// Of the cluster's own Proxy object.
     pub cluster: Proxies,
+    /// None where nothing is obfuscated.
+    pub hiding: Option<HidingView>,
 }
+
+/// What is to be hidden, as far as objects of the cluster say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HidingView {
+    /// The text of the rules; an error for people where they are asked for and not there.
+    pub rules: Option<Result<String, String>>,
+    /// What the cluster is called; an error for people where it may be called something.
+    pub domains: Result<Vec<String>, String>,
+}
+
+/// The key of a ConfigMap under which rules are.
+const RULES: &str = "config.yaml";
 
 /// The Secret with the credentials, as far as a plan may know it.
 #[derive(Clone, Debug)]
@@ -110,7 +125,31 @@ async fn inputs(context: &Context, object: &MustGather, namespace: &str) -> Resu
             Some(secret.map_or(SecretView::Missing, |secret| view(&secret)))
         }
     };
-    Ok(Inputs { account, secret, cluster: cluster_proxies(context).await? })
+    let hiding = match object.spec.obfuscation() {
+        None => None,
+        Some(obfuscate) => Some(hiding(context, object, obfuscate.rules()).await?),
+    };
+    Ok(Inputs { account, secret, cluster: cluster_proxies(context).await?, hiding })
+}
+
+async fn hiding(context: &Context, object: &MustGather, map: Option<&str>) -> Result<HidingView, Error> {
+    let maps: Api<ConfigMap> =
+        Api::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
+    let rules = match map {
+        None => None,
+        Some(name) => Some(match maps.get_opt(name).await? {
+            None => Err(format!("there is no ConfigMap {name} with rules of obfuscation: it is waited for")),
+            Some(map) => match map.data.and_then(|mut data| data.remove(RULES)) {
+                None => Err(format!("ConfigMap {name} has no key {RULES}: it is waited for")),
+                Some(text) => Ok(text),
+            },
+        }),
+    };
+    let domains = match names(&context.client).await {
+        Ok(Names { base_domain, api_host }) => Ok(api_host.into_iter().chain(base_domain).collect()),
+        Err(error) => Err(error.to_string()),
+    };
+    Ok(HidingView { rules, domains })
 }
 
 fn view(secret: &Secret) -> SecretView {

@@ -5,6 +5,9 @@
 //!                                             └── mark ──► upload: admit upload ──► SFTP server
 //! ```
 //!
+//! What lies on a volume already is not gathered again: there is a container `upload` alone then. Where nothing is uploaded and
+//! something hidden, a container `obfuscate` stands in its place.
+//!
 //! The container that uploads is given no token of the Pod's account, and the one that gathers none of the upload's
 //! credentials. When an upload fails for good the Job fails, and nothing is gathered a second time.
 
@@ -16,7 +19,7 @@ use super::crd::MustGather;
 
 mod manifest;
 
-pub use manifest::{Creation, UPLOAD, manifest};
+pub use manifest::{Creation, Hiding, manifest};
 
 /// Label of a Job, its Pods and its copied Secret: the uid of the MustGather. What lies in another namespace cannot be owned.
 pub const OWNER: &str = "mustgathers.operator.openshift.io/owner-uid";

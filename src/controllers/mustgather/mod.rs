@@ -12,6 +12,7 @@ mod counts;
 pub mod crd;
 pub mod fetch;
 mod finish;
+mod hiding;
 pub mod job;
 pub mod limit;
 pub mod plan;

@@ -18,12 +18,14 @@ use super::fetch::{Fetched, Inputs, Login, SecretView};
 use super::job::{self, Creation, JobView, manifest};
 use super::settings::Settings;
 use super::status::{self, STUCK};
-use super::{FINALIZER, limit};
+use super::{FINALIZER, hiding, limit};
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 use crate::controllers::kit::events::Notice;
 use crate::controllers::kit::pods::Hindrance;
 use crate::gather::upload::sftp::{KnownHosts, Patience, Proxies, Sftp, Trust};
 
+/// How soon what is missing is looked for again, besides what the watch of Secrets tells.
+const LOOK_AGAIN: Duration = Duration::from_secs(30);
 /// What to do, at stage `W`: [`Prepared`] before it is applied, [`super::apply::Applied`] after.
 #[derive(Debug)]
 pub struct Plan<W> {
@@ -128,7 +130,7 @@ fn phase(object: &MustGather) -> Option<Phase> {
 }
 
 /// What keeps a Job from being made.
-enum Lack {
+pub(super) enum Lack {
     /// For good.
     Final(String),
     /// Until somebody makes it.
@@ -152,14 +154,14 @@ fn begin(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Plan<Prepar
         Err(Lack::Passing(reason)) => {
             let status = status::next(fetched, Phase::None, "", Some(&reason));
             let notices = if status.is_some() { vec![warning(reason)] } else { Vec::new() };
-            Plan { status, notices, ..Plan::of(Prepared::Nothing) }
+            Plan { status, notices, again: Some(LOOK_AGAIN), ..Plan::of(Prepared::Nothing) }
         }
     }
 }
 
 fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Created, Lack> {
     let Fetched { object, now, .. } = fetched;
-    let Inputs { account, secret, cluster } = inputs;
+    let Inputs { account, secret, cluster, hiding } = inputs;
     let rules = &settings.rules;
     let spec = &object.spec;
     contradictions(object)?;
@@ -185,7 +187,8 @@ fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Cr
     let preflight = login.map(|login| server(object, login, &proxies, settings)).transpose()?.flatten();
     // The Job reads those of the Secret itself.
     let known_hosts = if keys.is_some() { None } else { settings.known_hosts.clone() };
-    let creation = Creation { now: *now, proxies, limit, known_hosts };
+    let hiding = hiding.as_ref().map(hiding::ordered).transpose()?;
+    let creation = Creation { now: *now, proxies, limit, known_hosts, hiding };
     let job = manifest(object, &creation, rules).map_err(|error| Lack::Final(error.to_string()))?;
     Ok(Created { job, copy: rules.job_namespace.is_some() && spec.sftp().is_some(), preflight })
 }
@@ -197,6 +200,9 @@ fn contradictions(object: &MustGather) -> Result<(), Lack> {
     let later = spec.service_account_name.as_ref().is_some_and(|name| !name.is_empty());
     if named && later {
         return Err(Lack::Final("serviceAccountRef and serviceAccountName are both set".to_owned()));
+    }
+    if let Some(reason) = hiding::impossible(spec) {
+        return Err(Lack::Final(reason.to_owned()));
     }
     let gather = spec.gather_spec.clone().unwrap_or_default();
     if spec.additional_config.as_ref().is_some_and(|config| config.audit) && spec.gather_spec.is_some() {

@@ -15,7 +15,7 @@ use tar::{Builder, EntryType, Header};
 /// Files whose names are kept of those that were left out; the others are counted.
 const MAX_NAMED: usize = 100;
 /// A zip of logs gains nothing worth its time from more effort.
-const EFFORT: u32 = 5;
+pub(super) const EFFORT: u32 = 5;
 
 /// What an archive holds.
 #[derive(Debug, Default, PartialEq)]
@@ -77,7 +77,7 @@ pub fn bundle(folder: &Path, out: impl Write) -> io::Result<Bundled> {
 }
 
 /// What stands in a folder, the last by name first, as it is taken from the end.
-fn below(path: &Path, name: &Path) -> io::Result<Vec<(PathBuf, PathBuf)>> {
+pub(super) fn below(path: &Path, name: &Path) -> io::Result<Vec<(PathBuf, PathBuf)>> {
     let names = fs::read_dir(path)?.map(|entry| Ok(entry?.file_name()));
     let mut names = names.collect::<io::Result<Vec<_>>>()?;
     names.sort_unstable_by(|a, b| b.cmp(a));
@@ -85,7 +85,7 @@ fn below(path: &Path, name: &Path) -> io::Result<Vec<(PathBuf, PathBuf)>> {
 }
 
 /// Nobody's: who unpacks it owns it.
-fn header(known: &Metadata, kind: EntryType) -> Header {
+pub(super) fn header(known: &Metadata, kind: EntryType) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
     header.set_mode(known.mode() & 0o777);
@@ -117,24 +117,25 @@ fn append_link(
     }
 }
 
+/// Opens what was a file when it was looked at, and may be a link or a pipe by now.
+pub(super) fn open(path: &Path) -> io::Result<(File, Metadata)> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let known = file.metadata()?;
+    if known.is_file() {
+        Ok((file, known))
+    } else {
+        Err(io::Error::other("it was replaced while it was read"))
+    }
+}
+
 fn append_file(
     tar: &mut Builder<impl Write>,
     path: &Path,
     name: &Path,
     bundled: &mut Bundled,
 ) -> io::Result<()> {
-    // What was a file when it was looked at may be a link or a pipe by now.
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
-        .open(path)
-        .and_then(|file| Ok((file.metadata()?, file)));
-    let (known, file) = match opened {
-        Ok((known, file)) if known.is_file() => (known, file),
-        Ok(_) => {
-            bundled.lacks(name, "it was replaced while it was read");
-            return Ok(());
-        }
+    let (file, known) = match open(path) {
+        Ok(opened) => opened,
         Err(error) => {
             bundled.lacks(name, error);
             return Ok(());

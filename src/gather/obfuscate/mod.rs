@@ -4,13 +4,18 @@
 //! Order per record: literal names in data and in the record's path, then addresses in data only. Text that only
 //! looks like an address (a version such as `1.2.3.4`) is rewritten too: nothing in an archive says which it is.
 //! IPv6 addresses and CIDR notations (`10.0.0.0/8`) are left alone.
+//!
+//! Archives of must-gathers are obfuscated by rules that somebody may give ([`rules`]): labels stand for addresses of every
+//! kind there ([`replace`]). Both find addresses by [`find`].
 
+pub mod find;
 mod networks;
+pub mod replace;
+pub mod rules;
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 
-use regex_automata::meta::Regex;
+use find::{Address, Finder, Found, Kind};
 
 pub use networks::{Network, ParseNetworkError, Translation};
 
@@ -27,15 +32,19 @@ pub struct Rules {
 #[derive(Debug)]
 pub struct Obfuscator {
     literals: Vec<(String, &'static str)>,
-    addresses: Regex,
+    addresses: Finder,
     translation: Translation,
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("address pattern: {0}")]
+#[error("the pattern cannot be used: {0}")]
 pub struct PatternError(String);
 
-const ADDRESS: &str = r"[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?:/[0-9]{1,2})?";
+impl PatternError {
+    pub(super) fn of(reason: &impl std::fmt::Display) -> Self {
+        Self(reason.to_string())
+    }
+}
 
 impl Obfuscator {
     /// # Errors
@@ -50,8 +59,7 @@ impl Obfuscator {
         literals.extend(named(base_domains, "<CLUSTER_BASE_DOMAIN>"));
         // The base domain is usually a suffix of the API host: the longer literal must be found first.
         literals.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-        let addresses = Regex::new(ADDRESS).map_err(|error| PatternError(error.to_string()))?;
-        Ok(Self { literals, addresses, translation: Translation::new(networks) })
+        Ok(Self { literals, addresses: Finder::new(&[Kind::V4])?, translation: Translation::new(networks) })
     }
 
     /// A record's path with the literal names replaced.
@@ -64,15 +72,18 @@ impl Obfuscator {
         let named = self.path(data);
         let mut out = String::with_capacity(named.len());
         let mut done = 0;
-        for found in self.addresses.find_iter(&named) {
-            out.push_str(&named[done..found.start()]);
-            let text = &named[found.range()];
-            // Octets over 255 and with leading zeros do not parse and stay, as does anything with a prefix length.
-            match text.parse::<Ipv4Addr>() {
-                Ok(address) => out.push_str(&self.translation.stand_in(address).to_string()),
-                Err(_) => out.push_str(text),
+        // Octets over 255 and with leading zeros are no address and stay.
+        while let Some(Found { range, address }) = self.addresses.find(named.as_bytes(), done) {
+            let behind = named.as_bytes().get(range.end..).unwrap_or_default();
+            let network = matches!(behind, [b'/', digit, ..] if digit.is_ascii_digit());
+            out.push_str(&named[done..range.start]);
+            match address {
+                Address::V4(address) if !network => {
+                    out.push_str(&self.translation.stand_in(address).to_string());
+                }
+                _ => out.push_str(&named[range.clone()]),
             }
-            done = found.end();
+            done = range.end;
         }
         out.push_str(&named[done..]);
         out

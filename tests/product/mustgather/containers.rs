@@ -11,12 +11,12 @@ fn admit() -> Command {
 }
 
 /// The volumes of a Pod.
-struct Pod {
+pub(super) struct Pod {
     dir: tempfile::TempDir,
 }
 
 impl Pod {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let pod = Self { dir: tempfile::tempdir().unwrap() };
         for volume in ["must-gather", "upload", "run"] {
             fs::create_dir(pod.path(volume)).unwrap();
@@ -24,11 +24,11 @@ impl Pod {
         pod
     }
 
-    fn path(&self, volume: &str) -> std::path::PathBuf {
+    pub(super) fn path(&self, volume: &str) -> std::path::PathBuf {
         self.dir.path().join(volume)
     }
 
-    fn gather(&self, timeout: &str, script: &str) -> Command {
+    pub(super) fn gather(&self, timeout: &str, script: &str) -> Command {
         let mut command = admit();
         command.args(["run-gather", "--timeout", timeout]);
         command.arg("--output").arg(self.path("must-gather")).arg("--state").arg(self.path("run"));
@@ -37,7 +37,7 @@ impl Pod {
     }
 
     /// The container that uploads, with the variables that the Job sets.
-    fn upload(&self, sshd: &Sshd, password: &str) -> Command {
+    pub(super) fn upload(&self, sshd: &Sshd, password: &str) -> Command {
         let mut command = admit();
         command.arg("upload").env_clear().stdout(Stdio::piped()).stderr(Stdio::piped());
         for (name, value) in [
@@ -62,12 +62,12 @@ impl Pod {
         command
     }
 
-    fn message(&self) -> String {
+    pub(super) fn message(&self) -> String {
         fs::read_to_string(self.path("message")).unwrap()
     }
 }
 
-fn ended(child: Child) -> (i32, String) {
+pub(super) fn ended(child: Child) -> (i32, String) {
     let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
     let text = String::from_utf8(stdout).unwrap() + &String::from_utf8(stderr).unwrap();
     assert!(!text.contains(PASSWORD), "the password is shown: {text}");

@@ -5,6 +5,7 @@ mod bugs;
 mod collect;
 mod containers;
 mod ends;
+mod hiding;
 mod rows;
 mod stuck;
 mod up;

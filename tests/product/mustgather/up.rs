@@ -158,3 +158,47 @@ async fn an_image_that_nothing_stands_for_is_said_with_the_remedy() {
     assert!(waiting.is_ok(), "{:#?}\n{}", objects.get("sample").await, workplace.log());
     assert!(running.terminate().success());
 }
+
+/// An archive that lies on a volume, obfuscated beside it: no image, no server, one container of our own.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lies_on_a_volume_is_obfuscated_beside_it() {
+    let workplace = Workplace::new();
+    let running = workplace.start();
+    let client = workplace.client().await;
+    put(&client, "", "v1", "Namespace", "namespaces", json!({"metadata": {"name": NAMESPACE}})).await;
+    let named = |name: &str| json!({"name": name, "namespace": NAMESPACE});
+    put(&client, "", "v1", "ServiceAccount", "serviceaccounts", json!({"metadata": named("default")})).await;
+    let claim = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
+    let claim = json!({"metadata": named("data"), "spec": claim});
+    put(&client, "", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", claim).await;
+    let volume = workplace.path().join(".admit/local/volumes").join(NAMESPACE).join("data");
+    fs::create_dir_all(volume.join("runs/old")).unwrap();
+    fs::write(volume.join("runs/old/a.log"), "to 10.0.0.1\n").unwrap();
+    fs::write(volume.join("runs/old/s.yaml"), format!("kind: Secret\ndata: {CANARY}\n")).unwrap();
+    let source = json!({"claim": {"name": "data"}, "subPath": "runs/old"});
+    let spec = json!({"obfuscate": {"enabled": true, "source": source}});
+    let object = json!({"metadata": named("sample"), "spec": spec});
+    put(&client, "operator.openshift.io", "v1alpha1", "MustGather", "mustgathers", object).await;
+    let objects: Api<MustGather> = Api::namespaced(client.clone(), NAMESPACE);
+    let over = |object: Option<&MustGather>| object.is_some_and(MustGather::has_ended);
+    let ended = tokio::time::timeout(JOB, await_condition(objects.clone(), "sample", over)).await;
+    let status = ended.map(|ended| ended.unwrap().unwrap().status.unwrap());
+    assert!(
+        status.is_ok_and(|status| status.status == Some(Phase::Completed)),
+        "{:?}\n{}",
+        objects.get("sample").await,
+        workplace.log()
+    );
+    let made: Vec<_> = fs::read_dir(volume.join("runs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let shown =
+        made.iter().find(|name| name.starts_with("old.obfuscated.")).unwrap_or_else(|| panic!("{made:?}"));
+    let read = |path: &str| fs::read_to_string(volume.join("runs").join(shown).join(path)).unwrap();
+    assert_eq!(read("a.log"), "to x-ipv4-0000000001-x\n");
+    assert!(read("obfuscation.log").contains("left out: s.yaml: the rules leave out Secret"));
+    assert!(!volume.join("runs").join(shown).join("s.yaml").exists());
+    assert_eq!(fs::read_to_string(volume.join("runs/old/a.log")).unwrap(), "to 10.0.0.1\n");
+    assert!(running.terminate().success());
+}

@@ -12,8 +12,11 @@ use crate::controllers::mustgather::crd::{GatherSpec, MustGather, Sftp};
 use crate::controllers::mustgather::settings::Rules;
 use crate::gather::upload::sftp::Proxies;
 
-/// Name of the container that uploads.
-pub const UPLOAD: &str = "upload";
+/// Names of the containers that come after gathering.
+const UPLOAD: &str = "upload";
+const OBFUSCATE: &str = "obfuscate";
+/// Where the container that obfuscates puts what results.
+const OBFUSCATED: &str = "/must-gather-obfuscated";
 const OUTPUT: &str = "/must-gather";
 const WORK: &str = "/must-gather-upload";
 const RUN: &str = "/run/must-gather";
@@ -34,6 +37,17 @@ pub struct Creation {
     pub limit: Option<Duration>,
     /// Host keys that the operator gives, for Secrets that have none.
     pub known_hosts: Option<String>,
+    /// None where nothing is hidden.
+    pub hiding: Option<Hiding>,
+}
+
+/// What is hidden of what was gathered.
+#[derive(Debug)]
+pub struct Hiding {
+    /// Rules, where they are not the usual ones.
+    pub rules: Option<String>,
+    /// What the cluster is called.
+    pub domains: Vec<String>,
 }
 
 /// The Job.
@@ -44,9 +58,14 @@ pub fn manifest(object: &MustGather, creation: &Creation, rules: &Rules) -> Resu
     let (namespace, name) = place(object, rules.job_namespace.as_deref());
     let uid = object.uid().unwrap_or_default();
     let prefix = prefix(creation.now, &uid);
-    let upload = object.spec.sftp().map(|sftp| upload(object, sftp, creation, rules, &prefix));
-    let mut containers = vec![gather(object, creation, rules)];
-    containers.extend(upload);
+    let gathers = object.spec.source().is_none();
+    let last = match object.spec.sftp() {
+        Some(sftp) => Some((UPLOAD, upload(object, sftp, creation, rules, &prefix))),
+        None => creation.hiding.as_ref().map(|hiding| (OBFUSCATE, obfuscate(object, hiding, rules, &prefix))),
+    };
+    let name_of_last = last.as_ref().map(|(name, _)| *name);
+    let mut containers: Vec<Value> = gathers.then(|| gather(object, creation, rules)).into_iter().collect();
+    containers.extend(last.map(|(_, container)| container));
     let mut spec = json!({
         "backoffLimit": BACKOFF_LIMIT,
         "template": {
@@ -59,17 +78,19 @@ pub fn manifest(object: &MustGather, creation: &Creation, rules: &Rules) -> Resu
                     {"weight": 1, "preference": {"matchExpressions": [{"key": INFRA, "operator": "Exists"}]}},
                 ]}},
                 "tolerations": [{"key": INFRA, "operator": "Exists", "effect": "NoSchedule"}],
-                "initContainers": [program(rules)],
+                "initContainers": gathers.then(|| program(rules)).into_iter().collect::<Vec<_>>(),
                 "containers": containers.into_iter().map(|it| mounted(it, object, rules, &prefix)).collect::<Vec<_>>(),
                 "volumes": volumes(object, rules),
             },
         },
     });
-    if rules.failure_policy && object.spec.sftp().is_some() {
+    if rules.failure_policy
+        && let Some(last) = name_of_last
+    {
         // An upload tries again by itself. When it has given up, gathering again does not help.
         spec["podFailurePolicy"] = json!({"rules": [{
             "action": "FailJob",
-            "onExitCodes": {"containerName": UPLOAD, "operator": "In", "values": UPLOAD_FAILED},
+            "onExitCodes": {"containerName": last, "operator": "In", "values": UPLOAD_FAILED},
         }]});
     }
     let mut metadata = json!({"name": name, "namespace": namespace, "labels": {OWNER: uid}});
@@ -168,7 +189,6 @@ fn upload(object: &MustGather, sftp: &Sftp, creation: &Creation, rules: &Rules, 
         variable("host", &sftp.host),
         variable("must_gather_output", OUTPUT),
         variable("must_gather_upload", WORK),
-        variable("must_gather_state", RUN),
         variable("internal_user", if sftp.internal_user { "true" } else { "false" }),
         variable("FILENAME_PREFIX", prefix),
         variable("message_file", "/dev/termination-log"),
@@ -184,6 +204,11 @@ fn upload(object: &MustGather, sftp: &Sftp, creation: &Creation, rules: &Rules, 
         env.push(variable("proxy_ca", &format!("{CERTIFICATES}/ca-bundle.crt")));
     }
     env.extend(proxy_variables(&creation.proxies, false));
+    env.extend(waits(object));
+    if let Some(hiding) = &creation.hiding {
+        env.push(variable("obfuscate", "true"));
+        env.extend(hidden(hiding));
+    }
     json!({
         "name": UPLOAD,
         "image": rules.image,
@@ -197,6 +222,51 @@ fn upload(object: &MustGather, sftp: &Sftp, creation: &Creation, rules: &Rules, 
             {"name": "no-token", "mountPath": TOKEN, "readOnly": true},
         ],
     })
+}
+
+/// What is hidden stays on the volume, beside what it is made of.
+fn obfuscate(object: &MustGather, hiding: &Hiding, rules: &Rules, prefix: &str) -> Value {
+    let place = object.spec.source().or(object.spec.volume());
+    let path = place.map_or("", |place| place.sub_path.trim_matches('/'));
+    // What was gathered before has its own folder; what is gathered now has one below the path.
+    let (above, name) = match object.spec.source() {
+        Some(_) => path.rsplit_once('/').unwrap_or(("", path)),
+        None => (path, "must-gather"),
+    };
+    let name = format!("{name}.obfuscated.{prefix}");
+    let mut mount = json!({"name": "must-gather-output", "mountPath": OBFUSCATED});
+    if !above.is_empty() {
+        mount["subPath"] = json!(above);
+    }
+    let mut env =
+        vec![variable("must_gather_output", OUTPUT), variable("message_file", "/dev/termination-log")];
+    env.extend(waits(object));
+    env.extend(hidden(hiding));
+    json!({
+        "name": OBFUSCATE,
+        "image": rules.image,
+        "args": ["obfuscate", "--output", format!("{OBFUSCATED}/{name}")],
+        "env": env,
+        "securityContext": restricted(),
+        "volumeMounts": [
+            {"name": "must-gather-output", "mountPath": OUTPUT, "readOnly": true},
+            mount,
+            {"name": "run", "mountPath": RUN},
+            {"name": "no-token", "mountPath": TOKEN, "readOnly": true},
+        ],
+    })
+}
+
+/// Where the end of gathering is marked, if something is gathered.
+fn waits(object: &MustGather) -> Option<Value> {
+    object.spec.source().is_none().then(|| variable("must_gather_state", RUN))
+}
+
+fn hidden(hiding: &Hiding) -> Vec<Value> {
+    let domains =
+        (!hiding.domains.is_empty()).then(|| variable("obfuscation_domains", &hiding.domains.join(",")));
+    let rules = hiding.rules.as_ref().map(|rules| variable("obfuscation_rules", rules));
+    domains.into_iter().chain(rules).collect()
 }
 
 fn variable(name: &str, value: &str) -> Value {
@@ -220,13 +290,16 @@ fn mounted(mut container: Value, object: &MustGather, rules: &Rules, prefix: &st
     let Some(mounts) = container.get_mut("volumeMounts").and_then(Value::as_array_mut) else {
         return container;
     };
-    if let Some(volume) = object.spec.storage.as_ref().and_then(|storage| storage.persistent_volume.as_ref())
-    {
-        let above = volume.sub_path.trim_matches('/');
-        let path = if above.is_empty() { prefix.to_owned() } else { format!("{above}/{prefix}") };
-        for mount in mounts.iter_mut().filter(|mount| mount["name"] == "must-gather-output") {
-            mount["subPath"] = Value::String(path.clone());
-        }
+    let path = match (object.spec.source(), object.spec.volume()) {
+        (Some(source), _) => source.sub_path.trim_matches('/').to_owned(),
+        (None, Some(volume)) => match volume.sub_path.trim_matches('/') {
+            "" => prefix.to_owned(),
+            above => format!("{above}/{prefix}"),
+        },
+        (None, None) => String::new(),
+    };
+    for mount in mounts.iter_mut().filter(|mount| mount["mountPath"] == OUTPUT && !path.is_empty()) {
+        mount["subPath"] = Value::String(path.clone());
     }
     if rules.trusted_ca.is_some() {
         mounts.push(json!({"name": "trusted-ca", "mountPath": CERTIFICATES, "readOnly": true}));
@@ -235,7 +308,7 @@ fn mounted(mut container: Value, object: &MustGather, rules: &Rules, prefix: &st
 }
 
 fn volumes(object: &MustGather, rules: &Rules) -> Vec<Value> {
-    let claim = object.spec.storage.as_ref().and_then(|storage| storage.persistent_volume.as_ref());
+    let claim = object.spec.source().or(object.spec.volume());
     let mut output = Map::new();
     output.insert("name".to_owned(), json!("must-gather-output"));
     match claim {

@@ -1,0 +1,320 @@
+//! A folder as rules of obfuscation let it be shown: without what they leave out, and with what they replace, in paths and in
+//! contents; and a log of both, which shows none of it.
+//!
+//! ```text
+//! folder ──walk──► left out? ──no──► contents, a megabyte at a time ──► scratch file ──► Sink: an archive, or another folder
+//! ```
+//!
+//! What cannot be looked into is left out: archives in the folder, and what is no text. Compressed logs are looked into. One
+//! file at a time is on disk besides, and of no file more than some megabytes in memory.
+
+mod kinds;
+mod omit;
+mod sink;
+mod text;
+
+use std::collections::BTreeSet;
+use std::fmt::{Display, Write as _};
+use std::fs::{self, File, Metadata};
+use std::io::{self, Seek as _, Write as _};
+use std::path::{Component, Path, PathBuf};
+
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
+
+use self::omit::Omission;
+pub use self::sink::{Archive, Folder, Sink};
+use self::text::{Form, Head};
+use super::bundle::{EFFORT, below, open};
+use crate::gather::obfuscate::PatternError;
+use crate::gather::obfuscate::replace::{Counts, Replacer};
+use crate::gather::obfuscate::rules::Ruleset;
+
+/// The log of what was done, in the folder that results.
+pub const LOG: &str = "obfuscation.log";
+/// Bytes of the log; what would come behind them is counted.
+const MAX_LOG: usize = 8 * 1024 * 1024;
+/// Why a folder was not made showable. Then nothing of it may be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum CleanError {
+    #[error("{0}")]
+    Pattern(#[from] PatternError),
+    /// Most likely a path that leads elsewhere than was meant.
+    #[error("the folder is empty")]
+    Empty,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// What was done.
+#[derive(Debug, Default)]
+pub struct Cleaned {
+    pub files: u64,
+    pub left_out: u64,
+    pub replaced: Counts,
+}
+
+/// Rules that are ready to be followed, for one folder.
+#[derive(Debug)]
+pub struct Cleaner {
+    replacer: Replacer,
+    omission: Omission,
+    log: String,
+    untold: u64,
+    cleaned: Cleaned,
+    /// Paths that are taken in what results.
+    taken: BTreeSet<PathBuf>,
+}
+
+impl Cleaner {
+    /// `domains` are those of the cluster, for rules that name none.
+    ///
+    /// # Errors
+    /// [`PatternError`] for a pattern that cannot be used.
+    pub fn new(rules: &Ruleset, domains: &[String]) -> Result<Self, PatternError> {
+        Ok(Self {
+            replacer: Replacer::new(&rules.replace, domains)?,
+            omission: Omission::new(&rules.omit)?,
+            log: format!("obfuscated by admit {}\n", env!("CARGO_PKG_VERSION")),
+            untold: 0,
+            cleaned: Cleaned::default(),
+            taken: BTreeSet::from([PathBuf::from(LOG)]),
+        })
+    }
+
+    /// Hands `folder` to `sink` as the rules let it be. `scratch` is an empty file that nobody else uses.
+    ///
+    /// # Errors
+    /// Whatever the sink or the scratch file fails with, or when `folder` is none.
+    pub fn clean(
+        &mut self,
+        folder: &Path,
+        scratch: &mut File,
+        sink: &mut impl Sink,
+    ) -> Result<(), CleanError> {
+        let folder = folder.canonicalize()?;
+        // The folder itself must be readable: an archive of nothing would look like one of an empty cluster.
+        let mut left = below(&folder, Path::new(""))?;
+        if left.is_empty() {
+            return Err(CleanError::Empty);
+        }
+        sink.folder(Path::new(""), &fs::symlink_metadata(&folder)?)?;
+        while let Some((path, name)) = left.pop() {
+            match fs::symlink_metadata(&path) {
+                Err(error) => self.leave_out(&name, error),
+                Ok(known) if known.is_dir() => {
+                    let shown = self.shown(&name);
+                    sink.folder(&shown, &known)?;
+                    match below(&path, &name) {
+                        Ok(entries) => left.extend(entries),
+                        Err(error) => self.leave_out(&name, error),
+                    }
+                }
+                Ok(known) if known.is_symlink() => self.link(&path, &name, &known, sink)?,
+                Ok(known) if known.is_file() => self.file(&path, &name, scratch, sink)?,
+                Ok(_) => self.leave_out(&name, "neither file, folder nor link"),
+            }
+        }
+        self.conclude(scratch, sink)
+    }
+
+    /// What was done; and the originals with what stands for them, which whoever gets the archive must not have.
+    pub fn finish(self) -> (Cleaned, std::collections::BTreeMap<String, String>) {
+        (self.cleaned, self.replacer.into_table())
+    }
+
+    fn tell(&mut self, line: impl Display) {
+        if self.log.len() > MAX_LOG {
+            self.untold += 1;
+            return;
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.log, "{line}");
+    }
+
+    fn leave_out(&mut self, name: &Path, reason: impl Display) {
+        self.cleaned.left_out += 1;
+        let shown = self.shown(name);
+        self.tell(format!("left out: {}: {reason}", shown.display()));
+    }
+
+    /// A path as it may be shown. Whatever stands in it instead, it stays below the folder.
+    fn shown(&mut self, name: &Path) -> PathBuf {
+        let replaced = self.replacer.path(&name.to_string_lossy());
+        let parts = Path::new(&replaced).components();
+        parts
+            .filter_map(|part| match part {
+                Component::Normal(part) => Some(part),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// The same of a file: no two have one path.
+    fn shown_alone(&mut self, name: &Path) -> PathBuf {
+        let shown = self.shown(name);
+        let (mut alone, mut number) = (shown.clone(), 1_u32);
+        while !self.taken.insert(alone.clone()) {
+            number += 1;
+            alone.clone_from(&shown);
+            alone.as_mut_os_string().push(format!("~{number}"));
+        }
+        alone
+    }
+
+    fn link(
+        &mut self,
+        path: &Path,
+        name: &Path,
+        known: &Metadata,
+        sink: &mut impl Sink,
+    ) -> Result<(), CleanError> {
+        if self.omission.links {
+            self.leave_out(name, "the rules leave out links");
+            return Ok(());
+        }
+        match fs::read_link(path) {
+            Err(error) => self.leave_out(name, error),
+            Ok(target) if target.is_absolute() => self.leave_out(name, "a link that leads out of the folder"),
+            Ok(target) => {
+                // A step upwards stays one.
+                let target = PathBuf::from(self.replacer.path(&target.to_string_lossy()));
+                let shown = self.shown_alone(name);
+                sink.link(&shown, known, &target)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file(
+        &mut self,
+        path: &Path,
+        name: &Path,
+        scratch: &mut File,
+        sink: &mut impl Sink,
+    ) -> Result<(), CleanError> {
+        if self.omission.names(name) {
+            self.leave_out(name, "the rules leave it out by its path");
+            return Ok(());
+        }
+        let (mut file, known) = match open(path) {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.leave_out(name, error);
+                return Ok(());
+            }
+        };
+        let form = match looked_at(&mut file) {
+            Ok(Ok(form)) => form,
+            Ok(Err(reason)) => {
+                self.leave_out(name, reason);
+                return Ok(());
+            }
+            Err(error) => {
+                self.leave_out(name, error);
+                return Ok(());
+            }
+        };
+        match self.held(&mut file, form, name) {
+            Ok(None) => {}
+            Ok(Some(reason)) => {
+                self.leave_out(name, reason);
+                return Ok(());
+            }
+            Err(error) => {
+                self.leave_out(name, error);
+                return Ok(());
+            }
+        }
+        let before = self.replacer.counts().clone();
+        file.rewind()?;
+        scratch.set_len(0)?;
+        scratch.rewind()?;
+        let broken = self.rewrite(file, form, scratch)?;
+        let shown = self.shown_alone(name);
+        if let Some(error) = broken {
+            self.tell(format!("incomplete: {}: {error}", shown.display()));
+        }
+        self.tell_replaced(&shown, &before);
+        let length = scratch.stream_position()?;
+        scratch.rewind()?;
+        sink.file(&shown, &known, scratch, length)?;
+        self.cleaned.files += 1;
+        Ok(())
+    }
+
+    /// Why the rules leave a file out for the objects that it holds, if they do.
+    fn held(&self, file: &mut File, form: Form, name: &Path) -> io::Result<Option<String>> {
+        if !self.omission.looks_into(name) {
+            return Ok(None);
+        }
+        file.rewind()?;
+        let objects = match form {
+            Form::Text => kinds::objects(file)?,
+            Form::Gzip => kinds::objects(&mut MultiGzDecoder::new(file))?,
+        };
+        Ok(self.omission.holds(name, &objects))
+    }
+
+    /// Writes the file to `scratch` with what is replaced; what broke off the reading, if anything did.
+    fn rewrite(&mut self, file: File, form: Form, scratch: &mut File) -> io::Result<Option<io::Error>> {
+        match form {
+            Form::Text => text::rewrite(file, scratch, &mut self.replacer),
+            Form::Gzip => {
+                let mut out = GzEncoder::new(&mut *scratch, Compression::new(EFFORT));
+                let broken = text::rewrite(MultiGzDecoder::new(file), &mut out, &mut self.replacer)?;
+                out.finish()?;
+                Ok(broken)
+            }
+        }
+    }
+
+    fn tell_replaced(&mut self, shown: &Path, before: &Counts) {
+        let counts = self.replacer.counts();
+        let new = counts.iter().map(|(kind, now)| (kind, now - before.get(kind).copied().unwrap_or(0)));
+        let told: Vec<String> =
+            new.filter(|(_, count)| *count > 0).map(|(kind, count)| format!("{kind} {count}")).collect();
+        if !told.is_empty() {
+            self.tell(format!("replaced: {}: {}", shown.display(), told.join(", ")));
+        }
+    }
+
+    fn conclude(&mut self, scratch: &mut File, sink: &mut impl Sink) -> Result<(), CleanError> {
+        self.cleaned.replaced = self.replacer.counts().clone();
+        if self.untold > 0 {
+            let _ = writeln!(self.log, "and {} lines more", self.untold);
+        }
+        let counts: Vec<String> =
+            self.cleaned.replaced.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+        let Cleaned { files, left_out, .. } = &self.cleaned;
+        let _ = writeln!(self.log, "{files} files, {left_out} left out; replaced: {}", counts.join(", "));
+        scratch.set_len(0)?;
+        scratch.rewind()?;
+        scratch.write_all(self.log.as_bytes())?;
+        let known = scratch.metadata()?;
+        scratch.rewind()?;
+        sink.file(Path::new(LOG), &known, scratch, self.log.len() as u64)?;
+        Ok(sink.finish()?)
+    }
+}
+
+/// What a file is, or why it is not looked into.
+fn looked_at(file: &mut File) -> io::Result<Result<Form, &'static str>> {
+    let outer = Head::read(file)?;
+    let form = match outer.form() {
+        Ok(Form::Gzip) => {
+            file.rewind()?;
+            match Head::read(&mut MultiGzDecoder::new(&mut *file))?.form() {
+                Ok(Form::Text) => Ok(Form::Gzip),
+                Ok(Form::Gzip) => Err("compressed twice, which is not looked into"),
+                Err(reason) => Err(reason),
+            }
+        }
+        form => form,
+    };
+    Ok(form)
+}
+
+#[cfg(test)]
+mod tests;

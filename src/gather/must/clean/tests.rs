@@ -1,0 +1,174 @@
+//! Folders with what is to be hidden in every place where that can be, and what is left of them.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::os::unix::fs::symlink;
+
+use super::*;
+
+const CANARY: &str = "canary-4716";
+
+/// A must-gather with what is to be hidden in every place where that can be.
+fn gathered() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let put = |path: &str, text: &[u8]| {
+        let path = dir.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    let secret = format!("kind: SecretList\nitems:\n- kind: Secret\n  data: {{a: {CANARY}}}\n");
+    put("img/namespaces/n/core/secrets.yaml", secret.as_bytes());
+    put(
+        "img/namespaces/n/core/configmaps.yaml",
+        format!("kind: ConfigMap\ndata: {{a: {CANARY}}}\n").as_bytes(),
+    );
+    put(
+        "img/namespaces/n/core/all.json",
+        format!("{{\"kind\":\"List\",\"items\":[{{\"kind\":\"Secret\",\"x\":\"{CANARY}\"}}]}}").as_bytes(),
+    );
+    put(
+        "img/nodes/ip-10-0-0-1.corp.example.yaml",
+        b"kind: Node\naddress: 10.0.0.1\nmac: 52:54:00:5e:ee:c6\n",
+    );
+    put(
+        "img/logs/current.log",
+        b"dial 10.0.0.1: and 10.0.0.2, fe80::1\nhttps://api.corp.example\n\xff\xfe\n",
+    );
+    put("img/core.1", b"\x7fELF\0\0\0 10.0.0.1");
+    put("img/inner.zip", b"PK\x03\x04 10.0.0.1");
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(b"from 10.0.0.2\n").unwrap();
+    put("img/old.log.gz", &gzip.finish().unwrap());
+    let mut tarred = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    let mut header = tar::Header::new_ustar();
+    header.set_size(8);
+    tarred.append_data(&mut header, "a", b"10.0.0.1".as_slice()).unwrap();
+    put("img/more.tar.gz", &tarred.into_inner().unwrap().finish().unwrap());
+    symlink("ip-10-0-0-1.corp.example.yaml", dir.path().join("img/nodes/link")).unwrap();
+    symlink("/etc/hostname", dir.path().join("img/out")).unwrap();
+    dir
+}
+
+fn cleaned(rules: &Ruleset, from: &Path) -> (tempfile::TempDir, Cleaned, BTreeMap<String, String>) {
+    let to = tempfile::tempdir().unwrap();
+    let mut cleaner = Cleaner::new(rules, &["corp.example".to_owned()]).unwrap();
+    let mut scratch = tempfile::tempfile().unwrap();
+    cleaner.clean(from, &mut scratch, &mut Folder::new(&to.path().join("out"))).unwrap();
+    let (done, table) = cleaner.finish();
+    (to, done, table)
+}
+
+/// Every file below a folder, with its bytes; compressed ones as they are inside.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let (mut left, mut found) = (vec![folder.to_owned()], BTreeMap::new());
+    while let Some(path) = left.pop() {
+        let name = path.strip_prefix(folder).unwrap().display().to_string();
+        let known = fs::symlink_metadata(&path).unwrap();
+        if known.is_dir() {
+            left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if known.is_symlink() {
+            found.insert(name, fs::read_link(&path).unwrap().display().to_string().into_bytes());
+        } else {
+            let mut bytes = fs::read(&path).unwrap();
+            if bytes.starts_with(b"\x1f\x8b") {
+                let packed = std::mem::take(&mut bytes);
+                MultiGzDecoder::new(packed.as_slice()).read_to_end(&mut bytes).unwrap();
+            }
+            found.insert(name, bytes);
+        }
+    }
+    found
+}
+
+fn has(haystack: &[u8], needle: &str) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle.as_bytes())
+}
+
+#[test]
+fn nothing_that_is_to_be_hidden_is_left_anywhere() {
+    let from = gathered();
+    let (to, done, table) = cleaned(&Ruleset::usual(), from.path());
+    let files = files(&to.path().join("out"));
+    for (path, bytes) in &files {
+        for hidden in ["10.0.0.", "10-0-0-", "52:54", "fe80", "corp.example", CANARY] {
+            assert!(!path.contains(hidden) && !has(bytes, hidden), "{hidden} in {path}");
+        }
+    }
+    let text = |path: &str| String::from_utf8_lossy(&files[path]).into_owned();
+    let node = "img/nodes/ip-x-ipv4-0000000001-x.domain0000000001.yaml";
+    // In the order of paths: the log comes first, in which the addresses are named first.
+    assert!(
+        text(node).starts_with("kind: Node\naddress: x-ipv4-0000000001-x\nmac: x-mac-0000000001-x\n"),
+        "{}",
+        text(node)
+    );
+    assert_eq!(text("img/nodes/link"), "ip-x-ipv4-0000000001-x.domain0000000001.yaml");
+    assert_eq!(text("img/old.log.gz"), "from x-ipv4-0000000002-x\n");
+    assert_eq!(
+        files["img/logs/current.log"],
+        b"dial x-ipv4-0000000001-x: and x-ipv4-0000000002-x, x-ipv6-0000000001-x\nhttps://api.domain0000000001\n\xff\xfe\n"
+    );
+    let log = text(LOG);
+    for line in [
+        "left out: img/namespaces/n/core/secrets.yaml: the rules leave out Secret",
+        "left out: img/namespaces/n/core/configmaps.yaml: the rules leave out ConfigMap",
+        "left out: img/namespaces/n/core/all.json: the rules leave out Secret",
+        "left out: img/core.1: no text, which is not looked into",
+        "left out: img/inner.zip: an archive, which is not looked into",
+        "left out: img/more.tar.gz: an archive, which is not looked into",
+        "left out: img/out: a link that leads out of the folder",
+        "replaced: img/old.log.gz: IPv4 addresses 1",
+    ] {
+        assert!(log.contains(line), "{line}:\n{log}");
+    }
+    assert_eq!((done.files, done.left_out), (3, 7), "{log}");
+    assert_eq!(table["10.0.0.1"], "x-ipv4-0000000001-x");
+    assert_eq!(files.len(), 5, "{:?}", files.keys());
+}
+
+/// As an archive it is the same, under the name of its root.
+#[test]
+fn an_archive_holds_what_a_folder_holds() {
+    let from = gathered();
+    let mut cleaner = Cleaner::new(&Ruleset::usual(), &["corp.example".to_owned()]).unwrap();
+    let mut packed = tempfile::tempfile().unwrap();
+    let mut archive = Archive::new(packed.try_clone().unwrap(), Path::new("must-gather"));
+    cleaner.clean(from.path(), &mut tempfile::tempfile().unwrap(), &mut archive).unwrap();
+    packed.rewind().unwrap();
+    let unpacked = tempfile::tempdir().unwrap();
+    tar::Archive::new(flate2::read::GzDecoder::new(packed)).unpack(unpacked.path()).unwrap();
+    let (to, ..) = cleaned(&Ruleset::usual(), from.path());
+    assert_eq!(files(&unpacked.path().join("must-gather")), files(&to.path().join("out")));
+}
+
+/// Two files whose names differ in what is hidden alone, and a rule that would lead out of the folder.
+#[test]
+fn no_file_takes_the_place_of_another_or_leaves_the_folder() {
+    let from = tempfile::tempdir().unwrap();
+    for name in ["10.0.0.1", "10.0.0.2"] {
+        fs::write(from.path().join(name), name).unwrap();
+    }
+    fs::write(from.path().join("up"), "up").unwrap();
+    let rules = Ruleset::parse(
+        "config: {obfuscate: [{type: IP, target: FilePath}, {type: Keywords, target: FilePath, replacement: {up: ../../up}}]}",
+    )
+    .unwrap();
+    let (to, ..) = cleaned(&rules, from.path());
+    let files = files(to.path());
+    let names: Vec<_> = files.keys().map(String::as_str).collect();
+    assert_eq!(names, ["out/obfuscation.log", "out/up", "out/xxx.xxx.xxx.xxx", "out/xxx.xxx.xxx.xxx~2"]);
+    assert_eq!(files["out/xxx.xxx.xxx.xxx"], b"10.0.0.1");
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_no_empty_archive() {
+    let mut cleaner = Cleaner::new(&Ruleset::usual(), &[]).unwrap();
+    let to = tempfile::tempdir().unwrap();
+    let sink = &mut Folder::new(&to.path().join("out"));
+    let error = cleaner.clean(Path::new("/no/such"), &mut tempfile::tempfile().unwrap(), sink).unwrap_err();
+    assert!(matches!(error, CleanError::Io(_)), "{error}");
+    let empty = tempfile::tempdir().unwrap();
+    let error = cleaner.clean(empty.path(), &mut tempfile::tempfile().unwrap(), sink).unwrap_err();
+    assert!(matches!(error, CleanError::Empty), "{error}");
+    assert!(!to.path().join("out").exists());
+}

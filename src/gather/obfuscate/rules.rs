@@ -1,0 +1,269 @@
+//! The file of rules for must-gathers, as the tool `must-gather-clean` reads it: what is replaced, what is left out.
+//!
+//! A rule that is not known is refused: it would be taken to be followed.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+/// Why a file of rules is none.
+#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+pub enum RulesError {
+    #[error("the rules are not YAML as this program knows it: {0}")]
+    Syntax(String),
+    #[error("{place}: {reason}")]
+    Rule { place: String, reason: String },
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Ruleset {
+    /// Replaced one after the other, in this order.
+    pub replace: Vec<Replace>,
+    pub omit: Vec<Omit>,
+}
+
+/// What is replaced, and where.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replace {
+    pub what: What,
+    /// Whether the same always becomes the same, so that a reader can follow it; else it becomes `x`.
+    pub consistent: bool,
+    pub in_paths: bool,
+    pub in_contents: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    Ip,
+    Mac,
+    /// These domains; those of the cluster where none is named.
+    Domains(Vec<String>),
+    /// Texts, each with what it becomes.
+    Texts(BTreeMap<String, String>),
+    Regex(String),
+}
+
+/// What is left out.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Omit {
+    /// Files that hold objects of a kind, in one of these namespaces where any is named.
+    Kubernetes {
+        kind: String,
+        api_version: Option<String>,
+        namespaces: Vec<String>,
+    },
+    /// Files whose path below the folder matches, each part by itself.
+    File(String),
+    Links,
+}
+
+impl Ruleset {
+    /// What is done where nobody says: addresses and the cluster's domains become labels, Secrets and ConfigMaps are left out.
+    #[must_use]
+    pub fn usual() -> Self {
+        let replace = |what| Replace { what, consistent: true, in_paths: true, in_contents: true };
+        let omit = |kind: &str| Omit::Kubernetes {
+            kind: kind.to_owned(),
+            api_version: None,
+            namespaces: Vec::new(),
+        };
+        Self {
+            replace: vec![replace(What::Mac), replace(What::Ip), replace(What::Domains(Vec::new()))],
+            omit: vec![omit("Secret"), omit("ConfigMap")],
+        }
+    }
+
+    /// Reads a file of rules.
+    ///
+    /// # Errors
+    /// [`RulesError`] for what is no such file, and for rules that this program does not know.
+    pub fn parse(text: &str) -> Result<Self, RulesError> {
+        let file: File =
+            serde_saphyr::from_str(text).map_err(|error| RulesError::Syntax(error.to_string()))?;
+        let Config { obfuscate, omit, _seed: _ } = file.config;
+        let at = |list: &str, at: usize, reason: String| {
+            let place = format!("config.{list}[{at}]");
+            RulesError::Rule { place, reason }
+        };
+        let replace = obfuscate.into_iter().enumerate();
+        let replace =
+            replace.map(|(index, rule)| rule.read().map_err(|reason| at("obfuscate", index, reason)));
+        let omit = omit.into_iter().enumerate();
+        let omit = omit.map(|(index, rule)| rule.read().map_err(|reason| at("omit", index, reason)));
+        Ok(Self { replace: replace.collect::<Result<_, _>>()?, omit: omit.collect::<Result<_, _>>()? })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    config: Config,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Config {
+    #[serde(default)]
+    obfuscate: Vec<ReplaceText>,
+    #[serde(default)]
+    omit: Vec<OmitText>,
+    /// Chooses among pet names of another tool's replacements; there are none here.
+    #[serde(default, rename = "randSeed")]
+    _seed: Option<i64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct ReplaceText {
+    #[serde(rename = "type")]
+    type_: String,
+    #[serde(default)]
+    replacement_type: Option<String>,
+    #[serde(default)]
+    target: Option<String>,
+    #[serde(default)]
+    domain_names: Vec<String>,
+    #[serde(default)]
+    replacement: BTreeMap<String, String>,
+    #[serde(default)]
+    exact_replacements: Vec<Exact>,
+    #[serde(default)]
+    regex: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Exact {
+    original: String,
+    replacement: String,
+}
+
+impl ReplaceText {
+    fn read(self) -> Result<Replace, String> {
+        let consistent = match self.replacement_type.as_deref() {
+            None | Some("Static") => false,
+            Some("Consistent") => true,
+            Some(other) => {
+                return Err(format!("replacementType `{other}` is not known: Static or Consistent"));
+            }
+        };
+        let (in_paths, in_contents) = match self.target.as_deref() {
+            None | Some("FileContents") => (false, true),
+            Some("FilePath") => (true, false),
+            Some("All") => (true, true),
+            Some(other) => {
+                return Err(format!("target `{other}` is not known: FileContents, FilePath or All"));
+            }
+        };
+        let what = match self.type_.as_str() {
+            "IP" => What::Ip,
+            "MAC" => What::Mac,
+            "Domain" => What::Domains(self.domain_names),
+            "Keywords" => What::Texts(self.replacement),
+            "Exact" => {
+                let exact = self.exact_replacements.into_iter();
+                What::Texts(exact.map(|Exact { original, replacement }| (original, replacement)).collect())
+            }
+            "Regex" if !self.regex.is_empty() => What::Regex(self.regex),
+            "Regex" => return Err("a Regex has to say which, as `regex`".to_owned()),
+            other => {
+                return Err(format!(
+                    "type `{other}` is not known: IP, MAC, Domain, Keywords, Exact or Regex"
+                ));
+            }
+        };
+        if let What::Texts(texts) = &what
+            && (texts.is_empty() || texts.contains_key(""))
+        {
+            return Err("it names no text that it replaces, or an empty one".to_owned());
+        }
+        Ok(Replace { what, consistent, in_paths, in_contents })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct OmitText {
+    #[serde(rename = "type")]
+    type_: String,
+    #[serde(default)]
+    pattern: String,
+    #[serde(default)]
+    kubernetes_resource: Option<Resource>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Resource {
+    kind: String,
+    #[serde(default)]
+    api_version: Option<String>,
+    #[serde(default)]
+    namespaces: Vec<String>,
+}
+
+impl OmitText {
+    fn read(self) -> Result<Omit, String> {
+        match (self.type_.as_str(), self.kubernetes_resource) {
+            ("Kubernetes", Some(Resource { kind, api_version, namespaces })) if !kind.is_empty() => {
+                Ok(Omit::Kubernetes { kind, api_version, namespaces })
+            }
+            ("Kubernetes", _) => Err("it has to name a kind, as kubernetesResource.kind".to_owned()),
+            ("File", _) if !self.pattern.is_empty() => Ok(Omit::File(self.pattern)),
+            ("File", _) => Err("it has to say which files, as pattern".to_owned()),
+            ("SymbolicLink", _) => Ok(Omit::Links),
+            (other, _) => Err(format!("type `{other}` is not known: Kubernetes, File or SymbolicLink")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_of_every_type_are_read() {
+        let read = Ruleset::parse(
+            "config:\n  obfuscate:\n  - {type: IP, replacementType: Consistent, target: All}\n  - {type: MAC}\n  - type: Domain\n    domainNames: [a.test]\n  - {type: Keywords, target: FilePath, replacement: {a: b}}\n  - {type: Exact, exactReplacements: [{original: c, replacement: d}]}\n  - {type: Regex, regex: 'x+'}\n  omit:\n  - {type: Kubernetes, kubernetesResource: {kind: Secret, apiVersion: v1, namespaces: [n]}}\n  - {type: File, pattern: '*/a.log'}\n  - {type: SymbolicLink}\n  randSeed: 1\n",
+        )
+        .unwrap();
+        let whats: Vec<_> = read.replace.iter().map(|rule| (&rule.what, rule.consistent)).collect();
+        let texts = |from: &str, to: &str| What::Texts(BTreeMap::from([(from.to_owned(), to.to_owned())]));
+        assert_eq!(
+            whats,
+            [
+                (&What::Ip, true),
+                (&What::Mac, false),
+                (&What::Domains(vec!["a.test".to_owned()]), false),
+                (&texts("a", "b"), false),
+                (&texts("c", "d"), false),
+                (&What::Regex("x+".to_owned()), false),
+            ]
+        );
+        let places: Vec<_> = read.replace.iter().map(|rule| (rule.in_paths, rule.in_contents)).collect();
+        assert_eq!(places[..4], [(true, true), (false, true), (false, true), (true, false)]);
+        assert_eq!(read.omit.len(), 3);
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_by_name() {
+        for (text, expected) in [
+            (
+                "config: {obfuscate: [{type: IP}, {type: AzureResources}]}",
+                "config.obfuscate[1]: type `AzureResources`",
+            ),
+            ("config: {obfuscate: [{type: IP, target: Everything}]}", "target `Everything`"),
+            ("config: {obfuscate: [{type: IP, replacementType: Random}]}", "replacementType `Random`"),
+            ("config: {obfuscate: [{type: Regex}]}", "has to say which"),
+            ("config: {obfuscate: [{type: Keywords}]}", "names no text"),
+            ("config: {omit: [{type: Kubernetes}]}", "config.omit[0]: it has to name a kind"),
+            ("config: {omit: [{type: Socket}]}", "type `Socket`"),
+            ("config: {obfuscate: [{type: IP, tarpet: All}]}", "tarpet"),
+            ("obfuscate: []", "obfuscate"),
+            ("config: [", "not YAML"),
+        ] {
+            let error = Ruleset::parse(text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}
