@@ -21,6 +21,10 @@ pub(super) struct ControllingArgs {
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     controllers: Vec<Which>,
 
+    /// Report as no ClusterOperators, where they are served: for clusters whose own operators have these names
+    #[arg(long)]
+    no_cluster_operators: bool,
+
     /// Folder of manifests whose ClusterOperators are to be there before their operators report
     #[arg(long, value_name = "DIR")]
     payload: Option<PathBuf>,
@@ -71,7 +75,7 @@ impl ControllingArgs {
         told: &Told,
         client_of: impl Fn(&str) -> Result<Client, Fault>,
     ) -> Result<Manager, Fault> {
-        let mut manager = Manager::new(process, election);
+        let mut manager = Manager::new(process, election).reports(!self.no_cluster_operators);
         let mut chosen: Vec<Which> = Vec::new();
         for which in self.wanted() {
             if chosen.contains(&which) {

@@ -40,8 +40,10 @@ use self::fetch::Live;
 use self::payload::{Inclusion, Payload, PayloadError, Source, Wanted};
 use self::plan::{FIELD_MANAGER, Step, plan};
 use super::kit::clock::Clock;
+use super::kit::conditions::Truth;
 use super::kit::events::{Events, Notice};
 use super::kit::manager::{Definition, Member, Term};
+use super::kit::operator::{Aspect, Operator, Says};
 use super::kit::wait::{GrowingWait, jittered};
 use super::kit::watch;
 use crate::telemetry::{ControllerMetrics, with_causes};
@@ -89,7 +91,8 @@ pub fn member(client: Client, settings: Settings) -> Result<Member, PayloadError
             Ok::<_, Infallible>(())
         }
     });
-    Ok(member.counting(|registry| shown.register(registry)))
+    let operator = Operator::new("admit-clusteroperator").relating("config.openshift.io", "clusteroperators");
+    Ok(member.counting(|registry| shown.register(registry)).reporting(operator))
 }
 
 /// One term of priming.
@@ -159,6 +162,7 @@ impl Primer {
                     let Some(result) = term.stop.run_until_cancelled(self.pass()).await else { return };
                     self.metrics.reconciled(NAME, result, began.elapsed());
                     term.readiness.set(NAME, true);
+                    self.say(&term.says);
                     let later = self.later.values().map(|later| later.at).min();
                     let next = Instant::now() + jittered(EVERY);
                     due = later.map_or(next, |later| later.min(next));
@@ -263,6 +267,20 @@ impl Primer {
         }
         let notice = Notice { warning: true, reason: "PrimingFailed", action: "Prime", note: error };
         self.events.publish(&ClusterOperator::new(name, ClusterOperatorSpec {}), notice).await;
+    }
+
+    /// How the primer is, for its own ClusterOperator.
+    fn say(&self, says: &Says) {
+        says.works();
+        let mut failing = self.later.iter().filter(|(_, later)| !later.told.is_empty());
+        if let Some((name, later)) = failing.next() {
+            says.fails(failing.count() + 1, &format!("{name}: {}", later.told));
+        }
+        let (truth, reason) = match self.told.first() {
+            Some(_) => (Truth::True, "BadManifests"),
+            None => (Truth::False, "AsExpected"),
+        };
+        says.say("Payload", Aspect::Degraded, truth, reason, self.told.join("\n"));
     }
 
     /// Tells what is wrong with the payload, where that is not what was told before.

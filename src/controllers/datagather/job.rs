@@ -15,6 +15,19 @@ use super::settings::JobSettings;
 /// Label of gathering Jobs and their Pods.
 pub(super) const LABEL: &str = "insights-gathering";
 
+/// Begins what is said of a DataGather whose Job came to nothing.
+const BLAMED: &str = "the Job ";
+
+/// What is said of a DataGather whose Job came to nothing.
+pub(super) fn blamed(what: &str) -> String {
+    format!("{BLAMED}{what}")
+}
+
+/// Whether a message says so.
+pub(super) fn is_blamed(message: &str) -> bool {
+    message.contains(BLAMED)
+}
+
 /// How the Job of a DataGather fares.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobView {

@@ -15,9 +15,11 @@
 
 pub mod apply;
 pub mod config;
+mod counts;
 pub mod crd;
 mod defaults;
 pub mod fetch;
+pub mod health;
 mod hiding;
 pub mod job;
 mod outcome;
@@ -37,6 +39,7 @@ use std::sync::Arc;
 use kube::Client;
 
 use self::crd::DataGather;
+use self::health::Health;
 use self::plan::Rules;
 use self::run::Workshop;
 use self::runs::Runs;
@@ -48,6 +51,7 @@ use super::kit::status::WriteError;
 use super::kit::tasks::{Closed, Pool};
 use crate::telemetry::with_causes;
 
+pub use counts::Counts;
 pub use service::{RunError, check, member, run, run_one};
 pub use settings::{JobSettings, ObfuscationSettings, RunnerKind, Settings, TokenSettings, UploadSettings};
 
@@ -59,6 +63,7 @@ pub struct Context {
     pub runs: Runs,
     pub pool: Pool,
     pub events: Events,
+    pub health: Health,
 }
 
 impl std::fmt::Debug for Context {
@@ -102,6 +107,7 @@ impl Reconcile for Context {
 
     /// Looks at one DataGather and brings it one step on. Nothing was begun where that fails.
     async fn reconcile(&self, object: &DataGather) -> Result<Next, Error> {
+        self.health.see(&Key::of(object), object);
         let fetched = fetch::fetch(self, object).await?;
         let plan = plan::plan(&fetched, &self.rules);
         let applied = apply::apply(self, &fetched, plan).await?;
@@ -109,6 +115,7 @@ impl Reconcile for Context {
     }
 
     fn gone(&self, object: &Key) {
+        self.health.gone(object);
         self.runs.forget(object);
     }
 }

@@ -14,9 +14,10 @@ use kube::{Api, ResourceExt};
 use tracing::{debug, info};
 
 use super::Context;
-use super::config::ConfigError;
+use super::config::{Config, ConfigError};
 use super::crd::{DataGather, DataGatherSpec};
 use super::defaults::{self, DefaultsError};
+use super::health::Disabled;
 use crate::gather::upload::TokenError;
 use crate::telemetry::with_causes;
 
@@ -46,6 +47,11 @@ pub(super) enum PeriodicError {
 pub(super) async fn round(context: Arc<Context>) -> Result<Duration, PeriodicError> {
     let config = context.workshop.config().await?;
     let Some(every) = config.every else { return Ok(LOOK) };
+    let spec = asked_for(&context, &config).await?;
+    let Some(spec) = spec else {
+        debug!("periodic gathering is switched off by the configuration");
+        return Ok(LOOK);
+    };
     let left = |since| left(since, every, context.settings().clock.now());
     let gatherings: Api<DataGather> = Api::all(context.client.clone());
     let newest = newest(&gatherings).await?;
@@ -63,16 +69,25 @@ pub(super) async fn round(context: Arc<Context>) -> Result<Duration, PeriodicErr
         debug!(name, "still under way, so no other is begun");
         return Ok(LOOK);
     }
-    let Some(spec) = defaults::read(&context.client).await? else {
-        debug!("periodic gathering is switched off by the configuration");
-        return Ok(LOOK);
-    };
-    if let Some(token) = context.workshop.token(&config) {
-        token.read().await?;
-    }
     let made = gatherings.create(&PostParams::default(), &wanted(spec)).await?;
     info!(name = made.name_any(), "periodic gathering asked for");
     Ok(every.min(LOOK))
+}
+
+/// What is gathered when a gathering is due; none where the configuration wants none. Said in the ClusterOperator either way.
+async fn asked_for(context: &Context, config: &Config) -> Result<Option<DataGatherSpec>, PeriodicError> {
+    let Some(spec) = defaults::read(&context.client).await? else {
+        context.health.asked_for(Some(&Disabled::ByConfiguration));
+        return Ok(None);
+    };
+    if let Some(token) = context.workshop.token(config)
+        && let Err(error) = token.read().await
+    {
+        context.health.asked_for(Some(&Disabled::NoToken(error.to_string())));
+        return Err(error.into());
+    }
+    context.health.asked_for(None);
+    Ok(Some(spec))
 }
 
 /// When the cluster was made.

@@ -190,10 +190,10 @@ fn follow_job(fetched: &Fetched, job: &JobView, namespace: &str) -> Plan<Prepare
             outcome::relate(&mut status, reference);
             Plan { work: Prepared::CreateJob, ..Plan::write(status) }
         }
-        JobView::Missing | JobView::NotUsed => fail(fetched, "the Job was deleted before it ended"),
+        JobView::Missing | JobView::NotUsed => fail(fetched, &job::blamed("was deleted before it ended")),
         JobView::Foreign => fail(fetched, "a Job of this name exists and belongs to another object"),
-        JobView::Failed(reason) => fail(fetched, &format!("the Job failed: {reason}")),
-        JobView::Succeeded => fail(fetched, "the Job ended without a final state"),
+        JobView::Failed(reason) => fail(fetched, &job::blamed(&format!("failed: {reason}"))),
+        JobView::Succeeded => fail(fetched, &job::blamed("ended without a final state")),
         // Created by an earlier look whose status write was lost.
         JobView::Active if !related => {
             outcome::relate(&mut status, reference);

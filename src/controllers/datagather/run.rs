@@ -13,6 +13,7 @@ use tokio::sync::Semaphore;
 use tracing::{info, warn};
 
 use super::config::{Config, ConfigError};
+use super::counts::Counts;
 use super::hiding::{self, Hiding};
 use super::plan::GatherRequest;
 use super::progress::{ProcessOutcome, Recorded, ReportOutcome, UploadOutcome};
@@ -43,6 +44,7 @@ pub struct Workshop {
     pub store: ArchiveStore,
     pub uploads: Option<Uploads>,
     pub started: Instant,
+    pub counts: Counts,
     gathering: Semaphore,
     /// Shared by the uploads of all runs.
     turns: Turns,
@@ -71,10 +73,16 @@ pub struct Uploads {
 }
 
 impl Workshop {
-    pub fn new(client: Client, settings: Settings, store: ArchiveStore, uploads: Option<Uploads>) -> Self {
+    pub fn new(
+        client: Client,
+        settings: Settings,
+        store: ArchiveStore,
+        uploads: Option<Uploads>,
+        counts: Counts,
+    ) -> Self {
         let gathering = Semaphore::new(GATHERING_AT_ONCE);
         let (turns, told) = (Turns::default(), Mutex::default());
-        Self { client, settings, store, uploads, started: Instant::now(), gathering, turns, told }
+        Self { client, settings, store, uploads, started: Instant::now(), counts, gathering, turns, told }
     }
 
     /// What counts now. What of it is refused is told once.
@@ -291,7 +299,9 @@ pub async fn report(workshop: Arc<Workshop>, request_id: String, sink: Sink) {
     };
     let mut left = ingress.pacing.processing_retries;
     let outcome = loop {
-        match ingress.report(&request_id).await {
+        let answer = ingress.report(&request_id).await;
+        workshop.counts.received(answer.as_ref().map_or_else(ReportError::code, |_| 200));
+        match answer {
             Ok(report) => break ReportOutcome::Found(report),
             Err(error) if left == 0 || matches!(error, ReportError::Undecodable(_)) => {
                 break ReportOutcome::Missing(error.to_string());

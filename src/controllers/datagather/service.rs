@@ -12,13 +12,15 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 use super::crd::DataGather;
+use super::health::{Disabled, Health};
 use super::plan::Rules;
 use super::run::{Uploads, Workshop};
 use super::runs::{Runs, Wakeups};
-use super::{Context, RunnerKind, Settings, TokenSettings, UploadSettings, periodic, prune, stop};
+use super::{Context, Counts, RunnerKind, Settings, TokenSettings, UploadSettings, periodic, prune, stop};
 use crate::controllers::kit::controller::{Controller, Surroundings};
 use crate::controllers::kit::events::Events;
 use crate::controllers::kit::manager::{Definition, Member, Term};
+use crate::controllers::kit::operator::Operator;
 use crate::controllers::kit::rounds::rounds;
 use crate::controllers::kit::tasks::{Driver, Supervisor, TaskError, pool};
 use crate::gather::GATHERERS;
@@ -62,13 +64,18 @@ pub fn member(client: Client, settings: Settings) -> Result<Member, RunError> {
     uploads(&client, &settings)?;
     let needs = vec![Definition::of::<DataGather>()];
     let own = client.clone();
-    Ok(Member::new(NAME, client, needs, move |term| {
+    let counts = Counts::default();
+    let shown = counts.clone();
+    let member = Member::new(NAME, client, needs, move |term| {
         let (client, settings, store) = (own.clone(), settings.clone(), store.clone());
+        let counts = counts.clone();
         async move {
             let uploads = uploads(&client, &settings)?;
-            work(Workshop::new(client, settings, store, uploads), Scope::All, term).await
+            work(Workshop::new(client, settings, store, uploads, counts), Scope::All, term).await
         }
-    }))
+    });
+    let operator = Operator::new("insights").relating("insights.openshift.io", "datagathers");
+    Ok(member.counting(|registry| shown.register(registry)).reporting(operator))
 }
 
 /// Runs the controller alone, until `shutdown` is cancelled.
@@ -78,7 +85,8 @@ pub fn member(client: Client, settings: Settings) -> Result<Member, RunError> {
 pub async fn run(client: Client, settings: Settings, shutdown: CancellationToken) -> Result<(), RunError> {
     let store = settings.archives()?;
     let uploads = uploads(&client, &settings)?;
-    work(Workshop::new(client, settings, store, uploads), Scope::All, Term::alone(shutdown)).await
+    let workshop = Workshop::new(client, settings, store, uploads, Counts::default());
+    work(workshop, Scope::All, Term::alone(shutdown)).await
 }
 
 /// Runs the gathering of the DataGather `name` alone and returns once it has ended: what the container of a gathering
@@ -94,7 +102,7 @@ pub async fn run_one(
 ) -> Result<(), RunError> {
     let store = settings.archives()?;
     let uploads = uploads(&client, &settings)?;
-    let workshop = Workshop::new(client.clone(), settings, store, uploads);
+    let workshop = Workshop::new(client.clone(), settings, store, uploads, Counts::default());
     let stop = shutdown.child_token();
     let ended = async {
         let has_ended = |object: Option<&DataGather>| object.is_some_and(DataGather::has_ended);
@@ -173,8 +181,13 @@ async fn work(workshop: Workshop, scope: Scope, term: Term) -> Result<(), RunErr
         reports: matches!(scope, Scope::All),
         always_obfuscate: settings.obfuscation.always,
     };
+    let health = Health::new(term.says.clone(), workshop.counts.clone());
+    if settings.gather_every.is_none() {
+        health.asked_for(Some(&Disabled::ByFlag));
+    }
     let context = Arc::new(Context {
         client: client.clone(),
+        health,
         workshop: Arc::new(workshop),
         rules,
         runs,

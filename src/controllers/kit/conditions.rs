@@ -1,4 +1,5 @@
-//! Lists of `metav1.Condition`, keyed by type.
+//! Lists of conditions, keyed by type, in every shape that an API gives them: `metav1.Condition`, which add-ons use without a
+//! generation, and that of ClusterOperators. What is said is a [`Statement`] in all of them.
 //!
 //! INVARIANT: `lastTransitionTime` changes only together with `status`, as the Kubernetes API conventions ask; waiting
 //! clients compare it.
@@ -6,6 +7,7 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
+use super::operator::crd::OperatorCondition;
 use crate::telemetry::{Outside, Secrets};
 
 /// The three values of a condition's status.
@@ -41,26 +43,77 @@ impl Statement {
     }
 }
 
+/// A condition as an API has it.
+pub trait Shape: Sized {
+    fn type_(&self) -> &str;
+    fn status(&self) -> &str;
+    /// Since when it has that status.
+    fn since(&self) -> &Time;
+    /// What `statement` says since then, of objects of that generation.
+    fn stated(statement: Statement, since: Time, generation: Option<i64>) -> Self;
+}
+
+impl Shape for Condition {
+    fn type_(&self) -> &str {
+        &self.type_
+    }
+
+    fn status(&self) -> &str {
+        &self.status
+    }
+
+    fn since(&self) -> &Time {
+        &self.last_transition_time
+    }
+
+    fn stated(statement: Statement, since: Time, generation: Option<i64>) -> Self {
+        let Statement { type_, truth, reason, message } = statement;
+        Self {
+            type_: type_.to_owned(),
+            status: truth.as_str().to_owned(),
+            reason,
+            message,
+            observed_generation: generation,
+            last_transition_time: since,
+        }
+    }
+}
+
+impl Shape for OperatorCondition {
+    fn type_(&self) -> &str {
+        &self.type_
+    }
+
+    fn status(&self) -> &str {
+        &self.status
+    }
+
+    fn since(&self) -> &Time {
+        &self.last_transition_time
+    }
+
+    /// A ClusterOperator has no spec, and so no generation to speak of.
+    fn stated(statement: Statement, since: Time, _generation: Option<i64>) -> Self {
+        let Statement { type_, truth, reason, message } = statement;
+        let (type_, status) = (type_.to_owned(), truth.as_str().to_owned());
+        let said = |text: String| Some(text).filter(|text| !text.is_empty());
+        Self { type_, status, last_transition_time: since, reason: said(reason), message: said(message) }
+    }
+}
+
 /// Longest message that the API takes, in characters.
 const MAX_MESSAGE: usize = 32768;
 
 /// Puts `statement` into `conditions`: over the condition of its type, or at the end.
-pub fn set(conditions: &mut Vec<Condition>, statement: Statement, generation: Option<i64>, now: Timestamp) {
-    let Statement { type_, truth, reason, message } = statement;
-    let known = conditions.iter().position(|condition| condition.type_ == type_);
+pub fn set<C: Shape>(conditions: &mut Vec<C>, statement: Statement, generation: Option<i64>, now: Timestamp) {
+    let known = conditions.iter().position(|condition| condition.type_() == statement.type_);
     let since = known
         .and_then(|at| conditions.get(at))
-        .filter(|condition| condition.status == truth.as_str())
-        .map_or(Time(now), |condition| condition.last_transition_time.clone());
-    let stated = Condition {
-        type_: type_.to_owned(),
-        status: truth.as_str().to_owned(),
-        reason,
-        // Whatever it quotes, from wherever.
-        message: Outside::at_most(MAX_MESSAGE, message, &Secrets::default()).into_string(),
-        observed_generation: generation,
-        last_transition_time: since,
-    };
+        .filter(|condition| condition.status() == statement.truth.as_str())
+        .map_or(Time(now), |condition| condition.since().clone());
+    // Whatever it quotes, from wherever.
+    let message = Outside::at_most(MAX_MESSAGE, statement.message, &Secrets::default()).into_string();
+    let stated = C::stated(Statement { message, ..statement }, since, generation);
     match known.and_then(|at| conditions.get_mut(at)) {
         Some(condition) => *condition = stated,
         None => conditions.push(stated),
@@ -68,12 +121,12 @@ pub fn set(conditions: &mut Vec<Condition>, statement: Statement, generation: Op
 }
 
 /// Whether the condition `type_` is there with status `truth`.
-pub fn is(conditions: &[Condition], type_: &str, truth: Truth) -> bool {
-    conditions.iter().any(|condition| condition.type_ == type_ && condition.status == truth.as_str())
+pub fn is<C: Shape>(conditions: &[C], type_: &str, truth: Truth) -> bool {
+    conditions.iter().any(|condition| condition.type_() == type_ && condition.status() == truth.as_str())
 }
 
-pub fn has(conditions: &[Condition], type_: &str) -> bool {
-    conditions.iter().any(|condition| condition.type_ == type_)
+pub fn has<C: Shape>(conditions: &[C], type_: &str) -> bool {
+    conditions.iter().any(|condition| condition.type_() == type_)
 }
 
 #[cfg(test)]
@@ -81,9 +134,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn one_statement_has_the_shape_of_each_api() {
+        let said = || Statement::new("A", Truth::True, "Because", "it is");
+        let (mut metav1, mut operator) = (Vec::<Condition>::new(), Vec::<OperatorCondition>::new());
+        set(&mut metav1, said(), Some(3), Timestamp::UNIX_EPOCH);
+        set(&mut operator, said(), Some(3), Timestamp::UNIX_EPOCH);
+        let plain = serde_json::json!({"type": "A", "status": "True", "reason": "Because", "message": "it is",
+            "lastTransitionTime": "1970-01-01T00:00:00Z"});
+        assert_eq!(serde_json::to_value(&operator[0]).unwrap(), plain);
+        let mut with_generation = plain;
+        with_generation["observedGeneration"] = serde_json::json!(3);
+        assert_eq!(serde_json::to_value(&metav1[0]).unwrap(), with_generation);
+        assert!(is(&operator, "A", Truth::True) && !has(&operator, "B"));
+        set(&mut operator, Statement::new("A", Truth::False, "", ""), None, Timestamp::UNIX_EPOCH);
+        assert_eq!((&operator[0].reason, &operator[0].message), (&None, &None));
+    }
+
+    #[test]
     fn the_transition_time_moves_only_with_the_status() {
         let at = |second| Timestamp::from_second(second).unwrap();
-        let mut conditions = Vec::new();
+        let mut conditions = Vec::<Condition>::new();
         set(&mut conditions, Statement::new("A", Truth::Unknown, "NotYet", ""), None, at(1));
         set(&mut conditions, Statement::new("B", Truth::Unknown, "NotYet", ""), None, at(1));
         set(&mut conditions, Statement::new("B", Truth::Unknown, "StillNot", "waiting"), Some(2), at(2));

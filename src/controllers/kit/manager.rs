@@ -26,6 +26,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, error, info, warn};
 
 use super::lease::{Election, Term as LeaseTerm, lead};
+use super::operator::{Operator, Says};
 use super::wait::GrowingWait;
 use crate::telemetry::{ControllerMetrics, Readiness, panic_text, with_causes};
 
@@ -56,7 +57,7 @@ impl Definition {
         Self::new(&K::group(&()), &K::version(&()), &K::plural(&()))
     }
 
-    async fn is_served(&self, client: &Client) -> Result<bool, kube::Error> {
+    pub(super) async fn is_served(&self, client: &Client) -> Result<bool, kube::Error> {
         let listed = client.list_api_group_resources(&format!("{}/{}", self.group, self.version)).await;
         match listed {
             Ok(listed) => Ok(listed.resources.iter().any(|resource| resource.name == self.plural)),
@@ -79,13 +80,15 @@ pub struct Term {
     pub stop: CancellationToken,
     pub metrics: Arc<ControllerMetrics>,
     pub readiness: Readiness,
+    /// What it says of itself for its ClusterOperator.
+    pub says: Says,
 }
 
 impl Term {
     /// For a controller that nobody manages.
     #[must_use]
     pub fn alone(stop: CancellationToken) -> Self {
-        Self { stop, metrics: Arc::default(), readiness: Readiness::default() }
+        Self { stop, metrics: Arc::default(), readiness: Readiness::default(), says: Says::default() }
     }
 }
 
@@ -98,6 +101,7 @@ pub struct Member {
     needs: Vec<Definition>,
     work: Box<dyn Fn(Term) -> BoxFuture<'static, Result<(), Failed>> + Send + Sync>,
     counts: Registry,
+    operator: Option<Operator>,
 }
 
 impl fmt::Debug for Member {
@@ -120,7 +124,13 @@ impl Member {
         E: std::error::Error + Send + Sync + 'static,
     {
         let work = Box::new(move |term| work(term).map(|ended| ended.map_err(Into::into)).boxed());
-        Self { name, client, needs, work, counts: Registry::default() }
+        Self { name, client, needs, work, counts: Registry::default(), operator: None }
+    }
+
+    /// Reports what the controller says of itself as that ClusterOperator, where there are such.
+    #[must_use]
+    pub fn reporting(self, operator: Operator) -> Self {
+        Self { operator: Some(operator), ..self }
     }
 
     /// Shows what the controller counts for itself with what the kit counts of it. What is registered lives as long as the process:
@@ -159,6 +169,7 @@ pub struct Manager {
     members: Vec<Arc<Member>>,
     metrics: Arc<ControllerMetrics>,
     readiness: Readiness,
+    reports: bool,
 }
 
 impl fmt::Debug for Manager {
@@ -177,12 +188,20 @@ impl Manager {
             members: Vec::new(),
             metrics: Arc::default(),
             readiness: Readiness::default(),
+            reports: true,
         }
+    }
+
+    /// Whether controllers report as ClusterOperators; they do unless this says otherwise.
+    #[must_use]
+    pub fn reports(self, reports: bool) -> Self {
+        Self { reports, ..self }
     }
 
     /// Adds a controller. Those that others rely on come first: the last one is stopped first.
     #[must_use]
     pub fn with(mut self, mut member: Member) -> Self {
+        member.operator = member.operator.filter(|_| self.reports);
         self.metrics.include(std::mem::take(&mut member.counts));
         self.readiness.set_trouble(member.name, Some("not started".to_owned()));
         self.members.push(Arc::new(member));
@@ -230,10 +249,11 @@ impl Manager {
         for (at, member) in self.members.iter().enumerate() {
             let stop = CancellationToken::new();
             stops.push(stop.clone());
-            let term = Term { stop, metrics: self.metrics(), readiness: self.readiness() };
+            let (metrics, readiness) = (self.metrics(), self.readiness());
+            let term = Term { stop, metrics, readiness, says: Says::default() };
             let member = Arc::clone(member);
             running.left.insert(at);
-            running.tasks.spawn(async move { (at, member.name, member.term(term).await) });
+            running.tasks.spawn(async move { (at, member.name, member.reported(term).await) });
         }
         tokio::select! {
             () = stop.cancelled() => {}
@@ -284,10 +304,29 @@ impl Running {
 }
 
 impl Member {
+    /// The work of a term, and beside it the report on it. A report that panics costs only itself.
+    async fn reported(&self, term: Term) -> Result<(), ManagerError> {
+        let Some(operator) = self.operator.clone() else { return self.term(term).await };
+        let ended = CancellationToken::new();
+        let reporting = operator.run(self.client.clone(), term.says.clone(), ended.clone());
+        let reporting = async {
+            if let Err(panic) = AssertUnwindSafe(reporting).catch_unwind().await {
+                let text = panic_text(panic.as_ref());
+                error!(controller = self.name, text, "the report as ClusterOperator panicked and has ended");
+            }
+        };
+        let working = async {
+            let worked = self.term(term).await;
+            ended.cancel();
+            worked
+        };
+        tokio::join!(working, reporting).0
+    }
+
     async fn term(&self, term: Term) -> Result<(), ManagerError> {
         let name = self.name;
         let stop = term.stop.clone();
-        if stop.run_until_cancelled(self.until_served(&term.readiness)).await.is_none() {
+        if stop.run_until_cancelled(self.until_served(&term)).await.is_none() {
             return Ok(());
         }
         term.readiness.set_trouble(name, Some("its objects are not listed yet".to_owned()));
@@ -299,7 +338,7 @@ impl Member {
     }
 
     /// Returns once all that is needed is served. What is missing is told once.
-    async fn until_served(&self, readiness: &Readiness) {
+    async fn until_served(&self, term: &Term) {
         for definition in &self.needs {
             let mut wait = GrowingWait::new(FIRST_LOOK, LONGEST_LOOK);
             let mut told = String::new();
@@ -315,7 +354,8 @@ impl Member {
                     debug!(controller = self.name, missing, "still waiting");
                 } else {
                     warn!(controller = self.name, missing, "waiting for what the controller works for");
-                    readiness.set_trouble(self.name, Some(missing.clone()));
+                    term.readiness.set_trouble(self.name, Some(missing.clone()));
+                    term.says.cannot_work("NotServed", missing.clone());
                     told = missing;
                 }
                 sleep(wait.grow()).await;

@@ -13,6 +13,7 @@ pub mod key;
 pub mod lease;
 pub mod manager;
 pub mod observe;
+pub mod operator;
 pub mod pods;
 pub mod retry;
 pub mod rounds;

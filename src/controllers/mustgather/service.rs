@@ -10,7 +10,6 @@ use kube::runtime::predicates;
 use kube::runtime::reflector::Store;
 use kube::runtime::watcher::Config;
 use kube::{Api, Client, Resource, ResourceExt};
-use tokio_util::sync::CancellationToken;
 
 use super::crd::MustGather;
 use super::job::OWNER;
@@ -20,7 +19,7 @@ use crate::controllers::kit::controller::{Controller, Surroundings};
 use crate::controllers::kit::events::Events;
 use crate::controllers::kit::key::Key;
 use crate::controllers::kit::manager::{Definition, Member, Term};
-use crate::telemetry::{ControllerMetrics, Readiness};
+use crate::controllers::kit::operator::Operator;
 
 type Objects = Store<DeserializeGuard<MustGather>>;
 
@@ -37,24 +36,19 @@ pub fn member(client: Client, settings: Settings) -> Member {
             counts: counts.clone(),
         };
         async move {
-            let Term { stop, metrics, readiness } = term;
-            run(Arc::new(context), metrics, readiness, stop).await;
+            run(Arc::new(context), term).await;
             Ok::<_, Infallible>(())
         }
     });
-    member.counting(|registry| shown.register(registry))
+    let operator = Operator::new("admit-mustgather").relating("operator.openshift.io", "mustgathers");
+    member.counting(|registry| shown.register(registry)).reporting(operator)
 }
 
-/// Runs the controller until `stop`.
-pub async fn run(
-    context: Arc<Context>,
-    metrics: Arc<ControllerMetrics>,
-    readiness: Readiness,
-    stop: CancellationToken,
-) {
+/// Runs the controller for a term.
+pub async fn run(context: Arc<Context>, term: Term) {
     let controller = controller(&context.client, &context.settings);
-    let around = Surroundings { events: context.events.clone(), metrics, readiness };
-    controller.run(context, around, stop).await;
+    let around = Surroundings::of(&term, context.events.clone());
+    controller.run(context, around, term.stop).await;
 }
 
 /// The controller: objects, their Jobs with their Pods, and the Secrets that some of them wait for.

@@ -17,6 +17,7 @@ use crate::controllers::kit::clock::Clock;
 use crate::controllers::kit::controller::{Controller, Surroundings};
 use crate::controllers::kit::events::Events;
 use crate::controllers::kit::manager::{Definition, Member, Term};
+use crate::controllers::kit::operator::Operator;
 
 /// Under which it is counted, logged and chosen.
 pub const NAME: &str = "observability";
@@ -48,15 +49,18 @@ impl Settings {
 #[must_use]
 pub fn member(client: Client, settings: Settings) -> Member {
     let own = client.clone();
-    Member::new(NAME, client, vec![Definition::of::<ObservabilityAddon>()], move |term| {
-        let Term { stop, metrics, readiness } = term;
-        let (client, settings) = (own.clone(), settings.clone());
-        let events = Events::new(client.clone(), "admit-observability");
-        async move {
-            run(client, settings, Surroundings { events, metrics, readiness }, stop).await;
-            Ok::<(), Infallible>(())
-        }
-    })
+    let member =
+        Member::new(NAME, client, vec![Definition::of::<ObservabilityAddon>()], move |term: Term| {
+            let (client, settings) = (own.clone(), settings.clone());
+            let events = Events::new(client.clone(), "admit-observability");
+            async move {
+                let around = Surroundings::of(&term, events);
+                run(client, settings, around, term.stop).await;
+                Ok::<(), Infallible>(())
+            }
+        });
+    let kind = ("observability.open-cluster-management.io", "observabilityaddons");
+    member.reporting(Operator::new("admit-observability").relating(kind.0, kind.1))
 }
 
 /// Keeps the status of the add-ons of the namespace until `stop`.

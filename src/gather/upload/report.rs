@@ -42,6 +42,19 @@ pub enum ReportError {
     Undecodable(Outside),
 }
 
+impl ReportError {
+    /// The HTTP code of the answer; 0 where there was none.
+    #[must_use]
+    pub fn code(&self) -> u16 {
+        match self {
+            Self::Exchange(_) => 0,
+            Self::NotFound(_) => 404,
+            Self::Status { code, body: _ } => *code,
+            Self::Undecodable(_) => 200,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Answer {
     #[serde(rename = "requestID", default)]

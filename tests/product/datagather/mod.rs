@@ -7,6 +7,7 @@ mod embedded;
 mod hiding;
 mod jobs;
 mod listing;
+mod operator;
 mod periodic;
 mod plan;
 mod rights;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use admit::controllers::kit::controller::{Controller, Failure, Next, Reconcile, Surroundings};
 use admit::controllers::kit::events::Events;
 use admit::controllers::kit::key::Key;
+use admit::controllers::kit::operator::{Aspect, Says};
 use admit::controllers::kit::retry::{Remedy, remedy};
 use admit::telemetry::{ControllerMetrics, Readiness};
 use http::Method;
@@ -103,6 +104,7 @@ impl Bench {
             events: Events::new(cluster.client(), "looker"),
             metrics: Arc::new(ControllerMetrics::default()),
             readiness: Readiness::default(),
+            says: Says::default(),
         };
         Self { cluster, looker: Arc::new(looker), around, stop: CancellationToken::new() }
     }
@@ -244,6 +246,10 @@ async fn a_panic_and_what_cannot_be_understood_disturb_no_other_and_are_told_in_
     bench.until_looked("bad", 4).await;
     bench.cluster.change(MAPS, "good", |map| map["data"] = json!({"x": ""}));
     bench.until_looked("good", 2).await;
+    // What only a change of the object helps says nothing about the controller.
+    let said = |aspect| bench.around.says.said("Controller", aspect).unwrap();
+    assert!(said(Aspect::Degraded).message.starts_with("looks at 1 objects fail, for example: n/bad: "));
+    assert_eq!(said(Aspect::Available).reason, "AsExpected");
     let events = bench.cluster.all(EVENTS);
     let notes: BTreeMap<_, _> = events
         .iter()
@@ -275,6 +281,8 @@ async fn a_failure_is_one_event_that_counts_one_line_of_log_and_ever_longer_wait
     assert_eq!(events.len(), 1, "{events:#?}");
     assert_eq!((&events[0]["type"], &events[0]["reason"]), (&json!("Warning"), &json!("ReconcileFailed")));
     assert!(events[0]["series"]["count"].as_u64().unwrap() >= 5, "{events:#?}");
+    let degraded = bench.around.says.said("Controller", Aspect::Degraded).unwrap();
+    assert_eq!((degraded.reason.as_str(), degraded.message.as_str()), ("AsExpected", ""));
     assert_eq!(events[0]["regarding"]["name"], "a");
     bench.end(running).await;
     let logged = logs.take();

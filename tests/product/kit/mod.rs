@@ -5,6 +5,7 @@ mod finalizer;
 mod lease;
 mod manager;
 mod observe;
+mod operator;
 mod second;
 mod tasks;
 mod watch;

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use admit::controllers::kit::events::Events;
+use admit::controllers::kit::manager::Term;
 use admit::controllers::mustgather::crd::{MustGather, MustGatherStatus, Phase};
 use admit::controllers::mustgather::{Context, Counts, Settings, run};
-use admit::telemetry::Readiness;
 use admit_apiserver::Server;
 use axum::extract::Request;
 use axum::http::{Method, StatusCode};
@@ -187,7 +187,7 @@ impl Bench {
         let stop = self.stop.child_token();
         let events = Events::new(self.faulty.clone(), "admit-mustgather");
         let context = Context { client: self.faulty.clone(), settings, events, counts: self.counts.clone() };
-        tokio::spawn(run(Arc::new(context), Arc::default(), Readiness::default(), stop.clone()));
+        tokio::spawn(run(Arc::new(context), Term::alone(stop.clone())));
         stop
     }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use admit::controllers::kit::controller::Surroundings;
 use admit::controllers::kit::events::Events;
+use admit::controllers::kit::operator::Says;
 use admit::controllers::observability::{Settings, run};
 use admit::telemetry::{ControllerMetrics, Readiness};
 use kube::Client;
@@ -29,6 +30,7 @@ impl Running {
             events: Events::new(client.clone(), "admit-observability"),
             metrics: Arc::new(ControllerMetrics::default()),
             readiness: Readiness::default(),
+            says: Says::default(),
         };
         let stop = CancellationToken::new();
         Self { task: tokio::spawn(run(client, settings, around, stop.clone())), stop }

@@ -8,3 +8,4 @@ pub(crate) mod relay;
 pub(crate) mod reliability;
 pub(crate) mod shipped;
 pub(crate) mod sshd;
+pub(crate) mod testcluster;

@@ -21,6 +21,7 @@ use super::{Controller, Failure, Next, Reconcile, Root};
 use crate::controllers::kit::events::{Events, Notice};
 use crate::controllers::kit::key::Key;
 use crate::controllers::kit::manager::Term;
+use crate::controllers::kit::operator::Says;
 use crate::controllers::kit::retry::{Backoff, Remedy};
 use crate::telemetry::{ControllerMetrics, Outside, Readiness, Secrets, panic_text, with_causes};
 
@@ -36,13 +37,16 @@ pub struct Surroundings {
     pub metrics: Arc<ControllerMetrics>,
     /// The part of the controller's name becomes ready when all objects are known.
     pub readiness: Readiness,
+    /// What the controller says of itself for its ClusterOperator.
+    pub says: Says,
 }
 
 impl Surroundings {
     /// Those of a term; events are told in the name of whoever made `events`.
     #[must_use]
     pub fn of(term: &Term, events: Events) -> Self {
-        Self { events, metrics: Arc::clone(&term.metrics), readiness: term.readiness.clone() }
+        let Term { stop: _, metrics, readiness, says } = term.clone();
+        Self { events, metrics, readiness, says }
     }
 }
 
@@ -65,6 +69,7 @@ impl<K: Root> Controller<K> {
             running: FuturesUnordered::new(),
             backoff: Backoff::default(),
             told: BTreeMap::new(),
+            failing: BTreeMap::new(),
             leaving: BTreeSet::new(),
             concurrency,
             debounce,
@@ -115,6 +120,8 @@ struct Work<R: Reconcile> {
     backoff: Backoff,
     /// The last failure of objects whose last look failed: what stays the same is told once.
     told: BTreeMap<Key, String>,
+    /// Those of them that no change of their own would help.
+    failing: BTreeMap<Key, String>,
     /// Gone, and still being looked at.
     leaving: BTreeSet<Key>,
     concurrency: NonZeroUsize,
@@ -145,6 +152,7 @@ impl<R: Reconcile> Work<R> {
         changed.into_iter().for_each(|key| self.queue.add(key, at));
         if !was_ready && self.roots.ready() {
             self.around.readiness.set(self.name, true);
+            self.around.says.works();
         }
     }
 
@@ -195,6 +203,7 @@ impl<R: Reconcile> Work<R> {
             Ok(next) => {
                 self.backoff.reset(&key);
                 self.told.remove(&key);
+                self.fails(&key, None);
                 if let Next::After(wait) = next {
                     self.queue.add(key, Instant::now() + wait);
                 }
@@ -206,6 +215,12 @@ impl<R: Reconcile> Work<R> {
     fn failed(&mut self, key: Key, remedy: Remedy, error: String) {
         let wait = self.backoff.after(&key, remedy);
         let again = self.told.get(&key) == Some(&error);
+        match remedy {
+            // Says nothing of how the controller is.
+            Remedy::Reread => {}
+            Remedy::Change => self.fails(&key, None),
+            Remedy::Wait | Remedy::After(_) | Remedy::Refused => self.fails(&key, Some(&error)),
+        }
         if remedy == Remedy::Reread {
             debug!(controller = self.name, object = %key, error, "written by another, looking again");
         } else if again {
@@ -220,7 +235,24 @@ impl<R: Reconcile> Work<R> {
         }
     }
 
+    /// Takes note of whether looks at an object fail, and says so where that changes.
+    fn fails(&mut self, key: &Key, error: Option<&str>) {
+        let before = self.failing.len();
+        match error {
+            Some(error) => drop(self.failing.insert(key.clone(), error.to_owned())),
+            None => drop(self.failing.remove(key)),
+        }
+        match self.failing.first_key_value() {
+            Some((first, error)) => {
+                self.around.says.fails(self.failing.len(), &format!("{first}: {error}"));
+            }
+            None if before > 0 => self.around.says.recovers(),
+            None => {}
+        }
+    }
+
     fn gone(&mut self, key: &Key) {
+        self.fails(key, None);
         self.queue.forget(key);
         self.backoff.reset(key);
         self.told.remove(key);

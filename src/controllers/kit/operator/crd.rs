@@ -1,0 +1,74 @@
+//! `ClusterOperator`, config.openshift.io/v1, as far as reporting, priming and waiting look at it. What is not named here, such as
+//! `status.extension`, is neither read nor touched.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::CustomResource;
+use serde::{Deserialize, Serialize};
+
+/// Nothing to set: a ClusterOperator only reports.
+#[derive(Clone, CustomResource, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[kube(
+    group = "config.openshift.io",
+    version = "v1",
+    kind = "ClusterOperator",
+    plural = "clusteroperators",
+    status = "ClusterOperatorStatus",
+    schema = "disabled",
+    derive = "PartialEq"
+)]
+pub struct ClusterOperatorSpec {}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterOperatorStatus {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<OperatorCondition>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<OperandVersion>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub related_objects: Vec<RelatedObject>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OperatorCondition {
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// True, False or Unknown; the definition takes anything.
+    pub status: String,
+    pub last_transition_time: Time,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct OperandVersion {
+    pub name: String,
+    pub version: String,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct RelatedObject {
+    pub group: String,
+    pub resource: String,
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+}
+
+impl ClusterOperator {
+    /// Its status, empty where it has none.
+    #[must_use]
+    pub fn report(&self) -> ClusterOperatorStatus {
+        self.status.clone().unwrap_or_default()
+    }
+
+    /// The status of the condition `type_`, where there is one.
+    #[must_use]
+    pub fn condition(&self, type_: &str) -> Option<&str> {
+        let conditions = self.status.iter().flat_map(|status| &status.conditions);
+        conditions.into_iter().find(|condition| condition.type_ == type_).map(|found| found.status.as_str())
+    }
+}
