@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tokio::net::TcpListener;
@@ -16,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 use super::Exit;
 use super::add_on::AddOnArgs;
 use super::controlling::{self, ControllingArgs, Told};
+use super::gather_jobs::JobArgs;
 use super::gathering::{GatheringArgs, RoundArgs};
 use super::must::args::MustGatherArgs;
 use super::process::{self, Fault, GRACE, Threads};
-use super::typed::{address, label, name};
+use super::typed::{address, label};
 use crate::admission::{self, Port, Shutdown};
-use crate::controllers::datagather::{JobSettings, RunnerKind};
 use crate::controllers::kit::lease::Election;
 use crate::controllers::kit::manager::Manager;
 use crate::controllers::kit::observe::Observed;
@@ -77,54 +77,6 @@ pub(super) struct ControllersArgs {
     rounds: RoundArgs,
 }
 
-/// What was typed about where gatherings run.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Data gathering")]
-struct JobArgs {
-    /// What runs a gathering
-    #[arg(long, value_enum, default_value_t)]
-    runner: Runner,
-
-    /// Image of gathering Jobs
-    #[arg(long, value_name = "IMAGE", required_if_eq("runner", "job"))]
-    job_image: Option<String>,
-
-    /// Service account of gathering Jobs
-    #[arg(long, value_name = "NAME", default_value = "admit-datagather", value_parser = name)]
-    job_service_account: String,
-
-    /// PersistentVolumeClaim that gathering Jobs keep archives in [default: none, archives go with the Pod]
-    #[arg(long, value_name = "NAME", value_parser = name)]
-    job_claim: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Runner {
-    /// This process
-    #[default]
-    InProcess,
-    /// A Job per DataGather
-    Job,
-}
-
-impl JobArgs {
-    fn runner(self, gathering: &GatheringArgs) -> Result<RunnerKind, Fault> {
-        let Self { runner, job_image, job_service_account, job_claim } = self;
-        let image = match (runner, job_image) {
-            (Runner::Job, Some(image)) => image,
-            (Runner::Job, None) => return Err(Fault::usage("--runner job needs --job-image")),
-            (Runner::InProcess, _) => return Ok(RunnerKind::InProcess),
-        };
-        Ok(RunnerKind::Job(JobSettings {
-            image,
-            service_account: job_service_account,
-            claim: job_claim,
-            args: gathering.of_job()?,
-            priority_class: None,
-        }))
-    }
-}
-
 impl ControllersArgs {
     pub(super) fn run(self) -> Exit {
         process::run(Threads::Work, self.log_format, GRACE, |shutdown| self.work(shutdown))
@@ -135,7 +87,7 @@ impl ControllersArgs {
         let observe = observe.transpose()?;
         let config = config(self.kubeconfig).await?;
         let mut settings = self.gathering.settings("archives".as_ref());
-        settings.runner = self.jobs.runner(&self.gathering)?;
+        settings.runner = self.jobs.runner(&self.gathering, self.must_gathers.image());
         self.rounds.apply(&mut settings);
         let election = Election::new(&self.lease_namespace, LEASE, &identity());
         let acting = |account: &str| {

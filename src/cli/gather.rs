@@ -11,6 +11,7 @@ use super::gathering::GatheringArgs;
 use super::process::{self, Fault, GRACE, Threads};
 use super::typed::name;
 use crate::controllers::datagather;
+use crate::gather::upload::Template;
 use crate::telemetry::LogFormat;
 
 /// Arguments of `admit gather`.
@@ -31,6 +32,14 @@ pub(super) struct GatherArgs {
 
     #[command(flatten)]
     gathering: GatheringArgs,
+
+    /// The flags say all that counts: objects of the cluster that configure gatherings are not read
+    #[arg(long, hide = true)]
+    configured: bool,
+
+    /// Where the status of an upload is asked for, with %s in the places of the cluster and of the request
+    #[arg(long, value_name = "URL", hide = true)]
+    processing_status_url: Option<Template>,
 }
 
 impl GatherArgs {
@@ -40,7 +49,11 @@ impl GatherArgs {
 
     async fn gather(self, shutdown: CancellationToken) -> Result<(), Fault> {
         let client = client(self.kubeconfig).await?;
-        let settings = self.gathering.settings("archives".as_ref());
+        let mut settings = self.gathering.settings("archives".as_ref());
+        settings.follow_cluster = !self.configured;
+        if let Some(upload) = &mut settings.upload {
+            upload.status = self.processing_status_url;
+        }
         datagather::run_one(client, settings, &self.name, shutdown).await.map_err(Fault::usage)
     }
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::process::Fault;
 use super::typed::{label, name};
 use crate::controllers::datagather::{ObfuscationSettings, Settings, TokenSettings, UploadSettings};
 use crate::gather::obfuscate::Network;
@@ -109,42 +108,33 @@ fn round(text: &str, range: RangeInclusive<u64>, unit: fn(u64) -> Duration) -> R
 }
 
 impl GatheringArgs {
-    /// The flags that a gathering Job is given so that it does what this process would do.
-    ///
-    /// # Errors
-    /// For flags that name files of this machine.
-    pub(super) fn of_job(&self) -> Result<Vec<String>, Fault> {
+    /// The flags that a gathering Job is given so that it does what this process would do. What there is about uploads it is handed by
+    /// the controller.
+    pub(super) fn of_job(&self) -> Vec<String> {
         let Self {
             archive_dir: _,
-            upload_url,
-            upload_token_file,
-            upload_ca,
+            upload_url: _,
+            upload_token_file: _,
+            upload_ca: _,
             allow_upload_to,
             cluster_id,
             namespace_prefix,
             gathering_namespace,
-            obfuscate_always,
+            obfuscate_always: _,
             base_domain,
             api_host,
             cluster_network,
         } = self;
-        if upload_token_file.is_some() || upload_ca.is_some() {
-            return Err(Fault::usage(
-                "--upload-token-file and --upload-ca name files that a Job does not see; run gatherings in process",
-            ));
-        }
         let mut flags = vec![
             format!("--namespace-prefix={namespace_prefix}"),
             format!("--gathering-namespace={gathering_namespace}"),
         ];
-        flags.extend(upload_url.iter().map(|url| format!("--upload-url={url}")));
         flags.extend(allow_upload_to.iter().map(|reach| format!("--allow-upload-to={reach}")));
         flags.extend(cluster_id.iter().map(|id| format!("--cluster-id={id}")));
-        flags.extend(obfuscate_always.then(|| "--obfuscate-always".to_owned()));
         flags.extend(base_domain.iter().map(|name| format!("--base-domain={name}")));
         flags.extend(api_host.iter().map(|name| format!("--api-host={name}")));
         flags.extend(cluster_network.iter().map(|network| format!("--cluster-network={network}")));
-        Ok(flags)
+        flags
     }
 
     /// What the flags mean; `archives` is where archives go when no flag says so.

@@ -17,6 +17,7 @@ mod explain;
 mod following;
 mod found;
 mod gather;
+mod gather_jobs;
 mod gathering;
 mod generate;
 mod init;

@@ -5,7 +5,7 @@ use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::Value;
 
-/// Creates a cluster-scoped `object` of the resource `plural`, or replaces the one of its name.
+/// Creates an `object` of the resource `plural`, or replaces the one of its name.
 ///
 /// # Errors
 /// When the server refuses it, or cannot be reached.
@@ -15,8 +15,11 @@ pub(super) async fn put(client: &Client, plural: &str, object: &Value) -> Result
     let types = object.types.clone().unwrap_or_default();
     let kind =
         GroupVersionKind::try_from(&types).unwrap_or_else(|_| GroupVersionKind::gvk("", "", &types.kind));
-    let api: Api<DynamicObject> =
-        Api::all_with(client.clone(), &ApiResource::from_gvk_with_plural(&kind, plural));
+    let resource = ApiResource::from_gvk_with_plural(&kind, plural);
+    let api: Api<DynamicObject> = match &object.metadata.namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
     let params = PostParams { field_manager: Some("admit".to_owned()), ..PostParams::default() };
     match api.get_metadata_opt(&name).await? {
         None => api.create(&params, &object).await?,

@@ -27,6 +27,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Exit;
 use super::add_on::AddOnArgs;
 use super::controlling::{self, ControllingArgs, Told};
+use super::gather_jobs::JobArgs;
 use super::gathering::{GatheringArgs, RoundArgs};
 use super::generate::webhook::{self, Callee, Endpoint};
 use super::local::{self as jobs, Ground, LocalArgs};
@@ -96,6 +97,9 @@ pub(super) struct UpArgs {
     rounds: RoundArgs,
 
     #[command(flatten)]
+    gather_jobs: JobArgs,
+
+    #[command(flatten)]
     must_gathers: MustGatherArgs,
 
     #[command(flatten)]
@@ -114,6 +118,7 @@ impl UpArgs {
         let (definitions, policies) = self.read(&shutdown).await?;
         let mut settings = self.gathering.settings(&self.state_dir.join("archives"));
         self.rounds.apply(&mut settings);
+        settings.runner = self.gather_jobs.runner(&self.gathering, self.must_gathers.image());
         if settings.archive_dir.starts_with(&self.state_dir) {
             settings.archive_readers = Readers::Owner;
         }
@@ -197,7 +202,14 @@ impl UpArgs {
         });
         register::put(&client, "namespaces", &namespace)
             .await
-            .map_err(|error| refused("our namespace", &error))
+            .map_err(|error| refused("our namespace", &error))?;
+        for document in self.gather_jobs.account(&self.gathering.gathering_namespace)? {
+            let kind = document["kind"].as_str().unwrap_or_default();
+            let plural = format!("{}s", kind.to_lowercase());
+            let put = register::put(&client, &plural, &document).await;
+            put.map_err(|error| refused(&format!("a {kind} of gathering Jobs"), &error))?;
+        }
+        Ok(())
     }
 
     /// Has the API server call the webhook.

@@ -12,6 +12,7 @@ pub(super) mod webhook;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use admit_policy::PolicySet;
 use clap::{Args, Subcommand};
 
 use self::manifests::PolicyFolder;
@@ -118,6 +119,15 @@ impl GenerateArgs {
             Err(fault) => fail(&fault),
         }
     }
+}
+
+/// Accounts and rights where gatherings run as Jobs, and no policy asks for any.
+///
+/// # Errors
+/// For a namespace that can be none.
+pub(super) fn rights_with_jobs(namespace: &str) -> Result<String, Fault> {
+    let settings = Settings::new(namespace, &["runner=job".to_owned()]).map_err(Fault::usage)?;
+    manifests::rights(&PolicySet::builder().finish(), &settings)
 }
 
 impl NamespaceArgs {

@@ -98,6 +98,14 @@ const ROWS: &[Row] = &[
               but for Pods of namespaces that are labelled `admit.dev/api-server: enabled`. With `any`, everyone is.",
     },
     Row {
+        name: "runner",
+        default: "in-process",
+        choices: &["in-process", "job"],
+        check: Check::Choice,
+        doc: "What runs a DataGather: the controllers `in-process`, or a `job` of its own, whose account `gather` alone may read the \
+              cluster.",
+    },
+    Row {
         name: "monitoring",
         default: "false",
         choices: &["false", "true"],

@@ -53,6 +53,11 @@ pub(in crate::cli) struct MustGatherArgs {
 }
 
 impl MustGatherArgs {
+    /// The image of this program.
+    pub(in crate::cli) fn image(&self) -> &str {
+        &self.operator_image
+    }
+
     /// What the flags mean. `failure_policy` is whether Jobs may have one for their Pods.
     ///
     /// # Errors

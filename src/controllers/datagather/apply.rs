@@ -5,13 +5,13 @@ use k8s_openapi::api::batch::v1::Job;
 use kube::Api;
 use kube::api::PostParams;
 
-use super::crd::DataGather;
 use super::fetch::Fetched;
-use super::plan::{Plan, Prepared};
+use super::handed::{self, Unready};
+use super::plan::{self, Plan, Prepared};
 use super::progress::{Activity, Progress};
 use super::runs::Permit;
 use super::settings::RunnerKind;
-use super::{Context, Error, job, run};
+use super::{Context, Error, job, leftover, run};
 use crate::controllers::kit::key::Key;
 
 /// Work that is set up.
@@ -28,7 +28,7 @@ pub async fn apply(
     fetched: &Fetched,
     plan: Plan<Prepared>,
 ) -> Result<Plan<Applied>, Error> {
-    let Plan { status, notices, work } = plan;
+    let Plan { status, notices, again, work } = plan;
     let key = Key::of(&fetched.object);
     let permit = match work {
         Prepared::Nothing => None,
@@ -46,7 +46,17 @@ pub async fn apply(
             Some(permit)
         }
         Prepared::CreateJob => {
-            create_job(context, &fetched.object).await?;
+            if let Err(refused) = create_job(context, fetched).await? {
+                let Plan { status, notices, again, work: _ } = refused;
+                return Ok(Plan { status, notices, again, work: Applied { permit: None } });
+            }
+            None
+        }
+        Prepared::EndJob => {
+            let jobs: Api<Job> = Api::namespaced(context.client.clone(), &context.settings().namespace);
+            if let Some(job) = jobs.get_opt(&key.name).await? {
+                leftover::delete(&jobs, &job).await;
+            }
             None
         }
         Prepared::Forget => {
@@ -54,16 +64,29 @@ pub async fn apply(
             None
         }
     };
-    Ok(Plan { status, notices, work: Applied { permit } })
+    Ok(Plan { status, notices, again, work: Applied { permit } })
 }
 
-/// A Job that exists already is looked at by the next reconciliation, which tells ours from a stranger's.
-async fn create_job(context: &Context, object: &DataGather) -> Result<(), Error> {
-    let RunnerKind::Job(settings) = &context.settings().runner else { return Ok(()) };
+/// A Job that exists already is looked at by the next reconciliation, which tells ours from a stranger's. Inside is what becomes of
+/// a DataGather that can have none.
+async fn create_job(context: &Context, fetched: &Fetched) -> Result<Result<(), Plan<Prepared>>, Error> {
+    let RunnerKind::Job(settings) = &context.settings().runner else { return Ok(Ok(())) };
+    let object = &fetched.object;
+    let handed = match handed::hand(context, object).await? {
+        Ok(handed) => handed,
+        Err(unready) => {
+            let of_upload = matches!(unready, Unready::Token(_));
+            return Ok(Err(plan::no_job(fetched, &unready.to_string(), of_upload)));
+        }
+    };
     let jobs: Api<Job> = Api::namespaced(context.client.clone(), &context.settings().namespace);
-    match jobs.create(&PostParams::default(), &job::manifest(object, settings)?).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
+    match jobs.create(&PostParams::default(), &job::manifest(object, settings, &handed)?).await {
+        Ok(_) => Ok(Ok(())),
+        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(Ok(())),
+        Err(kube::Error::Api(status)) if status.code == 422 => {
+            let why = format!("the Job is refused: {}", status.message);
+            Ok(Err(plan::no_job(fetched, &why, false)))
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -54,13 +54,16 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] when an object may be there and cannot be read.
     pub(super) async fn read(client: &Client, settings: &Settings) -> Result<Self, ConfigError> {
+        let mut config = Self::of(settings);
+        if !settings.follow_cluster {
+            return Ok(config);
+        }
         let (namespace, name) = SUPPORT;
         let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
         let secret = found(secrets.get(name).await, || format!("Secret {namespace}/{name}"))?;
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), &settings.namespace);
         let map = found(maps.get(OWN).await, || format!("ConfigMap {}/{OWN}", settings.namespace))?;
 
-        let mut config = Self::of(settings);
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).ok();
         let data = secret.and_then(|secret| secret.data).unwrap_or_default();
         let data = data.into_iter().filter_map(|(key, value)| Some((key, text(value.0)?))).collect();
@@ -77,6 +80,7 @@ impl Config {
             every: settings.gather_every,
             obfuscate: settings.obfuscation.always,
             upload: settings.upload.as_ref().map(|upload| upload.url.clone()),
+            status: settings.upload.as_ref().and_then(|upload| upload.status.clone()),
             ..Self::default()
         }
     }

@@ -5,15 +5,26 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::batch::v1::Job;
+use jiff::Timestamp;
+use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use kube::{Resource, ResourceExt};
 use serde_json::{Value, json};
 
 use super::crd::{DataGather, RelatedObject};
+use super::handed::Handed;
 use super::settings::JobSettings;
 
 /// Label of gathering Jobs and their Pods.
 pub(super) const LABEL: &str = "insights-gathering";
+/// Label of Pods that names their Job.
+pub(super) const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+/// Longest name of a Job: its Pods carry it as a label.
+pub(super) const MAX_NAME: usize = 63;
+/// How long a Pod may be stuck in what seldom mends itself before its gathering is given up.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+/// Longest life of a Job in intervals of gathering: one whose Pod never starts would leave its DataGather Pending for ever. Uploads
+/// are tried for three and a half hours.
+const INTERVALS: u32 = 4;
 
 /// Begins what is said of a DataGather whose Job came to nothing.
 const BLAMED: &str = "the Job ";
@@ -37,6 +48,11 @@ pub enum JobView {
     /// A Job of the name exists and is not owned by the DataGather.
     Foreign,
     Active,
+    /// Its Pod has not begun to gather, because of what seldom mends itself; how old the Job is.
+    Stuck {
+        why: String,
+        age: Duration,
+    },
     Succeeded,
     Failed(String),
 }
@@ -47,22 +63,31 @@ pub fn view(job: Option<&Job>, uid: &str) -> JobView {
     if !job.owner_references().iter().any(|owner| owner.uid == uid) {
         return JobView::Foreign;
     }
-    let conditions = job.status.as_ref().and_then(|status| status.conditions.as_ref());
-    let holds = |type_: &str| {
-        conditions
-            .into_iter()
-            .flatten()
-            .find(|condition| condition.type_ == type_ && condition.status == "True")
-    };
-    if let Some(failed) = holds("Failed") {
+    if let Some(failed) = condition(job, "Failed") {
         let reason = failed.reason.as_deref().unwrap_or("no reason given");
         let message = failed.message.as_deref().unwrap_or_default();
         return JobView::Failed(format!("{reason} {message}").trim().to_owned());
     }
-    match holds("Complete") {
+    match condition(job, "Complete") {
         Some(_) => JobView::Succeeded,
         None => JobView::Active,
     }
+}
+
+/// Whether nothing of the Job runs any more.
+pub(super) fn has_ended(job: &Job) -> bool {
+    ["Complete", "Failed"].iter().any(|type_| condition(job, type_).is_some())
+}
+
+fn condition<'j>(job: &'j Job, type_: &str) -> Option<&'j JobCondition> {
+    let conditions = job.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.into_iter().flatten().find(|condition| condition.type_ == type_ && condition.status == "True")
+}
+
+/// How long ago the Job was made.
+pub fn age(job: &Job, now: Timestamp) -> Duration {
+    let made = job.metadata.creation_timestamp.as_ref().map_or(now, |made| made.0);
+    Duration::try_from(now.duration_since(made)).unwrap_or_default()
 }
 
 pub fn related(namespace: &str, name: &str) -> RelatedObject {
@@ -78,8 +103,12 @@ pub fn related(namespace: &str, name: &str) -> RelatedObject {
 ///
 /// # Errors
 /// None in practice: the fields are those of a Job.
-pub fn manifest(object: &DataGather, settings: &JobSettings) -> Result<Job, serde_json::Error> {
-    let JobSettings { image, service_account, claim, args, priority_class } = settings;
+pub fn manifest(
+    object: &DataGather,
+    settings: &JobSettings,
+    handed: &Handed,
+) -> Result<Job, serde_json::Error> {
+    let JobSettings { claim, service_account, priority_class, .. } = settings;
     let archives = match claim {
         Some(claim) => json!({"name": ARCHIVES, "persistentVolumeClaim": {"claimName": claim}}),
         None => json!({"name": ARCHIVES, "emptyDir": {}}),
@@ -88,8 +117,8 @@ pub fn manifest(object: &DataGather, settings: &JobSettings) -> Result<Job, serd
         "restartPolicy": "Never",
         "serviceAccountName": service_account,
         "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [container(object, image, args)],
-        "volumes": [archives],
+        "containers": [container(object, settings, handed)],
+        "volumes": handed.volumes(archives),
     });
     if let (Some(class), Some(pod)) = (priority_class, pod.as_object_mut()) {
         pod.insert("priorityClassName".to_owned(), Value::String(class.clone()));
@@ -102,32 +131,31 @@ pub fn manifest(object: &DataGather, settings: &JobSettings) -> Result<Job, serd
         },
         "spec": {
             "backoffLimit": 0,
-            "activeDeadlineSeconds": DEADLINE.as_secs(),
+            "activeDeadlineSeconds": (handed.interval * INTERVALS).as_secs(),
             "template": {"metadata": {"labels": {LABEL: ""}}, "spec": pod},
         },
     }))
 }
 
-fn container(object: &DataGather, image: &str, args: &[String]) -> Value {
-    let own = ["gather", "--archive-dir", ARCHIVE_PATH].map(str::to_owned);
-    let args: Vec<_> = own.iter().chain(args).collect();
+fn container(object: &DataGather, settings: &JobSettings, handed: &Handed) -> Value {
+    let JobSettings { image, args, archive_path, environment, .. } = settings;
+    let own = ["gather", "--archive-dir", archive_path].map(str::to_owned);
+    let args: Vec<_> = own.iter().chain(args).chain(&handed.args).collect();
+    let mut env = vec![json!({"name": "DATAGATHER_NAME", "value": object.name_any()})];
+    env.extend(environment.iter().map(|(name, value)| json!({"name": name, "value": value})));
     json!({
         "name": "insights-gathering",
         "image": image,
         "args": args,
-        "env": [{"name": "DATAGATHER_NAME", "value": object.name_any()}],
+        "env": env,
         "resources": {"requests": {"cpu": "10m", "memory": "70Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": false,
             "readOnlyRootFilesystem": true,
             "capabilities": {"drop": ["ALL"]},
         },
-        "volumeMounts": [{"name": ARCHIVES, "mountPath": ARCHIVE_PATH}],
+        "volumeMounts": handed.mounts(json!({"name": ARCHIVES, "mountPath": archive_path})),
     })
 }
 
-/// By then a Job has ended: one whose Pod never starts would leave its DataGather Pending for ever. Uploads are tried for
-/// three and a half hours.
-const DEADLINE: Duration = Duration::from_hours(8);
 const ARCHIVES: &str = "archives-path";
-const ARCHIVE_PATH: &str = "/var/lib/insights-operator";

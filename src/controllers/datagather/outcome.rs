@@ -114,6 +114,17 @@ fn processed_statement(processed: &ProcessOutcome) -> Statement {
     }
 }
 
+/// Says that nothing will be uploaded.
+pub(super) fn not_uploaded(
+    status: &mut DataGatherStatus,
+    why: &str,
+    generation: Option<i64>,
+    now: Timestamp,
+) {
+    let failed = UploadOutcome::Failed { code: 0, message: why.to_owned() };
+    conditions::set(&mut status.conditions, uploaded_statement(&failed), generation, now);
+}
+
 /// Says `why` on the first step that had not ended: that is the one that never will.
 pub(super) fn blame(status: &mut DataGatherStatus, why: &str, generation: Option<i64>, now: Timestamp) {
     let open = |type_: &str| !conditions::is(&status.conditions, type_, Truth::True);

@@ -9,13 +9,15 @@
 //! State never goes back, so a DataGather is run at most once, whoever restarts whenever. What is `Running` without
 //! its run was interrupted, and fails: running it again could make a second archive.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Resource, ResourceExt};
 
 use super::crd::{DataGather, DataGatherStatus, DataPolicy, GathererState, State};
 use super::fetch::Fetched;
-use super::job::{self, JobView};
+use super::job::{self, JobView, MAX_NAME, PATIENCE};
 use super::progress::{Activity, Progress};
 use super::{outcome, periodic};
 use crate::controllers::kit::conditions::{self, Statement, Truth};
@@ -49,6 +51,8 @@ pub struct Plan<W> {
     pub status: Option<DataGatherStatus>,
     /// Events to record once the status is written.
     pub notices: Vec<Notice>,
+    /// When to look again if nothing changes before.
+    pub again: Option<Duration>,
     pub work: W,
 }
 
@@ -61,6 +65,8 @@ pub enum Prepared {
         request_id: String,
     },
     CreateJob,
+    /// End the Job, whose Pod would gather later for nobody.
+    EndJob,
     /// Drop what this process remembers of the run.
     Forget,
 }
@@ -101,11 +107,11 @@ pub fn plan(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
 
 impl Plan<Prepared> {
     fn of(work: Prepared) -> Self {
-        Self { status: None, notices: Vec::new(), work }
+        Self { status: None, notices: Vec::new(), again: None, work }
     }
 
     fn write(status: DataGatherStatus) -> Self {
-        Self { status: Some(status), notices: Vec::new(), work: Prepared::Nothing }
+        Self { status: Some(status), notices: Vec::new(), again: None, work: Prepared::Nothing }
     }
 
     fn told(mut self, notice: Notice) -> Self {
@@ -186,6 +192,9 @@ fn follow_job(fetched: &Fetched, job: &JobView, namespace: &str) -> Plan<Prepare
     let related = status.related_objects.contains(&reference);
     let pending = status.data_gather_state == Some(State::Pending);
     match job {
+        JobView::Missing | JobView::NotUsed if fetched.object.name_any().len() > MAX_NAME => {
+            fail(fetched, &format!("its name has more than the {MAX_NAME} characters that a Job's may have"))
+        }
         JobView::Missing | JobView::NotUsed if pending && !related => {
             outcome::relate(&mut status, reference);
             Plan { work: Prepared::CreateJob, ..Plan::write(status) }
@@ -194,13 +203,30 @@ fn follow_job(fetched: &Fetched, job: &JobView, namespace: &str) -> Plan<Prepare
         JobView::Foreign => fail(fetched, "a Job of this name exists and belongs to another object"),
         JobView::Failed(reason) => fail(fetched, &job::blamed(&format!("failed: {reason}"))),
         JobView::Succeeded => fail(fetched, &job::blamed("ended without a final state")),
+        JobView::Stuck { why, age } if *age >= PATIENCE => {
+            let why = job::blamed(&format!("has a Pod that does not start: {why}"));
+            Plan { work: Prepared::EndJob, ..fail(fetched, &why) }
+        }
         // Created by an earlier look whose status write was lost.
-        JobView::Active if !related => {
+        JobView::Active | JobView::Stuck { .. } if !related => {
             outcome::relate(&mut status, reference);
             Plan::write(status)
         }
+        JobView::Stuck { why: _, age } => {
+            Plan { again: Some(PATIENCE.saturating_sub(*age)), ..Plan::of(Prepared::Nothing) }
+        }
         JobView::Active => Plan::of(Prepared::Nothing),
     }
+}
+
+/// The end of a DataGather for which no Job could be made.
+pub(super) fn no_job(fetched: &Fetched, why: &str, of_upload: bool) -> Plan<Prepared> {
+    let mut status = fetched.object.status.clone().unwrap_or_default();
+    if of_upload {
+        let generation = fetched.object.meta().generation;
+        outcome::not_uploaded(&mut status, why, generation, fetched.now);
+    }
+    failed(fetched, status, why)
 }
 
 /// After completion the conditions stay writable: the report comes later.

@@ -35,7 +35,7 @@ use crate::telemetry::panic_text;
 const GATHERING_AT_ONCE: usize = 2;
 
 /// Time between gatherings where nobody says it.
-const INTERVAL: Duration = Duration::from_hours(2);
+pub(super) const INTERVAL: Duration = Duration::from_hours(2);
 
 /// What runs share.
 pub struct Workshop {

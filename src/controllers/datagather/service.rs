@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Pod;
 use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::runtime::reflector::Store;
 use kube::runtime::wait::await_condition;
 use kube::runtime::watcher;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
@@ -16,9 +18,13 @@ use super::health::{Disabled, Health};
 use super::plan::Rules;
 use super::run::{Uploads, Workshop};
 use super::runs::{Runs, Wakeups};
-use super::{Context, Counts, RunnerKind, Settings, TokenSettings, UploadSettings, periodic, prune, stop};
+use super::{
+    Context, Counts, RunnerKind, Settings, TokenSettings, UploadSettings, job, leftover, periodic, prune,
+    stop,
+};
 use crate::controllers::kit::controller::{Controller, Surroundings};
 use crate::controllers::kit::events::Events;
+use crate::controllers::kit::key::Key;
 use crate::controllers::kit::manager::{Definition, Member, Term};
 use crate::controllers::kit::operator::Operator;
 use crate::controllers::kit::rounds::rounds;
@@ -138,7 +144,7 @@ pub fn check(settings: &Settings) -> Result<(), RunError> {
 /// Where uploads go and how. Checked before anything runs, so that a bad setting shows at start and not after the first
 /// gathering.
 fn reachable(settings: &UploadSettings, allowed: &[Reach]) -> Result<(Endpoints, Transport), RunError> {
-    let UploadSettings { url, results_url, advisor_url, token, ca, pacing: _ } = settings;
+    let UploadSettings { url, results_url, advisor_url, token, ca, status: _, pacing: _ } = settings;
     let endpoints = Endpoints::new(url, results_url.as_deref(), advisor_url)?;
     if let TokenSettings::File(path) = token {
         let readable = outside::bytes(path, outside::MAX_PEM).map_err(Unreadable::into_io);
@@ -198,6 +204,9 @@ async fn work(workshop: Workshop, scope: Scope, term: Term) -> Result<(), RunErr
     let stop = term.stop.child_token();
     let mut parts = Supervisor::new(stop.clone());
     parts.part("datagather runs", drive(driver, stop.clone()));
+    if let (Scope::All, RunnerKind::Job(_)) = (&scope, &context.settings().runner) {
+        leftover::end(&context).await;
+    }
     if let Scope::All = scope {
         start_rounds(&mut parts, &context, &stop);
     }
@@ -254,9 +263,19 @@ async fn watch_objects(
     let mut controller = Controller::new(NAME, api, watched).wakes(woken);
     if let RunnerKind::Job(_) = settings.runner {
         let jobs: Api<PartialObjectMeta<Job>> = Api::namespaced(context.client.clone(), &settings.namespace);
-        controller = controller.owns(jobs, watcher::Config::default());
+        let pods: Api<PartialObjectMeta<Pod>> = Api::namespaced(context.client.clone(), &settings.namespace);
+        let of_gatherings = watcher::Config::default().labels(job::LABEL);
+        controller = controller.owns(jobs, watcher::Config::default()).watches(pods, of_gatherings, of_pod);
     }
     let around = Surroundings::of(&term, context.events.clone());
     controller.run(context, around, term.stop).await;
     Ok(())
+}
+
+/// Whose gathering a Pod is: its Job has the name of the DataGather.
+fn of_pod(pod: &PartialObjectMeta<Pod>, objects: &Store<DeserializeGuard<DataGather>>) -> Vec<Key> {
+    let job = pod.labels().get(job::JOB_NAME);
+    let found = objects.state();
+    let owner = found.iter().find(|object| object.0.as_ref().is_ok_and(|it| Some(&it.name_any()) == job));
+    owner.map(|object| Key::of(object.as_ref())).into_iter().collect()
 }

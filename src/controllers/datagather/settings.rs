@@ -8,7 +8,7 @@ use crate::controllers::kit::clock::Clock;
 use crate::gather::collect::default_bound;
 use crate::gather::obfuscate::Network;
 use crate::gather::store::{ArchiveStore, Readers, StoreError};
-use crate::gather::upload::{Pacing, Reach};
+use crate::gather::upload::{Pacing, Reach, Template};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -34,6 +34,8 @@ pub struct Settings {
     /// Namespace of our own objects: the Secret of obfuscated addresses, Jobs.
     pub namespace: String,
     pub runner: RunnerKind,
+    /// Whether objects of the cluster may say otherwise than these settings. A gathering Job is told what they say.
+    pub follow_cluster: bool,
     /// Time between gatherings of our own; without it there are none, and those of others are left alone.
     pub gather_every: Option<Duration>,
     /// Age at which DataGathers and their Jobs are deleted; without it they stay.
@@ -56,6 +58,7 @@ impl Settings {
             config_namespace: "kube-system".to_owned(),
             namespace: "openshift-insights".to_owned(),
             runner: RunnerKind::InProcess,
+            follow_cluster: true,
             gather_every: None,
             prune_after: None,
             clock: Clock::default(),
@@ -82,6 +85,8 @@ pub struct UploadSettings {
     pub token: TokenSettings,
     /// PEM file of CAs to trust besides the system's.
     pub ca: Option<PathBuf>,
+    /// Where the status of an upload is asked for; where the results API has it, if absent.
+    pub status: Option<Template>,
     pub pacing: Pacing,
 }
 
@@ -93,6 +98,7 @@ impl UploadSettings {
             advisor_url: ADVISOR.to_owned(),
             token,
             ca: None,
+            status: None,
             pacing: Pacing::default(),
         }
     }
@@ -136,8 +142,26 @@ pub struct JobSettings {
     pub service_account: String,
     /// PersistentVolumeClaim for archives; an emptyDir where absent.
     pub claim: Option<String>,
-    /// Arguments after `gather`, such as the upload settings of this process.
+    /// Where the volume of archives is mounted.
+    pub archive_path: String,
+    /// Arguments after `gather`: flags of this process that a gathering has to know.
     pub args: Vec<String>,
+    /// Variables of this process that a gathering has to know, such as its proxies.
+    pub environment: Vec<(String, String)>,
     /// Priority class, which must exist.
     pub priority_class: Option<String>,
+}
+
+impl JobSettings {
+    pub fn new(image: impl Into<String>) -> Self {
+        Self {
+            image: image.into(),
+            service_account: "gather".to_owned(),
+            claim: None,
+            archive_path: "/var/lib/insights-operator".to_owned(),
+            args: Vec::new(),
+            environment: Vec::new(),
+            priority_class: None,
+        }
+    }
 }

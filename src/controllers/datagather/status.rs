@@ -14,7 +14,7 @@ use crate::controllers::kit::status;
 /// # Errors
 /// [`Error::Write`]; the work that the plan set up then never begins.
 pub async fn write(context: &Context, fetched: &Fetched, plan: Plan<Applied>) -> Result<Next, Error> {
-    let Plan { status, notices, work: Applied { permit } } = plan;
+    let Plan { status, notices, again, work: Applied { permit } } = plan;
     if let Some(wanted) = status {
         let api = Api::all(context.client.clone());
         status::write(&api, &fetched.object, &wanted).await?;
@@ -25,5 +25,5 @@ pub async fn write(context: &Context, fetched: &Fetched, plan: Plan<Applied>) ->
     for notice in notices {
         context.events.publish(&fetched.object, notice).await;
     }
-    Ok(Next::Settled)
+    Ok(again.map_or(Next::Settled, Next::After))
 }

@@ -1,6 +1,7 @@
 //! An address with places for the cluster's id and the request's, as configurations of the Insights operator write it:
 //! `https://host/cluster/%s/request/%s/report`.
 
+use std::fmt;
 use std::str::FromStr;
 
 use super::{EndpointError, endpoint, percent_encode};
@@ -24,6 +25,12 @@ impl FromStr for Template {
             return Err(EndpointError::Places(text.to_owned()));
         }
         Ok(template)
+    }
+}
+
+impl fmt::Display for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
 }
 

@@ -41,6 +41,11 @@ impl Token {
         Secrets::of([self.0.as_str()])
     }
 
+    /// The secret itself, for a Secret.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0.into_bytes()
+    }
+
     /// The secret itself, for the request header alone.
     pub(super) fn expose(&self) -> &str {
         &self.0

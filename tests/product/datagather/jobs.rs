@@ -1,6 +1,7 @@
 //! Gatherings that run as Jobs: what is created, adopted and concluded, with `run_one` in the part of the container.
 
 use admit::controllers::datagather::crd::{DataGather, DataGatherSpec};
+use admit::controllers::datagather::handed::Handed;
 use admit::controllers::datagather::job::{JobView, manifest, view};
 use admit::controllers::datagather::{JobSettings, RunnerKind, Settings, run, run_one};
 use http::Method;
@@ -11,15 +12,13 @@ use tokio_util::sync::CancellationToken;
 use crate::support::cluster::{DATAGATHERS, FakeCluster, PATIENCE};
 
 const JOBS: &str = "/apis/batch/v1/namespaces/openshift-insights/jobs";
+const PODS: &str = "/api/v1/namespaces/openshift-insights/pods";
 
 fn settings() -> JobSettings {
-    JobSettings {
-        image: "example.com/admit:1".to_owned(),
-        service_account: "operator".to_owned(),
-        claim: None,
-        args: vec!["--upload-url=https://example.com".to_owned()],
-        priority_class: None,
-    }
+    let mut settings = JobSettings::new("example.com/admit:1");
+    settings.args = vec!["--namespace-prefix=x".to_owned()];
+    settings.environment = vec![("HTTPS_PROXY".to_owned(), "http://proxy".to_owned())];
+    settings
 }
 
 fn state(object: &Value) -> &str {
@@ -30,7 +29,7 @@ fn state(object: &Value) -> &str {
 fn the_manifest() {
     let mut object = DataGather::new("first", DataGatherSpec::default());
     object.metadata.uid = Some("uid-1".to_owned());
-    let job = manifest(&object, &settings()).unwrap();
+    let job = manifest(&object, &settings(), &Handed::default()).unwrap();
     assert_eq!(view(Some(&job), "uid-1"), JobView::Active);
     assert_eq!(view(Some(&job), "uid-2"), JobView::Foreign);
     let job = serde_json::to_value(job).unwrap();
@@ -54,9 +53,14 @@ fn the_manifest() {
     );
     assert_eq!(pod["volumes"], json!([{"name": "archives-path", "emptyDir": {}}]));
     let container = &pod["containers"][0];
-    assert_eq!(container["env"], json!([{"name": "DATAGATHER_NAME", "value": "first"}]));
+    assert_eq!(
+        container["env"],
+        json!([{"name": "DATAGATHER_NAME", "value": "first"}, {"name": "HTTPS_PROXY", "value": "http://proxy"}])
+    );
+    assert_eq!(job["spec"]["activeDeadlineSeconds"], 8 * 3600, "four intervals");
+    assert_eq!(pod["serviceAccountName"], "gather");
     assert_eq!(container["securityContext"]["capabilities"]["drop"], json!(["ALL"]));
-    assert_eq!(container["args"][3], "--upload-url=https://example.com");
+    assert_eq!(container["args"][3], "--namespace-prefix=x");
 
     let with = |status: &str| {
         let mut job = job.clone();
@@ -79,7 +83,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         Self {
-            cluster: FakeCluster::new(&[JOBS]),
+            cluster: FakeCluster::new(&[JOBS, PODS]),
             dir: tempfile::tempdir().unwrap(),
             shutdown: CancellationToken::new(),
         }

@@ -12,6 +12,7 @@ mod periodic;
 mod plan;
 mod rights;
 mod rows_of_gatherers;
+mod runners;
 mod runs;
 mod stop;
 mod store;

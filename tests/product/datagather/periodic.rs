@@ -242,13 +242,7 @@ async fn old_gatherings_and_their_jobs_go() {
         place.put_aged(JOBS, name, hours, &ours);
     }
     place.put_aged(JOBS, "strange", 100, &others);
-    let job = JobSettings {
-        image: "admit".to_owned(),
-        service_account: "operator".to_owned(),
-        claim: None,
-        args: Vec::new(),
-        priority_class: None,
-    };
+    let job = JobSettings::new("admit");
     let settings = Settings {
         gather_every: None,
         prune_after: Some(24 * HOUR),

@@ -284,11 +284,18 @@ impl FakeCluster {
         Some(served).filter(|served| !served.is_empty())
     }
 
-    /// A selector may name one label, with any value.
+    /// A selector may name one label, with any value or with one.
     fn list(&self, collection: &str, query: &str) -> Answer {
-        let label = query.split('&').find_map(|pair| pair.strip_prefix("labelSelector="));
-        let selected =
-            |object: &Value| label.is_none_or(|label| object["metadata"]["labels"][label].is_string());
+        let selector = query.split('&').find_map(|pair| pair.strip_prefix("labelSelector="));
+        let selector = selector.map(|text| text.replace("%2F", "/").replace("%3D", "="));
+        let label =
+            selector.as_deref().map(|text| text.split_once('=').map_or((text, None), |(k, v)| (k, Some(v))));
+        let selected = |object: &Value| {
+            label.is_none_or(|(label, wanted)| {
+                let value = object["metadata"]["labels"][label].as_str();
+                value.is_some_and(|value| wanted.is_none_or(|wanted| wanted == value))
+            })
+        };
         let items: Vec<_> = self.all(collection).into_iter().filter(selected).collect();
         let revision = self.revision.borrow().to_string();
         ok(

@@ -1,0 +1,156 @@
+//! What a gathering Job is handed: what the cluster's configuration says as flags, the token for uploads as a Secret, and the
+//! authorities to trust as a ConfigMap. So its account needs neither rights on those objects nor a network to find them.
+//!
+//! Secret and ConfigMap are named after the uid of the DataGather, which owns them, and go with it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Resource, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::config::{Config, ConfigError};
+use super::crd::DataGather;
+use super::run::INTERVAL;
+use super::{Context, Error};
+use crate::gather::upload::TokenError;
+use crate::outside::{self, MAX_PEM, Unreadable};
+use crate::telemetry::with_causes;
+
+const TOKEN: (&str, &str) = ("upload-token", "/var/run/secrets/upload");
+const CA: (&str, &str) = ("upload-ca", "/var/run/configmaps/upload-ca");
+const TOKEN_KEY: &str = "token";
+const CA_KEY: &str = "ca-bundle.crt";
+/// ConfigMaps of our namespace whose authorities a Job is to trust, where they are there, and the keys that hold them.
+const TRUSTED: [(&str, &str); 2] = [("service-ca-bundle", "service-ca.crt"), ("trusted-ca-bundle", CA_KEY)];
+
+/// What is handed to one Job.
+#[derive(Debug)]
+pub struct Handed {
+    pub(super) args: Vec<String>,
+    /// Time between gatherings.
+    pub(super) interval: Duration,
+    token: Option<String>,
+    ca: Option<String>,
+}
+
+impl Default for Handed {
+    fn default() -> Self {
+        Self { args: Vec::new(), interval: INTERVAL, token: None, ca: None }
+    }
+}
+
+/// Why no Job can be made for a DataGather.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Unready {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    #[error("cannot read the authorities in {what}: {why}")]
+    Ca { what: String, why: String },
+}
+
+impl Handed {
+    pub(super) fn volumes(&self, archives: Value) -> Vec<Value> {
+        let token = self.token.as_ref().map(|name| json!({"name": TOKEN.0, "secret": {"secretName": name}}));
+        let ca = self.ca.as_ref().map(|name| json!({"name": CA.0, "configMap": {"name": name}}));
+        [Some(archives), token, ca].into_iter().flatten().collect()
+    }
+
+    pub(super) fn mounts(&self, archives: Value) -> Vec<Value> {
+        let mount = |(name, path): (&str, &str)| json!({"name": name, "mountPath": path, "readOnly": true});
+        let (token, ca) = (self.token.as_ref().map(|_| mount(TOKEN)), self.ca.as_ref().map(|_| mount(CA)));
+        [Some(archives), token, ca].into_iter().flatten().collect()
+    }
+}
+
+/// Puts into the cluster what the Job of `object` will want to read. What was put there before stays as it is.
+///
+/// # Errors
+/// [`Error::Api`] where something cannot be written. Inside is why there can be no Job.
+pub(super) async fn hand(context: &Context, object: &DataGather) -> Result<Result<Handed, Unready>, Error> {
+    let config = match context.workshop.config().await {
+        Ok(config) => config,
+        Err(error) => return Ok(Err(error.into())),
+    };
+    let mut handed =
+        Handed { args: flags(&config), interval: config.every.unwrap_or(INTERVAL), ..Handed::default() };
+    let Some(url) = &config.upload else { return Ok(Ok(handed)) };
+    handed.args.push(format!("--upload-url={url}"));
+    let name = format!("gather-{}", object.uid().unwrap_or_default());
+    let metadata = ObjectMeta {
+        name: Some(name.clone()),
+        owner_references: object.controller_owner_ref(&()).map(|owner| vec![owner]),
+        ..ObjectMeta::default()
+    };
+    if let Some(source) = context.workshop.token(&config) {
+        let token = match source.read().await {
+            Ok(token) => token,
+            Err(error) => return Ok(Err(error.into())),
+        };
+        let data = BTreeMap::from([(TOKEN_KEY.to_owned(), ByteString(token.into_bytes()))]);
+        put(context, &Secret { metadata: metadata.clone(), data: Some(data), ..Secret::default() }).await?;
+        handed.args.push(format!("--upload-token-file={}/{TOKEN_KEY}", TOKEN.1));
+        handed.token = Some(name.clone());
+    }
+    let ca = match authorities(context).await {
+        Ok(ca) => ca,
+        Err(error) => return Ok(Err(error)),
+    };
+    if !ca.is_empty() {
+        let data = BTreeMap::from([(CA_KEY.to_owned(), ca)]);
+        put(context, &ConfigMap { metadata, data: Some(data), ..ConfigMap::default() }).await?;
+        handed.args.push(format!("--upload-ca={}/{CA_KEY}", CA.1));
+        handed.ca = Some(name);
+    }
+    Ok(Ok(handed))
+}
+
+/// What the configuration says, as flags. It is not read again by the Job.
+fn flags(config: &Config) -> Vec<String> {
+    let status = config.status.as_ref().map(|template| format!("--processing-status-url={template}"));
+    let obfuscate = config.obfuscate.then(|| "--obfuscate-always".to_owned());
+    ["--configured".to_owned()].into_iter().chain(obfuscate).chain(status).collect()
+}
+
+/// The authorities of the file that we trust ourselves, and of the ConfigMaps of our namespace.
+async fn authorities(context: &Context) -> Result<String, Unready> {
+    let settings = context.settings();
+    let mut together = Vec::new();
+    if let Some(path) = settings.upload.as_ref().and_then(|upload| upload.ca.clone()) {
+        let what = path.display().to_string();
+        let read = outside::in_time(move || outside::text(&path, MAX_PEM)).await.and_then(|text| text);
+        let read = read.map_err(Unreadable::into_io);
+        together.push(read.map_err(|error| Unready::Ca { what, why: error.to_string() })?);
+    }
+    let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), &settings.namespace);
+    for (name, key) in TRUSTED {
+        let what = format!("ConfigMap {}/{name}", settings.namespace);
+        let map = maps.get_opt(name).await;
+        let map = map.map_err(|error| Unready::Ca { what, why: with_causes(&error) })?;
+        together.extend(map.and_then(|map| map.data?.remove(key)).filter(|text| !text.trim().is_empty()));
+    }
+    Ok(together.join("\n"))
+}
+
+async fn put<K>(context: &Context, object: &K) -> Result<(), Error>
+where
+    K: Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
+        + Clone
+        + std::fmt::Debug
+        + DeserializeOwned
+        + Serialize,
+{
+    let api: Api<K> = Api::namespaced(context.client.clone(), &context.settings().namespace);
+    match api.create(&PostParams::default(), object).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,53 @@
+//! Periodic gathering Jobs of an operator that is gone: they are ended when the next one starts, which asks for gatherings of its own.
+//! Their DataGathers fail like those of any Job that was deleted. Jobs that somebody asked for go on.
+
+use k8s_openapi::api::batch::v1::Job;
+use kube::api::{DeleteParams, ListParams, Preconditions};
+use kube::{Api, ResourceExt};
+use tracing::{info, warn};
+
+use super::job::{self, LABEL};
+use super::{Context, periodic};
+use crate::telemetry::with_causes;
+
+/// Jobs that are asked for at a time.
+const PAGE: u32 = 100;
+
+/// Ends them. What cannot be ended is told, and ends by its deadline.
+pub(super) async fn end(context: &Context) {
+    let jobs: Api<Job> = Api::namespaced(context.client.clone(), &context.settings().namespace);
+    let mut params = ListParams::default().labels(LABEL).limit(PAGE);
+    loop {
+        let page = match jobs.list(&params).await {
+            Ok(page) => page,
+            Err(error) => {
+                return warn!(error = with_causes(&error), "periodic Jobs of an earlier process may go on");
+            }
+        };
+        for job in page.items.iter().filter(|job| is_left(job)) {
+            delete(&jobs, job).await;
+        }
+        params.continue_token = page.metadata.continue_.filter(|token| !token.is_empty());
+        if params.continue_token.is_none() {
+            return;
+        }
+    }
+}
+
+fn is_left(job: &Job) -> bool {
+    let ours = job.owner_references().iter().any(|owner| owner.kind == "DataGather");
+    ours && job.name_any().starts_with(periodic::PREFIX)
+        && job.metadata.deletion_timestamp.is_none()
+        && !job::has_ended(job)
+}
+
+/// Ends a Job, and with it its Pod; another that has taken its name since is not meant.
+pub(super) async fn delete(jobs: &Api<Job>, job: &Job) {
+    let name = job.name_any();
+    let meant = Preconditions { uid: job.uid(), resource_version: None };
+    match jobs.delete(&name, &DeleteParams::background().preconditions(meant)).await {
+        Ok(_) => info!(name, "gathering Job ended"),
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => {}
+        Err(error) => warn!(name, error = with_causes(&error), "a gathering Job was not ended"),
+    }
+}
