@@ -39,6 +39,7 @@ mod token_key;
 mod typed;
 mod up;
 mod version;
+mod wait_operators;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -90,6 +91,8 @@ enum Command {
     Upload(Box<must::upload::UploadArgs>),
     /// Say in the status of an ObservabilityAddon how a metrics collector is
     ReportCondition(Box<report_condition::ReportConditionArgs>),
+    /// Wait until the ClusterOperators of a payload are well
+    WaitOperators(wait_operators::WaitOperatorsArgs),
     /// Print manifests that follow from the policies
     Generate(generate::GenerateArgs),
     /// Make the certificates of a webhook that runs in a cluster
@@ -178,6 +181,7 @@ impl Cli {
             Command::Obfuscate(args) => args.run(),
             Command::Upload(args) => args.run(),
             Command::ReportCondition(args) => args.run(),
+            Command::WaitOperators(args) => args.run(),
             Command::Generate(args) => args.run(),
             Command::Certs(args) => args.run(),
             Command::Completion(args) => args.run(),

@@ -2,10 +2,18 @@
 
 use std::net::SocketAddr;
 
+use jiff::SignedDuration;
+
 /// An IP address and a port. Names of hosts are not looked up: a server listens where it was told to.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let example = "an IP address and a port are needed, such as 127.0.0.1:8443; port 0 takes a free one";
     text.parse().map_err(|_| example.to_owned())
+}
+
+/// A length of time that is more than none.
+pub(super) fn duration(text: &str) -> Result<SignedDuration, String> {
+    let parsed: Option<SignedDuration> = text.parse().ok();
+    parsed.filter(SignedDuration::is_positive).ok_or_else(|| "it is written as 2h, 30m or 1h30m".to_owned())
 }
 
 /// A name that is a part of a domain name, as those of Services and Namespaces are.

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::Exit;
 use crate::cli::controllers::client;
 use crate::cli::process::{self, Fault, GRACE, Threads};
+use crate::cli::typed::duration;
 use crate::gather::must::collect::{CollectError, Teller, Wanted, collect};
 use crate::gather::must::wrapper::{LOG, LOGGED};
 use crate::telemetry::LogFormat;
@@ -67,11 +68,6 @@ fn folder(text: &str) -> Result<String, String> {
         );
     }
     Ok(text.to_owned())
-}
-
-fn duration(text: &str) -> Result<SignedDuration, String> {
-    let parsed: Option<SignedDuration> = text.parse().ok();
-    parsed.filter(SignedDuration::is_positive).ok_or_else(|| "it is written as 2h, 30m or 1h30m".to_owned())
 }
 
 fn time(text: &str) -> Result<Timestamp, String> {

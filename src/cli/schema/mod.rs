@@ -38,6 +38,8 @@ pub(super) enum Subject {
     Eval,
     /// What `admit bench -o json` prints
     Bench,
+    /// What `admit wait-operators -o json` prints
+    WaitOperators,
 }
 
 impl SchemaArgs {
@@ -55,6 +57,7 @@ pub(super) fn print(of: Subject) -> Exit {
         Subject::Explain => "explain",
         Subject::Eval => "eval",
         Subject::Bench => "bench",
+        Subject::WaitOperators => "wait-operators",
     };
     match serde_json::from_str(include_str!("output.json")) {
         Ok(all) => whole(&render::json(&part(&all, name))),

@@ -19,6 +19,7 @@ pub mod gate;
 pub mod payload;
 pub mod plan;
 mod status;
+pub mod waiting;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -5,3 +5,4 @@ mod bench;
 mod gate;
 mod payload;
 mod priming;
+mod waiting;
