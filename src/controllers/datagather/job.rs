@@ -16,6 +16,8 @@ use super::settings::JobSettings;
 
 /// Label of gathering Jobs and their Pods.
 pub(super) const LABEL: &str = "insights-gathering";
+/// Which security constraint of OpenShift the Pods ask for: there it counts, not at the Job.
+const SCC: &str = "openshift.io/required-scc";
 /// Label of Pods that names their Job.
 pub(super) const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 /// Longest name of a Job: its Pods carry it as a label.
@@ -132,7 +134,7 @@ pub fn manifest(
         "spec": {
             "backoffLimit": 0,
             "activeDeadlineSeconds": (handed.interval * INTERVALS).as_secs(),
-            "template": {"metadata": {"labels": {LABEL: ""}}, "spec": pod},
+            "template": {"metadata": {"labels": {LABEL: ""}, "annotations": {SCC: "restricted-v2"}}, "spec": pod},
         },
     }))
 }

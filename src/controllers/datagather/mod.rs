@@ -15,6 +15,7 @@
 
 pub mod apply;
 pub mod config;
+pub mod copied;
 mod counts;
 pub mod crd;
 mod defaults;
@@ -40,6 +41,7 @@ use std::sync::Arc;
 
 use kube::Client;
 
+use self::copied::Copied;
 use self::crd::DataGather;
 use self::health::Health;
 use self::plan::Rules;
@@ -66,6 +68,8 @@ pub struct Context {
     pub pool: Pool,
     pub events: Events,
     pub health: Health,
+    /// What was copied into the InsightsOperator.
+    pub copied: Copied,
 }
 
 impl std::fmt::Debug for Context {
@@ -85,7 +89,7 @@ impl Context {
 pub enum Error {
     #[error(transparent)]
     Write(#[from] WriteError),
-    #[error("cannot read the object, or read or create its Job: {}", with_causes(.0))]
+    #[error("cannot read the object, its Job or its copy, or write them: {}", with_causes(.0))]
     Api(#[from] kube::Error),
     #[error("cannot build a Job: {0}")]
     Manifest(#[from] serde_json::Error),
@@ -113,7 +117,11 @@ impl Reconcile for Context {
         let fetched = fetch::fetch(self, object).await?;
         let plan = plan::plan(&fetched, &self.rules);
         let applied = apply::apply(self, &fetched, plan).await?;
-        status::write(self, &fetched, applied).await
+        let next = status::write(self, &fetched, applied).await?;
+        if self.rules.reports {
+            copied::keep(self, object).await?;
+        }
+        Ok(next)
     }
 
     fn gone(&self, object: &Key) {

@@ -94,6 +94,12 @@ fn uploaded_statement(uploaded: &UploadOutcome) -> Statement {
     }
 }
 
+/// Whether the archive stays where it is, because nobody has said where it is to go.
+pub(super) fn stays_here(status: &DataGatherStatus) -> bool {
+    let uploaded = status.conditions.iter().find(|condition| condition.type_ == UPLOADED);
+    uploaded.is_some_and(|condition| condition.reason == NOT_CONFIGURED)
+}
+
 fn processed_statement(processed: &ProcessOutcome) -> Statement {
     match processed {
         ProcessOutcome::NotConfigured => Statement::new(
@@ -230,7 +236,7 @@ fn gatherer_row(row: &Row, now: Timestamp) -> GathererStatus {
 }
 
 /// A duration as Go prints it, rounded down to a microsecond: `0s`, `350µs`, `12.5ms`, `1m0.25s`, `1h0m0s`.
-fn go_duration(duration: Duration) -> String {
+pub(super) fn go_duration(duration: Duration) -> String {
     let micros = duration.as_micros();
     if micros == 0 {
         return "0s".to_owned();

@@ -13,6 +13,7 @@ use kube::{Api, Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
+use super::copied::Copied;
 use super::crd::DataGather;
 use super::health::{Disabled, Health};
 use super::plan::Rules;
@@ -194,6 +195,7 @@ async fn work(workshop: Workshop, scope: Scope, term: Term) -> Result<(), RunErr
     let context = Arc::new(Context {
         client: client.clone(),
         health,
+        copied: Copied::default(),
         workshop: Arc::new(workshop),
         rules,
         runs,

@@ -67,7 +67,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn identity_is_hidden_and_product_facts_stay() {
+    fn dg_08_11_identity_is_hidden_and_product_facts_stay() {
         let mut node = json!({
             "metadata": {
                 "annotations": {"k8s.io/a": "1", "corp.example/rack": "r7"},

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_prefix_wins_whatever_the_order() {
+    fn dg_08_03_the_longest_prefix_wins_whatever_the_order() {
         let mut obfuscator = obfuscator(&["10.0.0.0/8", "10.128.0.0/14", "10.128.4.0/23"]);
         assert_eq!(obfuscator.data("10.128.5.9 10.129.0.1 10.1.1.1"), "10.128.4.1 10.128.0.1 10.0.0.1");
     }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn two_obfuscators_do_not_share_a_table() {
+    fn dg_08_04_two_obfuscators_do_not_share_a_table() {
         let (mut first, mut second) = (obfuscator(&["10.0.0.0/8"]), obfuscator(&["10.0.0.0/8"]));
         assert_eq!(first.data("10.9.0.1"), "10.0.0.1");
         assert_eq!(second.data("10.9.0.2"), "10.0.0.1");

@@ -96,7 +96,7 @@ fn the_layout() {
 }
 
 #[test]
-fn gathers_json_is_there_even_when_nothing_else_fits() {
+fn dg_07_gathers_json_is_there_even_when_nothing_else_fits() {
     let mut spool = spool(None);
     let big = Record::raw("config/big", "x".repeat(MAX_RECORDS + 1), NOW);
     let Kept::TooLarge(why) = spool.keep(&big).unwrap() else { panic!("it does not fit") };

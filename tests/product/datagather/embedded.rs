@@ -40,7 +40,7 @@ async fn ended(api: &Api<DataGather>, name: &str) -> DataGather {
 }
 
 #[tokio::test]
-async fn the_server_takes_every_status_and_refuses_to_turn_one_back() {
+async fn dg_07_the_server_takes_every_status_and_refuses_to_turn_one_back() {
     let client = cluster().await;
     let dir = tempfile::tempdir().unwrap();
     let shutdown = CancellationToken::new();

@@ -26,7 +26,7 @@ fn state(object: &Value) -> &str {
 }
 
 #[test]
-fn the_manifest() {
+fn dg_08_12_the_manifest() {
     let mut object = DataGather::new("first", DataGatherSpec::default());
     object.metadata.uid = Some("uid-1".to_owned());
     let job = manifest(&object, &settings(), &Handed::default()).unwrap();
@@ -44,6 +44,8 @@ fn the_manifest() {
             }],
         })
     );
+    let annotations = &job["spec"]["template"]["metadata"]["annotations"];
+    assert_eq!(annotations, &json!({"openshift.io/required-scc": "restricted-v2"}));
     assert_eq!(job["spec"]["backoffLimit"], 0);
     let pod = &job["spec"]["template"]["spec"];
     assert_eq!(pod["restartPolicy"], "Never");
@@ -117,7 +119,7 @@ impl Drop for Bench {
 }
 
 #[tokio::test]
-async fn a_job_gathers_and_is_made_once() {
+async fn dg_08_07_a_job_gathers_and_is_made_once() {
     let bench = Bench::new();
     // The status write after the creation is lost once: the Job must be found again.
     bench.cluster.refuse_once(Method::PATCH, &format!("{DATAGATHERS}/first/status"), 500);

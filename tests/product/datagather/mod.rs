@@ -14,6 +14,7 @@ mod rights;
 mod rows_of_gatherers;
 mod runners;
 mod runs;
+mod sheet;
 mod stop;
 mod store;
 mod upload;

@@ -234,7 +234,7 @@ async fn none_is_begun_beside_one_under_way_or_without_a_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn old_gatherings_and_their_jobs_go() {
+async fn dg_07_old_gatherings_and_their_jobs_go() {
     let place = Place::new();
     let (ours, others) = (json!({"insights-gathering": ""}), json!({}));
     for (name, hours) in [("old", 25), ("young", 23)] {

@@ -217,7 +217,7 @@ async fn a_gathering_found_pending_is_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_writes_and_cut_watches_neither_stop_nor_repeat_a_run() {
+async fn dg_08_06_refused_writes_and_cut_watches_neither_stop_nor_repeat_a_run() {
     let bench = Bench::new();
     let status = format!("{DATAGATHERS}/first/status");
     for code in [409, 500, 403, 409] {

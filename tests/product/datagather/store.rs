@@ -94,7 +94,7 @@ fn an_owner_is_no_path() {
 }
 
 #[test]
-fn pruning_keeps_the_newest_and_what_is_in_use() {
+fn dg_08_08_pruning_keeps_the_newest_and_what_is_in_use() {
     let dir = tempfile::tempdir().unwrap();
     let store = ArchiveStore::open(dir.path()).unwrap();
     let oldest = publish(&store, "uid-0").unwrap();

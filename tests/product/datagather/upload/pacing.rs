@@ -45,7 +45,7 @@ fn transport(answers: Vec<Canned>) -> (Transport, Asked) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_passing_failure_is_tried_four_times_with_doubled_waits() {
+async fn dg_08_01_a_passing_failure_is_tried_four_times_with_the_whole_form() {
     let files = Files::new(CANARY);
     let (transport, asked) = transport(vec![Ok((503, "")), LOST, Ok((500, "")), Ok((202, ""))]);
     let mut client = files.client(transport, URL);
