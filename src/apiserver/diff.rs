@@ -6,7 +6,7 @@ use std::collections::HashMap;
 const CONTEXT: usize = 3;
 
 /// Longer texts are not compared: the table of common lines would be too large.
-const MOST_LINES: usize = 2_000;
+pub(crate) const MOST_LINES: usize = 2_000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {

@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use crate::interrupt;
+
 /// An empty string where the field is absent or no string.
 #[must_use]
 pub(crate) fn meta_str<'v>(object: &'v Value, field: &str) -> &'v str {
@@ -110,6 +112,17 @@ pub(crate) fn set_field(object: &mut Value, field: &str, value: Option<Value>) {
         None => {
             map.shift_remove(field);
         }
+    }
+}
+
+/// A copy that takes no more room than it needs: a map that is cloned has room for up to twice its members.
+#[must_use]
+pub(crate) fn copied(value: &Value) -> Value {
+    interrupt::checkpoint();
+    match value {
+        Value::Array(items) => items.iter().map(copied).collect(),
+        Value::Object(members) => members.iter().map(|(name, value)| (name.clone(), copied(value))).collect(),
+        scalar => scalar.clone(),
     }
 }
 

@@ -218,13 +218,16 @@ pub fn reread(number: &Number) -> Number {
 
 /// A document whose numbers were all written and [`reread`].
 #[must_use]
-pub fn rewritten(value: &Value) -> Value {
+pub fn rewritten(mut value: Value) -> Value {
+    rewrite(&mut value);
+    value
+}
+
+fn rewrite(value: &mut Value) {
     match value {
-        Value::Object(members) => {
-            members.iter().map(|(name, value)| (name.clone(), rewritten(value))).collect()
-        }
-        Value::Array(items) => items.iter().map(rewritten).collect(),
-        Value::Number(number) => Value::Number(reread(number)),
-        scalar => scalar.clone(),
+        Value::Object(members) => members.values_mut().for_each(rewrite),
+        Value::Array(items) => items.iter_mut().for_each(rewrite),
+        Value::Number(number) => *number = reread(number),
+        _ => {}
     }
 }

@@ -6,17 +6,17 @@
 use serde_json::Value;
 use thiserror::Error;
 
-/// Whatever its length, a text may stand for so much: enough for any text of 300 KiB, however dense.
-pub const FREE: usize = 12 << 20;
+/// Whatever its length, a text may stand for so much: enough for any text of 400 KiB, however dense.
+pub const FREE: usize = 16 << 20;
 
 /// A longer text may stand for so many times its length besides. The large definitions of OpenShift and of the Gateway API
 /// weigh one to four times their text; the densest objects that people keep (network policies of many addresses, field
-/// managers) ten times, and a text of 1.5 MiB, the most that etcd stores, may weigh twelve times as much. A request holds
-/// three to four copies of its object at a time.
-pub const PER_BYTE: usize = 4;
+/// managers) ten times, Roles of 20,000 rules twelve times. A request holds two copies of its object at a time, or sets of
+/// its fields as large, within the 64 MiB and 20 times its length that it may take.
+pub const PER_BYTE: usize = 8;
 
-/// A place in a list. Half of what a list has grown by last may be unused.
-const ITEM: usize = size_of::<Value>() + size_of::<Value>() / 2;
+/// A place in a list. One that was read has no room for more.
+const ITEM: usize = size_of::<Value>();
 
 /// A place in a map: the value, the name, their hash, and the number of the place in a table that is at most 7/8 full.
 const MEMBER: usize = size_of::<Value>() + size_of::<String>() + 3 * size_of::<usize>();

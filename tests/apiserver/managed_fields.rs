@@ -3,6 +3,7 @@
 //! `managed_fields/cases.jsonl` holds one sequence a line: a schema (the OpenAPI schema of a custom resource), and steps,
 //! each an apply or an update by a manager with the object, the owners and the conflicts that it ends with.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use admit_apiserver::managed_fields::managers;
@@ -40,8 +41,8 @@ impl Versions for OneVersion {
         true
     }
 
-    fn convert(&self, object: &Value, _: &str) -> Value {
-        object.clone()
+    fn convert<'v>(&self, object: &'v Value, _: &str) -> Cow<'v, Value> {
+        Cow::Borrowed(object)
     }
 
     fn empty(&self, api_version: &str) -> Value {
@@ -96,10 +97,10 @@ fn sequences_end_as_recorded() {
                 "update" => {
                     let mut new = sent;
                     new["metadata"]["uid"] = "u".into();
-                    writer.updated(&live, &mut new);
+                    writer.updated(&live, &mut new).unwrap();
                     Ok(new)
                 }
-                verb => writer.applied(&live, &sent, verb == "force"),
+                verb => writer.applied(&mut live, &sent, verb == "force"),
             };
             match outcome {
                 Ok(mut new) => {
@@ -219,7 +220,7 @@ fn sets_survive_being_written_and_read() {
     let mut numbers = Numbers(1);
     for _ in 0..2_000 {
         let set = numbers.set();
-        let written = to_json(&set).to_string();
+        let written = to_json(set.clone()).to_string();
         let read: Value = serde_json::from_str(&written).unwrap();
         assert_eq!(from_json(&read), Ok(set), "{written}");
     }
@@ -230,11 +231,14 @@ fn sets_obey_the_laws_of_sets() {
     let mut numbers = Numbers(2);
     for _ in 0..1_000 {
         let (one, two) = (numbers.set(), numbers.set());
-        assert_eq!(one.union(&two), two.union(&one));
+        let all = one.clone().union(two.clone());
+        assert_eq!(all, two.clone().union(one.clone()));
+        assert!(one.is_within(&all) && two.is_within(&all) && one.is_within(&one));
+        assert_eq!(one.is_within(&two), one.clone().difference(&two).is_empty());
         assert_eq!(one.intersection(&two), two.intersection(&one));
-        assert_eq!(one.union(&one), one);
-        assert!(one.difference(&one).is_empty());
-        assert_eq!(one.difference(&two).union(&one.intersection(&two)), one);
+        assert_eq!(one.clone().union(one.clone()), one);
+        assert!(one.clone().difference(&one).is_empty());
+        assert_eq!(one.clone().difference(&two).union(one.intersection(&two)), one);
         let paths = one.paths();
         assert_eq!(paths.len(), one.len());
         assert_eq!(paths.iter().collect::<FieldSet>(), one);
@@ -253,8 +257,10 @@ fn applying_twice_is_applying_once() {
             let manager = ["one", "two", "three"][numbers.next(3)];
             let config = object(&numbers.spec());
             let writer = writer(&versions, manager, &ignored);
-            let once = writer.applied(&live, &config, true).unwrap();
-            let twice = writer.applied(&once, &config, false).unwrap();
+            let before = live.clone();
+            let mut once = writer.applied(&mut live, &config, true).unwrap();
+            assert_eq!(live, before, "the live object stays as it was");
+            let twice = writer.applied(&mut once, &config, false).unwrap();
             assert_eq!(twice, once, "{manager} applies {config} to {live}");
             // What is applied is there, and whoever applied it owns it.
             let typing = versions.typing(API_VERSION).unwrap();

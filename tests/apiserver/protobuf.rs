@@ -24,7 +24,7 @@ fn recorded_bodies_are_read() {
             let kind =
                 tables().kind(group, version, text("kind")).unwrap_or_else(|| panic!("{path}: {object}"));
             let canonical =
-                decode::decode(tables(), kind, &object).unwrap_or_else(|error| panic!("{path}: {error}"));
+                decode::decode(tables(), kind, object).unwrap_or_else(|error| panic!("{path}: {error}"));
             assert!(canonical.unknown.is_empty(), "{path}");
             read += 1;
         }

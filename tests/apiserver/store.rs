@@ -72,7 +72,7 @@ async fn a_watcher_that_is_cut_and_comes_back_sees_the_truth() {
             match store.get(&key(&name)) {
                 None => store.put(&key(&name), Expect::Absent, thing(&name, round)).await.unwrap().revision,
                 Some(old) if (round + n) % 5 == 0 => {
-                    store.delete(&key(&name), old.revision, thing(&name, round)).await.unwrap()
+                    store.delete(&key(&name), old.revision, thing(&name, round)).await.unwrap().revision
                 }
                 Some(old) => {
                     let put =

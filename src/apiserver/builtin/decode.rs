@@ -1,6 +1,7 @@
 //! Reads a JSON object as a built-in kind and writes it again as the API server's typed encoder would: unknown members
 //! are reported and dropped, nulls and empty values leave or stay as each field's rule says, members stand in the
-//! table's order, map keys are sorted, times and quantities have their canonical form.
+//! table's order, map keys are sorted, times and quantities have their canonical form. What is read becomes what is written:
+//! a large object is not there twice.
 //!
 //! Left to others: duplicate members (only the parser of the text sees them), defaults, validation of values.
 
@@ -27,8 +28,11 @@ pub struct Decoded {
     pub unknown: Vec<String>,
 }
 
-/// What the server adds to an item of a list in defaults and in the names of its fields' managers.
-const ADDED_TO_ITEM: usize = 512;
+/// What names the kind of an object, in the order in which it is written.
+const HEAD: [&str; 2] = ["kind", "apiVersion"];
+
+/// What the server adds to an item of a list in defaults. What names the managers of its fields is weighed when it is known.
+const ADDED_TO_ITEM: usize = 256;
 
 /// The same of a container, to which it adds most.
 const ADDED_TO_CONTAINER: usize = 2 << 10;
@@ -37,8 +41,16 @@ const ADDED_TO_CONTAINER: usize = 2 << 10;
 ///
 /// # Errors
 /// The first value in the order of the document that its type cannot read, such as a time; else the first wrong type.
-pub fn decode(tables: &Tables, id: TypeId, value: &Value) -> Result<Decoded, DecodeError> {
-    decode_within(tables, id, value, Budget::of(usize::MAX, 1))
+pub fn decode(tables: &Tables, id: TypeId, value: Value) -> Result<Decoded, DecodeError> {
+    decode_within(tables, id, value, Budget::UNLIMITED)
+}
+
+/// `value` in the canonical form of the message `id`, as far as its types can read it: what they cannot stays as it is.
+#[must_use]
+pub fn rewritten(tables: &Tables, id: TypeId, value: Value) -> Value {
+    let mut decoder = Decoder { lenient: true, ..Decoder::new(tables, Budget::UNLIMITED) };
+    // A lenient decoder refuses nothing, and nothing is too heavy without a limit.
+    decoder.message(id, value).unwrap_or_default()
 }
 
 /// The same with a limit to what the object weighs in its canonical form and with what the server adds to it, both of
@@ -49,18 +61,10 @@ pub fn decode(tables: &Tables, id: TypeId, value: &Value) -> Result<Decoded, Dec
 pub fn decode_within(
     tables: &Tables,
     id: TypeId,
-    value: &Value,
+    value: Value,
     budget: Budget,
 ) -> Result<Decoded, DecodeError> {
-    let mut decoder = Decoder {
-        tables,
-        budget,
-        unknown: Paths::new(),
-        mismatch: None,
-        indexed: String::new(),
-        plain: String::new(),
-        owner: "",
-    };
+    let mut decoder = Decoder::new(tables, budget);
     let value = decoder.message(id, value)?;
     match decoder.mismatch {
         Some(mismatch) => Err(mismatch),
@@ -71,6 +75,8 @@ pub fn decode_within(
 struct Decoder<'t> {
     tables: &'t Tables,
     budget: Budget,
+    /// Values that their types cannot read stay as they are.
+    lenient: bool,
     unknown: Paths,
     /// The first wrong type. Reading goes on, because a value that its own type cannot read is told rather than that.
     mismatch: Option<DecodeError>,
@@ -82,21 +88,36 @@ struct Decoder<'t> {
     owner: &'static str,
 }
 
-impl Decoder<'_> {
-    fn message(&mut self, id: TypeId, value: &Value) -> Result<Value, DecodeError> {
+impl<'t> Decoder<'t> {
+    fn new(tables: &'t Tables, budget: Budget) -> Self {
+        Self {
+            tables,
+            budget,
+            lenient: false,
+            unknown: Paths::new(),
+            mismatch: None,
+            indexed: String::new(),
+            plain: String::new(),
+            owner: "",
+        }
+    }
+
+    fn message(&mut self, id: TypeId, value: Value) -> Result<Value, DecodeError> {
         let definition = self.tables.get(id);
-        let Value::Object(members) = value else {
-            return Ok(self.wrong(value, &self.message_type(id)));
+        let members = match value {
+            Value::Object(members) => members,
+            other => return Ok(self.wrong(other, &self.message_type(id))),
         };
         let owner = std::mem::replace(&mut self.owner, definition.name);
         let mut decoded: BTreeMap<&str, Value> = BTreeMap::new();
         for (name, member) in members {
-            if definition.object && (name == "kind" || name == "apiVersion") {
+            if definition.object && HEAD.contains(&name.as_str()) {
+                decoded.extend(HEAD.into_iter().find(|field| **field == name).map(|field| (field, member)));
                 continue;
             }
-            let found = self.tables.field_with_owners(id, name);
+            let found = self.tables.field_with_owners(id, &name);
             let owners = found.as_ref().map(|(owners, _)| owners.as_slice()).unwrap_or_default();
-            let lengths = self.enter(name, owners);
+            let lengths = self.enter(&name, owners);
             match found {
                 None => self.unknown.note(|| self.indexed.clone()),
                 Some(_) if member.is_null() => {}
@@ -109,7 +130,7 @@ impl Decoder<'_> {
             self.leave(lengths);
         }
         self.owner = owner;
-        let written = self.write(id, definition, members, decoded);
+        let written = self.write(id, definition, decoded);
         // What is in them was counted when it was read.
         self.budget.take(weight::of_map())?;
         for (name, value) in &written {
@@ -123,96 +144,91 @@ impl Decoder<'_> {
         &self,
         id: TypeId,
         definition: &TypeDef,
-        members: &Map<String, Value>,
         mut decoded: BTreeMap<&str, Value>,
     ) -> Map<String, Value> {
-        let mut written = Map::new();
+        // A map that is made of a list has no room for more.
+        let mut written: Vec<(String, Value)> = Vec::new();
         if definition.object {
-            for name in ["kind", "apiVersion"] {
-                if let Some(value) = members.get(name).filter(|value| !value.is_null()) {
-                    written.insert(name.to_owned(), value.clone());
-                }
+            for name in HEAD {
+                let value = decoded.remove(name).filter(|value| !value.is_null());
+                written.extend(value.map(|value| (name.to_owned(), value)));
             }
         }
         for field in self.tables.flat_fields(id) {
             if let Some(value) = written_form(self.tables, field, decoded.remove(field.name)) {
-                written.insert(field.name.to_owned(), value);
+                written.push((field.name.to_owned(), value));
             }
         }
-        written
+        written.into_iter().collect()
     }
 
-    fn value(&mut self, kind: &TypeRef, value: &Value) -> Result<Value, DecodeError> {
+    fn value(&mut self, kind: &TypeRef, value: Value) -> Result<Value, DecodeError> {
         interrupt::checkpoint();
-        match kind {
-            TypeRef::Pointer(inner) => self.value(inner, value),
-            TypeRef::Message(id) => self.message(*id, value),
-            TypeRef::Raw(_) => {
-                self.budget.take(weight::of(value))?;
-                Ok(value.clone())
+        match (kind, value) {
+            (TypeRef::Pointer(inner), value) => self.value(inner, value),
+            (TypeRef::Message(id), value) => self.message(*id, value),
+            (TypeRef::Raw(_), value) => {
+                self.budget.take(weight::of(&value))?;
+                Ok(value)
             }
-            TypeRef::List(inner) => self.list(inner, value, kind),
-            TypeRef::Map(inner) => self.map(inner, value, kind),
-            TypeRef::SchemaOrArray(id) | TypeRef::SchemaOrBool(id) | TypeRef::SchemaOrStrings(id) => {
+            (TypeRef::List(inner), value) => self.list(inner, value, kind),
+            (TypeRef::Map(inner), value) => self.map(inner, value, kind),
+            (
+                TypeRef::SchemaOrArray(id) | TypeRef::SchemaOrBool(id) | TypeRef::SchemaOrStrings(id),
+                value,
+            ) => {
                 // Types that read themselves know nothing of strict reading.
                 let unknown = std::mem::take(&mut self.unknown);
                 let read = self.schema(kind, *id, value);
                 self.unknown = unknown;
                 read
             }
-            TypeRef::String | TypeRef::Enum(_) => match value {
-                Value::String(_) => Ok(value.clone()),
-                _ => Ok(self.wrong(value, &self.go_type(kind))),
-            },
-            TypeRef::Bool => match value {
-                Value::Bool(_) => Ok(value.clone()),
-                _ => Ok(self.wrong(value, "bool")),
-            },
-            TypeRef::Int32 | TypeRef::Int64 | TypeRef::Float64 => Ok(self.number(kind, value)),
-            TypeRef::IntOrString => match value {
-                Value::String(_) => Ok(value.clone()),
-                Value::Number(number) if fits_32(number) => Ok(value.clone()),
-                _ => Err(self.mismatch(value, "int32")),
-            },
-            TypeRef::Bytes => {
-                match value {
-                    Value::String(text) => Ok(scalar::base64(text)
-                        .map_or_else(|why| self.note(DecodeError::new(why)), Value::String)),
-                    Value::Array(items) => Ok(self.bytes(items)),
-                    _ => Ok(self.wrong(value, "[]uint8")),
+            (TypeRef::String | TypeRef::Enum(_) | TypeRef::IntOrString, value @ Value::String(_))
+            | (TypeRef::Bool, value @ Value::Bool(_)) => Ok(value),
+            (TypeRef::String | TypeRef::Enum(_), value) => Ok(self.wrong(value, &self.go_type(kind))),
+            (TypeRef::Bool, value) => Ok(self.wrong(value, "bool")),
+            (TypeRef::Int32 | TypeRef::Int64 | TypeRef::Float64, value) => Ok(self.number(kind, value)),
+            (TypeRef::IntOrString, Value::Number(number)) if fits_32(&number) => Ok(Value::Number(number)),
+            (TypeRef::IntOrString, value) => self.unread(self.mismatch(&value, "int32"), value),
+            (TypeRef::Bytes, value) => Ok(self.base64(value)),
+            (TypeRef::Time | TypeRef::MicroTime, Value::String(text)) => {
+                match scalar::time(&text, *kind == TypeRef::MicroTime) {
+                    Ok(time) => Ok(Value::String(time)),
+                    Err(why) => self.unread(DecodeError::new(why), Value::String(text)),
                 }
             }
-            TypeRef::Time | TypeRef::MicroTime => match value {
-                Value::String(text) => scalar::time(text, *kind == TypeRef::MicroTime)
-                    .map(Value::String)
-                    .map_err(DecodeError::new),
-                _ => Err(self.mismatch(value, "string")),
-            },
-            TypeRef::Quantity => {
-                let text = match value {
-                    Value::String(text) => text.clone(),
-                    other => other.to_string(),
+            (TypeRef::Time | TypeRef::MicroTime, value) => {
+                self.unread(self.mismatch(&value, "string"), value)
+            }
+            (TypeRef::Quantity, value) => {
+                let read = match &value {
+                    Value::String(text) => scalar::quantity(text),
+                    other => scalar::quantity(&other.to_string()),
                 };
-                scalar::quantity(&text).map(Value::String).map_err(DecodeError::new)
+                match read {
+                    Ok(quantity) => Ok(Value::String(quantity)),
+                    Err(why) => self.unread(DecodeError::new(why), value),
+                }
             }
         }
     }
 
-    fn list(&mut self, inner: &TypeRef, value: &Value, kind: &TypeRef) -> Result<Value, DecodeError> {
-        let Value::Array(items) = value else { return Ok(self.wrong(value, &self.go_type(kind))) };
-        let mut decoded = Vec::with_capacity(items.len());
-        for (index, item) in items.iter().enumerate() {
+    fn list(&mut self, inner: &TypeRef, value: Value, kind: &TypeRef) -> Result<Value, DecodeError> {
+        let mut items = match value {
+            Value::Array(items) => items,
+            other => return Ok(self.wrong(other, &self.go_type(kind))),
+        };
+        for (index, item) in items.iter_mut().enumerate() {
             let length = self.indexed.len();
             self.indexed.push_str(&format!("[{index}]"));
             self.budget.take(weight::of_item().saturating_add(self.added(inner)))?;
             if let Value::String(text) = item {
                 self.budget.take(weight::of_text(text.len()))?;
             }
-            let value = self.element(inner, item)?;
-            decoded.push(value);
+            *item = self.element(inner, std::mem::take(item))?;
             self.indexed.truncate(length);
         }
-        Ok(Value::Array(decoded))
+        Ok(Value::Array(items))
     }
 
     /// What the server will add to an item of this type.
@@ -224,25 +240,26 @@ impl Decoder<'_> {
         }
     }
 
-    fn map(&mut self, inner: &TypeRef, value: &Value, kind: &TypeRef) -> Result<Value, DecodeError> {
-        let Value::Object(members) = value else { return Ok(self.wrong(value, &self.go_type(kind))) };
-        let mut sorted = Map::with_capacity(members.len());
-        for (name, member) in members {
+    fn map(&mut self, inner: &TypeRef, value: Value, kind: &TypeRef) -> Result<Value, DecodeError> {
+        let mut members = match value {
+            Value::Object(members) => members,
+            other => return Ok(self.wrong(other, &self.go_type(kind))),
+        };
+        for (name, member) in &mut members {
             let length = self.indexed.len();
             self.indexed.push('.');
             self.indexed.push_str(name);
             let own = member.as_str().map_or(0, |text| weight::of_text(text.len()));
             self.budget.take(weight::of_member(name).saturating_add(own))?;
-            let value = self.element(inner, member)?;
-            sorted.insert(name.clone(), value);
+            *member = self.element(inner, std::mem::take(member))?;
             self.indexed.truncate(length);
         }
-        sorted.sort_keys();
-        Ok(Value::Object(sorted))
+        members.sort_keys();
+        Ok(Value::Object(members))
     }
 
     /// An item of a list or a value of a map: null is what Go makes of nothing.
-    fn element(&mut self, inner: &TypeRef, value: &Value) -> Result<Value, DecodeError> {
+    fn element(&mut self, inner: &TypeRef, value: Value) -> Result<Value, DecodeError> {
         if !value.is_null() {
             return self.value(inner, value);
         }
@@ -251,39 +268,50 @@ impl Decoder<'_> {
         Ok(zero)
     }
 
-    fn number(&mut self, kind: &TypeRef, value: &Value) -> Value {
-        let Value::Number(number) = value else { return self.wrong(value, &self.go_type(kind)) };
-        let fits = match kind {
-            TypeRef::Int32 => fits_32(number),
-            TypeRef::Int64 => number.as_i64().is_some(),
-            _ => true,
+    fn number(&mut self, kind: &TypeRef, value: Value) -> Value {
+        let fits = match (kind, &value) {
+            (TypeRef::Int32, Value::Number(number)) => fits_32(number),
+            (TypeRef::Int64, Value::Number(number)) => number.as_i64().is_some(),
+            (_, value) => value.is_number(),
         };
-        if fits { value.clone() } else { self.wrong(value, &self.go_type(kind)) }
+        if fits { value } else { self.wrong(value, &self.go_type(kind)) }
     }
 
-    fn schema(&mut self, kind: &TypeRef, id: TypeId, value: &Value) -> Result<Value, DecodeError> {
+    fn schema(&mut self, kind: &TypeRef, id: TypeId, value: Value) -> Result<Value, DecodeError> {
         match (kind, value) {
-            (_, Value::Object(_)) => self.message(id, value),
-            (TypeRef::SchemaOrArray(_), Value::Array(_)) => self.list(&TypeRef::Message(id), value, kind),
-            (TypeRef::SchemaOrArray(_), _) => Ok(Value::Null),
-            (TypeRef::SchemaOrBool(_), Value::Bool(_)) | (TypeRef::SchemaOrStrings(_), _) => {
-                Ok(value.clone())
+            (_, value @ Value::Object(_)) => self.message(id, value),
+            (TypeRef::SchemaOrArray(_), value @ Value::Array(_)) => {
+                self.list(&TypeRef::Message(id), value, kind)
             }
-            _ => Err(DecodeError::new("boolean or JSON schema expected".to_owned())),
+            (TypeRef::SchemaOrArray(_), _) => Ok(Value::Null),
+            (TypeRef::SchemaOrBool(_), value @ Value::Bool(_)) | (TypeRef::SchemaOrStrings(_), value) => {
+                Ok(value)
+            }
+            (_, value) => self.unread(DecodeError::new("boolean or JSON schema expected".to_owned()), value),
+        }
+    }
+
+    fn base64(&mut self, value: Value) -> Value {
+        let read = match &value {
+            Value::String(text) => scalar::base64(text).map_err(DecodeError::new),
+            Value::Array(items) => self.bytes(items),
+            _ => return self.wrong(value, "[]uint8"),
+        };
+        match read {
+            Ok(text) => Value::String(text),
+            Err(error) => self.note(error, value),
         }
     }
 
     /// Bytes that are given one by one.
-    fn bytes(&mut self, items: &[Value]) -> Value {
-        let mut bytes = Vec::with_capacity(items.len());
-        for item in items {
-            match item.as_u64().and_then(|number| u8::try_from(number).ok()) {
-                Some(byte) => bytes.push(byte),
-                None if item.is_null() => bytes.push(0),
-                None => return self.wrong(item, "uint8"),
-            }
-        }
-        Value::String(scalar::to_base64(&bytes))
+    fn bytes(&self, items: &[Value]) -> Result<String, DecodeError> {
+        let byte = |item: &Value| match item.as_u64().and_then(|number| u8::try_from(number).ok()) {
+            Some(byte) => Ok(byte),
+            None if item.is_null() => Ok(0),
+            None => Err(self.mismatch(item, "uint8")),
+        };
+        let bytes: Vec<u8> = items.iter().map(byte).collect::<Result<_, _>>()?;
+        Ok(scalar::to_base64(&bytes))
     }
 
     /// Appends a member to both paths, to one after the types that it is embedded with; the former lengths undo it.
@@ -319,7 +347,7 @@ mod tests {
     use crate::builtin::tables;
 
     fn read(group: &str, kind: &str, value: &Value) -> Result<Decoded, DecodeError> {
-        decode(tables(), tables().kind(group, "v1", kind).expect("a kind"), value)
+        decode(tables(), tables().kind(group, "v1", kind).expect("a kind"), value.clone())
     }
 
     #[test]
@@ -331,6 +359,17 @@ mod tests {
         assert_eq!(
             decoded.value.to_string(),
             r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{"containers":[{"name":"c","resources":{}}]},"status":{}}"#
+        );
+    }
+
+    #[test]
+    fn what_no_type_reads_stays_as_it_is() {
+        let odd = json!({"metadata": {"creationTimestamp": "soon"}, "spec": {"parallelism": "two", "template": 7},
+            "kind": "Job", "status": []});
+        let id = tables().kind("batch", "v1", "Job").expect("a kind");
+        assert_eq!(
+            rewritten(tables(), id, odd).to_string(),
+            r#"{"kind":"Job","metadata":{"creationTimestamp":"soon"},"spec":{"parallelism":"two","template":7},"status":[]}"#
         );
     }
 

@@ -22,7 +22,7 @@ pub use internal::internal;
 pub use model::{
     EnumDef, EnumId, Field, ListType, Package, PatchStrategy, RawKind, Tables, TypeDef, TypeId, TypeRef,
 };
-pub use restore::restore;
+pub use restore::{check as restorable, restore};
 
 static TEXTS: [&str; 27] = [
     include_str!("tables/meta.txt"),

@@ -339,7 +339,7 @@ mod tests {
         let object = [field(1, &metadata), field(2, &entry)].concat();
         let read = decode(tables(), &body(&object)).expect("a body");
         let id = tables().kind("", "v1", "ConfigMap").expect("the ConfigMap kind");
-        let canonical = decode::decode(tables(), id, &read).expect("decodes").value;
+        let canonical = decode::decode(tables(), id, read).expect("decodes").value;
         assert_eq!(
             canonical,
             json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "conf"}, "data": {"key": "value"}})

@@ -12,36 +12,69 @@ use crate::interrupt;
 ///
 /// # Errors
 /// The first value that its field cannot hold, in the order of the fields.
-pub fn restore(tables: &Tables, id: TypeId, value: &Value) -> Result<Value, String> {
-    message(tables, id, value)
+pub fn restore(tables: &Tables, id: TypeId, mut value: Value) -> Result<Value, String> {
+    check(tables, id, &value)?;
+    cut_message(tables, id, &mut value);
+    Ok(value)
 }
 
-fn message(tables: &Tables, id: TypeId, value: &Value) -> Result<Value, String> {
+/// Whether [`restore`] could read the object.
+///
+/// # Errors
+/// As [`restore`].
+pub fn check(tables: &Tables, id: TypeId, value: &Value) -> Result<(), String> {
     match value {
-        Value::Object(members) => {
-            let mut restored = members.clone();
-            fields(tables, id, &mut restored)?;
-            Ok(Value::Object(restored))
-        }
-        Value::Null => Ok(Value::Null),
+        Value::Object(members) => fields(tables, id, members),
+        Value::Null => Ok(()),
         other => Err(format!("cannot restore struct from: {}", kind_of(other))),
     }
 }
 
-fn fields(tables: &Tables, id: TypeId, members: &mut Map<String, Value>) -> Result<(), String> {
+fn fields(tables: &Tables, id: TypeId, members: &Map<String, Value>) -> Result<(), String> {
     let definition = tables.get(id);
     for field in &definition.fields {
         match &field.kind {
             TypeRef::Message(embedded) if field.name.is_empty() => fields(tables, *embedded, members)?,
             kind => {
-                if let Some(member) = members.get_mut(field.name) {
-                    let place = Place { tables, owner: definition.name, field };
-                    *member = place.value(kind, member)?;
+                if let Some(member) = members.get(field.name) {
+                    Place { tables, owner: definition.name, field }.value(kind, member)?;
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Cuts the numbers of a message that was checked.
+fn cut_message(tables: &Tables, id: TypeId, value: &mut Value) {
+    let Value::Object(members) = value else { return };
+    for field in tables.flat_fields(id) {
+        if let Some(member) = members.get_mut(field.name) {
+            cut(tables, &field.kind, member);
+        }
+    }
+}
+
+fn cut(tables: &Tables, kind: &TypeRef, value: &mut Value) {
+    interrupt::checkpoint();
+    match (kind, value) {
+        (TypeRef::Pointer(inner), value) => cut(tables, inner, value),
+        (TypeRef::Message(id), value) => cut_message(tables, *id, value),
+        (TypeRef::List(inner), Value::Array(items)) => {
+            items.iter_mut().for_each(|item| cut(tables, inner, item))
+        }
+        (TypeRef::Map(inner), Value::Object(members)) => {
+            members.values_mut().for_each(|member| cut(tables, inner, member));
+        }
+        (TypeRef::Int32 | TypeRef::Int64, value @ Value::Number(_)) => {
+            if let Value::Number(number) = &*value
+                && let Ok(whole) = whole(kind, number)
+            {
+                *value = whole;
+            }
+        }
+        _ => {}
+    }
 }
 
 /// A field of a type.
@@ -53,36 +86,33 @@ struct Place<'t> {
 }
 
 impl Place<'_> {
-    fn value(self, kind: &TypeRef, value: &Value) -> Result<Value, String> {
+    fn value(self, kind: &TypeRef, value: &Value) -> Result<(), String> {
         interrupt::checkpoint();
         match (kind, value) {
-            (_, Value::Null) => Ok(Value::Null),
+            (_, Value::Null) => Ok(()),
             (TypeRef::Pointer(inner), _) => self.value(inner, value),
-            (TypeRef::Message(id), _) => message(self.tables, *id, value),
+            (TypeRef::Message(id), _) => check(self.tables, *id, value),
             (TypeRef::List(inner), Value::Array(items)) => {
-                items.iter().map(|item| self.value(inner, item)).collect()
+                items.iter().try_for_each(|item| self.value(inner, item))
             }
             (TypeRef::Map(inner), Value::Object(members)) => {
-                let restored =
-                    members.iter().map(|(name, member)| Ok((name.clone(), self.value(inner, member)?)));
-                restored.collect::<Result<Map<_, _>, String>>().map(Value::Object)
+                members.values().try_for_each(|member| self.value(inner, member))
             }
             (TypeRef::Map(_), _) => Err(format!("cannot restore map from {}", kind_of(value))),
             (TypeRef::Bytes, Value::String(text)) => {
-                scalar::base64(text).map_err(|why| format!("error decoding from json: {why}"))?;
-                Ok(value.clone())
+                scalar::base64(text).map(drop).map_err(|why| format!("error decoding from json: {why}"))
             }
-            (TypeRef::Bytes, Value::Array(_)) => Ok(value.clone()),
+            (TypeRef::Bytes, Value::Array(_)) => Ok(()),
             (TypeRef::List(_) | TypeRef::Bytes, _) => {
                 Err(format!("cannot restore slice from {}", kind_of(value)))
             }
             (TypeRef::String | TypeRef::Enum(_), Value::String(_))
             | (TypeRef::Bool, Value::Bool(_))
-            | (TypeRef::Float64, Value::Number(_)) => Ok(value.clone()),
+            | (TypeRef::Float64, Value::Number(_)) => Ok(()),
             (TypeRef::String | TypeRef::Enum(_), Value::Number(number)) if number.is_i64() => {
                 Err(format!("cannot convert int64 to {}", self.text_type(kind)))
             }
-            (TypeRef::Int32 | TypeRef::Int64, Value::Number(number)) => whole(kind, number),
+            (TypeRef::Int32 | TypeRef::Int64, Value::Number(number)) => whole(kind, number).map(drop),
             (TypeRef::Time | TypeRef::MicroTime | TypeRef::Quantity | TypeRef::IntOrString, _) => {
                 read_itself(kind, value)
             }
@@ -97,7 +127,7 @@ impl Place<'_> {
                 | TypeRef::SchemaOrBool(_)
                 | TypeRef::SchemaOrStrings(_),
                 _,
-            ) => Ok(value.clone()),
+            ) => Ok(()),
         }
     }
 
@@ -120,7 +150,7 @@ fn whole(kind: &TypeRef, number: &Number) -> Result<Value, String> {
 }
 
 /// Types that read the text of a value themselves.
-fn read_itself(kind: &TypeRef, value: &Value) -> Result<Value, String> {
+fn read_itself(kind: &TypeRef, value: &Value) -> Result<(), String> {
     let no_text = |expected: &str| {
         let found = match value {
             Value::Number(_) if expected == "int32" => format!("number {}", go_text::json(value)),
@@ -129,16 +159,16 @@ fn read_itself(kind: &TypeRef, value: &Value) -> Result<Value, String> {
         Err(format!("json: cannot unmarshal {found} into Go value of type {expected}"))
     };
     match (kind, value) {
-        (TypeRef::Quantity, Value::String(text)) => scalar::quantity(text).map(|_| value.clone()),
-        (TypeRef::Quantity, other) => scalar::quantity(&other.to_string()).map(|_| value.clone()),
-        (TypeRef::IntOrString, Value::String(_)) => Ok(value.clone()),
+        (TypeRef::Quantity, Value::String(text)) => scalar::quantity(text).map(drop),
+        (TypeRef::Quantity, other) => scalar::quantity(&other.to_string()).map(drop),
+        (TypeRef::IntOrString, Value::String(_)) => Ok(()),
         (TypeRef::IntOrString, Value::Number(number))
             if number.as_i64().is_some_and(|own| i32::try_from(own).is_ok()) =>
         {
-            Ok(value.clone())
+            Ok(())
         }
         (TypeRef::IntOrString, _) => no_text("int32"),
-        (_, Value::String(text)) => scalar::time(text, *kind == TypeRef::MicroTime).map(|_| value.clone()),
+        (_, Value::String(text)) => scalar::time(text, *kind == TypeRef::MicroTime).map(drop),
         _ => no_text("string"),
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn receive_kind(
     let Some(id) = tables().kind(group, version, kind) else {
         return Ok(Received { object: document.value, strict: Vec::new() });
     };
-    typed(id, &document.value, Some(body)).map_err(|why| {
+    typed(id, document.value, Some(body)).map_err(|why| {
         why.refusal(|error| {
             Refusal::bad_request(format!(
                 "{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"
@@ -153,7 +153,7 @@ fn canonical(
     match (tables().kind(&info.group, &info.version, &info.kind), custom) {
         (Some(id), None) if info.builtin => {
             keep_reset(&mut value);
-            typed(id, &value, body)
+            typed(id, value, body)
         }
         _ => custom_object(custom, value, budget(body)),
     }
@@ -178,7 +178,7 @@ fn too_heavy(limit: TooHeavy) -> Unread {
     Unread::TooMuch(format!("{limit}, with what the server adds to them"))
 }
 
-fn typed(id: TypeId, value: &Value, body: Option<&Body>) -> Result<Received, Unread> {
+fn typed(id: TypeId, value: Value, body: Option<&Body>) -> Result<Received, Unread> {
     let decoded = decode_within(tables(), id, value, budget(body)).map_err(|error| {
         if let Some(limit) = error.too_heavy() {
             return too_heavy(limit);
@@ -199,9 +199,12 @@ fn custom_object(
     mut budget: Budget,
 ) -> Result<Received, Unread> {
     let mut unknown = Vec::new();
-    if let (Some(id), Some(metadata)) = (*OBJECT_META, value.get("metadata").filter(|meta| !meta.is_null())) {
+    if let Some(id) = *OBJECT_META
+        && let Some(metadata) = value.get_mut("metadata").filter(|metadata| !metadata.is_null())
+    {
+        let metadata = metadata.take();
         // Go writes it anew and reads that: what is whole has lost its fraction by then.
-        let decoded = decode_within(tables(), id, &go_text::rewritten(metadata), budget);
+        let decoded = decode_within(tables(), id, go_text::rewritten(metadata), budget);
         let decoded = decoded.map_err(|error| match error.too_heavy() {
             Some(limit) => too_heavy(limit),
             None => Unread::Mistake(error.to_string()),

@@ -28,7 +28,7 @@ pub(super) async fn answer(
         metadata = Value::Object(given.clone());
     }
     review["metadata"] = metadata;
-    server.registry().track(call, None, &mut review, &options);
+    server.registry().track(call, None, &mut review, &options)?;
     let registry = server.registry();
     let status = match call.info.kind.as_str() {
         "SelfSubjectReview" => {

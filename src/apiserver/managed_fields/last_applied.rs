@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::path::FieldSet;
 use super::typed::{Duplicates, Typing};
-use crate::object;
+use crate::{interrupt, object};
 
 /// The manager that the annotation belongs to.
 pub(super) const MANAGER: &str = "kubectl";
@@ -36,7 +36,8 @@ pub(super) fn renew(object: &mut Value, config: &Value) {
     if let Some(annotations) = config.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
         annotations.shift_remove(ANNOTATION);
     }
-    let text = format!("{}\n", sorted(&config));
+    sort(&mut config);
+    let text = format!("{config}\n");
     let annotations = object::member_mut(object::meta_mut(object), "annotations");
     annotations.insert(ANNOTATION.to_owned(), text.into());
 }
@@ -46,16 +47,15 @@ fn annotation(object: &Value) -> Option<&str> {
     annotations.get(ANNOTATION)?.as_str().filter(|text| !text.is_empty())
 }
 
-/// With members in order of name, as Go writes maps.
-fn sorted(value: &Value) -> Value {
+/// Puts members in order of name, as Go writes maps.
+fn sort(value: &mut Value) {
+    interrupt::checkpoint();
     match value {
         Value::Object(members) => {
-            let mut members: Vec<(String, Value)> =
-                members.iter().map(|(name, value)| (name.clone(), sorted(value))).collect();
-            members.sort_by(|(one, _), (two, _)| one.cmp(two));
-            Value::Object(members.into_iter().collect())
+            members.values_mut().for_each(sort);
+            members.sort_keys();
         }
-        Value::Array(items) => items.iter().map(sorted).collect(),
-        scalar => scalar.clone(),
+        Value::Array(items) => items.iter_mut().for_each(sort),
+        _ => {}
     }
 }

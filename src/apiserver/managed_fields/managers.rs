@@ -54,6 +54,9 @@ pub struct Owned {
     pub time: Option<String>,
 }
 
+/// Bytes of memory that an entry takes beside its fields: seven members and their texts.
+const ENTRY: usize = 2 << 10;
+
 pub type Managers = BTreeMap<Manager, Owned>;
 
 /// Why `metadata.managedFields` cannot be read.
@@ -107,11 +110,22 @@ pub fn decode(object: &Value) -> Result<Managers, EntryError> {
 
 /// The list of entries: appliers first, then by time and name. None when nobody owns anything.
 #[must_use]
-pub fn encode(managers: &Managers) -> Option<Value> {
-    let mut sorted: Vec<(&Manager, &Owned)> = managers.iter().collect();
-    sorted.sort_by_key(|(manager, owned)| (manager.operation, &owned.time, *manager));
-    let entries: Vec<Value> = sorted.into_iter().map(|(manager, owned)| entry(manager, owned)).collect();
+pub fn encode(managers: Managers) -> Option<Value> {
+    let mut sorted: Vec<(Manager, Owned)> = managers.into_iter().collect();
+    sorted.sort_by(|(one, first), (two, second)| {
+        (one.operation, &first.time, one).cmp(&(two.operation, &second.time, two))
+    });
+    let entries: Vec<Value> = sorted.into_iter().map(|(manager, owned)| entry(&manager, owned)).collect();
     (!entries.is_empty()).then_some(Value::Array(entries))
+}
+
+/// What [`encode`] makes of the managers, in bytes of memory.
+#[must_use]
+pub(super) fn weight(managers: &Managers) -> usize {
+    managers
+        .values()
+        .map(|owned| ENTRY.saturating_add(super::path::weight(&owned.set)))
+        .fold(0, usize::saturating_add)
 }
 
 /// The raw list, where there is one.
@@ -130,7 +144,7 @@ pub(super) fn is_reset(object: &Value) -> bool {
     }
 }
 
-fn entry(manager: &Manager, owned: &Owned) -> Value {
+fn entry(manager: &Manager, owned: Owned) -> Value {
     let mut entry = Map::new();
     let mut put = |name: &str, text: &str| {
         if !text.is_empty() {
@@ -142,9 +156,31 @@ fn entry(manager: &Manager, owned: &Owned) -> Value {
     put("apiVersion", &owned.api_version);
     put("time", owned.time.as_deref().unwrap_or_default());
     put("fieldsType", "FieldsV1");
-    entry.insert("fieldsV1".to_owned(), to_json(&owned.set));
+    entry.insert("fieldsV1".to_owned(), to_json(owned.set));
     if !manager.subresource.is_empty() {
         entry.insert("subresource".to_owned(), manager.subresource.as_str().into());
     }
     Value::Object(entry)
+}
+
+/// The entries of an object that were taken out of it, and the place where they stood.
+pub(super) struct Entries(Option<(usize, Value)>);
+
+impl Entries {
+    const NAME: &str = "managedFields";
+
+    pub(super) fn taken(object: &mut Value) -> Self {
+        let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+        Self(metadata.and_then(|metadata| {
+            let at = metadata.keys().position(|name| name == Self::NAME)?;
+            Some((at, metadata.shift_remove(Self::NAME)?))
+        }))
+    }
+
+    pub(super) fn put_back(self, object: &mut Value) {
+        let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+        if let (Some((at, entries)), Some(metadata)) = (self.0, metadata) {
+            metadata.shift_insert(at, Self::NAME.to_owned(), entries);
+        }
+    }
 }

@@ -19,15 +19,16 @@ pub mod typed;
 mod updater;
 mod upkeep;
 
+use admit_policy::weight;
 use serde_json::Value;
 
 pub use conflict::{Conflict, Conflicts};
 pub use updater::Versions;
 
-use self::managers::{Manager, Managers, Operation, Owned};
+use self::managers::{Entries, Manager, Managers, Operation, Owned};
 use self::path::FieldSet;
 use self::typed::Duplicates;
-use self::updater::Updater;
+use self::updater::{Merged, Updater};
 use crate::object;
 
 /// The manager that is given what an object held before anybody applied it.
@@ -35,6 +36,20 @@ const BEFORE_FIRST_APPLY: &str = "before-first-apply";
 
 /// The subresource whose managers are kept without a time, as upstream keeps them.
 const UNTIMED: &str = "scale";
+
+/// What an object may weigh in memory with its managers, whatever it came from. What a small patch makes of a stored object is
+/// there twice for a moment, with sets of its fields and its text, within the 64 MiB that a request may take however few bytes
+/// it has: patches of objects that weigh so much take 62. The heaviest objects that people keep within the 1.5 MiB that upstream's store takes, of 20,000 owners, rules or
+/// variables with names, weigh some 20 MiB.
+pub const MAX_WEIGHT: usize = 23 << 20;
+
+/// An object whose fields and their managers weigh too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the object would take more than {MAX_WEIGHT} bytes of memory with the names of its fields' managers; divide it into \
+     several objects"
+)]
+pub struct TooHeavy;
 
 /// Why a configuration is not applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +64,8 @@ pub enum ApplyError {
     /// What does not fit the schema, in whole sentences.
     #[error("{0}")]
     Untyped(String),
+    #[error(transparent)]
+    TooHeavy(#[from] TooHeavy),
 }
 
 /// One write: by whom, through what, when.
@@ -71,59 +88,111 @@ pub struct Writer<'w> {
 impl Writer<'_> {
     /// Sets the `managedFields` of `new`, which is to replace `live`. An object that is created replaces the empty object
     /// of its kind. Objects that nobody tracked when they were created are not tracked from an update on.
-    pub fn updated(&self, live: &Value, new: &mut Value) {
+    ///
+    /// # Errors
+    /// The object would be too large, and is larger than it was.
+    pub fn updated(&self, live: &Value, new: &mut Value) -> Result<(), TooHeavy> {
         let managers = self.known_managers(live, new);
         object::set_meta(new, "managedFields", None);
-        let before = without_entries(live);
-        let entries = if managers.is_empty() && !object::uid(live).is_empty() || self.is_lost(&managers) {
-            None
-        } else {
-            match self.updated_managers(&before, new, managers, self.manager) {
-                Some(managers) => managers::encode(&upkeep::capped(managers)),
-                None => live.pointer("/metadata/managedFields").cloned(),
+        let untracked = managers.is_empty() && !object::uid(live).is_empty() || self.is_lost(&managers);
+        let tracked = match untracked {
+            true => Some(Managers::new()),
+            // The entries of the live object are nobody's, and not copied only to be left out.
+            false => self.updated_managers(live, new, managers, self.manager).map(upkeep::capped),
+        };
+        let before = weight::of(live);
+        let entries = match tracked {
+            Some(managers) => {
+                bounded(before, new, managers::weight(&managers))?;
+                managers::encode(managers)
+            }
+            None => {
+                let kept = managers::entries(live);
+                bounded(before, new, kept.into_iter().flatten().map(weight::of).sum())?;
+                kept.cloned().map(Value::Array)
             }
         };
         object::set_meta(new, "managedFields", entries);
+        Ok(())
     }
 
     /// The object that `live` becomes by `config`. What the configuration owned before and says no more is gone, where
     /// nobody else owns it.
     ///
     /// # Errors
-    /// Conflicts where `force` does not settle them, and configurations that cannot be typed.
-    pub fn applied(&self, live: &Value, config: &Value, force: bool) -> Result<Value, ApplyError> {
+    /// Conflicts where `force` does not settle them, configurations that cannot be typed, and objects that would be too large.
+    ///
+    /// The entries of `live` are taken out meanwhile: an object may weigh as much as they do, and is not copied without them.
+    pub fn applied(&self, live: &mut Value, config: &Value, force: bool) -> Result<Value, ApplyError> {
         self.same_kind(config)?;
-        let (before, managers) = self.tracked(live)?;
+        let managers = managers::decode(live)
+            .map_err(|why| ApplyError::Untyped(format!("failed to decode managed fields: {why}")))?;
+        let before = weight::of(live);
+        let entries = Entries::taken(live);
+        let managers = self.tracked(live, managers);
+        let applied = self.applied_to(live, (before, managers), config, force);
+        entries.put_back(live);
+        applied
+    }
+
+    /// The same to an object without entries, which weighs so much with them.
+    fn applied_to(
+        &self,
+        live: &Value,
+        (before, managers): (usize, Managers),
+        config: &Value,
+        force: bool,
+    ) -> Result<Value, ApplyError> {
         if config.pointer("/metadata/managedFields").is_some_and(|entries| !entries.is_null()) {
             return Err(ApplyError::ManagedFields);
         }
         let applier = Manager::new(self.manager, Operation::Apply, self.api_version, self.subresource);
         let updater = self.updater().ok_or_else(|| self.untyped("typed", config, "no type"))?;
         self.fits(config, "typed patch", Duplicates::Refused)?;
-        self.fits(&before, "typed live", Duplicates::Allowed)?;
-        let apply = |managers, force| updater.apply(&before, config, managers, &applier, force);
-        let merged = match apply(managers.clone(), force) {
-            Err(conflicts) if self.manager == last_applied::MANAGER => {
-                let allowed = last_applied::owned(updater.typing, &before, self.api_version);
-                match conflicts.beyond(&allowed) {
-                    Some(conflicts) => Err(conflicts),
-                    None => apply(managers, true),
-                }
-            }
-            other => other,
-        }
-        .map_err(ApplyError::Conflicts)?;
+        self.fits(live, "typed live", Duplicates::Allowed)?;
+        let set = updater.configured(config);
+        bounded(before, config, path::weight(&set))?;
+        let merged = self.merged(updater, live, (config, set), (managers, &applier), force)?;
         let mut managers = upkeep::stripped(merged.managers, &applier);
         let changed = merged.object.is_some();
         if let Some(entry) = managers.get_mut(&applier).filter(|_| changed) {
             entry.time = Some(self.now.to_owned());
         }
-        let mut object = merged.object.unwrap_or(before);
+        let mut object = match merged.object {
+            Some(object) => object,
+            None => object::copied(live),
+        };
         if self.manager == last_applied::MANAGER {
             last_applied::renew(&mut object, config);
         }
-        object::set_meta(&mut object, "managedFields", managers::encode(&managers));
+        bounded(before, &object, managers::weight(&managers))?;
+        object::set_meta(&mut object, "managedFields", managers::encode(managers));
         Ok(object)
+    }
+
+    /// What kubectl wrote down when it applied without the server is its own: it is asked for once more by force.
+    fn merged(
+        &self,
+        updater: Updater<'_>,
+        before: &Value,
+        (config, set): (&Value, FieldSet),
+        (managers, applier): (Managers, &Manager),
+        force: bool,
+    ) -> Result<Merged, ApplyError> {
+        let again =
+            (self.manager == last_applied::MANAGER && !force).then(|| (set.clone(), managers.clone()));
+        let merged = updater.apply(before, (config, set), managers, applier, force);
+        let merged = match (merged, again) {
+            (Err(conflicts), Some((set, managers))) => {
+                let allowed = last_applied::owned(updater.typing, before, self.api_version);
+                match conflicts.beyond(&allowed) {
+                    Some(conflicts) => Err(conflicts),
+                    None => updater.apply(before, (config, set), managers, applier, true),
+                }
+            }
+            (merged, _) => merged,
+        };
+        merged.map_err(ApplyError::Conflicts)
     }
 
     /// Whether a manager's version is one that the object cannot even be asked for in.
@@ -158,27 +227,23 @@ impl Writer<'_> {
             return None;
         }
         let (mut managers, taken) = updater.update(before, new, managers);
-        let taken = upkeep::without_common(&taken.recursive_difference(self.ignored));
+        let taken = upkeep::without_common(taken.recursive_difference(self.ignored));
         if !taken.is_empty() {
             let me = Manager::new(name, Operation::Update, self.api_version, self.subresource);
-            let set = managers.get(&me).map_or_else(|| taken.clone(), |owned| owned.set.union(&taken));
+            let set = managers.remove(&me).map_or_else(FieldSet::default, |owned| owned.set).union(taken);
             let time = (self.subresource != UNTIMED).then(|| self.now.to_owned());
             managers.insert(me, Owned { set, api_version: self.api_version.to_owned(), time });
         }
         Some(managers)
     }
 
-    /// The live object and its managers. Where nobody was tracked, what it holds is given to one that stands for all.
-    fn tracked(&self, live: &Value) -> Result<(Value, Managers), ApplyError> {
-        let before = without_entries(live);
-        let managers = managers::decode(live)
-            .map_err(|why| ApplyError::Untyped(format!("failed to decode managed fields: {why}")))?;
+    /// The managers of the live object, which has no entries. Where nobody was tracked, what it holds is given to one that stands for all.
+    fn tracked(&self, live: &Value, managers: Managers) -> Managers {
         if !managers.is_empty() || object::uid(live).is_empty() {
-            return Ok((before, managers));
+            return managers;
         }
         let empty = self.versions.empty(self.api_version);
-        let managers = self.updated_managers(&empty, &before, managers, BEFORE_FIRST_APPLY);
-        Ok((before, managers.unwrap_or_default()))
+        self.updated_managers(&empty, live, managers, BEFORE_FIRST_APPLY).unwrap_or_default()
     }
 
     fn updater(&self) -> Option<Updater<'_>> {
@@ -221,10 +286,9 @@ pub(crate) fn kind_text(api_version: &str, kind: &str) -> String {
     format!("{slash}{api_version}, Kind={kind}")
 }
 
-fn without_entries(object: &Value) -> Value {
-    let mut without = object.clone();
-    if managers::entries(object).is_some() {
-        object::set_meta(&mut without, "managedFields", None);
-    }
-    without
+/// # Errors
+/// `object` would be too large with entries of so many bytes, and is larger than what was there `before`.
+fn bounded(before: usize, object: &Value, entries: usize) -> Result<(), TooHeavy> {
+    let all = weight::of(object).saturating_add(entries);
+    if all > MAX_WEIGHT && all > before { Err(TooHeavy) } else { Ok(()) }
 }

@@ -61,7 +61,7 @@ impl Replicas {
                 api_version: api_version.to_owned(),
                 time: None,
             });
-            entry.set = entry.set.union(&replicas);
+            entry.set = std::mem::take(&mut entry.set).union(replicas.clone());
         }
         Ok(all)
     }

@@ -1,8 +1,8 @@
 //! Who owns what after a change: the core of server-side apply, without names, times or last-applied annotations.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::rc::Rc;
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub trait Versions: Debug {
     fn forgets(&self, api_version: &str) -> bool;
 
     /// The object in another version, which is served.
-    fn convert(&self, object: &Value, api_version: &str) -> Value;
+    fn convert<'v>(&self, object: &'v Value, api_version: &str) -> Cow<'v, Value>;
 
     /// An object of the kind that says nothing yet.
     fn empty(&self, api_version: &str) -> Value;
@@ -48,39 +48,47 @@ impl Updater<'_> {
     /// Takes what `new` changes from whoever owned it; answers what was taken beside the managers that are left.
     pub(super) fn update(&self, live: &Value, new: &Value, managers: Managers) -> (Managers, FieldSet) {
         let managers = self.reconciled(managers);
-        let (losses, comparison) = self.losses(live, new, &managers, None);
-        let taken = comparison.modified.union(&comparison.added);
-        (lessened(managers, &losses), taken)
+        let mut losses = self.losses(live, new, &managers, None);
+        let managers = losses.taken_from(managers);
+        (managers, losses.changes.remove(self.api_version).unwrap_or_default().changed)
     }
 
-    /// Merges `config` into `live` for `applier`.
+    /// What whoever applies `config` owns by it.
+    pub(super) fn configured(&self, config: &Value) -> FieldSet {
+        self.typing.owned(config).recursive_difference(self.ignored)
+    }
+
+    /// Merges `config` into `live` for `applier`, who owns `set` by it.
     ///
     /// # Errors
     /// The conflicts, unless `force` settles them.
     pub(super) fn apply(
         &self,
         live: &Value,
-        config: &Value,
+        (config, set): (&Value, FieldSet),
         managers: Managers,
         applier: &Manager,
         force: bool,
     ) -> Result<Merged, Conflicts> {
         let mut managers = self.reconciled(managers);
         let merged = self.typing.merge(live, config);
-        let last = managers.get(applier).cloned();
-        let set = self.typing.owned(config).recursive_difference(self.ignored);
+        let last = managers.remove(applier);
         let time = last.as_ref().and_then(|last| last.time.clone());
+        let keeps_all = |last: &Owned| last.api_version == self.api_version && last.set.is_within(&set);
+        let dropping = last.filter(|last| !keeps_all(last));
         managers.insert(applier.clone(), Owned { set, api_version: self.api_version.to_owned(), time });
-        let new = match last {
-            Some(last) if !last.set.is_empty() => self.pruned(&merged, &managers, &last),
-            _ => merged,
+        let new = match dropping {
+            Some(last) => self.pruned(merged, &managers, last),
+            None => merged,
         };
-        let (losses, _) = self.losses(live, &new, &managers, Some(applier));
-        let disputed = losses.iter().map(|(manager, loss)| (manager.clone(), loss.disputed.clone()));
-        if let Some(conflicts) = (!force).then(|| Conflicts::of(disputed)).flatten() {
-            return Err(conflicts);
+        let mut losses = self.losses(live, &new, &managers, Some(applier));
+        if !force && losses.are_disputed() {
+            let disputed = std::mem::take(&mut losses.disputed);
+            if let Some(conflicts) = Conflicts::of(disputed.into_iter()) {
+                return Err(conflicts);
+            }
         }
-        let managers = lessened(managers, &losses);
+        let managers = losses.taken_from(managers);
         // The order of items is nobody's, but a change all the same.
         let changed = !same(live, &new);
         Ok(Merged { object: changed.then_some(new), managers })
@@ -98,26 +106,19 @@ impl Updater<'_> {
             .collect()
     }
 
-    /// What the change takes from each manager but `except`, and the change itself in this version.
-    fn losses(
-        &self,
-        live: &Value,
-        new: &Value,
-        managers: &Managers,
-        except: Option<&Manager>,
-    ) -> (BTreeMap<Manager, Loss>, Comparison) {
-        let own = self.typing.compare(live, new).excluding(self.ignored);
+    /// What the change takes from each manager but `except`.
+    fn losses(&self, live: &Value, new: &Value, managers: &Managers, except: Option<&Manager>) -> Losses {
+        let own = Change::of(self.typing.compare(live, new).excluding(self.ignored));
         // Once for each version, however many managers there are.
-        let mut by_version = BTreeMap::from([(self.api_version, Rc::new(Change::of(&own)))]);
-        let mut losses = BTreeMap::new();
+        let mut changes = BTreeMap::from([(self.api_version.to_owned(), own)]);
+        let mut disputed = BTreeMap::new();
         for (manager, owned) in managers.iter().filter(|(manager, _)| Some(*manager) != except) {
-            let change = by_version
-                .entry(&owned.api_version)
-                .or_insert_with(|| Rc::new(Change::of(&self.compare_in(&owned.api_version, live, new))));
-            let disputed = owned.set.intersection(&change.changed);
-            losses.insert(manager.clone(), Loss { disputed, change: Rc::clone(change) });
+            let change = changes
+                .entry(owned.api_version.clone())
+                .or_insert_with(|| Change::of(self.compare_in(&owned.api_version, live, new)));
+            disputed.insert(manager.clone(), owned.set.intersection(&change.changed));
         }
-        (losses, own)
+        Losses { changes, disputed }
     }
 
     fn compare_in(&self, api_version: &str, live: &Value, new: &Value) -> Comparison {
@@ -128,53 +129,91 @@ impl Updater<'_> {
     }
 
     /// `merged` without what the applier owned by its last configuration and nobody owns now.
-    fn pruned(&self, merged: &Value, managers: &Managers, last: &Owned) -> Value {
-        let Some(typing) = self.versions.typing(&last.api_version) else { return merged.clone() };
-        let merged = self.versions.convert(merged, &last.api_version);
-        let dropped = typing.with_passed_fields(&last.set);
-        let pruned = typing.without(&merged, &dropped);
-        let pruned = self.with_owned(&merged, pruned, managers, &last.api_version);
+    fn pruned(&self, merged: Value, managers: &Managers, last: Owned) -> Value {
+        let Some(typing) = self.versions.typing(&last.api_version) else { return merged };
+        let first = last.api_version.as_str();
+        let merged = self.converted(merged, first);
+        let dropped = typing.with_passed_fields(last.set);
+        let left = self.with_owned((&merged, first), Left::Without(Cow::Borrowed(&dropped)), managers);
         // What nobody owned before either stays.
-        let kept = typing.with_passed_fields(&typing.owned(&pruned));
-        let all = typing.with_passed_fields(&typing.owned(&merged));
-        let result = typing.without(&merged, &all.difference(&kept).intersection(&dropped));
-        self.versions.convert(&result, self.api_version)
+        let kept = typing.with_passed_fields(left.owned(self, &merged, first));
+        drop(left);
+        let gone = typing.with_passed_fields(typing.owned(&merged)).intersection(&dropped).difference(&kept);
+        drop((dropped, kept));
+        self.converted(typing.without(merged, &gone), self.api_version)
     }
 
-    /// `pruned` with what managers own in `merged`. Both are in version `first`, and so is the result.
-    fn with_owned(&self, merged: &Value, pruned: Value, managers: &Managers, first: &str) -> Value {
-        let mut by_version: BTreeMap<&str, FieldSet> = BTreeMap::new();
+    /// What is left of `merged`, which is in version `first`, with what managers own in it.
+    fn with_owned<'s>(&self, merged: (&Value, &str), mut left: Left<'s>, managers: &Managers) -> Left<'s> {
+        let (merged, first) = merged;
+        let mut by_version: BTreeMap<&str, Vec<&FieldSet>> = BTreeMap::new();
         for owned in managers.values() {
-            by_version.entry(&owned.api_version).or_default().absorb(&owned.set);
+            by_version.entry(&owned.api_version).or_default().push(&owned.set);
         }
         // The version of the object first: others may need fields that were pruned to be converted to.
-        let mut versions: Vec<&str> = by_version.keys().copied().collect();
-        versions.sort_by_key(|version| *version != first);
-        let mut pruned = pruned;
-        for version in versions {
-            let (Some(typing), Some(owned)) = (self.versions.typing(version), by_version.get(version)) else {
-                continue;
+        let mut versions: Vec<(&str, Vec<&FieldSet>)> = by_version.into_iter().collect();
+        versions.sort_by_key(|(version, _)| *version != first);
+        for (version, owned) in versions {
+            let Some(typing) = self.versions.typing(version) else { continue };
+            let still = typing.with_passed_fields(left.owned(self, merged, version));
+            let owned = owned.into_iter().map(|set| typing.with_passed_fields(set.clone()));
+            let kept = FieldSet::of_all(std::iter::once(still).chain(owned));
+            // What is in the way of what takes its place: there is no need of both at a time.
+            drop(left);
+            let seen = self.versions.convert(merged, version);
+            let gone = typing.with_passed_fields(typing.owned(&seen)).difference(&kept);
+            drop(kept);
+            left = match seen {
+                _ if version == first => Left::Without(Cow::Owned(gone)),
+                seen => Left::Made(typing.without(seen.into_owned(), &gone)),
             };
-            let merged = self.versions.convert(merged, version);
-            let left = self.versions.convert(&pruned, version);
-            let all = typing.with_passed_fields(&typing.owned(&merged));
-            let left = typing.with_passed_fields(&typing.owned(&left));
-            let kept = left.union(&typing.with_passed_fields(owned));
-            pruned = typing.without(&merged, &all.difference(&kept));
         }
-        self.versions.convert(&pruned, first)
+        left
+    }
+
+    fn converted(&self, object: Value, api_version: &str) -> Value {
+        let other = match self.versions.convert(&object, api_version) {
+            Cow::Owned(other) => Some(other),
+            Cow::Borrowed(_) => None,
+        };
+        other.unwrap_or(object)
     }
 }
 
-/// What a change takes from a manager.
-struct Loss {
-    /// Owned fields that get another value.
-    disputed: FieldSet,
-    /// In the manager's version.
-    change: Rc<Change>,
+/// What is left of a merged object. As long as that is the object without some of its fields, it is not made.
+enum Left<'s> {
+    /// In the version of the merged object.
+    Without(Cow<'s, FieldSet>),
+    Made(Value),
+}
+
+impl Left<'_> {
+    /// What whoever sent it in version `version` would own.
+    fn owned(&self, updater: &Updater<'_>, merged: &Value, version: &str) -> FieldSet {
+        let versions = updater.versions;
+        let Some(typing) = versions.typing(version) else { return FieldSet::default() };
+        let own = merged.get("apiVersion").and_then(Value::as_str);
+        match self {
+            Self::Without(gone) if own == Some(version) => typing.owned_without(merged, gone),
+            Self::Without(gone) => {
+                let before = own.and_then(|own| versions.typing(own)).unwrap_or(updater.typing);
+                typing.owned(&versions.convert(&before.without(merged.clone(), gone), version))
+            }
+            Self::Made(left) => typing.owned(&versions.convert(left, version)),
+        }
+    }
+}
+
+/// What a change takes from managers.
+struct Losses {
+    /// The change in each version that one of them wrote in.
+    changes: BTreeMap<String, Change>,
+    /// What each manager owns that gets another value.
+    disputed: BTreeMap<Manager, FieldSet>,
 }
 
 /// A change in one version of an object.
+#[derive(Default)]
 struct Change {
     /// Fields that get another value, or come.
     changed: FieldSet,
@@ -183,22 +222,30 @@ struct Change {
 }
 
 impl Change {
-    fn of(comparison: &Comparison) -> Self {
-        Self { changed: comparison.modified.union(&comparison.added), removed: comparison.removed.clone() }
+    fn of(comparison: Comparison) -> Self {
+        Self { changed: comparison.modified.union(comparison.added), removed: comparison.removed }
     }
 }
 
-/// The managers without their losses; who is left with nothing goes.
-fn lessened(managers: Managers, losses: &BTreeMap<Manager, Loss>) -> Managers {
-    managers
-        .into_iter()
-        .map(|(manager, owned)| match losses.get(&manager) {
-            Some(loss) => {
-                let set = owned.set.difference(&loss.disputed).difference(&loss.change.removed);
-                (manager, Owned { set, ..owned })
+impl Losses {
+    fn are_disputed(&self) -> bool {
+        self.disputed.values().any(|set| !set.is_empty())
+    }
+
+    /// The managers without their losses; who is left with nothing goes.
+    fn taken_from(&mut self, managers: Managers) -> Managers {
+        let mut left = Managers::new();
+        for (manager, owned) in managers {
+            let disputed = self.disputed.remove(&manager);
+            let change = disputed.as_ref().and_then(|_| self.changes.get(&owned.api_version));
+            let set = match (disputed, change) {
+                (Some(disputed), Some(change)) => owned.set.difference(&disputed).difference(&change.removed),
+                _ => owned.set,
+            };
+            if !set.is_empty() {
+                left.insert(manager, Owned { set, ..owned });
             }
-            None => (manager, owned),
-        })
-        .filter(|(_, owned)| !owned.set.is_empty())
-        .collect()
+        }
+        left
+    }
 }

@@ -25,7 +25,7 @@ const COMMON: [&str; 9] = [
 
 /// The set without what every object has.
 #[must_use]
-pub(super) fn without_common(set: &FieldSet) -> FieldSet {
+pub(super) fn without_common(set: FieldSet) -> FieldSet {
     let field = |name: &str| Element::Field(name.to_owned());
     let mut common: FieldSet =
         ["apiVersion", "kind", "metadata"].map(|name| [field(name)]).into_iter().collect();
@@ -39,7 +39,7 @@ pub(super) fn without_common(set: &FieldSet) -> FieldSet {
 #[must_use]
 pub(super) fn stripped(mut managers: Managers, writer: &Manager) -> Managers {
     if let Some(owned) = managers.remove(writer) {
-        let set = without_common(&owned.set);
+        let set = without_common(owned.set);
         if !set.is_empty() {
             managers.insert(writer.clone(), Owned { set, ..owned });
         }
@@ -58,6 +58,7 @@ pub(super) fn capped(mut managers: Managers) -> Managers {
     updaters.sort();
     let mut left = updaters.len();
     let mut first: BTreeMap<String, Manager> = BTreeMap::new();
+    let mut joined: BTreeMap<Manager, Vec<FieldSet>> = BTreeMap::new();
     for (time, manager) in updaters {
         if left <= MAX_UPDATERS {
             break;
@@ -76,12 +77,18 @@ pub(super) fn capped(mut managers: Managers) -> Managers {
         let Some(owned) = managers.remove(&manager) else { continue };
         match managers.get_mut(&bucket) {
             Some(old) => {
-                old.set.absorb(&owned.set);
                 (old.api_version, old.time) = (owned.api_version, time);
+                joined.entry(bucket).or_default().push(owned.set);
             }
             None => drop(managers.insert(bucket, Owned { time, ..owned })),
         }
         left -= 1;
+    }
+    // All at once: there may be very many, each of which would walk what was joined before.
+    for (bucket, sets) in joined {
+        if let Some(owned) = managers.get_mut(&bucket) {
+            owned.set = FieldSet::of_all(std::iter::once(std::mem::take(&mut owned.set)).chain(sets));
+        }
     }
     managers
 }

@@ -56,11 +56,12 @@ impl Registry {
         let mut object = api_service(version);
         super::create::fill_metadata(call, &mut object);
         kinds::prepare_create(call, &mut object);
-        self.track(call, None, &mut object, &WriteOptions::own());
         let name = name_of(version);
-        match views::incoming(call, object) {
+        let tracked = self.track(call, None, &mut object, &WriteOptions::own());
+        let form = tracked.and_then(|()| Ok(views::incoming(call, object)?));
+        match form {
             Ok(form) => noted(&name, self.store.put(&call.key(&name), Expect::Absent, form).await),
-            Err(error) => tracing::error!(%error, name, "an APIService has no form to be stored in"),
+            Err(refusal) => tracing::error!(?refusal, name, "an APIService has no form to be stored in"),
         }
     }
 

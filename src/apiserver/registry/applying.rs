@@ -1,14 +1,16 @@
 //! Server-side apply: a configuration creates the object or is merged into it.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::create::belongs_to_path;
 use super::options::{FieldValidation, WriteOptions};
-use super::ownership::{Ownership, applied_scale};
+use super::ownership::{Ownership, applied_scale, too_heavy};
 use super::patching::bounded;
 use super::update::Change;
 use super::{Answer, Call, Registry};
-use crate::builtin::{restore, tables};
+use crate::builtin::{restorable, tables};
 use crate::codec::{self, Body, Format, Unread, recheck};
 use crate::managed_fields::{ApplyError, kind_text};
 use crate::object;
@@ -41,7 +43,7 @@ impl Registry {
                 let why = "request to convert CR to an invalid group/version: autoscaling/v1";
                 return Err(inconvertible(&config.value, why));
             }
-            let make = |live: &Value| {
+            let make = |live: &mut Arc<Value>| {
                 let scale = paths.managed_scale_of(live);
                 let applied = applied_scale(call, &scale, &config.value, options).map_err(refused)?;
                 Ok(paths.with_applied(live, &applied))
@@ -56,7 +58,9 @@ impl Registry {
                 return Err(Refusal::not_found(&call.info, name));
             }
             let outcome = if exists {
-                let make = |live: &Value| self.configured(call, name, Some(live), &config, options);
+                let make = |live: &mut Arc<Value>| {
+                    self.configured(call, name, Some(Arc::make_mut(live)), &config, options)
+                };
                 let change =
                     Change { make: &make, uid_is_precondition: false, ownership: Ownership::Settled };
                 self.change(call, name, &change, options).await
@@ -77,10 +81,11 @@ impl Registry {
         &self,
         call: &Call,
         name: &str,
-        live: Option<&Value>,
+        live: Option<&mut Value>,
         config: &Configuration,
         options: &WriteOptions,
     ) -> Result<Value, Refusal> {
+        let is_new = live.is_none();
         let merged = self.merged(call, live, &config.value, options).map_err(refused)?;
         bounded(&merged)?;
         match (&config.strict, options.field_validation) {
@@ -92,7 +97,7 @@ impl Registry {
         }
         let info = &call.info;
         if let Some(id) = tables().kind(&info.group, &info.version, &info.kind).filter(|_| info.builtin) {
-            restore(tables(), id, &merged).map_err(|why| {
+            restorable(tables(), id, &merged).map_err(|why| {
                 let kind = kind_text(&info.api_version(), &info.kind);
                 inconvertible(
                     &config.value,
@@ -104,7 +109,7 @@ impl Registry {
             .map_err(|why| why.refusal(|why| inconvertible(&config.value, &why)))?
             .object;
         let uid = object::uid(&object);
-        if live.is_none() && !uid.is_empty() {
+        if is_new && !uid.is_empty() {
             let why = format!(
                 "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             );
@@ -172,5 +177,6 @@ fn refused(error: ApplyError) -> Refusal {
         }
         ApplyError::Kind(_) | ApplyError::ManagedFields => Refusal::bad_request(error.to_string()),
         ApplyError::Untyped(why) => Refusal::unclassified(why),
+        ApplyError::TooHeavy(why) => too_heavy(why),
     }
 }

@@ -201,7 +201,10 @@ impl Registry {
             return;
         }
         let about = Call { subresource: Some(Subresource::Status), ..call.clone() };
-        self.track(&about, Some(&definition.object), &mut next, &WriteOptions::own());
+        if let Err(refusal) = self.track(&about, Some(&definition.object), &mut next, &WriteOptions::own()) {
+            tracing::error!(?refusal, definition = name, "the status of a definition is not written");
+            return;
+        }
         let expected = Expect::Revision(definition.revision);
         if let Err(error) = self.store.put(&call.key(name), expected, next).await {
             tracing::debug!(%error, definition = name, "the definition changed while its status was written");

@@ -77,7 +77,7 @@ impl Registry {
         let shares_labels = kinds::shares_labels(&call.info, &object);
         kinds::default(call, &mut object);
         if ownership == Ownership::Tracked {
-            self.track(call, None, &mut object, options);
+            self.track(call, None, &mut object, options)?;
         }
         let given_name = object::name(&object).to_owned();
         let review = Review::create(call, &given_name, &object, options.dry_run, options.to_value());
@@ -122,9 +122,9 @@ impl Registry {
         }
         if dry_run {
             let mut object = object;
-            views::incoming(call, object.clone())?;
+            views::storable(call, &object)?;
             kinds::read(&call.info, &mut object);
-            return Ok(Answer { code: 201, object: views::arranged(&call.info, object) });
+            return Ok(Answer { code: 201, object: views::arranged(&call.info, object).into() });
         }
         let stored = match self.store.put(&key, Expect::Absent, views::incoming(call, object)?).await {
             Ok(stored) => stored,
@@ -132,7 +132,7 @@ impl Registry {
             Err(other) => return Err(super::store_failed(&other)),
         };
         self.after_write(call, name).await;
-        Ok(Answer { code: 201, object: views::outgoing(call, &stored.object)?.into_owned() })
+        Ok(Answer { code: 201, object: views::shown(call, stored.object)? })
     }
 
     /// Namespaced objects need a namespace that is there and not going away.

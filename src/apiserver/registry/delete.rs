@@ -1,5 +1,7 @@
 //! DELETE of one object and of a collection: preconditions, finalizers, grace periods, what happens to dependents.
 
+use std::sync::Arc;
+
 use admit_policy::crd::ConversionError;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -35,11 +37,13 @@ impl Registry {
         for _ in 0..ATTEMPTS {
             let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
             preconditions(call, name, &live.object, options)?;
-            let old = views::outgoing(call, &live.object)?.into_owned();
+            let old = views::outgoing(call, &live.object)?;
             let review = Review::delete(call, told, &old, options);
             self.mutate(&review).await?;
             self.admit(&review).await?;
-            match self.delete_once(call, name, &live, options).await {
+            drop(review);
+            drop(old);
+            match self.delete_once(call, name, live, options).await {
                 Err(StoreError::Conflict(_)) => {}
                 Err(other) => return Err(super::store_failed(&other)),
                 Ok(answer) => return Ok(answer?),
@@ -52,36 +56,39 @@ impl Registry {
         &self,
         call: &Call,
         name: &str,
-        live: &Stored,
+        live: Stored,
         options: &DeleteOptions,
     ) -> Result<Result<Answer, ConversionError>, StoreError> {
         let key = call.key(name);
-        let mut marked = (*live.object).clone();
+        let Stored { revision, object: live } = live;
+        let mut marked = object::copied(&live);
         kinds::read(&call.info, &mut marked);
         let grace = mark(call, &mut marked, options);
         let kept =
             !object::finalizers(&marked).is_empty() || grace > 0 || kinds::is_held(&call.info, &marked);
-        let answer = |object: &Value| views::outgoing(call, object).map(|view| Answer::ok(view.into_owned()));
+        let answer = |object: Arc<Value>| views::shown(call, object).map(Answer::ok);
         if !kept {
             let mut last = marked;
             if !options.dry_run {
                 // Watchers see the object as it was stored last, without the marks of its deletion.
-                let revision = self.store.delete(&key, live.revision, (*live.object).clone()).await?;
-                object::set_meta(&mut last, "resourceVersion", Some(revision.to_string().into()));
-                self.after_delete(call, &live.object).await;
+                let removed = self.store.delete(&key, revision, Arc::unwrap_or_clone(live)).await?;
+                let revision = removed.revision.to_string();
+                object::set_meta(&mut last, "resourceVersion", Some(revision.into()));
+                self.after_delete(call, &removed.object).await;
             }
             return Ok(if kinds::answers_deleted_object(&call.info) {
-                answer(&last)
+                answer(last.into())
             } else {
-                Ok(Answer::ok(deleted(&call.info, name, object::uid(&live.object))))
+                Ok(Answer::ok(deleted(&call.info, name, object::uid(&last))))
             });
         }
-        if options.dry_run || marked == *live.object {
-            return Ok(answer(&marked));
+        if options.dry_run || marked == *live {
+            return Ok(answer(marked.into()));
         }
-        let stored = self.store.put(&key, Expect::Revision(live.revision), marked).await?;
+        drop(live);
+        let stored = self.store.put(&key, Expect::Revision(revision), marked).await?;
         self.after_write(call, name).await;
-        Ok(answer(&stored.object))
+        Ok(answer(stored.object))
     }
 
     /// Deletes everything that `list` selects; answers the list of what was there.

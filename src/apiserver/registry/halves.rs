@@ -1,7 +1,7 @@
 //! Which part of an object a path writes: the main path leaves the status alone, a subresource leaves alone what is not
 //! its own.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Call, kinds};
 use crate::object;
@@ -10,61 +10,101 @@ use crate::resources::Subresource;
 /// What clients may change of the metadata.
 const METADATA: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
+const METADATA_MEMBER: &str = "metadata";
+
+/// Who manages what goes with every change.
+const ENTRIES: &str = "managedFields";
+
+/// The lists of containers that are resized, and what is changed of a container then.
+const LISTS: [&str; 2] = ["containers", "initContainers"];
+const RESIZED: [&str; 2] = ["resources", "resizePolicy"];
+
 /// Puts back, into what the client sent, everything of the old object that the path does not write.
 pub(super) fn keep_others(call: &Call, new: &mut Value, old: &Value) {
     match call.subresource {
         Some(Subresource::Status) => {
-            merge(new, old, |merged, new| {
-                object::set_field(merged, "status", new.get("status").cloned());
-                kinds::keep_approval(&call.info, merged, old);
-                // Most built-in kinds let the status path change metadata as well.
-                for field in METADATA.into_iter().filter(|field| !call.info.status_keeps(field)) {
-                    object::copy_meta(new, merged, field);
-                }
-            });
+            // Most built-in kinds let the status path change metadata as well.
+            let changes = |field: &str| METADATA.contains(&field) && !call.info.status_keeps(field);
+            keep(new, old, |half| half == "status", |field| field == ENTRIES || changes(field));
+            kinds::keep_approval(&call.info, new, old);
         }
-        Some(Subresource::Approval) => merge(new, old, |merged, new| {
-            let conditions = new.pointer("/status/conditions").cloned();
-            object::set_field(&mut merged["status"], "conditions", conditions);
-        }),
-        Some(Subresource::Finalize) => merge(new, old, |merged, new| {
-            let finalizers = new.pointer("/spec/finalizers").cloned();
-            object::set_field(&mut merged["spec"], "finalizers", finalizers);
-        }),
-        Some(Subresource::EphemeralContainers) => merge(new, old, |merged, new| {
-            let containers = new.pointer("/spec/ephemeralContainers").cloned();
-            object::set_field(&mut merged["spec"], "ephemeralContainers", containers);
-        }),
-        Some(Subresource::Resize) => merge(new, old, |merged, new| {
-            for list in ["containers", "initContainers"] {
-                resize(&mut merged["spec"], new.pointer(&format!("/spec/{list}")), list);
+        Some(Subresource::Approval) => keep_but(new, old, ["status", "conditions"]),
+        Some(Subresource::Finalize) => keep_but(new, old, ["spec", "finalizers"]),
+        Some(Subresource::EphemeralContainers) => keep_but(new, old, ["spec", "ephemeralContainers"]),
+        Some(Subresource::Resize) => {
+            let sized = LISTS.map(|list| sized(new.pointer_mut(&format!("/spec/{list}"))));
+            keep(new, old, |_| false, |field| field == ENTRIES);
+            for (list, sized) in LISTS.into_iter().zip(sized) {
+                resize(&mut new["spec"], &sized, list);
             }
-        }),
+        }
         // The server makes all of the change itself.
         Some(Subresource::Binding) => {}
         _ if call.info.serves(Subresource::Status) && !kinds::status_is_kept(&call.info) => {
-            object::set_field(new, "status", old.get("status").cloned());
+            put(object::map_of(new), "status", old.get("status"));
         }
         _ => {}
     }
 }
 
-/// Makes `new` the old object with what `take` takes over from it. Who manages what goes with every change.
-fn merge(new: &mut Value, old: &Value, take: impl FnOnce(&mut Value, &Value)) {
-    let mut merged = old.clone();
-    take(&mut merged, new);
-    object::copy_meta(new, &mut merged, "managedFields");
-    *new = merged;
+/// Makes `new` the old object, but for the members and the fields of its metadata that the path writes. What is not written
+/// goes before its copy comes: a large object is there twice and not three times.
+fn keep(new: &mut Value, old: &Value, is_written: impl Fn(&str) -> bool, is_own: impl Fn(&str) -> bool) {
+    keep_members(object::map_of(new), Some(old), |name| name == METADATA_MEMBER || is_written(name));
+    keep_members(object::meta_mut(new), old.get(METADATA_MEMBER), is_own);
+}
+
+fn keep_members(new: &mut Map<String, Value>, old: Option<&Value>, is_written: impl Fn(&str) -> bool) {
+    let nothing = Map::new();
+    let old = old.and_then(Value::as_object).unwrap_or(&nothing);
+    new.retain(|name, _| is_written(name) || old.contains_key(name));
+    for (name, value) in old.iter().filter(|(name, _)| !is_written(name)) {
+        put(new, name, Some(value));
+    }
+}
+
+/// Puts a copy of `value` in the place of the member, which is gone before; or nothing.
+fn put(members: &mut Map<String, Value>, name: &str, value: Option<&Value>) {
+    match (members.get_mut(name), value) {
+        (Some(member), Some(value)) => {
+            *member = Value::Null;
+            *member = object::copied(value);
+        }
+        (None, Some(value)) => {
+            members.insert(name.to_owned(), object::copied(value));
+        }
+        (_, None) => {
+            members.shift_remove(name);
+        }
+    }
+}
+
+/// Makes `new` the old object with one field of one half as it was sent.
+fn keep_but(new: &mut Value, old: &Value, [half, field]: [&str; 2]) {
+    keep(new, old, |member| member == half, |name| name == ENTRIES);
+    keep_members(object::member_mut(object::map_of(new), half), old.get(half), |name| name == field);
+}
+
+/// Of the containers in a list, what resizing looks at.
+fn sized(containers: Option<&mut Value>) -> Vec<Value> {
+    let containers = containers.and_then(Value::as_array_mut).into_iter().flatten();
+    let looked_at = ["name", RESIZED[0], RESIZED[1]];
+    let sized = containers.map(|container| {
+        let fields = looked_at
+            .iter()
+            .filter_map(|field| Some(((*field).to_owned(), container.get_mut(field).map(Value::take)?)));
+        Value::Object(fields.collect())
+    });
+    sized.collect()
 }
 
 /// Takes over the resources, and when they may change, of the containers that both lists have.
-fn resize(spec: &mut Value, wanted: Option<&Value>, list: &str) {
-    let wanted = wanted.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+fn resize(spec: &mut Value, wanted: &[Value], list: &str) {
     for container in spec.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten() {
         let Some(sized) = wanted.iter().find(|other| other.get("name") == container.get("name")) else {
             continue;
         };
-        for field in ["resources", "resizePolicy"] {
+        for field in RESIZED {
             object::set_field(container, field, sized.get(field).cloned());
         }
     }

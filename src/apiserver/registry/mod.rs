@@ -27,6 +27,7 @@ mod served;
 mod tokens;
 mod update;
 mod views;
+mod wanted;
 mod watching;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -141,12 +142,13 @@ impl Warnings {
 #[derive(Debug)]
 pub struct Answer {
     pub code: u16,
-    pub object: Value,
+    /// What is stored is shown, and not copied for it.
+    pub object: Arc<Value>,
 }
 
 impl Answer {
-    fn ok(object: Value) -> Self {
-        Self { code: 200, object }
+    fn ok(object: impl Into<Arc<Value>>) -> Self {
+        Self { code: 200, object: object.into() }
     }
 }
 

@@ -8,14 +8,15 @@ use serde_json::{Map, Value};
 use super::options::WriteOptions;
 use super::served::Served;
 use super::{Call, Registry, kinds, views};
-use crate::builtin::decode::decode;
+use crate::builtin::decode::rewritten;
 use crate::builtin::tables;
 use crate::managed_fields::path::{Element, FieldSet};
 use crate::managed_fields::schema::{Schema, builtin};
 use crate::managed_fields::typed::Typing;
-use crate::managed_fields::{ApplyError, Versions, Writer};
+use crate::managed_fields::{ApplyError, TooHeavy, Versions, Writer};
 use crate::object;
 use crate::resources::{ResourceInfo, Subresource};
+use crate::status::Refusal;
 
 /// Where the managers of a changed object come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,23 +29,36 @@ pub(super) enum Ownership {
 
 impl Registry {
     /// Sets the managers of `new`, which replaces `old` or is created.
-    pub(crate) fn track(&self, call: &Call, old: Option<&Value>, new: &mut Value, options: &WriteOptions) {
+    ///
+    /// # Errors
+    /// 413 for an object that is too large with them.
+    pub(crate) fn track(
+        &self,
+        call: &Call,
+        old: Option<&Value>,
+        new: &mut Value,
+        options: &WriteOptions,
+    ) -> Result<(), Refusal> {
         let scope = Scope::new(call, self.served());
         let live = old.map_or_else(|| Cow::Owned(scope.empty(&scope.api_version)), Cow::Borrowed);
-        scope.writer(call, options, &call.clock.stamp()).updated(&live, new);
+        scope.writer(call, options, &call.clock.stamp()).updated(&live, new).map_err(too_heavy)
     }
 
     /// What `live`, or the empty object of the kind, becomes by the configuration.
     pub(super) fn merged(
         &self,
         call: &Call,
-        live: Option<&Value>,
+        live: Option<&mut Value>,
         config: &Value,
         options: &WriteOptions,
     ) -> Result<Value, ApplyError> {
         let scope = Scope::new(call, self.served());
-        let live = live.map_or_else(|| Cow::Owned(scope.empty(&scope.api_version)), Cow::Borrowed);
-        scope.writer(call, options, &call.clock.stamp()).applied(&live, config, options.force)
+        let now = call.clock.stamp();
+        let writer = scope.writer(call, options, &now);
+        match live {
+            Some(live) => writer.applied(live, config, options.force),
+            None => writer.applied(&mut scope.empty(&scope.api_version), config, options.force),
+        }
     }
 }
 
@@ -104,11 +118,13 @@ impl Versions for Scope {
         self.info.builtin && api_version.matches('/').count() < 2
     }
 
-    fn convert(&self, object: &Value, api_version: &str) -> Value {
+    fn convert<'v>(&self, object: &'v Value, api_version: &str) -> Cow<'v, Value> {
         let from = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         match (self.row(from), self.row(api_version)) {
-            (Some(from), Some(to)) if from.api_version() != api_version => views::converted(from, to, object),
-            _ => object.clone(),
+            (Some(from), Some(to)) if from.api_version() != api_version => {
+                Cow::Owned(views::converted(from, to, object))
+            }
+            _ => Cow::Borrowed(object),
         }
     }
 
@@ -119,7 +135,10 @@ impl Versions for Scope {
         let empty = Value::Object(empty);
         let typed = self.row(api_version).filter(|row| row.builtin);
         let typed = typed.and_then(|row| tables().kind(&row.group, &row.version, &row.kind));
-        typed.and_then(|id| decode(tables(), id, &empty).ok()).map_or(empty, |decoded| decoded.value)
+        match typed {
+            Some(id) => rewritten(tables(), id, empty),
+            None => empty,
+        }
     }
 }
 
@@ -166,22 +185,32 @@ impl Versions for Rowless {
         true
     }
 
-    fn convert(&self, object: &Value, _api_version: &str) -> Value {
-        object.clone()
+    fn convert<'v>(&self, object: &'v Value, _api_version: &str) -> Cow<'v, Value> {
+        Cow::Borrowed(object)
     }
 
     fn empty(&self, api_version: &str) -> Value {
         let empty = serde_json::json!({"kind": self.kind, "apiVersion": api_version});
         let typed = tables().kind(self.group, self.version, self.kind);
-        typed.and_then(|id| decode(tables(), id, &empty).ok()).map_or(empty, |decoded| decoded.value)
+        match typed {
+            Some(id) => rewritten(tables(), id, empty),
+            None => empty,
+        }
     }
 }
 
 /// Sets the managers of a TokenRequest, which no row serves.
-pub(super) fn track_request(call: &Call, request: &mut Value, options: &WriteOptions) {
+///
+/// # Errors
+/// 413 for one that is too large with them.
+pub(super) fn track_request(call: &Call, request: &mut Value, options: &WriteOptions) -> Result<(), Refusal> {
     let kind = Rowless { group: "authentication.k8s.io", version: "v1", kind: "TokenRequest" };
     let empty = kind.empty(&kind.api_version());
-    kind.write(call, Subresource::Token, options, |writer| writer.updated(&empty, request));
+    kind.write(call, Subresource::Token, options, |writer| writer.updated(&empty, request)).map_err(too_heavy)
+}
+
+pub(super) fn too_heavy(why: TooHeavy) -> Refusal {
+    Refusal::too_large_because(why.to_string())
 }
 
 /// What a Scale, which no row serves, becomes by the configuration.
@@ -192,7 +221,9 @@ pub(super) fn applied_scale(
     options: &WriteOptions,
 ) -> Result<Value, ApplyError> {
     let kind = Rowless { group: "autoscaling", version: "v1", kind: "Scale" };
-    kind.write(call, Subresource::Scale, options, |writer| writer.applied(scale, config, options.force))
+    kind.write(call, Subresource::Scale, options, |writer| {
+        writer.applied(&mut scale.clone(), config, options.force)
+    })
 }
 
 /// Fields of the object that this path puts back whatever the client sent.
@@ -221,21 +252,27 @@ fn unownable(call: &Call) -> Vec<Vec<Element>> {
 
 /// A change of nothing but the times at which managers changed is none.
 pub(super) fn keep_times(new: &mut Value, old: &Value) {
-    let entries = |object: &Value| object.pointer("/metadata/managedFields").cloned();
-    let (Some(Value::Array(before)), Some(Value::Array(after))) = (entries(old), entries(new)) else {
-        return;
-    };
-    let untimed = |entries: &[Value]| -> Vec<Value> {
-        let mut entries = entries.to_vec();
-        entries.iter_mut().for_each(|entry| object::set_field(entry, "time", None));
-        entries
-    };
-    if before.len() != after.len() || untimed(&before) != untimed(&after) {
-        return;
+    fn entries(object: &Value) -> Option<&Vec<Value>> {
+        object.pointer("/metadata/managedFields").and_then(Value::as_array)
     }
-    let mut retimed = new.clone();
-    object::copy_meta(old, &mut retimed, "managedFields");
-    if retimed == *old {
-        *new = retimed;
+    let same = match (entries(old), entries(new)) {
+        (Some(before), Some(after)) if before.len() == after.len() => {
+            before.iter().zip(after).all(|(before, after)| same_but(before, after, "time", |_, _| true))
+        }
+        _ => false,
+    };
+    let rest = |old: &Value, new: &Value| same_but(old, new, "managedFields", |_, _| true);
+    if same && same_but(old, new, "metadata", rest) {
+        object::copy_meta(old, new, "managedFields");
     }
+}
+
+/// Whether two maps have equal members, where one member counts as equal when `equal` says so of what there is of it.
+fn same_but(one: &Value, two: &Value, name: &str, equal: impl Fn(&Value, &Value) -> bool) -> bool {
+    let (Value::Object(one), Value::Object(two)) = (one, two) else { return one == two };
+    let length = |members: &Map<String, Value>| members.len() - usize::from(members.contains_key(name));
+    let null = Value::Null;
+    length(one) == length(two)
+        && one.iter().all(|(own, value)| own == name || two.get(own) == Some(value))
+        && equal(one.get(name).unwrap_or(&null), two.get(name).unwrap_or(&null))
 }

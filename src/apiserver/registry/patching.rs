@@ -1,5 +1,7 @@
 //! PATCH: JSON patch, JSON merge patch, strategic merge patch; each makes a new object out of the live one.
 
+use std::sync::Arc;
+
 use admit_policy::bounded::{MAX_PATHS, push_step};
 use admit_policy::json::{self, JsonError};
 use admit_policy::patch::{Replacing, patched, text_len};
@@ -58,20 +60,18 @@ impl Registry {
         options: &WriteOptions,
     ) -> Result<Answer, Refusal> {
         let patch = read(format, body)?;
-        let make = |live: &Value| {
+        let make = |live: &mut Arc<Value>| {
             if let Some(paths) = call.scale() {
                 let patched = patch.apply(call, paths.managed_scale_of(live))?;
-                let scale =
-                    tables().kind("autoscaling", "v1", "Scale").map(|id| decode(tables(), id, &patched));
+                let scale = tables()
+                    .kind("autoscaling", "v1", "Scale")
+                    .map(|id| decode(tables(), id, patched.clone()));
                 return match scale {
                     Some(Err(why)) => Err(refused(&patched, &why.to_string())),
                     _ => Ok(paths.with_scale(live, &patched)),
                 };
             }
-            let patched = patch.apply(call, live.clone())?;
-            bounded(&patched)?;
-            let patched = patch.restored(call, live, patched)?;
-            accepted(call, name, (&patch, live), &patched, options)
+            accepted(call, name, (&patch, &**live), options)
         };
         let change = Change { make: &make, uid_is_precondition: false, ownership: Ownership::Tracked };
         self.change(call, name, &change, options).await
@@ -170,6 +170,13 @@ impl Patch {
         }
     }
 
+    /// What the patch makes of the object.
+    fn made(&self, call: &Call, live: &Value) -> Result<Value, Refusal> {
+        let patched = self.apply(call, object::copied(live))?;
+        bounded(&patched)?;
+        self.restored(call, live, patched)
+    }
+
     /// The patched object as it is read again: what a strategic merge patch made is read without going through text, into
     /// an object that keeps its kind.
     fn restored(&self, call: &Call, live: &Value, mut patched: Value) -> Result<Value, Refusal> {
@@ -182,10 +189,10 @@ impl Patch {
             }
             object::set_field(&mut patched, field, live.get(field).cloned());
         }
-        restore(tables(), id, &patched).map_err(|why| refused_as(self.shown(live, &patched), &why))
+        restore(tables(), id, patched).map_err(|why| refused_as(self.shown(live, &Value::Null), &why))
     }
 
-    /// What refusals show: the patch, or what it made.
+    /// What refusals show: a strategic merge patch itself, or what another one made.
     fn shown(&self, live: &Value, patched: &Value) -> String {
         match (&self.kind, live) {
             (Parsed::Strategic(patch), Value::Object(live)) => crate::patch::shown::merged(patch, live),
@@ -231,22 +238,28 @@ fn not_a_text(value: &Value) -> Option<&'static str> {
     }
 }
 
-/// The patched object in canonical form, when it is still the object that the path names.
+/// The patched object in canonical form, when it is still the object that the path names. It is read as it is; a refusal that
+/// shows it makes it once more.
 fn accepted(
     call: &Call,
     name: &str,
     (patch, live): (&Patch, &Value),
-    patched: &Value,
     options: &WriteOptions,
 ) -> Result<Value, Refusal> {
-    same_kind(call, name, patched)?;
-    let received = recheck(&call.info, call.custom.as_deref(), patched.clone())
-        .map_err(|why| why.refusal(|why| refused(patched, &why)))?;
+    let patched = patch.made(call, live)?;
+    same_kind(call, name, &patched)?;
+    let received = match recheck(&call.info, call.custom.as_deref(), patched) {
+        Ok(received) => received,
+        Err(why) => {
+            let patched = patch.made(call, live)?;
+            return Err(why.refusal(|why| refused(&patched, &why)));
+        }
+    };
     let objections: Vec<String> = patch.strict.iter().cloned().chain(received.strict).collect();
     match options.field_validation {
         FieldValidation::Strict if !objections.is_empty() => {
             let why = format!("strict decoding error: {}", objections.join(", "));
-            return Err(refused_as(patch.shown(live, patched), &why));
+            return Err(refused_as(patch.shown(live, &patch.made(call, live)?), &why));
         }
         FieldValidation::Warn => objections.into_iter().for_each(|text| call.warnings.add(text)),
         FieldValidation::Strict | FieldValidation::Ignore => {}

@@ -1,6 +1,8 @@
 //! `pods/binding` and `pods/eviction`: giving a pod its node, and deleting it as far as its disruption budget allows; what
 //! admission says of streams.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::options::DeleteOptions;
@@ -37,7 +39,7 @@ impl Registry {
         let binding = changed.as_ref().unwrap_or(binding);
         let node = target(name, binding)?;
         self.admit(&review.with_object(binding)).await?;
-        let make = |pod: &Value| bound(call, pod, node);
+        let make = |pod: &mut Arc<Value>| bound(call, pod, node);
         let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
         self.change(&call.clone().admitted(), name, &change, options).await?;
         Ok(created())
@@ -98,7 +100,7 @@ impl Registry {
         };
         if is_ready(pod) || !evicts_unready(budget) {
             let options = WriteOptions { dry_run, ..WriteOptions::own() };
-            let make = |budget: &Value| taken(budget, object::name(pod), &self.clock);
+            let make = |budget: &mut Arc<Value>| taken(budget, object::name(pod), &self.clock);
             let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
             self.change(&about, object::name(budget), &change, &options).await?;
         }

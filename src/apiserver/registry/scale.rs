@@ -80,7 +80,7 @@ impl ScalePaths {
     #[must_use]
     pub fn managed_scale_of(&self, object: &Value) -> Value {
         let mut scale = self.scale_of(object);
-        let entries = self.replicas().of_scale(object).ok().and_then(|all| managers::encode(&all));
+        let entries = self.replicas().of_scale(object).ok().and_then(managers::encode);
         object::set_meta(&mut scale, "managedFields", entries);
         scale
     }
@@ -91,7 +91,7 @@ impl ScalePaths {
         let mut scaled = self.with_scale(object, scale);
         let version = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         if let Ok(all) = self.replicas().of_object(object, scale, version) {
-            object::set_meta(&mut scaled, "managedFields", managers::encode(&all));
+            object::set_meta(&mut scaled, "managedFields", managers::encode(all));
         }
         scaled
     }

@@ -39,7 +39,7 @@ impl Registry {
             let why = "name in URL does not match name in TokenRequest object";
             return Err(Refusal::bad_request(why));
         }
-        track_request(call, &mut asked, options);
+        track_request(call, &mut asked, options)?;
         let asked = self.admitted(call, name, asked, options).await?;
         let seconds = lifetime(&asked)?;
         let mut bindings = vec![Binding {

@@ -1,25 +1,28 @@
 //! PUT, and the shared way of every change to an existing object: read, change, check, admit, write where nothing else
 //! was written in between, and otherwise once more.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::create::{belongs_to_path, has_generation, remade};
 use super::options::WriteOptions;
 use super::ownership::{self, Ownership};
+use super::wanted::Wanted;
 use super::{Answer, Call, Registry, halves, kinds, metadata, views};
 use crate::admission::Review;
 use crate::object;
 use crate::resources::Subresource;
 use crate::status::{Cause, Refusal};
-use crate::store::{Expect, StoreError, Stored};
+use crate::store::{Expect, Revision, StoreError};
 
 /// A change that always finds the object changed under it is given up after this many tries.
 const ATTEMPTS: usize = 32;
 
 /// A change of an existing object.
 pub(super) struct Change<'c> {
-    /// Makes the wanted object from the live one, as the caller sees it.
-    pub(super) make: &'c (dyn Fn(&Value) -> Result<Value, Refusal> + Send + Sync),
+    /// Makes the wanted object from the live one, as the caller sees it. May take the live one apart meanwhile.
+    pub(super) make: &'c (dyn Fn(&mut Arc<Value>) -> Result<Value, Refusal> + Send + Sync),
     /// Another uid means another object. Otherwise it is a change of an immutable field.
     pub(super) uid_is_precondition: bool,
     pub(super) ownership: Ownership,
@@ -42,8 +45,13 @@ impl Registry {
         if self.store.latest(&call.key(name)).is_none() && kinds::created_by_update(&call.info) {
             return self.create(call, object, options).await;
         }
-        let make = |live: &Value| {
-            Ok(call.scale().map_or_else(|| object.clone(), |paths| paths.with_scale(live, &object)))
+        let wanted = Wanted::new(object);
+        let make = |live: &mut Arc<Value>| {
+            let object = wanted.take();
+            Ok(match call.scale() {
+                Some(paths) => paths.with_scale(live, &object),
+                None => object,
+            })
         };
         let change = Change { make: &make, uid_is_precondition: true, ownership: Ownership::Tracked };
         self.change(call, name, &change, options).await
@@ -59,34 +67,34 @@ impl Registry {
         let key = call.key(name);
         for _ in 0..ATTEMPTS {
             let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
-            let old = views::outgoing(call, &live.object)?.into_owned();
-            let wanted = (change.make)(&old)?;
+            let outdated = kinds::reads_otherwise(&call.info, &live.object);
+            let revision = live.revision;
+            let mut old = views::shown(call, live.object)?;
+            let wanted = (change.make)(&mut old)?;
             if change.uid_is_precondition {
                 same_object(call, name, &wanted, &old)?;
             }
             newest_version(call, name, &wanted, &old)?;
-            let new = self.owned(call, wanted, &old, options, change.ownership);
-            let review = Review::update(call, name, (&new, &old), options.dry_run, options.to_value());
+            let new = self.owned(call, wanted, &old, options, change.ownership)?;
+            let review = Review::update(call, name, (&new, &*old), options.dry_run, options.to_value());
             let new = match self.mutate(&review).await? {
                 Some(changed) => remade(call, changed)?,
                 None => new,
             };
             let new = self.checked(call, name, new, &old, options).await?;
             let new = views::arranged(&call.info, new);
-            if new == old && !kinds::reads_otherwise(&call.info, &live.object) {
-                return Ok(Answer::ok(answered(call, new)));
+            if !outdated && new == *old {
+                return Ok(Answer::ok(answered(call, new.into())));
             }
-            let stored_form = views::incoming(call, new.clone())?;
+            views::storable(call, &new)?;
             if options.dry_run {
-                return Ok(Answer::ok(answered(call, new)));
+                return Ok(Answer::ok(answered(call, new.into())));
             }
-            match self.write(call, name, &live, stored_form).await {
-                Ok(written) => {
+            // From here on there is one copy of a large object.
+            drop(old);
+            match self.write(call, name, revision, new).await? {
+                Ok(object) => {
                     self.after_write(call, name).await;
-                    let object = match written {
-                        Some(stored) => views::outgoing(call, &stored.object)?.into_owned(),
-                        None => new,
-                    };
                     return Ok(Answer::ok(answered(call, object)));
                 }
                 // Read again: a version that the client named is stale now, and is refused for it.
@@ -105,15 +113,15 @@ impl Registry {
         old: &Value,
         options: &WriteOptions,
         ownership: Ownership,
-    ) -> Value {
+    ) -> Result<Value, Refusal> {
         if let Some(warning) = metadata::dedup_owners(&mut wanted) {
             call.warnings.add(warning);
         }
         kinds::default(call, &mut wanted);
         if ownership == Ownership::Tracked {
-            self.track(call, Some(old), &mut wanted, options);
+            self.track(call, Some(old), &mut wanted, options)?;
         }
-        wanted
+        Ok(wanted)
     }
 
     async fn checked(
@@ -141,22 +149,33 @@ impl Registry {
         Ok(new)
     }
 
-    /// Writes the change; an object that only waited for its last finalizer goes instead, and nothing is answered.
+    /// Writes the change and answers what it made; an object that only waited for its last finalizer goes instead.
     async fn write(
         &self,
         call: &Call,
         name: &str,
-        live: &Stored,
-        stored_form: Value,
-    ) -> Result<Option<Stored>, StoreError> {
+        revision: Revision,
+        new: Value,
+    ) -> Result<Result<Arc<Value>, StoreError>, Refusal> {
         let key = call.key(name);
-        if kinds::is_finished(&call.info, &stored_form) {
+        if kinds::is_finished(&call.info, &new) {
             // Watchers see the object as it was stored last, not the change that ended it.
-            self.store.delete(&key, live.revision, (*live.object).clone()).await?;
-            self.after_delete(call, &live.object).await;
-            return Ok(None);
+            let Some(live) = self.store.latest(&key).filter(|live| live.revision == revision) else {
+                return Ok(Err(StoreError::Conflict(None)));
+            };
+            return Ok(match self.store.delete(&key, revision, Arc::unwrap_or_clone(live.object)).await {
+                Ok(removed) => {
+                    self.after_delete(call, &removed.object).await;
+                    Ok(new.into())
+                }
+                Err(error) => Err(error),
+            });
         }
-        self.store.put(&key, Expect::Revision(live.revision), stored_form).await.map(Some)
+        let stored_form = views::incoming(call, new)?;
+        match self.store.put(&key, Expect::Revision(revision), stored_form).await {
+            Ok(stored) => Ok(Ok(views::shown(call, stored.object)?)),
+            Err(error) => Ok(Err(error)),
+        }
     }
 }
 
@@ -215,8 +234,8 @@ fn unparsable(version: &str, error: &std::num::ParseIntError) -> String {
     format!("strconv.ParseUint: parsing {version:?}: {why}")
 }
 
-fn answered(call: &Call, object: Value) -> Value {
-    call.scale().map(|paths| paths.scale_of(&object)).unwrap_or(object)
+fn answered(call: &Call, object: Arc<Value>) -> Arc<Value> {
+    call.scale().map(|paths| paths.scale_of(&object).into()).unwrap_or(object)
 }
 
 /// What an update cannot say: the server's own fields stay as they were.

@@ -4,14 +4,16 @@
 //! that only a webhook converts into one another are refused: none is called.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use admit_policy::crd::ConversionError;
 use admit_policy::go_text;
 use serde_json::{Map, Value};
 
 use super::{Call, autoscalers, kinds};
-use crate::builtin::decode::decode;
+use crate::builtin::decode::rewritten;
 use crate::builtin::{tables, through_store};
+use crate::interrupt;
 use crate::object;
 use crate::resources::ResourceInfo;
 
@@ -20,12 +22,19 @@ use crate::resources::ResourceInfo;
 /// # Errors
 /// When a webhook would have to convert it.
 pub(super) fn outgoing<'v>(call: &Call, stored: &'v Value) -> Result<Cow<'v, Value>, ConversionError> {
-    let version_differs = stored.get("apiVersion").and_then(Value::as_str) != Some(&call.info.api_version());
-    if !version_differs && call.custom.is_none() && !kinds::reads_otherwise(&call.info, stored) {
+    if is_shown_as_it_is(call, stored) {
         return Ok(Cow::Borrowed(stored));
     }
-    let mut view = stored.clone();
-    if kinds::reads_otherwise(&call.info, stored) {
+    seen(call, object::copied(stored)).map(Cow::Owned)
+}
+
+fn is_shown_as_it_is(call: &Call, stored: &Value) -> bool {
+    let version_differs = stored.get("apiVersion").and_then(Value::as_str) != Some(&call.info.api_version());
+    !version_differs && call.custom.is_none() && !kinds::reads_otherwise(&call.info, stored)
+}
+
+fn seen(call: &Call, mut view: Value) -> Result<Value, ConversionError> {
+    if kinds::reads_otherwise(&call.info, &view) {
         kinds::read(&call.info, &mut view);
         view = arranged(&call.info, view);
     }
@@ -41,7 +50,7 @@ pub(super) fn outgoing<'v>(call: &Call, stored: &'v Value) -> Result<Cow<'v, Val
         Some(custom) => custom.read_stored(&mut view)?,
         None => object::set_field(&mut view, "apiVersion", Some(call.info.api_version().into())),
     }
-    Ok(Cow::Owned(view))
+    Ok(view)
 }
 
 /// Whether every object that is stored in today's version is for the caller what it is in the store.
@@ -52,6 +61,32 @@ pub(super) fn is_read_as_stored(call: &Call) -> bool {
         && !is_regarding(info)
         && !is_older_autoscaler(info)
         && !kinds::may_read_otherwise(info)
+}
+
+/// The same to be kept. What nobody else holds is not copied for it, nor what does not differ from what is stored.
+///
+/// # Errors
+/// When a webhook would have to convert it.
+pub(super) fn shown(call: &Call, stored: Arc<Value>) -> Result<Arc<Value>, ConversionError> {
+    if is_shown_as_it_is(call, &stored) {
+        return Ok(stored);
+    }
+    match Arc::try_unwrap(stored) {
+        Ok(stored) => seen(call, stored).map(Arc::new),
+        Err(stored) => {
+            let view = seen(call, object::copied(&stored))?;
+            Ok(if view == *stored { stored } else { view.into() })
+        }
+    }
+}
+
+/// Whether the caller's object has a stored form.
+///
+/// # Errors
+/// When a webhook would have to convert it.
+pub(super) fn storable(call: &Call, object: &Value) -> Result<(), ConversionError> {
+    let custom = call.custom.as_ref();
+    custom.map_or(Ok(()), |custom| custom.check_stored(object, &call.info.storage_version))
 }
 
 /// The caller's object in its stored form.
@@ -91,30 +126,33 @@ pub(super) fn arranged(info: &ResourceInfo, object: Value) -> Value {
         object.get("apiVersion").and_then(Value::as_str).and_then(|version| version.rsplit('/').next());
     let version = version.filter(|version| **version == info.storage_version).unwrap_or(&info.version);
     let Some(id) = tables().kind(group, version, &info.kind) else { return object };
-    let Ok(mut typed) = decode(tables(), id, &object) else { return object };
-    through_store(tables(), id, &mut typed.value);
-    typed.value
+    let mut typed = rewritten(tables(), id, object);
+    through_store(tables(), id, &mut typed);
+    typed
 }
 
 /// The status of an object of a built-in kind of which nothing is known yet.
 pub(super) fn empty_status(info: &ResourceInfo) -> Option<Value> {
     let id = tables().kind(&info.group, &info.version, &info.kind).filter(|_| info.builtin)?;
-    let empty = decode(tables(), id, &Value::Object(Map::new())).ok()?;
-    empty.value.get("status").cloned()
+    let mut empty = rewritten(tables(), id, Value::Object(Map::new()));
+    empty.get_mut("status").map(Value::take)
 }
 
-fn by_name(value: Value) -> Value {
-    match value {
-        Value::Object(members) => {
-            let mut sorted: Vec<(String, Value)> =
-                members.into_iter().map(|(name, value)| (name, by_name(value))).collect();
-            sorted.sort_by(|(one, _), (two, _)| one.cmp(two));
-            Value::Object(sorted.into_iter().collect())
+fn by_name(mut value: Value) -> Value {
+    fn sort(value: &mut Value) {
+        interrupt::checkpoint();
+        match value {
+            Value::Object(members) => {
+                members.values_mut().for_each(sort);
+                members.sort_keys();
+            }
+            Value::Array(items) => items.iter_mut().for_each(sort),
+            Value::Number(number) => *number = go_text::reread(number),
+            _ => {}
         }
-        Value::Array(items) => items.into_iter().map(by_name).collect(),
-        Value::Number(number) => Value::Number(go_text::reread(&number)),
-        scalar => scalar,
     }
+    sort(&mut value);
+    value
 }
 
 /// An object of one view in another view or version of the same resource.
@@ -157,8 +195,10 @@ const EVENT_FIELDS: [(&str, &str); 7] = [
 
 /// With the fields that this shape always shows, and without those that it shows only when they say something.
 fn canonical(group: &str, event: Value) -> Value {
-    let decoded = tables().kind(group, "v1", "Event").and_then(|id| decode(tables(), id, &event).ok());
-    decoded.map_or(event, |decoded| decoded.value)
+    match tables().kind(group, "v1", "Event") {
+        Some(id) => rewritten(tables(), id, event),
+        None => event,
+    }
 }
 
 fn regarding_event(core: &Value) -> Value {

@@ -234,7 +234,7 @@ impl Shared {
         expected: Revision,
         mut last: Value,
         submit: impl FnOnce(Revision),
-    ) -> Result<Revision, StoreError> {
+    ) -> Result<Stored, StoreError> {
         let draft = Draft::of(&mut last);
         let mut core = self.write();
         let previous = core.expected(key, Expect::Revision(expected))?;
@@ -251,7 +251,7 @@ impl Shared {
         submit(revision);
         drop(core);
         self.recent.keep(&packed, &last);
-        Ok(revision)
+        Ok(Stored { revision, object: last })
     }
 
     pub(super) fn compact(&self, revision: Revision) {

@@ -223,19 +223,19 @@ impl Store {
         Ok(stored)
     }
 
-    /// Removes the object at `expected`; `last` is its state for watchers.
+    /// Removes the object at `expected`; `last` is its state for watchers, which is answered with the revision of the removal.
     ///
     /// # Errors
     /// As [`Self::put`].
-    pub async fn delete(&self, key: &Key, expected: Revision, last: Value) -> Result<Revision, StoreError> {
+    pub async fn delete(&self, key: &Key, expected: Revision, last: Value) -> Result<Stored, StoreError> {
         let mut durable = None;
-        let revision = stored_whole(|| {
+        let removed = stored_whole(|| {
             self.shared.delete(key, expected, last, |revision| {
                 durable = self.submit(key, revision, None);
             })
         })?;
-        self.settle(key, revision, durable).await?;
-        Ok(revision)
+        self.settle(key, removed.revision, durable).await?;
+        Ok(removed)
     }
 
     /// Forgets history up to `revision`, as etcd's compaction does.

@@ -155,10 +155,10 @@ fn included(info: &ResourceInfo, object: &Value, options: &Options<'_>) -> Value
 #[must_use]
 pub fn partial_metadata(object: &Value, version: &str) -> Value {
     let metadata = object.get("metadata").cloned().unwrap_or_else(|| json!({}));
-    let ordered = tables()
-        .by_openapi_name("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")
-        .and_then(|id| decode::decode(tables(), id, &metadata).ok())
-        .map_or(metadata, |decoded| decoded.value);
+    let ordered = match tables().by_openapi_name("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta") {
+        Some(id) => decode::rewritten(tables(), id, metadata),
+        None => metadata,
+    };
     json!({"kind": "PartialObjectMetadata", "apiVersion": format!("meta.k8s.io/{version}"), "metadata": ordered})
 }
 

@@ -10,29 +10,31 @@ use crate::diff;
 use crate::object;
 use crate::status::{Cause, Causes};
 
+const LISTS: [&str; 2] = ["containers", "initContainers"];
+
 const CHANGEABLE: &str = "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
     `spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set \
     to 1 if it was previously negative)";
 
 pub(super) fn changed(pod: &Value, old: &Value) -> Causes {
-    let spec = |pod: &Value| pod.get("spec").cloned().unwrap_or_else(|| json!({}));
+    let nothing = json!({});
+    let spec = |pod| Value::get(pod, "spec").unwrap_or(&nothing);
     let (new, old) = (spec(pod), spec(old));
     if new == old {
         return Causes::default();
     }
-    for list in ["containers", "initContainers"] {
-        if items(&new, list).len() != items(&old, list).len() {
+    for list in LISTS {
+        if items(new, list).len() != items(old, list).len() {
             let why = "pod updates may not add or remove containers";
             return Causes::from(Cause::forbidden(format!("spec.{list}"), why));
         }
     }
     let mut causes = Causes::default();
-    causes.extend(deadline(&new, &old));
-    causes.extend(tolerations(&new, &old));
-    let rest = without_changeable(&new, &old);
-    if rest != old {
+    causes.extend(deadline(new, old));
+    causes.extend(tolerations(new, old));
+    if !is_same_but_changeable(new, old) {
         let why =
-            format!("pod updates may not change fields other than {CHANGEABLE}\n{}", difference(&old, &rest));
+            format!("pod updates may not change fields other than {CHANGEABLE}\n{}", difference(old, new));
         causes.push(Cause::forbidden("spec", &why));
     }
     causes
@@ -69,13 +71,21 @@ fn tolerations(new: &Value, old: &Value) -> Option<Cause> {
 /// The new specification with what may change as it was.
 fn without_changeable(new: &Value, old: &Value) -> Value {
     let mut rest = new.clone();
-    for list in ["containers", "initContainers"] {
+    for list in LISTS {
         let images = items(old, list).iter().map(|container| container.get("image").cloned());
         let containers = rest.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
         for (container, image) in containers.zip(images) {
             object::set_field(container, "image", image);
         }
     }
+    for field in changeable(new, old) {
+        object::set_field(&mut rest, field, old.get(field).cloned());
+    }
+    rest
+}
+
+/// The fields that may change.
+fn changeable(new: &Value, old: &Value) -> Vec<&'static str> {
     let grace = |spec: &Value| spec.get("terminationGracePeriodSeconds").and_then(Value::as_i64);
     let mut fields = vec!["activeDeadlineSeconds", "tolerations"];
     if grace(old).is_some_and(|seconds| seconds < 0) && grace(new) == Some(1) {
@@ -85,13 +95,67 @@ fn without_changeable(new: &Value, old: &Value) -> Value {
     if !items(old, "schedulingGates").is_empty() {
         fields.extend(["affinity", "nodeSelector", "schedulingGates"]);
     }
-    for field in fields {
-        object::set_field(&mut rest, field, old.get(field).cloned());
-    }
-    rest
+    fields
 }
 
+/// Whether nothing else has changed, found out without a copy.
+fn is_same_but_changeable(new: &Value, old: &Value) -> bool {
+    let changeable = changeable(new, old);
+    same_members(
+        new,
+        old,
+        |name| !changeable.contains(&name),
+        |name, one, other| {
+            if !LISTS.contains(&name) {
+                return one == other;
+            }
+            let same =
+                |(one, other)| same_members(one, other, |name| name != "image", |_, one, other| one == other);
+            // There are as many of both.
+            items(new, name).iter().zip(items(old, name)).all(same)
+        },
+    )
+}
+
+/// Whether both have the same members of those that count.
+fn same_members(
+    one: &Value,
+    other: &Value,
+    counts: impl Fn(&str) -> bool,
+    same: impl Fn(&str, &Value, &Value) -> bool,
+) -> bool {
+    let (Value::Object(one), Value::Object(other)) = (one, other) else { return one == other };
+    let counted = |name: &String| counts(name);
+    one.keys().filter(|name| counted(name)).count() == other.keys().filter(|name| counted(name)).count()
+        && one
+            .iter()
+            .filter(|(name, _)| counted(name))
+            .all(|(name, value)| other.get(name).is_some_and(|other| same(name, value, other)))
+}
+
+/// Whether the text of a specification is longer than those that are compared: each value has a line of its own, but for
+/// few that the internal form leaves out.
+fn is_long(spec: &Value) -> bool {
+    fn counted(value: &Value, left: &mut usize) {
+        *left = left.saturating_sub(1);
+        match value {
+            _ if *left == 0 => {}
+            Value::Array(items) => items.iter().for_each(|item| counted(item, left)),
+            Value::Object(members) => members.values().for_each(|member| counted(member, left)),
+            _ => {}
+        }
+    }
+    let mut left = 2 * diff::MOST_LINES;
+    counted(spec, &mut left);
+    left == 0
+}
+
+/// What has changed that may not change.
 fn difference(old: &Value, new: &Value) -> String {
+    if is_long(old) || is_long(new) {
+        return String::new();
+    }
+    let new = &without_changeable(new, old);
     let Some(id) = tables().by_openapi_name("io.k8s.api.core.v1.PodSpec") else { return String::new() };
     let [old, new] = [old, new].map(|spec| indented(&internal(tables(), id, spec)));
     diff::unified(&old, &new)

@@ -90,6 +90,8 @@ struct Parser<'b> {
     open: Vec<Container>,
     /// Members of all open objects that are not yet in their maps, those of the innermost last.
     members: Vec<Member>,
+    /// Items of all open lists that are not yet in them, those of the innermost last.
+    items: Vec<Value>,
     repeats: Repeats,
     /// Spent on a value before it is kept.
     budget: Budget,
@@ -98,8 +100,16 @@ struct Parser<'b> {
 }
 
 enum Container {
-    Array(Vec<Value>),
+    Array(List),
     Object(Object),
+}
+
+/// An open list. As with objects, its items wait in the parser: most lists have few, and the room that is kept for more would
+/// be most of what many values take.
+#[derive(Default)]
+struct List {
+    items: Vec<Value>,
+    waiting: usize,
 }
 
 /// An open object. Its members wait in the parser until it is closed, so that its map is made once and of the right
@@ -121,7 +131,7 @@ struct Key {
     at: usize,
 }
 
-/// Members of one object that may wait.
+/// Members of one object, or items of one list, that may wait.
 const MAX_WAITING: usize = 64;
 
 const END: &str = "unexpected end of JSON input";
@@ -131,7 +141,8 @@ const KEY: &str = "looking for beginning of object key string";
 impl<'b> Parser<'b> {
     fn of(bytes: &'b [u8], budget: Budget, deepest: usize) -> Self {
         let repeats = Repeats::default();
-        Self { bytes, at: 0, open: Vec::new(), members: Vec::new(), repeats, budget, deepest }
+        let (open, members, items) = (Vec::new(), Vec::new(), Vec::new());
+        Self { bytes, at: 0, open, members, items, repeats, budget, deepest }
     }
 
     fn document(&mut self) -> Result<Value, JsonError> {
@@ -196,7 +207,7 @@ impl<'b> Parser<'b> {
             self.bump();
             return Ok(Some(Value::Array(Vec::new())));
         }
-        self.open.push(Container::Array(Vec::new()));
+        self.open.push(Container::Array(List::default()));
         Ok(None)
     }
 
@@ -211,45 +222,63 @@ impl<'b> Parser<'b> {
     /// Adds `value` to `container`; answers the container's value once it is closed.
     fn put(&mut self, container: Container, value: Value) -> Result<Option<Value>, JsonError> {
         match container {
-            Container::Array(mut items) => {
-                self.budget.take(weight::of_item())?;
-                items.push(value);
-                match self.peek().ok_or(END)? {
-                    b',' => {
-                        self.bump();
-                        self.open.push(Container::Array(items));
-                        Ok(None)
-                    }
-                    b']' => {
-                        self.bump();
-                        Ok(Some(Value::Array(items)))
-                    }
-                    other => Err(unexpected(other, "after array element").into()),
+            Container::Array(list) => self.put_item(list, value),
+            Container::Object(object) => self.put_member(object, value),
+        }
+    }
+
+    fn put_item(
+        &mut self,
+        List { mut items, waiting }: List,
+        value: Value,
+    ) -> Result<Option<Value>, JsonError> {
+        self.budget.take(weight::of_item())?;
+        self.items.push(value);
+        let mut waiting = waiting.saturating_add(1);
+        let first = self.items.len().saturating_sub(waiting);
+        match self.peek().ok_or(END)? {
+            b',' => {
+                self.bump();
+                if waiting >= MAX_WAITING {
+                    items.extend(self.items.drain(first..));
+                    waiting = 0;
                 }
+                self.open.push(Container::Array(List { items, waiting }));
+                Ok(None)
             }
-            Container::Object(Object { mut map, waiting, key }) => {
-                self.budget.take(weight::of_member(&key.text))?;
-                self.members.push(Member { key, value });
-                let mut waiting = waiting.saturating_add(1);
-                match self.peek().ok_or(END)? {
-                    b',' => {
-                        self.bump();
-                        if waiting >= MAX_WAITING {
-                            self.settle(&mut map, waiting);
-                            waiting = 0;
-                        }
-                        let key = self.key()?;
-                        self.open.push(Container::Object(Object { map, waiting, key }));
-                        Ok(None)
-                    }
-                    b'}' => {
-                        self.bump();
-                        self.settle(&mut map, waiting);
-                        Ok(Some(Value::Object(map)))
-                    }
-                    other => Err(unexpected(other, "after object key:value pair").into()),
+            b']' => {
+                self.bump();
+                items.reserve_exact(waiting);
+                items.extend(self.items.drain(first..));
+                items.shrink_to_fit();
+                Ok(Some(Value::Array(items)))
+            }
+            other => Err(unexpected(other, "after array element").into()),
+        }
+    }
+
+    fn put_member(&mut self, object: Object, value: Value) -> Result<Option<Value>, JsonError> {
+        let Object { mut map, waiting, key } = object;
+        self.budget.take(weight::of_member(&key.text))?;
+        self.members.push(Member { key, value });
+        let mut waiting = waiting.saturating_add(1);
+        match self.peek().ok_or(END)? {
+            b',' => {
+                self.bump();
+                if waiting >= MAX_WAITING {
+                    self.settle(&mut map, waiting);
+                    waiting = 0;
                 }
+                let key = self.key()?;
+                self.open.push(Container::Object(Object { map, waiting, key }));
+                Ok(None)
             }
+            b'}' => {
+                self.bump();
+                self.settle(&mut map, waiting);
+                Ok(Some(Value::Object(map)))
+            }
+            other => Err(unexpected(other, "after object key:value pair").into()),
         }
     }
 
@@ -312,9 +341,9 @@ fn path(open: &[Container], key: &str) -> String {
     let mut path = String::new();
     for container in open {
         match container {
-            Container::Array(items) => {
+            Container::Array(list) => {
                 // Writing to a String cannot fail.
-                let _ = write!(path, "[{}]", items.len());
+                let _ = write!(path, "[{}]", list.items.len().saturating_add(list.waiting));
             }
             Container::Object(object) => join(&mut path, &object.key.text),
         }

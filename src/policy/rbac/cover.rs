@@ -15,6 +15,7 @@ use indexmap::IndexMap;
 use super::Rule;
 use super::rule::{has, resource_fits, url_fits};
 use crate::findings::MAX_FINDING_BYTES;
+use crate::oversight::checkpoint;
 
 /// Missing permissions (a verb on a resource, name or URL) that are told. The largest roles of a cluster are some 1,500;
 /// beyond this they are counted.
@@ -78,6 +79,7 @@ impl Missing {
 pub fn missing(held: &[Rule], wanted: &[Rule]) -> Missing {
     let mut search = Search { held: Held::new(held), steps: 0, told: Told::default() };
     for rule in wanted {
+        checkpoint();
         search.urls(rule);
         search.resources(rule);
         if search.is_over() {

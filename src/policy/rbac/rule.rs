@@ -22,7 +22,10 @@ impl Rule {
     pub fn read(rule: &Value) -> Self {
         let texts = |key: &str| -> Vec<String> {
             let items = rule.get(key).and_then(Value::as_array).into_iter().flatten();
-            items.filter_map(Value::as_str).map(str::to_owned).collect()
+            let mut texts: Vec<String> = items.filter_map(Value::as_str).map(str::to_owned).collect();
+            // Most have one, and roles have thousands of rules.
+            texts.shrink_to_fit();
+            texts
         };
         Self {
             verbs: texts("verbs"),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use admit_apiserver::Server;
+use admit_apiserver::{Identity, Server};
 use axum::body::{Body, Bytes};
 use http::Request;
 use http_body_util::BodyExt as _;
@@ -22,7 +22,12 @@ pub const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub const PODS: &str = "/api/v1/namespaces/default/pods";
 pub const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
 pub const ADMISSION_POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
+pub const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
+const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
 pub const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// A user without the rights of an administrator, and what gives it those that it has.
+const TENANT: &str = "tenant";
 
 /// A server, and what runs it.
 pub struct Cluster {
@@ -37,7 +42,7 @@ impl fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    /// A server with a ConfigMap, a Pod and a custom object, each called `a`.
+    /// A server with a ConfigMap, a Pod and a custom object, each called `a`, and a user who may write roles and nothing else.
     ///
     /// # Errors
     /// What keeps it from being made.
@@ -59,6 +64,18 @@ impl Cluster {
                 json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}),
             ),
             (THINGS, json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": metadata})),
+            (
+                ROLES,
+                json!({"metadata": {"name": TENANT}, "rules": [
+                    {"verbs": ["create", "patch"], "apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"]},
+                ]}),
+            ),
+            (
+                BINDINGS,
+                json!({"metadata": {"name": TENANT},
+                "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": TENANT}],
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": TENANT}}),
+            ),
         ];
         for (path, object) in objects {
             let (code, answer) = cluster.send("POST", path, "application/json", object.to_string().into());
@@ -71,7 +88,22 @@ impl Cluster {
 
     /// Sends a request as an administrator; the code and the body of the answer.
     pub fn send(&self, method: &str, path: &str, content_type: &str, body: Bytes) -> (u16, Bytes) {
+        self.send_as(Identity::admin(), (method, path, content_type), body)
+    }
+
+    /// Creates something as the user who may write roles.
+    pub fn tenant_posts(&self, path: &str, body: Bytes) -> (u16, Bytes) {
+        self.send_as(Identity::new(TENANT, []), ("POST", path, "application/json"), body)
+    }
+
+    fn send_as(
+        &self,
+        who: Identity,
+        (method, path, content_type): (&str, &str, &str),
+        body: Bytes,
+    ) -> (u16, Bytes) {
         let request = Request::builder().method(method).uri(path).header("content-type", content_type);
+        let request = request.extension(who);
         let Ok(request) = request.body(Body::from(body)) else { return (0, Bytes::new()) };
         self.runtime.block_on(async {
             let Ok(response) = self.server.router().oneshot(request).await;

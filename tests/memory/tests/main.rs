@@ -7,6 +7,7 @@
 mod reliability;
 
 mod patterns;
+mod stored;
 
 use memory::cluster::{CONFIG_MAPS, Cluster, PATCHES, PODS, THINGS};
 use memory::{allowed, bodies, growth, readers};
@@ -61,6 +62,9 @@ fn row_39_nothing_grows_faster_than_the_bytes() {
     of_bodies(&mut seen);
     of_changes(&mut seen);
     patterns::of_patterns(&mut seen);
+    stored::of_large_objects(&mut seen);
+    stored::of_patches(&mut seen);
+    stored::of_roles(&mut seen);
     beyond.extend(seen.ends(&mut row, "requests"));
     assert!(beyond.is_empty(), "{}", beyond.join("\n"));
 }

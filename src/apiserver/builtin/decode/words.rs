@@ -59,13 +59,18 @@ const MAX_TEXT: usize = 64 << 10;
 
 impl Decoder<'_> {
     /// Notes a wrong type, if it is the first.
-    pub(super) fn wrong(&mut self, value: &Value, expected: &str) -> Value {
-        self.note(self.mismatch(value, expected))
+    pub(super) fn wrong(&mut self, value: Value, expected: &str) -> Value {
+        self.note(self.mismatch(&value, expected), value)
     }
 
-    pub(super) fn note(&mut self, mismatch: DecodeError) -> Value {
+    pub(super) fn note(&mut self, mismatch: DecodeError, value: Value) -> Value {
         self.mismatch.get_or_insert(mismatch);
-        Value::Null
+        if self.lenient { value } else { Value::Null }
+    }
+
+    /// What becomes of a value that its own type cannot read.
+    pub(super) fn unread(&self, error: DecodeError, value: Value) -> Result<Value, DecodeError> {
+        if self.lenient { Ok(value) } else { Err(error) }
     }
 
     pub(super) fn mismatch(&self, value: &Value, expected: &str) -> DecodeError {

@@ -6,10 +6,19 @@
 //! .           the element itself, where something lies below it as well
 //! ```
 
+use admit_policy::weight;
 use serde_json::{Map, Value};
 
 use super::element::{Element, Scalar, json_text};
+use super::parts::Parts;
 use super::set::FieldSet;
+use crate::interrupt;
+
+/// The member that stands for the element itself.
+const ITSELF: &str = ".";
+
+/// What stands before an element, and says of which kind it is.
+const KIND: &str = "f:";
 
 /// Why a field set cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,10 +29,10 @@ pub enum CodecError {
     Element(String, &'static str),
 }
 
-/// The set as the value of `fieldsV1`.
+/// The set as the value of `fieldsV1`. What is written is gone from the set, so that not all of both is there at a time.
 #[must_use]
-pub fn to_json(set: &FieldSet) -> Value {
-    Value::Object(contents(set))
+pub fn to_json(set: FieldSet) -> Value {
+    Value::Object(contents(set, false))
 }
 
 /// Reads the value of `fieldsV1`. Elements of a kind that is not known are left out, with all that lies below them.
@@ -34,16 +43,33 @@ pub fn from_json(fields: &Value) -> Result<FieldSet, CodecError> {
     Ok(read(fields)?.1)
 }
 
-fn contents(set: &FieldSet) -> Map<String, Value> {
-    let mut written = Map::new();
-    for (element, member, below) in set.entries() {
-        let mut inner = contents(below);
-        if member && !inner.is_empty() {
-            inner.shift_insert(0, ".".to_owned(), Value::Object(Map::new()));
-        }
-        written.insert(element_text(element), Value::Object(inner));
+/// Behind the element itself, where that is a member and something lies below it.
+fn contents(set: FieldSet, itself: bool) -> Map<String, Value> {
+    let itself = itself && !set.is_empty();
+    let entries = set.into_entries();
+    let mut written = Map::with_capacity(entries.len() + usize::from(itself));
+    if itself {
+        written.insert(ITSELF.to_owned(), Value::Object(Map::new()));
+    }
+    for (element, member, below) in entries {
+        interrupt::checkpoint();
+        written.insert(element_text(&element), Value::Object(contents(below, member)));
     }
     written
+}
+
+/// What [`to_json`] makes of the set, in bytes of memory.
+#[must_use]
+pub fn weight(set: &FieldSet) -> usize {
+    if set.is_empty() {
+        return 0;
+    }
+    let entry = |(element, member, below): (&Element, bool, &FieldSet)| {
+        let itself = if member && !below.is_empty() { weight::of_member(ITSELF) } else { 0 };
+        let length = weight::of_text(element.len() + KIND.len());
+        weight::of_member("").saturating_add(length).saturating_add(itself).saturating_add(weight(below))
+    };
+    set.entries().map(entry).fold(weight::of_map(), usize::saturating_add)
 }
 
 /// Whether the element that the value stands for is a member, and what lies below it.
@@ -53,14 +79,15 @@ fn read(fields: &Value) -> Result<(bool, FieldSet), CodecError> {
         Value::Null => return Ok((true, FieldSet::default())),
         other => return Err(CodecError::NotAnObject(other.to_string())),
     };
-    let mut set = FieldSet::default();
-    for (name, value) in members.iter().filter(|(name, _)| *name != ".") {
+    let mut parts = Parts::with_capacity(members.len());
+    for (name, value) in members.iter().filter(|(name, _)| *name != ITSELF) {
         if let Some(element) = element(name)? {
             let (member, below) = read(value)?;
-            set.add(element, member, below);
+            parts.join(element, member, below);
         }
     }
-    Ok((members.contains_key(".") || set.is_empty(), set))
+    let set = parts.into_set();
+    Ok((members.contains_key(ITSELF) || set.is_empty(), set))
 }
 
 fn element_text(element: &Element) -> String {

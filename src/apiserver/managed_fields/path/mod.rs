@@ -2,8 +2,10 @@
 
 mod codec;
 mod element;
+mod parts;
 mod set;
 
-pub use codec::{CodecError, from_json, to_json};
+pub use codec::{CodecError, from_json, to_json, weight};
 pub use element::{Element, Path, Scalar, path_text};
+pub use parts::Parts;
 pub use set::FieldSet;

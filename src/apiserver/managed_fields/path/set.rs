@@ -2,28 +2,31 @@
 //!
 //! A set is a tree; a node says whether its path belongs to the set, and what lies below it. Membership of a parent says
 //! nothing about its children, and the other way round.
-
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+//!
+//! An object of many small fields has sets that are as large as itself. So a node has as much room as it needs, and
+//! operations take their sets and move what is in them.
 
 use super::element::{Element, Path};
+use super::parts::Parts;
 use crate::interrupt;
 
 /// A set of paths. The empty path, the object itself, is never a member.
+///
+/// INVARIANT: the nodes are in the order of their elements, each of which is there once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldSet {
-    nodes: BTreeMap<Element, Node>,
+    pub(super) nodes: Vec<(Element, Node)>,
 }
 
 /// INVARIANT: a node that is kept is a member or has members below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Node {
-    member: bool,
-    below: FieldSet,
+pub(super) struct Node {
+    pub(super) member: bool,
+    pub(super) below: FieldSet,
 }
 
 impl Node {
-    fn is_kept(&self) -> bool {
+    pub(super) fn is_kept(&self) -> bool {
         self.member || !self.below.is_empty()
     }
 }
@@ -34,15 +37,23 @@ impl FieldSet {
         self.nodes.is_empty()
     }
 
+    fn node(&self, element: &Element) -> Option<&Node> {
+        let at = self.nodes.binary_search_by(|(known, _)| known.cmp(element)).ok()?;
+        self.nodes.get(at).map(|(_, node)| node)
+    }
+
+    /// Adds one path. Many are put together as [`Parts`].
     pub fn insert(&mut self, path: &[Element]) {
-        interrupt::checkpoint();
-        let Some((first, rest)) = path.split_first() else { return };
-        let node = self.nodes.entry(first.clone()).or_default();
-        if rest.is_empty() {
-            node.member = true;
-        } else {
-            node.below.insert(rest);
+        if !path.is_empty() {
+            *self = std::mem::take(self).union(Self::of_path(path));
         }
+    }
+
+    /// The set of this path alone.
+    fn of_path(path: &[Element]) -> Self {
+        let Some((first, rest)) = path.split_first() else { return Self::default() };
+        let node = Node { member: rest.is_empty(), below: Self::of_path(rest) };
+        Self { nodes: vec![(first.clone(), node)] }
     }
 
     #[must_use]
@@ -57,63 +68,52 @@ impl FieldSet {
     /// Whether the path of this one element is in the set.
     #[must_use]
     pub fn is_member(&self, element: &Element) -> bool {
-        self.nodes.get(element).is_some_and(|node| node.member)
+        self.node(element).is_some_and(|node| node.member)
     }
 
     /// The paths that go on from `element`, without it.
     #[must_use]
     pub fn below(&self, element: &Element) -> Option<&Self> {
-        self.nodes.get(element).map(|node| &node.below).filter(|below| !below.is_empty())
+        self.node(element).map(|node| &node.below).filter(|below| !below.is_empty())
     }
 
     /// The first elements of all paths in order, whether each is a member, and what goes on from it.
-    pub fn entries(&self) -> impl Iterator<Item = (&Element, bool, &Self)> {
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = (&Element, bool, &Self)> {
         self.nodes.iter().map(|(element, node)| (element, node.member, &node.below))
     }
 
-    /// Sets an element and what goes on from it.
-    pub(super) fn add(&mut self, element: Element, member: bool, below: Self) {
-        interrupt::checkpoint();
-        let node = Node { member, below };
-        if node.is_kept() {
-            self.nodes.insert(element, node);
-        }
+    /// The same, taken out.
+    pub fn into_entries(self) -> impl ExactSizeIterator<Item = (Element, bool, Self)> {
+        self.nodes.into_iter().map(|(element, node)| (element, node.member, node.below))
     }
 
-    /// Adds an element and what goes on from it to what the set has of it. Sets are put together in this way, from their
-    /// leaves: adding path by path would walk a long name as often as there are paths through it.
-    pub fn join(&mut self, element: Element, member: bool, below: Self) {
-        let node = Node { member, below };
-        if !node.is_kept() {
-            return;
-        }
-        match self.nodes.entry(element) {
-            Entry::Vacant(place) => drop(place.insert(node)),
-            Entry::Occupied(mut own) => {
-                let own = own.get_mut();
-                own.member |= node.member;
-                own.below.absorb(&node.below);
-            }
-        }
+    /// The set with what `change` makes of each element's membership and of what goes on from it. Elements that are left with
+    /// neither go.
+    #[must_use]
+    pub(crate) fn mapped(mut self, change: impl Fn(&Element, bool, Self) -> (bool, Self)) -> Self {
+        self.nodes.retain_mut(|(element, node)| {
+            interrupt::checkpoint();
+            let below = std::mem::take(&mut node.below);
+            (node.member, node.below) = change(element, node.member, below);
+            node.is_kept()
+        });
+        self
     }
 
-    /// Adds all that is in the other set.
-    pub fn absorb(&mut self, other: &Self) {
-        for (element, node) in &other.nodes {
-            match self.nodes.get_mut(element) {
-                Some(own) => {
-                    own.member |= node.member;
-                    own.below.absorb(&node.below);
-                }
-                None => drop(self.nodes.insert(element.clone(), node.clone())),
-            }
-        }
+    /// Whether all of it is in the other set, too.
+    #[must_use]
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.nodes.iter().all(|(element, node)| {
+            interrupt::checkpoint();
+            let counterpart = other.node(element);
+            counterpart.is_some_and(|other| other.member >= node.member && node.below.is_within(&other.below))
+        })
     }
 
     /// How many paths there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.nodes.values().map(|node| usize::from(node.member) + node.below.len()).sum()
+        self.nodes.iter().map(|(_, node)| usize::from(node.member) + node.below.len()).sum()
     }
 
     /// All paths: on each level the members first, then what lies below each element.
@@ -133,6 +133,7 @@ impl FieldSet {
 
     fn collect(&self, (prefix, length): (&mut Path, usize), left: &mut usize, found: &mut Vec<Path>) {
         for (element, _, _) in self.entries().filter(|(_, member, _)| *member) {
+            interrupt::checkpoint();
             match left.checked_sub(length + element.len()) {
                 Some(less) => *left = less,
                 // Nothing shorter that comes later is told in its place.
@@ -153,36 +154,48 @@ impl FieldSet {
         }
     }
 
+    /// What is in any of the sets.
+    #[must_use]
+    pub fn of_all(sets: impl IntoIterator<Item = Self>) -> Self {
+        let mut parts = Parts::default();
+        for set in sets {
+            parts.absorb(set);
+        }
+        parts.into_set()
+    }
+
     /// What is in either set.
     #[must_use]
-    pub fn union(&self, other: &Self) -> Self {
-        let mut all = self.clone();
-        all.absorb(other);
-        all
+    pub fn union(self, other: Self) -> Self {
+        if self.is_empty() {
+            return other;
+        }
+        Self::of_all([self, other])
     }
 
     /// What is in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        let mut common = Self::default();
+        let mut common = Parts::default();
         for (element, node) in &self.nodes {
-            if let Some(counterpart) = other.nodes.get(element) {
+            interrupt::checkpoint();
+            if let Some(counterpart) = other.node(element) {
                 let member = node.member && counterpart.member;
-                common.add(element.clone(), member, node.below.intersection(&counterpart.below));
+                common.join_with(element, member, node.below.intersection(&counterpart.below));
             }
         }
-        common
+        common.into_set()
     }
 
     /// What is in this set and not in the other. A parent in the other set takes none of its children away.
     #[must_use]
-    pub fn difference(&self, other: &Self) -> Self {
+    pub fn difference(self, other: &Self) -> Self {
         self.without(other, |_, below, counterpart| below.difference(counterpart))
     }
 
     /// What is in this set, and neither in the other nor below a member of it.
     #[must_use]
-    pub fn recursive_difference(&self, other: &Self) -> Self {
+    pub fn recursive_difference(self, other: &Self) -> Self {
         self.without(
             other,
             |covered, below, counterpart| {
@@ -191,28 +204,25 @@ impl FieldSet {
         )
     }
 
-    fn without(&self, other: &Self, below: impl Fn(bool, &Self, &Self) -> Self) -> Self {
-        let mut left = Self::default();
-        for (element, node) in &self.nodes {
-            match other.nodes.get(element) {
-                Some(counterpart) => {
-                    let member = node.member && !counterpart.member;
-                    let rest = below(counterpart.member, &node.below, &counterpart.below);
-                    left.add(element.clone(), member, rest);
-                }
-                None => left.add(element.clone(), node.member, node.below.clone()),
-            }
+    fn without(mut self, other: &Self, below: impl Fn(bool, Self, &Self) -> Self) -> Self {
+        if other.is_empty() {
+            return self;
         }
-        left
+        self.nodes.retain_mut(|(element, node)| {
+            interrupt::checkpoint();
+            if let Some(counterpart) = other.node(element) {
+                node.member &= !counterpart.member;
+                let rest = std::mem::take(&mut node.below);
+                node.below = below(counterpart.member, rest, &counterpart.below);
+            }
+            node.is_kept()
+        });
+        self
     }
 }
 
 impl<P: AsRef<[Element]>> FromIterator<P> for FieldSet {
     fn from_iter<I: IntoIterator<Item = P>>(paths: I) -> Self {
-        let mut set = Self::default();
-        for path in paths {
-            set.insert(path.as_ref());
-        }
-        set
+        Self::of_all(paths.into_iter().map(|path| Self::of_path(path.as_ref())))
     }
 }

@@ -1,10 +1,8 @@
 //! Which fields differ between two states of an object.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
-use super::super::path::{Element, FieldSet, Scalar};
+use super::super::path::{Element, FieldSet, Parts, Scalar};
 use super::super::schema::{Form, List, ListRelation, Map, TypeId};
 use super::{Typing, item, items, members, no_items, no_members};
 use crate::interrupt;
@@ -29,27 +27,38 @@ impl Comparison {
     }
 }
 
+/// Differences as they are found.
+#[derive(Default)]
+struct Found {
+    removed: Parts,
+    modified: Parts,
+    added: Parts,
+}
+
 /// How the two states of one value differ.
 #[derive(Default)]
 struct Difference {
     removed: bool,
     modified: bool,
     added: bool,
-    below: Comparison,
+    below: Found,
 }
 
-impl Comparison {
+impl Found {
     /// Adds what differs at `element` and below it.
     fn join(&mut self, element: &Element, difference: Difference) {
         let Difference { removed, modified, added, below } = difference;
-        for (set, member, below) in [
-            (&mut self.removed, removed, below.removed),
-            (&mut self.modified, modified, below.modified),
-            (&mut self.added, added, below.added),
-        ] {
-            if member || !below.is_empty() {
-                set.join(element.clone(), member, below);
-            }
+        let below = below.into_comparison();
+        self.removed.join_with(element, removed, below.removed);
+        self.modified.join_with(element, modified, below.modified);
+        self.added.join_with(element, added, below.added);
+    }
+
+    fn into_comparison(self) -> Comparison {
+        Comparison {
+            removed: self.removed.into_set(),
+            modified: self.modified.into_set(),
+            added: self.added.into_set(),
         }
     }
 }
@@ -59,7 +68,7 @@ type Sides<'v> = (Option<&'v Value>, Option<&'v Value>);
 impl Typing<'_> {
     #[must_use]
     pub fn compare(&self, old: &Value, new: &Value) -> Comparison {
-        self.compare_values(self.root, (Some(old), Some(new))).below
+        self.compare_values(self.root, (Some(old), Some(new))).below.into_comparison()
     }
 
     fn compare_values(&self, kind: TypeId, sides: Sides<'_>) -> Difference {
@@ -95,7 +104,7 @@ impl Typing<'_> {
         }
     }
 
-    fn compare_members(&self, map: &Map, (old, new): Sides<'_>, found: &mut Comparison) {
+    fn compare_members(&self, map: &Map, (old, new): Sides<'_>, found: &mut Found) {
         let (old, new) = (members(old), members(new));
         let added = |name: &&String| old.is_none_or(|old| !old.contains_key(*name));
         let names = new.into_iter().flat_map(serde_json::Map::keys).filter(added);
@@ -107,16 +116,20 @@ impl Typing<'_> {
         }
     }
 
-    fn compare_items(&self, list: &List, (old, new): Sides<'_>, found: &mut Comparison) {
-        let mut pairs: BTreeMap<Element, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
-        for (element, item) in item::elements(self.schema, list, items(old)) {
-            pairs.entry(element).or_default().0.push(item);
-        }
-        for (element, item) in item::elements(self.schema, list, items(new)) {
-            pairs.entry(element).or_default().1.push(item);
-        }
-        for (element, (old, new)) in pairs {
-            found.join(&element, self.compare_alike(list, &old, &new));
+    fn compare_items(&self, list: &List, (old, new): Sides<'_>, found: &mut Found) {
+        let side = |items, is_new: bool| {
+            let elements = item::elements(self.schema, list, items).into_iter();
+            elements.map(move |(element, item)| (element, is_new, item))
+        };
+        let mut all: Vec<(Element, bool, &Value)> =
+            side(items(old), false).chain(side(items(new), true)).collect();
+        all.sort_by(|(one, ..), (two, ..)| one.cmp(two));
+        for alike in all.chunk_by(|(one, ..), (two, ..)| one == two) {
+            let Some((element, ..)) = alike.first() else { continue };
+            let of = |wanted: bool| -> Vec<&Value> {
+                alike.iter().filter(|(_, is_new, _)| *is_new == wanted).map(|(_, _, item)| *item).collect()
+            };
+            found.join(element, self.compare_alike(list, &of(false), &of(true)));
         }
     }
 

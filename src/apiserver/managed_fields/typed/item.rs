@@ -36,10 +36,12 @@ fn keyed(schema: &Schema, list: &List, keys: &[String], item: &Value) -> Result<
     };
     let fields = schema.get(list.element).map.as_ref().map(|map| &map.fields);
     let default = |key: &String| fields?.get(key)?.default.as_ref();
-    let mut found: Vec<(String, Scalar)> = keys
-        .iter()
-        .filter_map(|key| Some((key.clone(), Scalar::of(members.get(key).or_else(|| default(key))?))))
-        .collect();
+    // As large as it needs to be: there is one for each item.
+    let mut found: Vec<(String, Scalar)> = Vec::with_capacity(keys.len());
+    found.extend(
+        keys.iter()
+            .filter_map(|key| Some((key.clone(), Scalar::of(members.get(key).or_else(|| default(key))?)))),
+    );
     if found.is_empty() {
         let quoted: Vec<String> = keys.iter().map(|key| format!("{key:?}")).collect();
         return Err(format!(

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::super::path::Element;
 use super::super::schema::{Form, List, ListRelation, Map, TypeId};
 use super::{Typing, item, items, members, no_items, no_members};
-use crate::interrupt;
+use crate::{interrupt, object};
 
 impl Typing<'_> {
     #[must_use]
@@ -24,13 +24,13 @@ impl Typing<'_> {
             Some(Form::List(list)) if list.relation != ListRelation::Atomic && !no_items(live, config) => {
                 self.merge_items(list, items(live), items(config))
             }
-            _ => config.or(live).cloned(),
+            _ => config.or(live).map(object::copied),
         }
     }
 
     fn merge_members(&self, map: &Map, live: Option<&Value>, config: Option<&Value>) -> Option<Value> {
         let (live, config) = (members(live), members(config));
-        let mut merged = serde_json::Map::new();
+        let mut merged: Vec<(String, Value)> = Vec::new();
         let added = |name: &&String| live.is_none_or(|live| !live.contains_key(*name));
         let names = config.into_iter().flat_map(serde_json::Map::keys).filter(added);
         for name in live.into_iter().flat_map(serde_json::Map::keys).chain(names) {
@@ -38,10 +38,10 @@ impl Typing<'_> {
             let (old, new) =
                 (live.and_then(|members| members.get(name)), config.and_then(|members| members.get(name)));
             if let Some(value) = self.merge_values(kind, old, new) {
-                merged.insert(name.clone(), value);
+                merged.push((name.clone(), value));
             }
         }
-        (!merged.is_empty()).then_some(Value::Object(merged))
+        (!merged.is_empty()).then(|| merged.into_iter().collect())
     }
 
     fn merge_items(&self, list: &List, live: &[Value], config: &[Value]) -> Option<Value> {
@@ -54,7 +54,7 @@ impl Typing<'_> {
             // Items that cannot be told apart give way to the one that is applied.
             old.entry(element).and_modify(|known| *known = None).or_insert(Some(item));
         }
-        let merged: Vec<Value> = order
+        let mut merged: Vec<Value> = order
             .into_iter()
             .filter_map(|place| match place {
                 Place::Live(index) => {
@@ -67,6 +67,7 @@ impl Typing<'_> {
                 }
             })
             .collect();
+        merged.shrink_to_fit();
         (!merged.is_empty()).then_some(Value::Array(merged))
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::super::path::{Element, FieldSet};
+use super::super::path::{Element, FieldSet, Parts};
 use super::super::schema::{Form, List, ListRelation, Map, TypeId};
 use super::{Typing, item, items, members};
 use crate::interrupt;
@@ -13,35 +13,47 @@ impl Typing<'_> {
     /// Every leaf of the object, every item of a list that is told apart, and every member of a map that is no struct.
     #[must_use]
     pub fn owned(&self, object: &Value) -> FieldSet {
-        self.own(self.root, object).1
+        self.own(self.root, object, None).1
+    }
+
+    /// The same of what [`Typing::without`] would leave of the object, which is not made for it.
+    #[must_use]
+    pub fn owned_without(&self, object: &Value, removed: &FieldSet) -> FieldSet {
+        self.own(self.root, object, Some(removed)).1
     }
 
     /// Whether the value is a leaf, and what is owned in it.
-    fn own(&self, kind: TypeId, value: &Value) -> (bool, FieldSet) {
+    fn own(&self, kind: TypeId, value: &Value, removed: Option<&FieldSet>) -> (bool, FieldSet) {
         interrupt::checkpoint();
         match self.schema.form(kind, Some(value)) {
             Some(Form::List(list)) if list.relation != ListRelation::Atomic => {
-                (false, self.own_items(list, value))
+                (false, self.own_items(list, value, removed))
             }
-            Some(Form::Map(map)) if !map.atomic => (false, self.own_members(map, value)),
+            Some(Form::Map(map)) if !map.atomic => (false, self.own_members(map, value, removed)),
             _ => (true, FieldSet::default()),
         }
     }
 
-    fn own_members(&self, map: &Map, value: &Value) -> FieldSet {
-        let mut set = FieldSet::default();
+    fn own_members(&self, map: &Map, value: &Value, removed: Option<&FieldSet>) -> FieldSet {
+        let mut parts = Parts::default();
         for (name, member) in members(Some(value)).into_iter().flatten() {
             let Some((kind, declared)) = map.member(name) else { continue };
-            let (leaf, below) = self.own(kind, member);
-            let hollow = member.is_null() || member.as_object().is_some_and(serde_json::Map::is_empty);
-            set.join(Element::Field(name.clone()), leaf || hollow || !declared, below);
+            let element = Element::Field(name.clone());
+            if is_member(removed, &element) {
+                continue;
+            }
+            let removed = removed.and_then(|removed| removed.below(&element));
+            let (leaf, below) = self.own(kind, member, removed);
+            let hollow = member.is_null() || member.as_object().is_some_and(|map| is_emptied(map, removed));
+            parts.join(element, leaf || hollow || !declared, below);
         }
-        set
+        parts.into_set()
     }
 
     /// Items that cannot be told apart are owned together, without what is in them.
-    fn own_items(&self, list: &List, value: &Value) -> FieldSet {
-        let found = item::elements(self.schema, list, items(Some(value)));
+    fn own_items(&self, list: &List, value: &Value, removed: Option<&FieldSet>) -> FieldSet {
+        let mut found = item::elements(self.schema, list, items(Some(value)));
+        found.retain(|(element, _)| !is_member(removed, element));
         let mut seen = BTreeSet::new();
         let repeated: BTreeSet<Element> = found
             .iter()
@@ -49,12 +61,25 @@ impl Typing<'_> {
             .filter(|element| !seen.insert(*element))
             .cloned()
             .collect();
-        let mut set = FieldSet::default();
+        let mut parts = Parts::with_capacity(found.len());
         for (element, item) in found {
             let alone = !repeated.contains(&element);
-            let below = if alone { self.own(list.element, item).1 } else { FieldSet::default() };
-            set.join(element, true, below);
+            let removed = removed.and_then(|removed| removed.below(&element));
+            let below = if alone { self.own(list.element, item, removed).1 } else { FieldSet::default() };
+            parts.join(element, true, below);
         }
-        set
+        parts.into_set()
+    }
+}
+
+fn is_member(removed: Option<&FieldSet>, element: &Element) -> bool {
+    removed.is_some_and(|removed| removed.is_member(element))
+}
+
+/// Whether the map has no members but those that are removed.
+fn is_emptied(map: &serde_json::Map<String, Value>, removed: Option<&FieldSet>) -> bool {
+    match removed {
+        None => map.is_empty(),
+        Some(_) => map.keys().all(|name| is_member(removed, &Element::Field(name.clone()))),
     }
 }

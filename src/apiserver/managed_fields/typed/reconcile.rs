@@ -1,6 +1,6 @@
 //! Field sets that were written under another schema, and the structs that a set passes through.
 
-use super::super::path::{Element, FieldSet};
+use super::super::path::{Element, FieldSet, Parts};
 use super::super::schema::{Form, ListRelation, Schema, TypeId};
 use super::Typing;
 use crate::interrupt;
@@ -10,7 +10,7 @@ impl Typing<'_> {
     #[must_use]
     pub fn reconciled(&self, set: FieldSet) -> FieldSet {
         let (_, whole) = self.find_whole(self.root, &set, false);
-        if whole.is_empty() { set } else { set.recursive_difference(&whole).union(&whole) }
+        if whole.is_empty() { set } else { set.recursive_difference(&whole).union(whole) }
     }
 
     /// Whether the value itself is owned as a whole, and what is in it. `leaf`: the set names the value itself and nothing
@@ -40,32 +40,29 @@ impl Typing<'_> {
     }
 
     fn descend(&self, set: &FieldSet, kind_of: impl Fn(&Element) -> Option<TypeId>) -> FieldSet {
-        let mut whole = FieldSet::default();
+        let mut whole = Parts::default();
         for (element, member, below) in set.entries() {
             if let Some(kind) = kind_of(element) {
                 let (itself, inside) = self.find_whole(kind, below, member && below.is_empty());
-                if itself || !inside.is_empty() {
-                    whole.join(element.clone(), itself, inside);
-                }
+                whole.join_with(element, itself, inside);
             }
         }
-        whole
+        whole.into_set()
     }
 
     /// The set with every struct field that its paths pass through: those are owned by nobody, and are removed or kept
     /// with what is in them.
     #[must_use]
-    pub fn with_passed_fields(&self, set: &FieldSet) -> FieldSet {
+    pub fn with_passed_fields(&self, set: FieldSet) -> FieldSet {
         self.with_passed(Some(self.root), set)
     }
 
-    fn with_passed(&self, kind: Option<TypeId>, set: &FieldSet) -> FieldSet {
+    fn with_passed(&self, kind: Option<TypeId>, set: FieldSet) -> FieldSet {
         interrupt::checkpoint();
         let definition = kind.map(|kind| self.schema.get(kind));
         let map = definition.and_then(|definition| definition.map.as_ref());
         let list = definition.and_then(|definition| definition.list.as_ref());
-        let mut all = FieldSet::default();
-        for (element, member, below) in set.entries() {
+        set.mapped(|element, member, below| {
             let (inner, passed) = match element {
                 Element::Field(name) => {
                     let member = map.and_then(|map| map.member(name));
@@ -75,8 +72,7 @@ impl Typing<'_> {
                 Element::Item(_) | Element::Index(_) => (None, false),
             };
             let passed = passed && !below.is_empty();
-            all.join(element.clone(), member || passed, self.with_passed(inner, below));
-        }
-        all
+            (member || passed, self.with_passed(inner, below))
+        })
     }
 }

@@ -10,56 +10,52 @@ use crate::interrupt;
 impl Typing<'_> {
     /// What is left of `object`. A list or map that has lost everything stays, empty: it is not itself in the set.
     #[must_use]
-    pub fn without(&self, object: &Value, removed: &FieldSet) -> Value {
-        self.value_without(self.root, object, removed)
+    pub fn without(&self, mut object: Value, removed: &FieldSet) -> Value {
+        self.remove(self.root, &mut object, removed);
+        object
     }
 
-    fn value_without(&self, kind: TypeId, value: &Value, removed: &FieldSet) -> Value {
+    fn remove(&self, kind: TypeId, value: &mut Value, removed: &FieldSet) {
         interrupt::checkpoint();
-        match (self.schema.form(kind, Some(value)), value) {
-            (Some(Form::List(list)), Value::Array(items)) => self.items_without(list, items, removed),
-            (Some(Form::Map(map)), Value::Object(members)) => self.members_without(map, members, removed),
-            _ => value.clone(),
+        let form = self.schema.form(kind, Some(value));
+        match (form, value) {
+            (Some(Form::List(list)), Value::Array(items)) => self.remove_items(list, items, removed),
+            (Some(Form::Map(map)), Value::Object(members)) => self.remove_members(map, members, removed),
+            _ => {}
         }
     }
 
-    fn items_without(&self, list: &List, items: &[Value], removed: &FieldSet) -> Value {
+    fn remove_items(&self, list: &List, items: &mut Vec<Value>, removed: &FieldSet) {
         if list.relation == ListRelation::Atomic {
-            return Value::Array(Vec::new());
+            items.clear();
+            return;
         }
-        let mut kept = Vec::new();
-        for (element, item) in item::elements(self.schema, list, items) {
-            if !removed.is_member(&element) {
-                kept.push(match removed.below(&element) {
-                    Some(below) => self.value_without(list.element, item, below),
-                    None => item.clone(),
-                });
+        items.retain_mut(|item| {
+            let Ok(element) = item::element(self.schema, list, item) else { return false };
+            if removed.is_member(&element) {
+                return false;
             }
-        }
-        Value::Array(kept)
+            if let Some(below) = removed.below(&element) {
+                self.remove(list.element, item, below);
+            }
+            true
+        });
     }
 
-    fn members_without(
-        &self,
-        map: &Map,
-        members: &serde_json::Map<String, Value>,
-        removed: &FieldSet,
-    ) -> Value {
+    fn remove_members(&self, map: &Map, members: &mut serde_json::Map<String, Value>, removed: &FieldSet) {
         if map.atomic {
-            return Value::Object(serde_json::Map::new());
+            members.clear();
+            return;
         }
-        let mut kept = serde_json::Map::new();
-        for (name, member) in members {
+        members.retain(|name, member| {
             let element = Element::Field(name.clone());
             if removed.is_member(&element) {
-                continue;
+                return false;
             }
-            let value = match (removed.below(&element), map.member(name)) {
-                (Some(below), Some((kind, _))) => self.value_without(kind, member, below),
-                _ => member.clone(),
-            };
-            kept.insert(name.clone(), value);
-        }
-        Value::Object(kept)
+            if let (Some(below), Some((kind, _))) = (removed.below(&element), map.member(name)) {
+                self.remove(kind, member, below);
+            }
+            true
+        });
     }
 }
