@@ -2,8 +2,8 @@
 //! memory of the whole process is counted.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should say where and stop")]
 
-use std::convert::Infallible;
-use std::iter;
+mod collection;
+
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,21 +14,15 @@ use admit::gather::keeper::Keeper;
 use admit::gather::spool::Spool;
 use admit::gather::upload::{Endpoints, Ingress, Pacing, TokenSource, Turns, https};
 use admit::gather::{Context, GATHERERS};
-use bytes::Bytes;
-use futures::stream;
-use http::{Request, Response};
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, StreamBody};
-use hyper::body::Frame;
 use jiff::Timestamp;
-use kube::Client;
-use kube::client::Body;
 use memory::growth;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+
+use self::collection::{Collection, client};
 
 const MIB: usize = 1 << 20;
 
@@ -49,55 +43,11 @@ fn within(mebibytes: usize, grown: usize, what: &str) {
     assert!(grown < mebibytes * MIB, "{told}");
 }
 
-type Answer = Response<UnsyncBoxBody<Bytes, Infallible>>;
-
-/// Objects of one collection, each made when it is sent.
-#[derive(Clone)]
-struct Collection {
-    path: &'static str,
-    count: usize,
-    /// What every object says after its name.
-    rest: Bytes,
-}
-
-impl Collection {
-    fn client(self) -> Client {
-        let service = tower::service_fn(move |request: Request<Body>| {
-            let answer = self.answer(request.uri());
-            async { Ok::<_, Infallible>(answer) }
-        });
-        Client::new(service, "default")
-    }
-
-    fn answer(&self, uri: &http::Uri) -> Answer {
-        if uri.path() != self.path {
-            return Response::builder().status(404).body(Full::from("none").boxed_unsync()).unwrap();
-        }
-        let number = |name: &str| {
-            let pairs = uri.query().unwrap_or_default().split('&');
-            pairs.filter_map(|pair| pair.strip_prefix(name)?.parse().ok()).next()
-        };
-        let from: usize = number("continue=").unwrap_or(0);
-        let to = self.count.min(from + number("limit=").unwrap());
-        let next = if to < self.count { to.to_string() } else { String::new() };
-        let head = format!("{{\"kind\":\"List\",\"metadata\":{{\"continue\":\"{next}\"}},\"items\":[");
-        let rest = self.rest.clone();
-        let items = (from..to).flat_map(move |n| {
-            let comma = if n == from { "" } else { "," };
-            let name = format!("{comma}{{\"metadata\":{{\"name\":\"o-{n}\",\"namespace\":\"kube-system\"}},");
-            [Bytes::from(name), rest.clone()]
-        });
-        let text = iter::once(Bytes::from(head)).chain(items).chain(iter::once(Bytes::from("]}")));
-        let body = StreamBody::new(stream::iter(text.map(|piece| Ok(Frame::data(piece)))));
-        Response::new(body.boxed_unsync())
-    }
-}
-
 /// Gathers everything; by how much memory grew, and how many bytes of which records there are.
 fn gathered(collection: Collection) -> (usize, usize, Vec<(String, Verdict)>) {
     let runtime = Runtime::new().unwrap();
     let context = Context {
-        client: runtime.block_on(async { collection.client() }),
+        client: runtime.block_on(async { client(vec![collection]) }),
         namespace_prefix: "kube-".to_owned(),
         config_namespace: "kube-system".to_owned(),
         now: Timestamp::UNIX_EPOCH,
