@@ -35,7 +35,7 @@ fn shared() -> Option<PathBuf> {
 
 /// Fields of a spec that later versions have besides, and with them the rules that name one.
 const ADDED_FIELDS: &[(&str, &[&str])] =
-    &[("mustgathers", &["serviceAccountName", "gatherSpec", "obfuscate", "storage"])];
+    &[("mustgathers", &["serviceAccountName", "gatherSpec", "imageStreamRef", "obfuscate", "storage"])];
 
 /// Takes out what was added to the recorded definition.
 fn without_added(shipped_name: &str, schema: &mut Value) {

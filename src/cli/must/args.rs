@@ -13,6 +13,9 @@ use crate::outside;
 /// Bytes of a file of host keys.
 const MAX_FILE: u64 = 1024 * 1024;
 
+/// Bytes of authorities that a Job is handed: the kernel takes no variable of more than twice as many.
+const MAX_CA: u64 = 64 * 1024;
+
 /// What was typed about must-gathers.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Must-gathers")]
@@ -47,6 +50,10 @@ pub(in crate::cli) struct MustGatherArgs {
     #[arg(long, value_name = "NAME", value_parser = name)]
     trusted_ca: Option<String>,
 
+    /// PEM file of authorities to trust for proxies under TLS, here and in the Jobs
+    #[arg(long, value_name = "FILE")]
+    proxy_ca: Option<PathBuf>,
+
     /// Begin to gather without a look whether the SFTP server lets in
     #[arg(long)]
     no_preflight: bool,
@@ -70,6 +77,7 @@ impl MustGatherArgs {
             sftp_known_hosts,
             sftp_accept_any_host_key,
             trusted_ca,
+            proxy_ca,
             no_preflight,
         } = self;
         let mut settings = Settings::new(operator_image);
@@ -87,6 +95,16 @@ impl MustGatherArgs {
             let text = outside::text(path, MAX_FILE).map_err(|error| unusable(&error))?;
             KnownHosts::parse(&text).map_err(|error| unusable(&error))?;
             settings.known_hosts = Some(text);
+        }
+        if let Some(path) = proxy_ca {
+            let text = outside::text(path, MAX_CA).map_err(|error| {
+                let path = path.display();
+                Fault::usage(format!(
+                    "cannot use `{path}` as --proxy-ca: {error}; larger bundles go into a ConfigMap, see --trusted-ca"
+                ))
+            })?;
+            settings.rules.proxy_ca = Some(text);
+            settings.proxy_ca = Some(path.clone());
         }
         if *sftp_accept_any_host_key {
             tracing::warn!(

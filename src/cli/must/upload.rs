@@ -28,6 +28,8 @@ const MAX_FILE: u64 = 1024 * 1024;
 /// Variables that no flag stands for: what they hold is shown by nothing.
 const PASSWORD: &str = "password";
 const KNOWN_HOSTS: &str = "known_hosts";
+/// Authorities for proxies, as text; those of the file as well where there are both.
+const PROXY_CA: &str = "proxy_ca_pem";
 /// What the archive is called before `.tar.gz`.
 const PREFIX: &str = "FILENAME_PREFIX";
 
@@ -174,10 +176,24 @@ impl UploadArgs {
             credentials: Credentials { username: self.username.clone(), password: self.password()? },
             trust: self.trust()?,
             proxy: proxies.to(&host).map_err(Fault::usage)?,
-            proxy_ca: self.proxy_ca.clone(),
+            proxy_ca: self.proxy_ca()?,
             patience: Patience::default(),
             host,
         })
+    }
+
+    /// A file of all authorities that are told of.
+    fn proxy_ca(&self) -> Result<Option<PathBuf>, Fault> {
+        let Some(pem) = variable(PROXY_CA) else { return Ok(self.proxy_ca.clone()) };
+        let more = match &self.proxy_ca {
+            // That of a ConfigMap may not be there.
+            Some(path) if path.exists() => text(path, "authorities")?,
+            _ => String::new(),
+        };
+        let all = self.work.join(".proxy-ca.pem");
+        let made = private::replace(&all, &format!("{pem}\n{more}"));
+        made.map_err(|error| Fault::internal(format!("cannot write `{}`: {error}", all.display())))?;
+        Ok(Some(all))
     }
 
     fn password(&self) -> Result<String, Fault> {

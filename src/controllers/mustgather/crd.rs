@@ -41,6 +41,8 @@ pub struct MustGatherSpec {
     pub storage: Option<Storage>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub obfuscate: Option<Obfuscate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_stream_ref: Option<ImageStream>,
 }
 
 impl MustGatherSpec {
@@ -166,6 +168,13 @@ pub struct PersistentVolume {
     pub claim: Named,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sub_path: String,
+}
+
+/// An image that gathers, by the stream that knows it.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ImageStream {
+    pub name: String,
+    pub tag: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

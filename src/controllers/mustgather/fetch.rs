@@ -9,7 +9,7 @@ use kube::api::{ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt};
 
-use super::crd::MustGather;
+use super::crd::{ImageStream, MustGather};
 use super::job::{self, JobView, place};
 use super::{Context, Error};
 use crate::controllers::kit::pods::{Hindrance, hindrance};
@@ -39,6 +39,8 @@ pub struct Inputs {
     pub cluster: Proxies,
     /// None where nothing is obfuscated.
     pub hiding: Option<HidingView>,
+    /// The image that the object names; an error for people where its stream does not know one.
+    pub image: Option<Result<String, String>>,
 }
 
 /// What is to be hidden, as far as objects of the cluster say.
@@ -129,7 +131,11 @@ async fn inputs(context: &Context, object: &MustGather, namespace: &str) -> Resu
         None => None,
         Some(obfuscate) => Some(hiding(context, object, obfuscate.rules()).await?),
     };
-    Ok(Inputs { account, secret, cluster: cluster_proxies(context).await?, hiding })
+    let image = match &object.spec.image_stream_ref {
+        None => None,
+        Some(stream) => Some(image(context, namespace, stream).await?),
+    };
+    Ok(Inputs { account, secret, cluster: cluster_proxies(context).await?, hiding, image })
 }
 
 async fn hiding(context: &Context, object: &MustGather, map: Option<&str>) -> Result<HidingView, Error> {
@@ -150,6 +156,32 @@ async fn hiding(context: &Context, object: &MustGather, map: Option<&str>) -> Re
         Err(error) => Err(error.to_string()),
     };
     Ok(HidingView { rules, domains })
+}
+
+/// The newest image of a tag. A cluster that serves no such kind has no streams.
+async fn image(
+    context: &Context,
+    namespace: &str,
+    stream: &ImageStream,
+) -> Result<Result<String, String>, Error> {
+    let ImageStream { name, tag } = stream;
+    let kind = GroupVersionKind::gvk("image.openshift.io", "v1", "ImageStream");
+    let resource = ApiResource::from_gvk_with_plural(&kind, "imagestreams");
+    let streams: Api<DynamicObject> = Api::namespaced_with(context.client.clone(), namespace, &resource);
+    let found = match streams.get(name).await {
+        Ok(found) => found,
+        Err(kube::Error::Api(status)) if status.code == 404 => {
+            return Ok(Err(format!("there is no ImageStream {namespace}/{name}")));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let tags = found.data.pointer("/status/tags").and_then(|tags| tags.as_array());
+    let mut tags = tags.into_iter().flatten();
+    let of_tag = tags.find(|one| one.get("tag").and_then(|name| name.as_str()) == Some(tag));
+    let image = of_tag.and_then(|one| one.pointer("/items/0/dockerImageReference")?.as_str());
+    Ok(image
+        .map(str::to_owned)
+        .ok_or_else(|| format!("ImageStream {namespace}/{name} has no image of tag {tag}")))
 }
 
 fn view(secret: &Secret) -> SecretView {

@@ -161,7 +161,7 @@ fn begin(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Plan<Prepar
 
 fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Created, Lack> {
     let Fetched { object, now, .. } = fetched;
-    let Inputs { account, secret, cluster, hiding } = inputs;
+    let Inputs { account, secret, cluster, hiding, image } = inputs;
     let rules = &settings.rules;
     let spec = &object.spec;
     contradictions(object)?;
@@ -188,7 +188,9 @@ fn created(fetched: &Fetched, inputs: &Inputs, settings: &Settings) -> Result<Cr
     // The Job reads those of the Secret itself.
     let known_hosts = if keys.is_some() { None } else { settings.known_hosts.clone() };
     let hiding = hiding.as_ref().map(hiding::ordered).transpose()?;
-    let creation = Creation { now: *now, proxies, limit, known_hosts, hiding };
+    let failed = |why: String| Lack::Final(format!("ImageStream validation failed: {why}"));
+    let image = image.clone().transpose().map_err(failed)?;
+    let creation = Creation { now: *now, proxies, limit, known_hosts, hiding, image };
     let job = manifest(object, &creation, rules).map_err(|error| Lack::Final(error.to_string()))?;
     Ok(Created { job, copy: rules.job_namespace.is_some() && spec.sftp().is_some(), preflight })
 }
@@ -210,6 +212,11 @@ fn contradictions(object: &MustGather) -> Result<(), Lack> {
     }
     if gather.since.is_some() && gather.since_time.is_some() {
         return Err(Lack::Final("only one of since or sinceTime may be specified".to_owned()));
+    }
+    if spec.audit() && spec.image_stream_ref.is_some() {
+        return Err(Lack::Final(
+            "audit mode is only supported with the default must-gather image".to_owned(),
+        ));
     }
     if spec.audit() && !gather.command.is_empty() {
         return Err(Lack::Final("audit mode cannot be combined with custom gather commands".to_owned()));

@@ -23,6 +23,8 @@ pub struct Rules {
     pub accept_any_host_key: bool,
     /// ConfigMap with `ca-bundle.crt`, in the namespace of the Job.
     pub trusted_ca: Option<String>,
+    /// Authorities to trust for proxies, PEM, which a Job is handed.
+    pub proxy_ca: Option<String>,
     /// Whether Jobs may have a pod failure policy: without one an upload that fails is gathered for again.
     pub failure_policy: bool,
     /// Proxies of this process, for what neither the object nor the cluster says.
@@ -41,6 +43,7 @@ impl Rules {
             job_namespace: None,
             accept_any_host_key: false,
             trusted_ca: None,
+            proxy_ca: None,
             failure_policy: true,
             environment: Proxies::default(),
             preflight: true,

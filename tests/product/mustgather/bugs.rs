@@ -6,11 +6,15 @@ use std::sync::atomic::Ordering;
 use admit::controllers::mustgather::crd::Phase;
 use axum::http::Method;
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
 use kube::api::{ListParams, Patch, PatchParams};
+use kube::runtime::conditions::is_crd_established;
+use kube::runtime::wait::await_condition;
 use serde_json::json;
 
 use super::{Bench, NAMESPACE, complete, container, failed, settings, sftp, variable};
+use crate::support::relay::{FakeProxy, Manner};
 use crate::support::sshd::{PASSWORD, Sshd, USER, Wanted};
 
 /// 4: copies of Secrets collided, and the clean-up of one run took the other's.
@@ -176,4 +180,80 @@ async fn later_spellings_are_taken_and_both_at_once_refused() {
         let error = bench.objects().create(&kube::api::PostParams::default(), &object).await.unwrap_err();
         assert!(error.to_string().contains(refusal), "{error}");
     }
+}
+
+/// A proxy under TLS whose authority is given with `--proxy-ca`, to the look at the server as to the Job.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proxy_under_tls_is_trusted_by_the_authority_that_is_given() {
+    let Some(sshd) = Sshd::start(&Wanted::default()) else { return };
+    let proxy = FakeProxy::start(Manner::Connect(sshd.address), true).await;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("ca.pem");
+    std::fs::write(&path, &proxy.ca).unwrap();
+    let bench = Bench::new().await;
+    let known = sshd.known_as("sftp.example.com");
+    let login = json!({"username": USER, "password": PASSWORD, "known_hosts": known});
+    bench.secret(NAMESPACE, "behind", login).await;
+    let mut spec = sftp(&json!({"caseManagementAccountSecretRef": {"name": "behind"}}));
+    spec["proxyConfig"] = json!({"httpsProxy": format!("https://{}", proxy.address)});
+    for (name, given) in [("without", false), ("with", true)] {
+        let mut looking = settings();
+        looking.rules.preflight = true;
+        if given {
+            looking.rules.proxy_ca = Some(proxy.ca.clone());
+            looking.proxy_ca = Some(path.clone());
+        }
+        let running = bench.start(looking);
+        bench.create(name, spec.clone()).await;
+        if given {
+            bench.phase(name, Phase::Running).await;
+            let job = serde_json::to_value(bench.job(name).await).unwrap();
+            assert_eq!(variable(container(&job, "upload"), "proxy_ca_pem"), proxy.ca.as_str());
+        } else {
+            let reason = bench.phase(name, Phase::Failed).await.reason.unwrap();
+            assert!(reason.contains("certificate"), "{reason}");
+        }
+        running.cancel();
+    }
+}
+
+/// An image that a stream knows gathers in the place of the default one.
+#[tokio::test]
+async fn an_image_stream_says_which_image_gathers() {
+    let bench = Bench::new().await;
+    bench.start(settings());
+    let stream = json!({"name": "gather", "tag": "v2"});
+    let failed = async |name: &str, expected: &str| {
+        bench.create(name, json!({"imageStreamRef": stream})).await;
+        let reason = bench.phase(name, Phase::Failed).await.reason.unwrap();
+        assert_eq!(reason, format!("ImageStream validation failed: {expected}"));
+    };
+    failed("no-kind", "there is no ImageStream support/gather").await;
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
+    let names = json!({"plural": "imagestreams", "kind": "ImageStream", "singular": "imagestream", "listKind": "ImageStreamList"});
+    let version = json!({"name": "v1", "served": true, "storage": true, "schema": schema});
+    let spec =
+        json!({"group": "image.openshift.io", "scope": "Namespaced", "names": names, "versions": [version]});
+    let definition = json!({"metadata": {"name": "imagestreams.image.openshift.io"}, "spec": spec});
+    bench
+        .put("apiextensions.k8s.io", "CustomResourceDefinition", "customresourcedefinitions", "", definition)
+        .await;
+    let definitions: Api<CustomResourceDefinition> = Api::all(bench.client.clone());
+    let name = "imagestreams.image.openshift.io";
+    let established = await_condition(definitions, name, is_crd_established());
+    tokio::time::timeout(crate::support::cluster::PATIENCE, established).await.unwrap().unwrap();
+    let items =
+        json!([{"dockerImageReference": "quay.example/gather@sha256:00"}, {"dockerImageReference": "older"}]);
+    let tags = json!([{"tag": "v1", "items": []}, {"tag": "v2", "items": items}]);
+    let object = json!({"metadata": {"name": "gather"}, "status": {"tags": tags}});
+    bench.put("image.openshift.io", "ImageStream", "imagestreams", NAMESPACE, object).await;
+    bench.create("sample", json!({"imageStreamRef": stream})).await;
+    bench.phase("sample", Phase::Running).await;
+    let job = serde_json::to_value(bench.job("sample").await).unwrap();
+    let gather = container(&job, "gather");
+    assert_eq!(gather["image"], "quay.example/gather@sha256:00");
+    assert_eq!(gather["command"].as_array().unwrap().last().unwrap(), "/usr/bin/gather");
+    bench.create("other-tag", json!({"imageStreamRef": {"name": "gather", "tag": "v1"}})).await;
+    let reason = bench.phase("other-tag", Phase::Failed).await.reason.unwrap();
+    assert_eq!(reason, "ImageStream validation failed: ImageStream support/gather has no image of tag v1");
 }

@@ -31,6 +31,17 @@ async fn node(request: Request, next: Next) -> axum::response::Response {
     match path.split_once("/proxy/logs/") {
         Some((_, "kube-apiserver/")) => "<a href=\"audit.log\">audit.log</a>".into_response(),
         Some((_, "kube-apiserver/audit.log")) => "{\"kind\":\"Event\"}\n".into_response(),
+        // A kubelet of Kubernetes, one of OpenShift, and one that knows of no journal.
+        Some((front, ""))
+            if front.ends_with("/n1")
+                && query.starts_with("query=kubelet&sinceTime=2026-01-02T03:04:05Z") =>
+        {
+            "n1 kubelet\n".into_response()
+        }
+        Some((front, "journal")) if front.ends_with("/n2") && query.starts_with("unit=kubelet&since=") => {
+            "n2 kubelet\n".into_response()
+        }
+        Some((_, "")) => "<pre>\n<a href=\"audit/\">audit/</a>\n</pre>".into_response(),
         Some(_) => StatusCode::NOT_FOUND.into_response(),
         None => next.run(request).await,
     }
@@ -58,7 +69,9 @@ async fn cluster() -> Bench {
     let patch = kube::api::Patch::Merge(status);
     pods.patch_status("sound", &kube::api::PatchParams::default(), &patch).await.unwrap();
     let labels = json!({"node-role.kubernetes.io/control-plane": "", "node-role.kubernetes.io/master": ""});
-    bench.put("", "Node", "nodes", "", json!({"metadata": {"name": "n1", "labels": labels}})).await;
+    for name in ["n1", "n2"] {
+        bench.put("", "Node", "nodes", "", json!({"metadata": {"name": name, "labels": labels}})).await;
+    }
     bench
 }
 
@@ -79,7 +92,7 @@ async fn a_cluster_is_collected_in_the_layout_of_must_gathers() {
     let Collected { kinds, objects, logs, missed } =
         collect(&client, &wanted, &Teller::new(log)).await.unwrap();
     assert!(kinds > 20 && objects > 1_100, "{kinds} kinds, {objects} objects");
-    assert_eq!((logs, missed), (4, 2), "{}", read(dir.path(), "must-gather.log"));
+    assert_eq!((logs, missed), (7, 2), "{}", read(dir.path(), "must-gather.log"));
 
     assert_eq!(read(&folder, "version"), format!("admit\n{}\n", env!("CARGO_PKG_VERSION")));
     assert_eq!(read(&folder, "timestamp").lines().count(), 2);
@@ -104,6 +117,8 @@ async fn a_cluster_is_collected_in_the_layout_of_must_gathers() {
     assert!(read(&folder, "namespaces/support/pods/sound/first/first/logs/current.log").starts_with("now "));
     assert!(!folder.join("namespaces/support/pods/sound/first/first/logs/previous.log").exists());
     assert_eq!(read(&folder, "audit_logs/kube-apiserver/n1-audit.log"), "{\"kind\":\"Event\"}\n");
+    assert_eq!(read(&folder, "host_service_logs/masters/kubelet_service.log"), "n1 kubelet\nn2 kubelet\n");
+    assert_eq!(fs::read_dir(folder.join("host_service_logs/masters")).unwrap().count(), 1);
     let told = read(dir.path(), "must-gather.log");
     assert!(told.contains("left out: current.log of support/broken, container main"), "{told}");
 

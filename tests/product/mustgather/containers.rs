@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
+use crate::support::relay::{FakeProxy, Manner};
 use crate::support::sshd::{PASSWORD, Sshd, USER, Wanted};
 
 fn admit() -> Command {
@@ -161,4 +162,20 @@ fn the_program_copies_itself() {
     assert!(copied.success());
     let told = Command::new(pod.path("run/admit")).arg("version").output().unwrap();
     assert!(told.status.success());
+}
+
+/// By a proxy under TLS whose authority the Job is handed.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_upload_goes_through_a_proxy_under_tls() {
+    let Some(sshd) = Sshd::start(&Wanted::default()) else { return };
+    let proxy = FakeProxy::start(Manner::Connect(sshd.address), true).await;
+    let pod = Pod::new();
+    assert!(pod.gather("0", "true").status().unwrap().success());
+    let mut upload = pod.upload(&sshd, PASSWORD);
+    upload.env("https_proxy", format!("https://{}", proxy.address)).env("proxy_ca_pem", &proxy.ca);
+    // The authorities of a ConfigMap, which may be missing.
+    upload.env("proxy_ca", pod.path("absent"));
+    let child = upload.spawn().unwrap();
+    let (code, text) = tokio::task::spawn_blocking(move || ended(child)).await.unwrap();
+    assert_eq!((code, sshd.files().len(), proxy.requests().len()), (0, 1, 1), "{text}");
 }

@@ -39,6 +39,8 @@ pub struct Creation {
     pub known_hosts: Option<String>,
     /// None where nothing is hidden.
     pub hiding: Option<Hiding>,
+    /// Image that gathers, where the object names one.
+    pub image: Option<String>,
 }
 
 /// What is hidden of what was gathered.
@@ -131,7 +133,8 @@ fn gather(object: &MustGather, creation: &Creation, rules: &Rules) -> Value {
     let mut command = vec![PROGRAM.to_owned(), "run-gather".to_owned()];
     command.extend(["--output", OUTPUT, "--state", RUN, "--timeout"].map(str::to_owned));
     command.extend([seconds.to_string(), "--".to_owned()]);
-    command.extend(gather_command(object, rules));
+    let image = creation.image.as_ref().or(rules.gather_image.as_ref());
+    command.extend(gather_command(object, rules, image.is_some()));
     let mut env = proxy_variables(&creation.proxies, true);
     if let Some(GatherSpec { since, since_time, .. }) = &object.spec.gather_spec {
         env.extend(since.iter().map(|since| variable("MUST_GATHER_SINCE", since)));
@@ -139,7 +142,7 @@ fn gather(object: &MustGather, creation: &Creation, rules: &Rules) -> Value {
     }
     json!({
         "name": "gather",
-        "image": rules.gather_image.as_ref().unwrap_or(&rules.image),
+        "image": image.unwrap_or(&rules.image),
         "command": command,
         "env": env,
         "volumeMounts": [{"name": "must-gather-output", "mountPath": OUTPUT}, {"name": "run", "mountPath": RUN}],
@@ -147,14 +150,14 @@ fn gather(object: &MustGather, creation: &Creation, rules: &Rules) -> Value {
 }
 
 /// The command of the object, else that of images that gather, else our own.
-fn gather_command(object: &MustGather, rules: &Rules) -> Vec<String> {
+fn gather_command(object: &MustGather, rules: &Rules, theirs: bool) -> Vec<String> {
     let audit = object.spec.audit();
     let own = object.spec.gather_spec.clone().unwrap_or_default();
-    let mut command = match (&rules.gather_image, own.command.is_empty()) {
+    let mut command = match (theirs, own.command.is_empty()) {
         (_, false) => own.command,
-        (Some(_), true) if audit => vec!["/usr/bin/gather_audit_logs".to_owned()],
-        (Some(_), true) => vec!["/usr/bin/gather".to_owned()],
-        (None, true) => {
+        (true, true) if audit => vec!["/usr/bin/gather_audit_logs".to_owned()],
+        (true, true) => vec!["/usr/bin/gather".to_owned()],
+        (false, true) => {
             let mut command: Vec<String> =
                 [PROGRAM, "must-gather", "--output", OUTPUT].map(str::to_owned).to_vec();
             command.extend(["--name".to_owned(), folder(&rules.image)]);
@@ -203,6 +206,7 @@ fn upload(object: &MustGather, sftp: &Sftp, creation: &Creation, rules: &Rules, 
     if rules.trusted_ca.is_some() {
         env.push(variable("proxy_ca", &format!("{CERTIFICATES}/ca-bundle.crt")));
     }
+    env.extend(rules.proxy_ca.iter().map(|pem| variable("proxy_ca_pem", pem)));
     env.extend(proxy_variables(&creation.proxies, false));
     env.extend(waits(object));
     if let Some(hiding) = &creation.hiding {

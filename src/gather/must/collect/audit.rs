@@ -16,8 +16,8 @@ const LABELS: [&str; 2] = ["node-role.kubernetes.io/control-plane", "node-role.k
 /// What names of audit logs begin with.
 const AUDIT: &str = "audit";
 
-pub(super) async fn collect(run: &Run<'_>) -> Result<Found, CollectError> {
-    let mut found = Found::default();
+/// The nodes that serve the API, by name.
+pub(super) async fn nodes(run: &Run<'_>, found: &mut Found) -> Vec<String> {
     let nodes: Api<Node> = Api::all(run.client.clone());
     let mut names: Vec<String> = Vec::new();
     for label in LABELS {
@@ -31,7 +31,12 @@ pub(super) async fn collect(run: &Run<'_>) -> Result<Found, CollectError> {
     }
     names.sort_unstable();
     names.dedup();
-    for node in &names {
+    names
+}
+
+pub(super) async fn collect(run: &Run<'_>, nodes: &[String]) -> Result<Found, CollectError> {
+    let mut found = Found::default();
+    for node in nodes {
         for component in COMPONENTS {
             of_component(run, node, component, &mut found).await?;
         }
@@ -83,7 +88,7 @@ async fn of_component(
     Ok(())
 }
 
-fn get(path: &str) -> Result<Request<Vec<u8>>, kube::Error> {
+pub(super) fn get(path: &str) -> Result<Request<Vec<u8>>, kube::Error> {
     Request::get(path).body(Vec::new()).map_err(kube::Error::HttpError)
 }
 

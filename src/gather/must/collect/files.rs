@@ -29,6 +29,14 @@ impl Folder {
         created.map(|file| (file, path.clone())).map_err(|source| CollectError::Disk { path, source })
     }
 
+    /// A file to write at the end of, made where it is missing.
+    pub(super) fn go_on(&self, parts: &[&str]) -> Result<(File, PathBuf), CollectError> {
+        let path = self.path(parts);
+        let open = || OpenOptions::new().create(true).append(true).open(&path);
+        let opened = self.folder_of(&path).and_then(|()| open());
+        opened.map(|file| (file, path.clone())).map_err(|source| CollectError::Disk { path, source })
+    }
+
     pub(super) fn write(&self, name: &str, text: &str) -> Result<(), CollectError> {
         let (mut file, path) = self.create(&[name])?;
         file.write_all(text.as_bytes()).map_err(|source| CollectError::Disk { path, source })

@@ -18,7 +18,7 @@ use super::{CollectError, Run};
 /// Logs that are read at once: an API server asks a node for each.
 const AT_ONCE: usize = 8;
 /// How long a node may send nothing.
-const SILENCE: Duration = Duration::from_secs(60);
+pub(super) const SILENCE: Duration = Duration::from_secs(60);
 const BUFFER: usize = 64 * 1024;
 
 /// A pod, and which of its containers were started more than once.
@@ -50,10 +50,17 @@ impl Pod {
 }
 
 /// What was found.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Found {
     pub(super) logs: u64,
     pub(super) missed: u64,
+}
+
+impl Found {
+    pub(super) fn add(&mut self, other: Self) {
+        self.logs += other.logs;
+        self.missed += other.missed;
+    }
 }
 
 /// One log.

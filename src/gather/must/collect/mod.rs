@@ -6,6 +6,7 @@
 //!        cluster-scoped-resources/GROUP/PLURAL/NAME.yaml
 //!        namespaces/NAMESPACE/GROUP/PLURAL.yaml
 //!        namespaces/NAMESPACE/pods/POD/CONTAINER/CONTAINER/logs/{current,previous}.log
+//!        host_service_logs/masters/SERVICE_service.log
 //!        audit_logs/COMPONENT/NODE-FILE
 //! ```
 //!
@@ -17,6 +18,7 @@ mod discover;
 mod files;
 mod logs;
 mod objects;
+mod services;
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -124,11 +126,14 @@ pub async fn collect(client: &Client, wanted: &Wanted, teller: &Teller) -> Resul
     let found = logs::collect(&run, pods).await?;
     collected.logs += found.logs;
     collected.missed += found.missed;
+    let mut found = logs::Found::default();
+    let nodes = audit::nodes(&run, &mut found).await;
+    found.add(services::collect(&run, &nodes).await?);
     if wanted.audit {
-        let found = audit::collect(&run).await?;
-        collected.logs += found.logs;
-        collected.missed += found.missed;
+        found.add(audit::collect(&run, &nodes).await?);
     }
+    collected.logs += found.logs;
+    collected.missed += found.missed;
     run.folder.write("timestamp", &format!("{begun}\n{}\n", Timestamp::now()))?;
     let Collected { kinds, objects, logs, missed } = collected;
     teller.tell(format!("collected {objects} objects of {kinds} kinds and {logs} logs; {missed} left out"));

@@ -1,0 +1,80 @@
+//! The logs of services that a node itself runs, by way of its kubelet: from its journal, for nodes that serve the API.
+//!
+//! Kubelets of Kubernetes answer a query for a service, those of OpenShift a file of that name; one that knows neither shows
+//! its folder of logs.
+
+use std::pin::Pin;
+
+use futures::AsyncBufRead;
+use futures::io::AsyncBufReadExt as _;
+use tokio::fs::File;
+use tokio::time::timeout;
+
+use super::audit::get;
+use super::logs::{Found, SILENCE, copy};
+use super::{CollectError, Run};
+
+/// Whose logs explain why a node does not do what it should.
+const SERVICES: [&str; 10] = [
+    "kubelet",
+    "crio",
+    "containerd",
+    "machine-config-daemon-firstboot",
+    "machine-config-daemon-host",
+    "NetworkManager",
+    "openvswitch",
+    "ovs-configuration",
+    "ovs-vswitchd",
+    "rpm-ostreed",
+];
+
+type Source = Pin<Box<dyn AsyncBufRead + Send>>;
+
+/// Writes the logs of `nodes`, those of one service into one file.
+pub(super) async fn collect(run: &Run<'_>, nodes: &[String]) -> Result<Found, CollectError> {
+    let mut found = Found::default();
+    for node in nodes {
+        for service in SERVICES {
+            match open(run, node, service).await {
+                Ok(Some(source)) => {
+                    let name = format!("{service}_service.log");
+                    let (file, path) = run.folder.go_on(&["host_service_logs", "masters", &name])?;
+                    let what = || format!("the log of {service} on {node}");
+                    let whole = copy(run, source, File::from_std(file), path, what).await?;
+                    found.logs += u64::from(whole);
+                    found.missed += u64::from(!whole);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    // What keeps one of them from being read keeps all of this node.
+                    run.missed(format!("logs of services on {node}"), &error);
+                    found.missed += 1;
+                    break;
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The log of a service; none where the node has none, or does not show it.
+async fn open(run: &Run<'_>, node: &str, service: &str) -> Result<Option<Source>, kube::Error> {
+    let logs = format!("/api/v1/nodes/{node}/proxy/logs");
+    let since =
+        |name: &str| run.since.map_or(String::new(), |time| format!("&{name}={}", time.strftime("%FT%TZ")));
+    for path in [
+        format!("{logs}/?query={service}{}", since("sinceTime")),
+        format!("{logs}/journal?unit={service}{}", since("since")),
+    ] {
+        let mut source: Source = match run.client.request_stream(get(&path)?).await {
+            Ok(source) => Box::pin(source),
+            Err(kube::Error::Api(status)) if matches!(status.code, 400 | 404) => continue,
+            Err(error) => return Err(error),
+        };
+        match timeout(SILENCE, source.fill_buf()).await {
+            Ok(Ok(first)) if !first.is_empty() && !first.starts_with(b"<") => return Ok(Some(source)),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
