@@ -3,6 +3,7 @@
 
 mod faults;
 mod proxies;
+mod rounds;
 
 use std::fs;
 use std::path::PathBuf;
