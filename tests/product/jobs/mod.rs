@@ -3,6 +3,7 @@
 mod containers;
 mod ends;
 mod logs;
+mod no_node;
 mod place;
 mod steps;
 mod volumes;
