@@ -13,6 +13,7 @@ use crate::output_schemas::schema;
 use crate::repository::root;
 use crate::serve::server::{Place, Serving};
 use crate::support::json_schema::complaints;
+use crate::support::sshd::{Sshd, Wanted};
 
 /// Names that start with `periodic` are for the operator.
 const DENIED: &str = r#"
@@ -189,6 +190,26 @@ fn the_figures_of_the_webhook_can_be_made() {
 }
 
 #[test]
+fn the_figures_of_uploads_can_be_made() {
+    // Where this machine can have no server, this says so.
+    if Sshd::start(&Wanted::default()).is_none() {
+        return;
+    }
+    let output = Command::new(root().join("scripts/bench-uploads"))
+        .env("BINARIES", Path::new(env!("CARGO_BIN_EXE_admit")).parent().unwrap())
+        .envs([("MIB", "4"), ("DELAYED_MIB", "1")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let figures = json(&output);
+    let is_positive = |figure: &Value| figure.as_f64().is_some_and(|figure| figure > 0.0);
+    for (part, names) in [("bytesPerSecond", ["admit", "sftp"]), ("pack", ["admit", "tar"])] {
+        assert!(names.iter().all(|name| is_positive(&figures[part][name])), "{part}: {figures}");
+    }
+    assert!(is_positive(&figures["rssMiB"]), "{figures}");
+}
+
+#[test]
 fn the_figures_of_the_command_line_can_be_made() {
     let (peers, absent) = (tempfile::tempdir().unwrap(), "/nowhere");
     // A peer that is there is measured as well, whatever it does.
@@ -223,6 +244,8 @@ fn what_the_scripts_cannot_use_is_told_in_one_line() {
         ),
         ("bench-serve", "SECONDS_EACH", "0", "SECONDS_EACH is `0`: a number from 1"),
         ("bench-serve", "ROUNDS", "-1", "ROUNDS is `-1`: a number from 1"),
+        ("bench-uploads", "BINARIES", "nowhere", "nowhere/admit; BINARIES names a folder with admit"),
+        ("bench-uploads", "MIB", "0", "MIB is `0`: a number from 1"),
         ("bench-cli", "BINARIES", "nowhere", "nowhere/admit; BINARIES names a folder with admit"),
         ("bench-cli", "ROUNDS", "x", "ROUNDS is `x`: a number from 1"),
     ] {
