@@ -106,8 +106,9 @@ pub(super) fn set_condition(
 impl Registry {
     /// What follows from a write: definitions are established, or ended, and served.
     pub(super) async fn after_write(&self, call: &Call, name: &str) {
-        let stored = self.store.latest(&call.key(name));
-        if stored.as_ref().is_some_and(|stored| concerns_collector(&stored.object)) {
+        // Its values are there already, with the answer: a large object is not made of its text once more.
+        let stored = self.store.kept(&call.key(name));
+        if stored.as_ref().is_some_and(|stored| concerns_collector(&stored.object.head())) {
             self.collector.poke();
         }
         self.admission.written(&call.info.storage_key);
@@ -116,7 +117,7 @@ impl Registry {
             return;
         }
         if let Some(definition) = stored {
-            self.settle_definition(call, name, definition).await;
+            self.settle_definition(call, name, definition.stored()).await;
         }
     }
 

@@ -52,7 +52,9 @@ pub(crate) fn of_large_objects(seen: &mut Seen) {
         send("without", ("DELETE", ""), JSON, String::new(), None);
     }
     for large in objects::all() {
-        let body = (large.of)(large.count).to_string();
+        // YAML that is a list of many small maps weighs more while it is read than what it stands for.
+        let count = if large.name == "maps" { large.count / 3 } else { large.count };
+        let body = (large.of)(count).to_string();
         let cluster = Cluster::new().unwrap();
         let less = small(PATCHES[3], &large).unwrap();
         for (what, body) in [("new", &body), ("again", &body), ("of which nothing is left", &less)] {
