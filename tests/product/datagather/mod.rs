@@ -2,6 +2,7 @@
 
 mod archive;
 mod collect;
+mod crash;
 mod echo;
 mod embedded;
 mod hiding;

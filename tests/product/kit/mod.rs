@@ -1,6 +1,7 @@
 //! The kit of the controllers: watches, queue, leadership and supervision, on a clock that stands still.
 
 mod controller;
+mod cuts;
 mod finalizer;
 mod lease;
 mod manager;

@@ -4,6 +4,7 @@
 mod bugs;
 mod collect;
 mod containers;
+mod crash;
 mod ends;
 mod hiding;
 mod rows;

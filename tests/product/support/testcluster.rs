@@ -1,12 +1,22 @@
 //! The embedded API server as admit is installed on it: the shipped definitions, policies and roles, and each controller under its
-//! own account, on a wire that notes what it is refused.
+//! own account. Between a controller and the server stands a wire, on which everything goes wrong that a test asks for: requests
+//! that overtake one another, watches that are cut, history that is compacted, and the death of the process at any of its writes.
+//!
+//! A crash point is a write of the process, by number and name, just before the server has it or just after, when nobody hears the
+//! answer any more. Nothing of the product knows of them: none can be forgotten, and releases have none.
 
+use std::convert::Infallible;
+use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use admit_apiserver::{Identity, Server};
+use axum::body::Body;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
+use bytes::Bytes;
+use futures::{StreamExt as _, stream};
+use http::Method;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
@@ -14,9 +24,12 @@ use kube::core::GroupVersionKind;
 use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use super::cluster::PATIENCE;
 use super::shipped::{create, documents, policies};
+use crate::soak::Random;
 
 /// Where the manifests put everything that has a namespace.
 pub(crate) const NAMESPACE: &str = "admit-system";
@@ -24,9 +37,19 @@ const DEFINITIONS: [&str; 4] = ["clusteroperators", "datagathers", "mustgathers"
 const SYSTEMS: [&str; 4] = ["clusteroperator", "datagather", "mustgather", "observability"];
 
 pub(crate) struct TestCluster {
+    /// Empties namespaces and takes along what is owned; ended with the value.
+    _housekeeping: AbortOnDrop,
     server: Server,
     /// Of an administrator, with no wire in between.
     pub(crate) admin: Client,
+}
+
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl TestCluster {
@@ -51,21 +74,38 @@ impl TestCluster {
         for document in SYSTEMS.iter().flat_map(|system| policies(system)) {
             create(&admin, &document).await;
         }
-        Self { server, admin }
+        let keeping = server.clone();
+        let keeping = tokio::spawn(async move { keeping.housekeeping().await });
+        Self { _housekeeping: AbortOnDrop(keeping), server, admin }
+    }
+
+    /// A process that may do everything, on a wire of its own.
+    pub(crate) fn process_of_admin(&self) -> Process {
+        self.process_as(Identity::admin())
     }
 
     /// A process that acts as the service account, on a wire of its own.
     pub(crate) fn process(&self, account: &str) -> Process {
         let user = format!("system:serviceaccount:{NAMESPACE}:{account}");
         let groups = ["system:serviceaccounts", "system:authenticated"].map(ToOwned::to_owned);
+        self.process_as(Identity::new(user, groups))
+    }
+
+    fn process_as(&self, identity: Identity) -> Process {
         let wire = Arc::new(Wire::default());
         let on = Arc::clone(&wire);
         let carry = from_fn(move |request: Request, next: Next| {
             let wire = Arc::clone(&on);
             async move { wire.carry(request, next).await }
         });
-        let router = self.server.router().layer(axum::Extension(Identity::new(user, groups))).layer(carry);
+        let router = self.server.router().layer(axum::Extension(identity)).layer(carry);
         Process { client: Client::new(router, "default"), wire }
+    }
+
+    /// Forgets what was before: watches that are behind have to begin with a list.
+    pub(crate) fn compact(&self) {
+        let store = &self.server.registry().store;
+        store.compact(store.revision());
     }
 
     /// Objects of a kind whose definition is shipped or built in.
@@ -76,6 +116,15 @@ impl TestCluster {
 
     pub(crate) async fn create(&self, object: &Value) {
         create(&self.admin, object).await;
+    }
+
+    /// Waits until the object is gone.
+    pub(crate) async fn gone(&self, objects: &Api<DynamicObject>, name: &str) {
+        let gone = |object: Option<&DynamicObject>| object.is_none();
+        match tokio::time::timeout(PATIENCE, await_condition(objects.clone(), name, gone)).await {
+            Ok(gone) => drop(gone.unwrap()),
+            Err(_) => panic!("it stays: {:#?}", objects.get(name).await),
+        }
     }
 
     /// Waits until the object is as wanted.
@@ -99,23 +148,151 @@ pub(crate) struct Process {
     pub(crate) wire: Arc<Wire>,
 }
 
-#[derive(Debug, Default)]
+impl Process {
+    /// Does `work` until the process dies or `over` has come, and kills it then: nothing of it goes on. What `over` brought, if it did.
+    pub(crate) async fn until_death<T>(
+        &self,
+        work: impl Future<Output = ()> + Send + 'static,
+        over: impl Future<Output = T>,
+    ) -> Option<T> {
+        let task = tokio::spawn(work);
+        let brought = tokio::select! {
+            () = self.wire.died() => None,
+            brought = over => Some(brought),
+        };
+        self.wire.kill();
+        task.abort();
+        // It was aborted, or has ended by itself.
+        drop(task.await);
+        brought
+    }
+}
+
+/// When a process dies at a write.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Moment {
+    /// The server never hears of it.
+    Before,
+    /// It is done, and the answer is lost.
+    After,
+}
+
+#[derive(Default)]
 pub(crate) struct Wire {
-    denied: Mutex<Vec<String>>,
+    state: Mutex<State>,
+    dead: watch::Sender<bool>,
+    cuts: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The writes so far, by name.
+    writes: Vec<String>,
+    crash: Option<(usize, Moment)>,
+    /// Puts requests in another order, the same in every run.
+    order: Option<Random>,
+    /// What the server itself refused by right, by rule or by policy.
+    denied: Vec<String>,
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wire").finish_non_exhaustive()
+    }
 }
 
 impl Wire {
+    /// Lets the process die at its write `number`, counted from 0.
+    pub(crate) fn crash_at(&self, number: usize, moment: Moment) {
+        self.state.lock().unwrap().crash = Some((number, moment));
+    }
+
+    /// Lets requests overtake one another as `seed` has it.
+    pub(crate) fn shuffle(&self, seed: u64) {
+        self.state.lock().unwrap().order = Some(Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1));
+    }
+
+    /// Returns when the process is dead.
+    pub(crate) async fn died(&self) {
+        self.dead.subscribe().wait_for(|dead| *dead).await.unwrap();
+    }
+
+    pub(crate) fn is_dead(&self) -> bool {
+        *self.dead.borrow()
+    }
+
+    /// Nothing of the process reaches the server from now on, and no answer the process.
+    pub(crate) fn kill(&self) {
+        self.dead.send_replace(true);
+    }
+
+    /// Ends all watches, as a proxy or a restarting server would.
+    pub(crate) fn cut_watches(&self) {
+        self.cuts.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// The writes so far: what may be a crash point of the next process that does the same.
+    pub(crate) fn writes(&self) -> Vec<String> {
+        self.state.lock().unwrap().writes.clone()
+    }
+
     /// What the server refused by right, by rule or by policy.
     pub(crate) fn denied(&self) -> Vec<String> {
-        self.denied.lock().unwrap().clone()
+        self.state.lock().unwrap().denied.clone()
     }
 
     async fn carry(&self, request: Request, next: Next) -> Response {
-        let name = format!("{} {}", request.method(), request.uri().path());
-        let response = next.run(request).await;
-        if matches!(response.status().as_u16(), 401 | 403 | 422) {
-            self.denied.lock().unwrap().push(format!("{name}: {}", response.status()));
+        if self.is_dead() {
+            return std::future::pending().await;
         }
-        response
+        let turns = self.state.lock().unwrap().order.as_mut().map_or(0, |order| order.below(40));
+        for _ in 0..turns {
+            tokio::task::yield_now().await;
+        }
+        let name = format!("{} {}", request.method(), request.uri().path());
+        let watching = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let now = self.note(&name, &request);
+        if now == Some(Moment::Before) {
+            self.kill();
+            return std::future::pending().await;
+        }
+        let response = next.run(request).await;
+        if now == Some(Moment::After) {
+            self.kill();
+        }
+        if self.is_dead() {
+            return std::future::pending().await;
+        }
+        if matches!(response.status().as_u16(), 401 | 403 | 422) {
+            self.state.lock().unwrap().denied.push(format!("{name}: {}", response.status()));
+        }
+        if watching { self.cut(response) } else { response }
+    }
+
+    /// Whether the process dies at this request.
+    fn note(&self, name: &str, request: &Request) -> Option<Moment> {
+        let mut state = self.state.lock().unwrap();
+        if *request.method() == Method::GET {
+            return None;
+        }
+        let number = state.writes.len();
+        state.writes.push(name.to_owned());
+        state.crash.filter(|(at, _)| *at == number).map(|(_, moment)| moment)
+    }
+
+    /// The answer to a watch, which ends with the next cut, and never tells anything to the dead.
+    fn cut(&self, response: Response) -> Response {
+        let (head, body) = response.into_parts();
+        let (mut cuts, mut dead) = (self.cuts.subscribe(), self.dead.subscribe());
+        let over = async move {
+            let killed = async { drop(dead.wait_for(|dead| *dead).await) };
+            tokio::select! {
+                _ = cuts.changed() => return,
+                () = killed => {}
+            }
+            std::future::pending::<()>().await;
+        };
+        let lines = body.into_data_stream().map(|part| Ok::<Bytes, Infallible>(part.unwrap_or_default()));
+        Response::from_parts(head, Body::from_stream(stream::StreamExt::take_until(lines, Box::pin(over))))
     }
 }
