@@ -235,7 +235,7 @@ pub(super) async fn keep(
                     file,
                     kind,
                     name,
-                    "the file lost a document and may still be written; it is read again"
+                    "the file lost a document, or is gone, and may still be written; it is read again"
                 );
                 again = Some(until);
             }

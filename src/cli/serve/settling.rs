@@ -2,11 +2,12 @@
 //!
 //! A manifest that is written in place is shorter than it will be, and where it happens to end between two documents it is a
 //! whole one that says less: policies would go out of force until the writer goes on. So a file that has shrunk and lost
-//! documents is believed only once it has been left alone for a while. Whoever renames a new file into place never waits
-//! for longer than that.
+//! documents, or is gone with them, is believed only once it has been left alone for a while. Whoever renames a new file into
+//! place never waits for longer than that. Gone are files as well where a folder is exchanged for another while it is read, or
+//! where a tool removes a file before it writes the next version.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::Metadata;
+use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -17,6 +18,10 @@ use tokio::time::Instant;
 use super::super::load;
 use super::super::process::Fault;
 use super::stored::{Name, name_of};
+
+/// So often a folder is read again that changed while it was read; what is read in the end may still be of two versions, of which
+/// the next change tells.
+const READINGS: usize = 3;
 
 /// How long a file that lost documents must have stayed as it is. Writers that pause for longer are rare, and so is who
 /// takes away a policy and cannot wait for a second.
@@ -42,8 +47,8 @@ pub(super) struct Stamp {
 #[derive(Debug, Default)]
 pub(super) struct Settling {
     in_force: BTreeMap<String, Contents>,
-    /// When each was first seen as it is.
-    shrunk: BTreeMap<String, (Stamp, Instant)>,
+    /// When each was first seen as it is, those that are gone without a stamp.
+    shrunk: BTreeMap<String, (Option<Stamp>, Instant)>,
 }
 
 /// What a file holds.
@@ -69,16 +74,38 @@ impl Stamp {
     }
 }
 
-/// The manifests at `path`; only regular files.
+/// The manifests at `path`, as they stood there together; only regular files.
 ///
 /// # Errors
 /// What cannot be read.
 pub(super) fn read(path: &Path) -> Result<Vec<File>, Fault> {
+    let mut files = read_once(path)?;
+    for _ in 1..READINGS {
+        if is_still(path, &files) {
+            break;
+        }
+        files = read_once(path)?;
+    }
+    Ok(files)
+}
+
+fn read_once(path: &Path) -> Result<Vec<File>, Fault> {
     let read = |found: load::Found| {
         let (text, about) = found.text_and_metadata()?;
         Ok(File { name: found.path.display().to_string(), text, stamp: Stamp::of(&about) })
     };
     load::files(path)?.into_iter().map(read).collect()
+}
+
+/// Whether the same files are at `path` now, none of them written to.
+fn is_still(path: &Path, files: &[File]) -> bool {
+    let stamp = |found: &load::Found| fs::metadata(&found.path).ok().map(|about| Stamp::of(&about));
+    load::files(path).is_ok_and(|now| {
+        now.len() == files.len()
+            && now.iter().zip(files).all(|(found, file)| {
+                found.path.display().to_string() == file.name && stamp(found) == Some(file.stamp)
+            })
+    })
 }
 
 /// What each of the `files` holds of `documents`.
@@ -107,18 +134,17 @@ impl Settling {
     ) -> Option<Unsettled> {
         let here: BTreeSet<&Name> = files.values().flat_map(|contents| &contents.documents).collect();
         let mut first: Option<Unsettled> = None;
-        for (name, contents) in files {
-            let lost = self.in_force.get(name).and_then(|before| {
-                let shrunk = contents.stamp.size < before.stamp.size;
-                before.documents.iter().find(|document| shrunk && !here.contains(document))
-            });
+        for (name, before) in &self.in_force {
+            let stamp = files.get(name).map(|contents| contents.stamp);
+            let shrunk = stamp.is_none_or(|stamp| stamp.size < before.stamp.size);
+            let lost = before.documents.iter().find(|document| shrunk && !here.contains(document));
             let Some(lost) = lost else {
                 self.shrunk.remove(name);
                 continue;
             };
-            let seen = self.shrunk.entry(name.clone()).or_insert((contents.stamp, now));
-            if seen.0 != contents.stamp {
-                *seen = (contents.stamp, now);
+            let seen = self.shrunk.entry(name.clone()).or_insert((stamp, now));
+            if seen.0 != stamp {
+                *seen = (stamp, now);
             }
             let until = seen.1 + STABLE;
             if now < until && first.as_ref().is_none_or(|first| first.until < until) {
@@ -164,15 +190,47 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_gone_is_believed_when_it_has_stayed_away() {
+        let mut settling = Settling::default();
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let whole: BTreeMap<_, _> = [file("a", 100, &["a", "b"]), file("b", 10, &["c"])].into();
+        settling.put_in_force(whole.clone());
+        let rest = [file("b", 10, &["c"])].into();
+        let wait = settling.unsettled(&rest, at(0)).unwrap();
+        assert_eq!((wait.file.as_str(), wait.lost, wait.until), ("a", named("a"), at(1_000)));
+        // It is back before its time, and gone again.
+        assert_eq!(settling.unsettled(&whole, at(500)), None);
+        assert_eq!(settling.unsettled(&rest, at(900)).unwrap().until, at(1_900));
+        assert_eq!(settling.unsettled(&rest, at(1_900)), None);
+    }
+
+    #[test]
+    fn a_folder_that_changes_while_it_is_read_is_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        fs::write(path("a.yaml"), "a: 1\n").unwrap();
+        fs::write(path("b.yaml"), "b: 1\n").unwrap();
+        let files = read(folder.path()).unwrap();
+        assert!(is_still(folder.path(), &files));
+        fs::write(path("c.yaml"), "c: 1\n").unwrap();
+        assert!(!is_still(folder.path(), &files), "one more");
+        fs::rename(path("c.yaml"), path("a.yaml")).unwrap();
+        assert!(!is_still(folder.path(), &files), "another one of the name");
+        fs::remove_file(path("a.yaml")).unwrap();
+        assert!(!is_still(folder.path(), &files), "one is gone");
+    }
+
+    #[test]
     fn what_takes_away_no_protection_is_not_waited_for() {
         let mut settling = Settling::default();
         settling.put_in_force([file("a", 100, &["a", "b"]), file("b", 10, &["c"])].into());
         let now = Instant::now();
         for files in [
-            // Shorter, with all that it had; one of its documents moved; a file is gone; longer without a document.
+            // Shorter, with all that it had; one of its documents moved; a file went into another; longer without a document.
             vec![file("a", 90, &["a", "b"]), file("b", 10, &["c"])],
             vec![file("a", 50, &["a"]), file("b", 60, &["b", "c"])],
-            vec![file("b", 10, &["c"])],
+            vec![file("b", 110, &["a", "b", "c"])],
             vec![file("a", 110, &["a"]), file("b", 10, &["c"])],
         ] {
             assert_eq!(settling.unsettled(&files.into_iter().collect(), now), None);
