@@ -30,13 +30,17 @@ pub(super) fn follow_one_another(api: &ApiServer) {
     other.terminated();
     cluster.works(&["delete", "datagathers", "--all"]);
 
-    // With Jobs: what is created there is complete, though nobody runs it here.
+    // With Jobs, and the rights of manifests for them: what is created there is complete, though nobody runs it here.
+    let manifests = cluster.place.path("jobs").display().to_string();
+    let generate = ["generate", "manifests", "--set", "runner=job", "--out", &manifests];
+    assert!(Command::new(env!("CARGO_BIN_EXE_admit")).args(generate).status().unwrap().success());
+    cluster.works(&["apply", "-f", &format!("{manifests}/rbac.yaml")]);
     let jobs = ["--runner", "job", "--job-image", "registry.example/admit:1"];
     let replica = Replica::start(&cluster, &kubeconfig, "three", &jobs);
     create(&cluster, "third");
     let jobs = cluster.until(|| listed(&cluster, "jobs"), |jobs| !jobs.is_empty());
     assert_eq!(jobs.len(), 1, "{jobs:#?}");
-    assert_eq!(jobs[0]["spec"]["template"]["spec"]["serviceAccountName"], "admit-datagather");
+    assert_eq!(jobs[0]["spec"]["template"]["spec"]["serviceAccountName"], "gather");
     replica.terminated();
     cluster.works(&["delete", "datagathers", "--all"]);
     cluster.works(&["delete", "jobs", "--all", "--namespace=admit-system"]);

@@ -10,7 +10,8 @@ use super::controllers::Replica;
 use crate::running::Workplace;
 use crate::tour::{marked, played};
 
-/// As the README has it, with the parts of `admit up` as processes of their own beside the API server.
+/// As the README has it, with the parts of `admit up` as processes of their own beside the API server. Jobs are not run here: there
+/// is no node.
 pub(super) fn the_tour_is_the_same(api: &ApiServer) {
     let cluster = Cluster::new(api);
     cluster.define();
