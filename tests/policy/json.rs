@@ -84,7 +84,7 @@ fn values_that_weigh_too_much_are_refused() {
     let refused = parse(text.as_bytes()).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "more values than a text of 3000003 bytes may hold: they would take more than 24582924 bytes of memory; divide \
+        "more values than a text of 3000003 bytes may hold: they would take more than 40777240 bytes of memory; divide \
          it into several objects"
     );
     assert!(matches!(refused, JsonError::TooHeavy(_)));
