@@ -122,7 +122,11 @@ async fn answer(
     shared: Arc<Mutex<Shared>>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
-    let body = body.collect().await.unwrap().to_bytes();
+    // Whoever dies while it sends has sent nothing, and hears nothing.
+    let Ok(body) = body.collect().await else {
+        return Ok(Response::builder().status(400).body(Full::default()).unwrap());
+    };
+    let body = body.to_bytes();
     let header = |name: &str| head.headers.get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
     let mut shared = shared.lock().unwrap();
     let path = head.uri.path().to_owned();
