@@ -89,16 +89,22 @@ impl WaitOperatorsArgs {
         }
     }
 
-    /// Tells what is wrong with the payload, and refuses one that nothing can be waited for in.
+    /// Refuses a payload that cannot be read whole, or that nothing can be waited for in.
     fn expects_any(&self, settings: &Settings) -> Result<(), Fault> {
         let mut source = Source::new(&settings.payload, settings.inclusion.clone());
         let payload = source.read().map_err(Fault::usage)?;
-        for mistake in &payload.mistakes {
-            tracing::warn!("{mistake}");
+        // What cannot be read may be what is to be waited for.
+        if !payload.mistakes.is_empty() {
+            let mistakes = payload.mistakes.join("\n");
+            return Err(Fault::usage(format!(
+                "{mistakes}\nmend the payload, or leave these files out of it"
+            )));
         }
         if payload.operators.is_empty() {
             let folder = self.payload.display();
-            return Err(Fault::usage(format!("the payload `{folder}` has no manifest of a ClusterOperator")));
+            return Err(Fault::usage(format!(
+                "the payload `{folder}` has no manifest of a ClusterOperator; name the folder that holds them"
+            )));
         }
         Ok(())
     }

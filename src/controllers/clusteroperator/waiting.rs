@@ -58,16 +58,17 @@ impl Report {
     }
 }
 
-/// A line for each in trouble, in the payload's order.
+/// Each in trouble, in the payload's order.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<_> = self.troubles().map(|(verdict, _)| verdict.to_string()).collect();
-        f.write_str(&lines.join("\n"))
+        let texts: Vec<_> = self.troubles().map(|(verdict, _)| verdict.to_string()).collect();
+        f.write_str(&texts.join("; "))
     }
 }
 
-/// Returns when all ClusterOperators of the payload are well, with what is to be said about them. `tell` hears how they are, each time that it is another way. The
-/// payload is read once; what is wrong with it is the caller's to tell. A kind that is not served yet is waited for.
+/// Returns when all ClusterOperators of the payload are well, with what is to be said about them. `tell` hears how they are, each
+/// time that it is another way. The payload is read once; what is wrong with it is the caller's to tell. A kind that is not served
+/// yet is waited for.
 ///
 /// # Errors
 /// When the payload cannot be read.

@@ -140,3 +140,16 @@ fn co_03_a_payload_without_cluster_operators_is_refused() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("has no manifest of a ClusterOperator"), "{error}");
 }
+
+/// One that cannot be read may be one that is to be waited for: that the others are well says nothing.
+#[test]
+fn co_03_a_payload_with_mistakes_is_refused_with_file_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.json"), manifest("dns").to_string()).unwrap();
+    std::fs::write(folder.path().join("b.yaml"), "a: 1\nb: [\n").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_admit"));
+    let output = command.args(["wait-operators", "--payload"]).arg(folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("b.yaml:") && error.contains("mend the payload"), "{error}");
+}
