@@ -1,6 +1,7 @@
 //! The volumes of a Pod: folders of this machine, filled with what the Pod names, and where each container finds them.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +11,9 @@ use k8s_openapi::api::core::v1::{
     ConfigMap, Container, DownwardAPIVolumeFile, KeyToPath, Pod, Secret, ServiceAccountTokenProjection,
     Volume,
 };
-use kube::{Api, Client, ResourceExt as _};
+use kube::core::NamespaceResourceScope;
+use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
 
 use super::super::supervise::protocol::Mount;
 use super::super::{Settings, node};
@@ -23,6 +26,9 @@ use crate::telemetry::with_causes;
 pub(super) const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 /// What files are readable by where nobody says otherwise; the folder above is its owner's alone.
 const MODE: i32 = 0o644;
+
+/// What a Secret or ConfigMap holds, by key.
+type Contents = BTreeMap<String, Vec<u8>>;
 
 /// A file of a volume, by its path there.
 struct Piece {
@@ -86,10 +92,13 @@ impl Filler<'_> {
         if let Some(secret) = &volume.secret {
             let name = secret.secret_name.clone().unwrap_or_default();
             let optional = secret.optional == Some(true);
-            pieces = self.secret(&name, secret.items.as_deref(), optional, secret.default_mode).await?;
+            let data = self.secret(&name).await?;
+            pieces = chosen(("secret", &name), data, secret.items.as_deref(), optional, secret.default_mode)?;
         } else if let Some(map) = &volume.config_map {
             let optional = map.optional == Some(true);
-            pieces = self.config_map(&map.name, map.items.as_deref(), optional, map.default_mode).await?;
+            let data = self.config_map(&map.name).await?;
+            pieces =
+                chosen(("configmap", &map.name), data, map.items.as_deref(), optional, map.default_mode)?;
         } else if let Some(down) = &volume.downward_api {
             pieces = self.fields(down.items.as_deref(), down.default_mode)?;
         } else if let Some(projected) = &volume.projected {
@@ -97,10 +106,14 @@ impl Filler<'_> {
             for source in projected.sources.iter().flatten() {
                 if let Some(secret) = &source.secret {
                     let optional = secret.optional == Some(true);
-                    pieces.extend(self.secret(&secret.name, secret.items.as_deref(), optional, mode).await?);
+                    let data = self.secret(&secret.name).await?;
+                    let named = ("secret", secret.name.as_str());
+                    pieces.extend(chosen(named, data, secret.items.as_deref(), optional, mode)?);
                 } else if let Some(map) = &source.config_map {
                     let optional = map.optional == Some(true);
-                    pieces.extend(self.config_map(&map.name, map.items.as_deref(), optional, mode).await?);
+                    let data = self.config_map(&map.name).await?;
+                    let named = ("configmap", map.name.as_str());
+                    pieces.extend(chosen(named, data, map.items.as_deref(), optional, mode)?);
                 } else if let Some(down) = &source.downward_api {
                     pieces.extend(self.fields(down.items.as_deref(), mode)?);
                 } else if let Some(token) = &source.service_account_token {
@@ -118,39 +131,33 @@ impl Filler<'_> {
         Ok(path)
     }
 
-    async fn secret(
-        &self,
-        name: &str,
-        items: Option<&[KeyToPath]>,
-        optional: bool,
-        mode: Option<i32>,
-    ) -> Result<Vec<Piece>, String> {
-        let api: Api<Secret> =
-            Api::namespaced(self.client.clone(), &self.pod.namespace().unwrap_or_default());
-        let found = api.get_opt(name).await.map_err(|error| with_causes(&error))?;
-        let data = found.map(|secret| {
+    /// What a Secret holds, where there is one.
+    async fn secret(&self, name: &str) -> Result<Option<Contents>, String> {
+        let found = self.found::<Secret>(name).await?;
+        Ok(found.map(|secret| {
             let data = secret.data.unwrap_or_default().into_iter();
-            data.map(|(key, value)| (key, value.0)).collect::<BTreeMap<_, _>>()
-        });
-        chosen(("secret", name), data, items, optional, mode)
+            data.map(|(key, value)| (key, value.0)).collect()
+        }))
     }
 
-    async fn config_map(
-        &self,
-        name: &str,
-        items: Option<&[KeyToPath]>,
-        optional: bool,
-        mode: Option<i32>,
-    ) -> Result<Vec<Piece>, String> {
-        let api: Api<ConfigMap> =
-            Api::namespaced(self.client.clone(), &self.pod.namespace().unwrap_or_default());
-        let found = api.get_opt(name).await.map_err(|error| with_causes(&error))?;
-        let data = found.map(|map| {
+    /// What a ConfigMap holds, where there is one.
+    async fn config_map(&self, name: &str) -> Result<Option<Contents>, String> {
+        let found = self.found::<ConfigMap>(name).await?;
+        Ok(found.map(|map| {
             let texts = map.data.unwrap_or_default().into_iter().map(|(key, text)| (key, text.into_bytes()));
             let bytes = map.binary_data.unwrap_or_default().into_iter().map(|(key, bytes)| (key, bytes.0));
-            texts.chain(bytes).collect::<BTreeMap<_, _>>()
-        });
-        chosen(("configmap", name), data, items, optional, mode)
+            texts.chain(bytes).collect()
+        }))
+    }
+
+    /// An object of the Pod's namespace.
+    async fn found<K>(&self, name: &str) -> Result<Option<K>, String>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + DeserializeOwned + Debug,
+    {
+        let namespace = self.pod.namespace().unwrap_or_default();
+        let api: Api<K> = Api::namespaced(self.client.clone(), &namespace);
+        api.get_opt(name).await.map_err(|error| with_causes(&error))
     }
 
     fn fields(
@@ -187,7 +194,7 @@ impl Filler<'_> {
 /// The keys that are asked for, each at its path; all of them where none is named.
 fn chosen(
     (kind, name): (&str, &str),
-    data: Option<BTreeMap<String, Vec<u8>>>,
+    data: Option<Contents>,
     items: Option<&[KeyToPath]>,
     optional: bool,
     mode: Option<i32>,
