@@ -1,9 +1,23 @@
 //! Reading and writing the metadata of an object that is held as JSON.
 
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::interrupt;
+
+/// Puts the members of all objects in `value` in order of their names, as Go writes maps, and lets `number` write each number.
+pub(crate) fn sort_members(value: &mut Value, number: fn(&mut Number)) {
+    interrupt::checkpoint();
+    match value {
+        Value::Object(members) => {
+            members.values_mut().for_each(|value| sort_members(value, number));
+            members.sort_keys();
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| sort_members(item, number)),
+        Value::Number(known) => number(known),
+        _ => {}
+    }
+}
 
 /// An empty string where the field is absent or no string.
 #[must_use]

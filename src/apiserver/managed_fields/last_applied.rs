@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::path::FieldSet;
 use super::typed::{Duplicates, Typing};
-use crate::{interrupt, object};
+use crate::object;
 
 /// The manager that the annotation belongs to.
 pub(super) const MANAGER: &str = "kubectl";
@@ -36,7 +36,7 @@ pub(super) fn renew(object: &mut Value, config: &Value) {
     if let Some(annotations) = config.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
         annotations.shift_remove(ANNOTATION);
     }
-    sort(&mut config);
+    object::sort_members(&mut config, |_| {});
     let text = format!("{config}\n");
     let annotations = object::member_mut(object::meta_mut(object), "annotations");
     annotations.insert(ANNOTATION.to_owned(), text.into());
@@ -45,17 +45,4 @@ pub(super) fn renew(object: &mut Value, config: &Value) {
 fn annotation(object: &Value) -> Option<&str> {
     let annotations = object.pointer("/metadata/annotations")?;
     annotations.get(ANNOTATION)?.as_str().filter(|text| !text.is_empty())
-}
-
-/// Puts members in order of name, as Go writes maps.
-fn sort(value: &mut Value) {
-    interrupt::checkpoint();
-    match value {
-        Value::Object(members) => {
-            members.values_mut().for_each(sort);
-            members.sort_keys();
-        }
-        Value::Array(items) => items.iter_mut().for_each(sort),
-        _ => {}
-    }
 }

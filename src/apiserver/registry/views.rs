@@ -13,7 +13,6 @@ use serde_json::{Map, Value};
 use super::{Call, autoscalers, kinds};
 use crate::builtin::decode::rewritten;
 use crate::builtin::{tables, through_store};
-use crate::interrupt;
 use crate::object;
 use crate::resources::ResourceInfo;
 
@@ -139,19 +138,7 @@ pub(super) fn empty_status(info: &ResourceInfo) -> Option<Value> {
 }
 
 fn by_name(mut value: Value) -> Value {
-    fn sort(value: &mut Value) {
-        interrupt::checkpoint();
-        match value {
-            Value::Object(members) => {
-                members.values_mut().for_each(sort);
-                members.sort_keys();
-            }
-            Value::Array(items) => items.iter_mut().for_each(sort),
-            Value::Number(number) => *number = go_text::reread(number),
-            _ => {}
-        }
-    }
-    sort(&mut value);
+    object::sort_members(&mut value, |number| *number = go_text::reread(number));
     value
 }
 
