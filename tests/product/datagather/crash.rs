@@ -10,11 +10,9 @@ use tokio_util::sync::CancellationToken;
 use super::runs::{Bench, condition, uploading};
 use super::upload::ingress::{Answers, FakeIngress};
 use crate::soak::{percent, scaled};
+use crate::support::crashes::everywhere;
 use crate::support::reliability::Row;
 use crate::support::testcluster::{Moment, NAMESPACE, TestCluster};
-
-/// Beyond any number of writes that a gathering takes.
-const TOO_MANY: usize = 80;
 
 struct Place {
     cluster: TestCluster,
@@ -92,16 +90,7 @@ impl Place {
 
     /// Dies once at every write, in both moments; how many there are.
     async fn dies_everywhere(&self, seed: u64) -> usize {
-        for number in 0..TOO_MANY {
-            let mut reached = false;
-            for moment in [Moment::Before, Moment::After] {
-                reached |= self.dies_at(number, moment, seed).await.is_some();
-            }
-            if !reached {
-                return number;
-            }
-        }
-        panic!("a gathering makes more than {TOO_MANY} writes");
+        everywhere(async |number, moment| self.dies_at(number, moment, seed).await).await
     }
 }
 

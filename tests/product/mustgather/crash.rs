@@ -18,12 +18,11 @@ use tokio_util::sync::CancellationToken;
 use super::{complete, settings, sftp};
 use crate::soak::{percent, scaled};
 use crate::support::cluster::PATIENCE;
+use crate::support::crashes::everywhere;
 use crate::support::reliability::Row;
 use crate::support::testcluster::{Moment, NAMESPACE, TestCluster};
 
 const USERS: &str = "support";
-/// Beyond any number of writes that a MustGather takes.
-const TOO_MANY: usize = 80;
 
 struct Place {
     cluster: TestCluster,
@@ -101,16 +100,7 @@ impl Place {
     }
 
     async fn dies_everywhere(&self, seed: u64) -> usize {
-        for number in 0..TOO_MANY {
-            let mut reached = false;
-            for moment in [Moment::Before, Moment::After] {
-                reached |= self.dies_at(number, moment, seed).await.is_some();
-            }
-            if !reached {
-                return number;
-            }
-        }
-        panic!("a MustGather takes more than {TOO_MANY} writes");
+        everywhere(async |number, moment| self.dies_at(number, moment, seed).await).await
     }
 
     /// So many MustGathers whose Jobs run, in a namespace that is then deleted; how long it takes.
