@@ -10,6 +10,7 @@
 //! What requests are decided by ([`InForce`], [`Cluster`]) arrives on watch channels from whoever loads or watches it;
 //! certificates likewise.
 
+mod beat;
 mod body;
 mod deadline;
 mod decide;

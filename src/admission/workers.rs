@@ -18,6 +18,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use super::beat::Beat;
 use super::queue::Queue;
 use crate::telemetry::panic_text;
 
@@ -35,6 +36,7 @@ type Job = Box<dyn FnOnce() + Send>;
 #[derive(Clone)]
 pub struct Workers {
     queue: Arc<Open>,
+    beat: Arc<Beat>,
 }
 
 /// The queue as long as there is a handle.
@@ -81,7 +83,7 @@ impl Workers {
                 .stack_size(STACK)
                 .spawn(move || work(&jobs))?;
         }
-        Ok(Self { queue })
+        Ok(Self { queue, beat: Arc::default() })
     }
 
     /// The result of `work`, which may ask whether its caller has gone. Work whose caller has gone before is not begun, nor
@@ -103,6 +105,7 @@ impl Workers {
         if self.queue.0.put(job).is_err() {
             return Err(NotDone::Overloaded);
         }
+        self.beat.keep();
         let done = match timeout(MAX_WAIT, &mut result).await {
             Ok(done) => done,
             Err(_) if take(&waiting).is_some() => return Err(NotDone::Overloaded),
