@@ -4,6 +4,7 @@
 //! router / TLS ──► http ──► codec ──► registry ──► admission ──► store ──► redb
 //!                   │                  │  ▲                        │
 //!                   │                  │  └──────── watches ◄──────┘
+//!                   │                  └── conversion, admission ──► callout ──► webhooks of others
 //!                   └── discovery, OpenAPI, Tables read resources::ResourceTable
 //! ```
 
@@ -11,9 +12,11 @@ pub mod admission;
 mod authentication;
 mod authorization;
 pub mod builtin;
+mod callout;
 mod certificate;
 mod clock;
 mod codec;
+mod conversion;
 mod diff;
 mod digest;
 pub mod discovery;

@@ -12,6 +12,7 @@ use tokio::sync::Semaphore;
 
 use crate::authentication::{Issuer, TokenKey};
 use crate::clock::Clock;
+use crate::conversion::Conversions;
 use crate::http as face;
 use crate::http::answers::Answers;
 use crate::http::turns::Turns;
@@ -273,6 +274,7 @@ impl Server {
         let (watches, unsent, ended) = self.inner.watchers.figures();
         let answers = self.inner.answers.held();
         let others = self.inner.metrics.get().map(|others| others.0()).unwrap_or_default();
+        let converted = self.inner.registry.converted.text();
         format!(
             "# TYPE apiserver_connections_open gauge\napiserver_connections_open {open}\n\
              # TYPE apiserver_connections_allowed gauge\napiserver_connections_allowed {}\n\
@@ -283,7 +285,7 @@ impl Server {
              # TYPE apiserver_answer_bytes_held gauge\napiserver_answer_bytes_held {answers}\n\
              # TYPE apiserver_storage_revision counter\napiserver_storage_revision {}\n\
              # TYPE apiserver_storage_list_evaluated_objects_total counter\n\
-             apiserver_storage_list_evaluated_objects_total {}\n{others}",
+             apiserver_storage_list_evaluated_objects_total {}\n{converted}{others}",
             face::serve::MAX_CONNECTIONS,
             self.inner.registry.store.revision(),
             self.inner.registry.store.looked_at(),
@@ -312,6 +314,7 @@ impl Server {
             subresource: None,
             identity: Identity::admin(),
             warnings: Warnings::default(),
+            conversions: Conversions::default(),
             clock: registry.clock.clone(),
             admitted: false,
         };

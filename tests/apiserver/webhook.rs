@@ -61,11 +61,15 @@ async fn raw(State(script): State<Script>) -> Response<Body> {
 
 /// Serves `script` over TLS; answers the address and the PEM of its certificate.
 pub(crate) async fn serve(script: Script) -> (SocketAddr, String) {
-    serve_as(script, IsCa::NoCa).await
+    serve_router(routes(script), IsCa::NoCa).await
 }
 
-/// The same with a certificate that is that of an authority, or not.
-async fn serve_as(script: Script, is_ca: IsCa) -> (SocketAddr, String) {
+fn routes(script: Script) -> Router {
+    Router::new().route("/validate", route_post(review)).route("/raw", route_post(raw)).with_state(script)
+}
+
+/// The same of any routes, with a certificate that is that of an authority, or not.
+pub(crate) async fn serve_router(router: Router, is_ca: IsCa) -> (SocketAddr, String) {
     let names = ["127.0.0.1".to_owned(), "hook.demo.svc".to_owned()];
     let mut params = CertificateParams::new(names).unwrap();
     params.is_ca = is_ca;
@@ -84,10 +88,6 @@ async fn serve_as(script: Script, is_ca: IsCa) -> (SocketAddr, String) {
     let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let router = Router::new()
-        .route("/validate", route_post(review))
-        .route("/raw", route_post(raw))
-        .with_state(script);
     tokio::spawn(async move {
         loop {
             let (stream, _) = listener.accept().await.unwrap();
@@ -275,8 +275,8 @@ async fn a_certificate_in_the_bundle_may_be_that_of_an_authority() {
     let script = Script::default();
     script.answers(json!({"allowed": false, "status": {"message": "reached"}}));
     let authority = IsCa::Ca(BasicConstraints::Unconstrained);
-    let (address, pem) = serve_as(script.clone(), authority).await;
-    let (_, another) = serve_as(script, authority).await;
+    let (address, pem) = serve_router(routes(script.clone()), authority).await;
+    let (_, another) = serve_router(routes(script), authority).await;
     let server = Server::builder().build().await.unwrap();
     let port = address.port();
     let cases = [

@@ -7,22 +7,27 @@ use admit_policy::matching::builtin;
 use admit_policy::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 use serde_json::Value;
 
+use crate::conversion::{Conversions, version_of};
 use crate::object;
 use crate::registry::Registry;
 use crate::resources;
 use crate::store::{Kept, Key, Range};
 
-#[derive(Debug)]
-pub(super) struct StoreHost<'r>(pub(super) &'r Registry);
+/// What a webhook has to convert is noted, and is there when whoever asked is run again ([`Registry::converting`]).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StoreHost<'r> {
+    pub(super) registry: &'r Registry,
+    pub(super) conversions: &'r Conversions,
+}
 
 impl Host for StoreHost<'_> {
     fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, HostError> {
         let key = Key { resource: "namespaces".into(), namespace: String::new(), name: name.to_owned() };
-        Ok(self.0.store.latest(&key).map(|stored| stored.object))
+        Ok(self.registry.store.latest(&key).map(|stored| stored.object))
     }
 
     fn param_scope(&self, kind: &GroupVersionKind) -> Option<Scope> {
-        let served = self.0.served();
+        let served = self.registry.served();
         let info = served.table.find_kind(&kind.group, &kind.version, &kind.kind)?;
         Some(match info.scope {
             resources::Scope::Namespaced => Scope::Namespaced,
@@ -31,14 +36,14 @@ impl Host for StoreHost<'_> {
     }
 
     fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
-        let served = self.0.served();
+        let served = self.registry.served();
         let Some(info) = served.table.find_kind(&kind.group, &kind.version, &kind.kind) else {
             return Ok(Vec::new());
         };
         let namespace = Some(namespace).filter(|_| info.scope == resources::Scope::Namespaced);
         let range = Range { namespace, ..Range::default() };
         let page = self
-            .0
+            .registry
             .store
             .list(&info.storage_key, range, 0, &mut |_| true)
             .map_err(|error| HostError(error.to_string()))?;
@@ -50,7 +55,9 @@ impl Host for StoreHost<'_> {
             let object = kept.object.pinned();
             if is_as_asked(&object) { Ok(object) } else { self.convert(&object, kind).map(Arc::new) }
         };
-        page.items.into_iter().map(in_version).collect()
+        // All are looked at, whatever is missing: what is missing of them is asked for at once.
+        let seen: Vec<_> = page.items.into_iter().map(in_version).collect();
+        seen.into_iter().collect()
     }
 
     fn equivalents(
@@ -62,7 +69,7 @@ impl Host for StoreHost<'_> {
         if !builtin.is_empty() {
             return builtin;
         }
-        let served = self.0.served();
+        let served = self.registry.served();
         let others = served
             .table
             .versions(&resource.group, &resource.resource)
@@ -84,12 +91,13 @@ impl Host for StoreHost<'_> {
         if let Some(converted) = builtin::convert(object, kind) {
             return Ok(converted);
         }
-        let served = self.0.served();
+        let served = self.registry.served();
         let info = served.table.find_kind(&kind.group, &kind.version, &kind.kind);
         let custom = info.and_then(|info| served.custom_version(info));
-        if let Some(compiled) = custom.as_ref().and_then(|custom| custom.compiled.as_ref()) {
-            let checked = compiled.check_conversion(object, &kind.api_version());
-            checked.map_err(|error| HostError(error.to_string()))?;
+        let webhook = custom.as_ref().and_then(|custom| custom.converter.as_ref());
+        if let Some(webhook) = webhook.filter(|_| version_of(object) != kind.api_version()) {
+            let converted = self.conversions.of(webhook, object, &kind.api_version());
+            return converted.map(Arc::unwrap_or_clone).map_err(|failed| HostError(failed.to_string()));
         }
         // Versions of one resource differ in nothing but the name of the version.
         let mut converted = object.clone();
@@ -99,6 +107,6 @@ impl Host for StoreHost<'_> {
     }
 
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
-        Ok(self.0.access_rules().authorize(user, attributes))
+        Ok(self.registry.access_rules().authorize(user, attributes))
     }
 }

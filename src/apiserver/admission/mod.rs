@@ -85,7 +85,8 @@ impl Registry {
     }
 
     async fn ask(&self, review: &Review<'_>) -> Result<(), Refusal> {
-        self.admission.policies.admit(self, review)?;
+        let decide = || self.admission.policies.admit(self, review);
+        self.converting(&review.call.conversions, decide).await?;
         webhook::admit(self, review).await
     }
 }

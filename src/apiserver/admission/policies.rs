@@ -7,7 +7,6 @@ use admit_policy::webhook::{Configuration, Kind};
 use admit_policy::{Deadline, Oversight, PolicySet};
 use serde_json::{Value, json};
 
-use super::host::StoreHost;
 use super::review::Review;
 use crate::registry::Registry;
 use crate::status::{Causes, Refusal};
@@ -41,7 +40,7 @@ impl Policies {
         }
         let deadline = Some(Deadline::new(&interrupt::is_over));
         let oversight = Oversight { deadline, ..Oversight::default() };
-        let decision = set.decide_with(&review.request()?, &StoreHost(registry), |_| true, oversight);
+        let decision = set.decide_with(&review.request()?, &review.host(registry), |_| true, oversight);
         // Whatever was said by then: the request has its answer.
         interrupt::checkpoint();
         if !decision.audit_annotations.is_empty() {

@@ -4,7 +4,8 @@ use admit_policy::Request;
 use admit_policy::object::Object;
 use serde_json::{Map, Value, json};
 
-use crate::registry::{Call, DeleteOptions};
+use super::host::StoreHost;
+use crate::registry::{Call, DeleteOptions, Registry};
 use crate::resources::Subresource;
 use crate::status::Refusal;
 
@@ -123,6 +124,11 @@ impl<'a> Review<'a> {
             dry_run: options.dry_run,
             options: options.raw.clone(),
         }
+    }
+
+    /// What policies and matching may ask about the request.
+    pub(super) fn host<'r>(&'r self, registry: &'r Registry) -> StoreHost<'r> {
+        StoreHost { registry, conversions: &self.call.conversions }
     }
 
     /// Whoever may stop requests could otherwise stop its own correction.

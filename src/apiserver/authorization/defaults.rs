@@ -6,6 +6,7 @@ use futures::future::join_all;
 use serde_json::Value;
 
 use crate::codec::{self, Body, Format};
+use crate::conversion::Conversions;
 use crate::identity::Identity;
 use crate::object;
 use crate::registry::{Call, Registry, Warnings, WriteOptions};
@@ -39,6 +40,7 @@ impl Registry {
             subresource: None,
             identity: Identity::admin(),
             warnings: Warnings::default(),
+            conversions: Conversions::default(),
             clock: self.clock.clone(),
             admitted: false,
         };

@@ -110,13 +110,13 @@ impl Asked<'_> {
 
     /// Why nothing is passed on to a pod, service or node.
     fn proxy(&self) -> Result<Refusal, Refusal> {
-        self.server.registry().get(self.call, self.name)?;
+        self.server.registry().get_builtin(self.call, self.name)?;
         Ok(Refusal::unavailable("this server cannot reach what is behind the object"))
     }
 
     fn log(&self) -> Result<Response, Refusal> {
         let options = pod_log::options(self.query, self.name, self.server.clock().now())?;
-        let pod = self.server.registry().get(self.call, self.name)?;
+        let pod = self.server.registry().get_builtin(self.call, self.name)?;
         let container = self.container(&pod)?;
         let body = match self.server.pod_logs() {
             // A pod without a node has not written anything yet.
@@ -159,7 +159,7 @@ impl Asked<'_> {
 
     /// Why there is no stream.
     fn stream(&self, subresource: Subresource) -> Result<Refusal, Refusal> {
-        let pod = self.server.registry().get(self.call, self.name)?;
+        let pod = self.server.registry().get_builtin(self.call, self.name)?;
         if subresource != Subresource::PortForward {
             self.container(&pod)?;
         }
@@ -174,7 +174,7 @@ impl Asked<'_> {
         let exists = served
             .table
             .find("", "v1", "nodes")
-            .is_some_and(|info| self.server.registry().get(&self.call.about(info, ""), node).is_ok());
+            .is_some_and(|info| self.server.registry().get_builtin(&self.call.about(info, ""), node).is_ok());
         if exists {
             return Refusal::not_implemented(format!(
                 "this server cannot reach the kubelet of node {node:?}"

@@ -1,17 +1,19 @@
 //! Requests to resources: which verb, which row, which form of the answer.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use axum::response::Response;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::accept::{Accepted, Form};
 use super::budget::Reservation;
 use super::path::Place;
 use super::{Failure, Incoming, answers, body, components, connect, deadline, respond, reviews, stream};
 use crate::codec;
+use crate::conversion::Conversions;
 use crate::registry::options::{FieldValidation, WriteOptions};
 use crate::registry::{
     Answer, Call, DeleteOptions, ListOptions, PatchFormat, Query, Warnings, Watching, names,
@@ -67,6 +69,7 @@ pub(super) async fn answer(
         subresource,
         identity: incoming.identity.clone(),
         warnings: warnings.clone(),
+        conversions: Conversions::default(),
         clock: server.clock().clone(),
         admitted: false,
     };
@@ -121,15 +124,21 @@ fn scope_and_subresource(info: &ResourceInfo, place: &Place) -> Result<Option<Su
     }
 }
 
-/// Begins to watch. What is converted on its way out is converted where there is time for it.
+/// Begins to watch. What is converted on its way out is converted where there is time for it; who waits for a webhook holds
+/// nobody's place meanwhile.
 async fn watching(server: &Server, call: &Call, options: &ListOptions) -> Result<Watching, Refusal> {
-    if call.custom.is_none() {
-        return server.registry().watch(call, options);
+    let until = Instant::now() + deadline::LONGEST;
+    if call.custom.is_none() || call.converter().is_some() {
+        return by(until, server.registry().watch(call, options)).await;
     }
     let (shared, of, options) = (server.clone(), call.clone(), options.clone());
-    let until = Instant::now() + deadline::LONGEST;
-    let watch = move || async move { shared.registry().watch(&of, &options) };
+    let watch = move || async move { shared.registry().watch(&of, &options).await };
     server.turns().list(&call.identity, until, watch).await?
+}
+
+/// What comes of `work`, if that is known in time.
+async fn by<T>(until: Instant, work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+    timeout_at(until, work).await.unwrap_or_else(|_| Err(Refusal::timed_out()))
 }
 
 impl Asked<'_> {
@@ -220,9 +229,17 @@ impl Asked<'_> {
         match &self.name {
             Some(name) if !self.legacy_watch => {
                 self.accepted.check_for(&self.call.info, &self.incoming.headers, false)?;
+                // What has to be converted comes before the room for it, which others need while a webhook is waited for.
+                let converted = match self.call.converter() {
+                    Some(_) => Some(by(self.incoming.until, registry.get(&self.call, name)).await?),
+                    None => None,
+                };
                 let bytes = registry.weight_of(&self.call, name);
                 let room = room(self.server, &self.call, bytes).await?;
-                let object = registry.get(&self.call, name)?;
+                let object = match converted {
+                    Some(object) => object,
+                    None => registry.get(&self.call, name).await?,
+                };
                 self.accepted.check_shape(&self.call.info, false)?;
                 include_is_known(self.accepted, &self.query)?;
                 Ok(answers::kept(self.show(&object), room, self.incoming.hangup.as_ref()).await)
@@ -233,6 +250,11 @@ impl Asked<'_> {
                 let options = ListOptions::parse(&self.query, false)?;
                 self.accepted.check_shape(&self.call.info, true)?;
                 include_is_known(self.accepted, &self.query)?;
+                // As with one object.
+                let converted = match self.call.converter() {
+                    Some(_) => Some(by(self.incoming.until, registry.list(&self.call, &options)).await?),
+                    None => None,
+                };
                 let room = room(self.server, &self.call, registry.weight(&self.call, &options)).await?;
                 let (server, call) = (self.server.clone(), self.call.clone());
                 let (query, accepted) = (self.query.clone(), self.accepted.clone());
@@ -242,7 +264,11 @@ impl Asked<'_> {
                     {
                         return Ok(respond::json_text(200, text + "\n"));
                     }
-                    let list = server.registry().list(&call, &options)?.into_value(&call.info);
+                    let listing = match converted {
+                        Some(listing) => listing,
+                        None => server.registry().list(&call, &options).await?,
+                    };
+                    let list = listing.into_value(&call.info);
                     Ok(shown_as(&call, &query, &accepted, &list))
                 };
                 let turns = self.server.turns();
@@ -273,7 +299,7 @@ impl Asked<'_> {
         };
         let user = &self.call.identity.username;
         let ticket = self.server.watchers().open(user, self.incoming.hangup.clone())?;
-        Ok(stream::respond(watching, &options, presentation, ticket))
+        Ok(stream::respond(self.server, watching, &options, presentation, ticket))
     }
 
     async fn create(self) -> Result<Response, Failure> {

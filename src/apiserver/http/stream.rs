@@ -18,6 +18,7 @@ use crate::builtin::tables;
 use crate::clock::Clock;
 use crate::registry::{ListOptions, WatchEvent, Watching};
 use crate::resources::ResourceInfo;
+use crate::server::Server;
 use crate::status::Refusal;
 use crate::table;
 use std::sync::Arc;
@@ -43,6 +44,7 @@ pub(super) struct Presentation {
 }
 
 struct State {
+    server: Server,
     watching: Watching,
     ticket: Ticket,
     presentation: Presentation,
@@ -55,6 +57,7 @@ struct State {
 }
 
 pub(super) fn respond(
+    server: &Server,
     watching: Watching,
     options: &ListOptions,
     presentation: Presentation,
@@ -64,6 +67,7 @@ pub(super) fn respond(
     let life =
         options.timeout_seconds.filter(|seconds| *seconds > 0).map_or_else(default_life, Duration::from_secs);
     let state = State {
+        server: server.clone(),
         watching,
         ticket,
         presentation,
@@ -99,6 +103,15 @@ impl State {
     async fn next(&mut self) -> Option<Bytes> {
         while !self.over {
             if let Some(bytes) = self.watching.due() {
+                if self.watching.needs_conversion() {
+                    tokio::select! {
+                        biased;
+                        () = sleep_until(self.end) => return None,
+                        TooSlow = self.ticket.too_slow() => return Some(self.last_words()),
+                        () = self.watching.convert(self.server.registry()) => {}
+                    }
+                    continue;
+                }
                 let room = tokio::select! {
                     room = self.ticket.room(bytes.max(CHUNK)) => room,
                     () = sleep_until(self.end) => return None,
@@ -140,7 +153,10 @@ impl State {
     fn chunk(&mut self) -> Vec<u8> {
         let (mut text, mut seen) = (Vec::new(), 0);
         while let Some(bytes) = self.watching.due() {
-            if seen > SIGHT || !text.is_empty() && text.len() + bytes > CHUNK {
+            if seen > SIGHT
+                || !text.is_empty() && text.len() + bytes > CHUNK
+                || self.watching.needs_conversion()
+            {
                 break;
             }
             seen += bytes;

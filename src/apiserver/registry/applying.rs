@@ -65,7 +65,7 @@ impl Registry {
                     Change { make: &make, uid_is_precondition: false, ownership: Ownership::Settled };
                 self.change(call, name, &change, options).await
             } else {
-                let object = self.configured(call, name, None, &config, options)?;
+                let object = self.first(call, name, &config, options).await?;
                 self.create_as(call, object, options, Ownership::Settled).await
             };
             match outcome {
@@ -75,6 +75,19 @@ impl Registry {
             }
         }
         Err(refusal.unwrap_or_else(|| Refusal::not_found(&call.info, name)))
+    }
+
+    /// What the configuration makes where there is nothing yet.
+    async fn first(
+        &self,
+        call: &Call,
+        name: &str,
+        config: &Configuration,
+        options: &WriteOptions,
+    ) -> Result<Value, Refusal> {
+        let make = || self.configured(call, name, None, config, options);
+        let made = self.converting(&call.conversions, make).await;
+        call.conversions.failure().map_or(made, |failed| Err(failed.into()))
     }
 
     fn configured(

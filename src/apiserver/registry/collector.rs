@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 use super::{Call, DeleteOptions, Registry, Warnings};
+use crate::conversion::Conversions;
 use crate::identity::Identity;
 use crate::object;
 use crate::resources::ResourceInfo;
@@ -185,7 +186,7 @@ impl Registry {
         let served = self.served();
         let Some(info) = served.table.find("", "v1", "namespaces") else { return Ok(()) };
         let call = self.own_call(info, "");
-        let namespaces = self.list(&call, &super::ListOptions::default())?.items;
+        let namespaces = self.list_unconverted(&call, &super::ListOptions::default())?.items;
         let going: Vec<&str> =
             namespaces.iter().filter(|one| object::is_terminating(one)).map(object::name).collect();
         if going.is_empty() {
@@ -260,6 +261,7 @@ impl Registry {
                 [crate::identity::MASTERS.to_owned()],
             ),
             warnings: Warnings::default(),
+            conversions: Conversions::default(),
             clock: self.clock.clone(),
             admitted: false,
         }

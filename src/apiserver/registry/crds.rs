@@ -11,6 +11,7 @@ use super::scale::ScalePaths;
 use super::served::Served;
 use super::{Call, Registry};
 use crate::clock::Clock;
+use crate::conversion::Webhook;
 use crate::discovery::compare_versions;
 use crate::identity::Identity;
 use crate::managed_fields::schema::Schema;
@@ -319,6 +320,7 @@ fn custom_kind(stored: &Stored) -> CustomKind {
     let terminating = object::is_terminating(definition);
     let versions = definition.pointer("/spec/versions").and_then(Value::as_array);
     let compiled = super::custom::rules(definition).map(Arc::new);
+    let converter = compiled.as_ref().and_then(Webhook::of);
     let group = text("/spec/group");
     let versions = versions.into_iter().flatten().map(|version| {
         let name = version["name"].as_str().unwrap_or_default();
@@ -330,6 +332,7 @@ fn custom_kind(stored: &Stored) -> CustomKind {
             typing: Schema::of_definition(version.pointer("/schema/openAPIV3Schema").unwrap_or(&Value::Null)),
             rules: compiled.as_ref().and_then(|compiled| compiled.version(name)).cloned(),
             compiled: compiled.clone(),
+            converter: converter.clone(),
             info,
         })
     });

@@ -77,7 +77,7 @@ impl Registry {
         let shares_labels = kinds::shares_labels(&call.info, &object);
         kinds::default(call, &mut object);
         if ownership == Ownership::Tracked {
-            self.track(call, None, &mut object, options)?;
+            object = self.tracked(call, None, object, options).await?;
         }
         let given_name = object::name(&object).to_owned();
         let review = Review::create(call, &given_name, &object, options.dry_run, options.to_value());
@@ -122,17 +122,20 @@ impl Registry {
         }
         if dry_run {
             let mut object = object;
-            views::storable(call, &object)?;
+            if call.converter().is_some() {
+                self.stored_form(call, object.clone()).await?;
+            }
             kinds::read(&call.info, &mut object);
             return Ok(Answer { code: 201, object: views::arranged(&call.info, object).into() });
         }
-        let stored = match self.store.put(&key, Expect::Absent, views::incoming(call, object)?).await {
+        let form = self.stored_form(call, object).await?;
+        let stored = match self.store.put(&key, Expect::Absent, form).await {
             Ok(stored) => stored,
             Err(StoreError::Conflict(_)) => return Err(Refusal::already_exists(&call.info, name)),
             Err(other) => return Err(super::store_failed(&other)),
         };
         self.after_write(call, name).await;
-        Ok(Answer { code: 201, object: views::shown(call, stored.object)? })
+        Ok(Answer { code: 201, object: self.shown(call, stored.object).await? })
     }
 
     /// Namespaced objects need a namespace that is there and not going away.

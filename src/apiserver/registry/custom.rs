@@ -10,6 +10,7 @@ use admit_policy::{Deadline, Oversight};
 use serde_json::Value;
 
 use super::scale::ScalePaths;
+use crate::conversion::Webhook;
 use crate::managed_fields::schema::{Schema, TypeId};
 use crate::resources::ResourceInfo;
 use crate::status::{Cause, Causes, Refusal};
@@ -42,6 +43,8 @@ pub struct CustomVersion {
     pub rules: Option<Arc<CrdVersion>>,
     /// The whole definition: objects are stored in versions other than this one.
     pub compiled: Option<Arc<CompiledCrd>>,
+    /// By which versions are converted into one another, where they differ in more than their name.
+    pub(crate) converter: Option<Arc<Webhook>>,
 }
 
 impl CustomVersion {
@@ -77,31 +80,22 @@ impl CustomVersion {
     /// The object in the version that objects are stored in: what that version does not know is lost.
     ///
     /// # Errors
-    /// When a webhook would have to convert it.
+    /// When a webhook has to convert it first.
     pub(super) fn to_stored(&self, object: &mut Value, version: &str) -> Result<(), ConversionError> {
-        self.check_stored(object, version)?;
-        let compiled = self.compiled.as_ref().filter(|_| version != self.info.version);
-        if let Some(stored) = compiled.and_then(|compiled| compiled.version(version)) {
+        let Some(compiled) = self.compiled.as_ref().filter(|_| version != self.info.version) else {
+            return Ok(());
+        };
+        compiled.check_conversion(object, &format!("{}/{version}", self.info.group))?;
+        if let Some(stored) = compiled.version(version) {
             stored.prune(object);
         }
         Ok(())
     }
 
-    /// Whether the object has a form in the version that objects are stored in.
-    ///
-    /// # Errors
-    /// When a webhook would have to convert it.
-    pub(super) fn check_stored(&self, object: &Value, version: &str) -> Result<(), ConversionError> {
-        match self.compiled.as_ref().filter(|_| version != self.info.version) {
-            Some(compiled) => compiled.check_conversion(object, &format!("{}/{version}", self.info.group)),
-            None => Ok(()),
-        }
-    }
-
     /// A stored object in this version. Defaults are those of the version that it was stored in.
     ///
     /// # Errors
-    /// When a webhook would have to convert it.
+    /// When a webhook has to convert it first.
     pub(super) fn read_stored(&self, object: &mut Value) -> Result<(), ConversionError> {
         if let Some(compiled) = &self.compiled {
             compiled.check_conversion(object, &self.info.api_version())?;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use admit_policy::crd::ConversionError;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::options::{DeleteOptions, ListOptions, Propagation};
-use super::{Answer, Call, Registry, kinds, views};
+use super::{Answer, Call, Registry, kinds};
 use crate::admission::Review;
+use crate::conversion::Conversions;
 use crate::status::{Refusal, deleted};
 use crate::store::{Expect, StoreError, Stored};
 use crate::{interrupt, object};
@@ -16,6 +16,14 @@ use crate::{interrupt, object};
 const ORPHAN: &str = "orphan";
 const FOREGROUND: &str = "foregroundDeletion";
 const ATTEMPTS: usize = 32;
+
+/// What is answered to a DELETE.
+enum Answered {
+    /// An object in its stored form.
+    Shown(Arc<Value>),
+    /// That it is gone.
+    Told(Value),
+}
 
 impl Registry {
     /// # Errors
@@ -37,7 +45,7 @@ impl Registry {
         for _ in 0..ATTEMPTS {
             let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
             preconditions(call, name, &live.object, options)?;
-            let old = views::outgoing(call, &live.object)?;
+            let old = self.shown(call, Arc::clone(&live.object)).await?;
             let review = Review::delete(call, told, &old, options);
             self.mutate(&review).await?;
             self.admit(&review).await?;
@@ -46,7 +54,8 @@ impl Registry {
             match self.delete_once(call, name, live, options).await {
                 Err(StoreError::Conflict(_)) => {}
                 Err(other) => return Err(super::store_failed(&other)),
-                Ok(answer) => return Ok(answer?),
+                Ok(Answered::Shown(object)) => return Ok(Answer::ok(self.shown(call, object).await?)),
+                Ok(Answered::Told(status)) => return Ok(Answer::ok(status)),
             }
         }
         Err(Refusal::modified(&call.info, name))
@@ -58,7 +67,7 @@ impl Registry {
         name: &str,
         live: Stored,
         options: &DeleteOptions,
-    ) -> Result<Result<Answer, ConversionError>, StoreError> {
+    ) -> Result<Answered, StoreError> {
         let key = call.key(name);
         let Stored { revision, object: live } = live;
         let mut marked = object::copied(&live);
@@ -66,7 +75,6 @@ impl Registry {
         let grace = mark(call, &mut marked, options);
         let kept =
             !object::finalizers(&marked).is_empty() || grace > 0 || kinds::is_held(&call.info, &marked);
-        let answer = |object: Arc<Value>| views::shown(call, object).map(Answer::ok);
         if !kept {
             let mut last = marked;
             if !options.dry_run {
@@ -77,18 +85,18 @@ impl Registry {
                 self.after_delete(call, &removed.object).await;
             }
             return Ok(if kinds::answers_deleted_object(&call.info) {
-                answer(last.into())
+                Answered::Shown(last.into())
             } else {
-                Ok(Answer::ok(deleted(&call.info, name, object::uid(&last))))
+                Answered::Told(deleted(&call.info, name, object::uid(&last)))
             });
         }
         if options.dry_run || marked == *live {
-            return Ok(answer(marked.into()));
+            return Ok(Answered::Shown(marked.into()));
         }
         drop(live);
         let stored = self.store.put(&key, Expect::Revision(revision), marked).await?;
         self.after_write(call, name).await;
-        Ok(answer(stored.object))
+        Ok(Answered::Shown(stored.object))
     }
 
     /// Deletes everything that `list` selects; answers the list of what was there.
@@ -101,9 +109,14 @@ impl Registry {
         list: &ListOptions,
         options: &DeleteOptions,
     ) -> Result<Answer, Refusal> {
-        let listing = self.list(call, list)?;
+        let listing = self.list(call, list).await?;
         for item in &listing.items {
-            let about = Call { namespace: object::namespace(item).to_owned(), ..call.clone() };
+            let about = Call {
+                namespace: object::namespace(item).to_owned(),
+                // What was converted for one is of no use to the next.
+                conversions: Conversions::default(),
+                ..call.clone()
+            };
             match self.delete_named(&about, (object::name(item), ""), options).await {
                 Ok(_) => {}
                 // Somebody else was quicker.

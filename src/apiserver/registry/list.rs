@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::options::{ListOptions, VersionMatch};
 use super::selector::Selector;
 use super::{Call, Registry, views};
+use crate::conversion::batch;
 use crate::object;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
@@ -29,6 +30,19 @@ pub struct Listing<T = Value> {
 }
 
 impl<T> Listing<T> {
+    /// Of `items` at a revision, of which `last` was looked at last, with so many objects behind it.
+    fn of(
+        (revision, items): (Revision, Vec<T>),
+        last: Option<&Kept>,
+        behind: usize,
+        selector: &Selector,
+    ) -> Self {
+        let more = behind > 0;
+        let last = last.filter(|_| more).map(|last| last.object.head());
+        let continue_token = next_token(revision, last.as_ref());
+        Self { revision, items, continue_token, remaining: (more && selector.is_empty()).then_some(behind) }
+    }
+
     fn metadata(&self, info: &ResourceInfo) -> Value {
         list_meta(self.revision, &self.continue_token, self.remaining, !info.builtin)
     }
@@ -107,10 +121,42 @@ struct Place {
     name: String,
 }
 
+impl Place {
+    fn key(&self) -> (&str, &str) {
+        (&self.namespace, &self.name)
+    }
+}
+
+/// What options ask for.
+struct Asked {
+    selector: Selector,
+    place: Option<Place>,
+    at: Option<Revision>,
+    /// 0 for everything.
+    limit: usize,
+}
+
+/// The namespace of the call, if it has one.
+fn within(call: &Call) -> Option<&str> {
+    Some(call.namespace.as_str()).filter(|namespace| !namespace.is_empty())
+}
+
 impl Registry {
     /// # Errors
-    /// 400 for selectors and tokens that cannot be read, 410 when the token's state is gone.
-    pub fn list(&self, call: &Call, options: &ListOptions) -> Result<Listing, Refusal> {
+    /// 400 for selectors and tokens that cannot be read, 410 when the token's state is gone, 500 for objects that cannot be
+    /// converted.
+    pub async fn list(&self, call: &Call, options: &ListOptions) -> Result<Listing, Refusal> {
+        match call.converter() {
+            Some(_) => self.list_converted(call, options).await,
+            None => self.list_unconverted(call, options),
+        }
+    }
+
+    /// The same of a kind that no webhook converts.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    pub(crate) fn list_unconverted(&self, call: &Call, options: &ListOptions) -> Result<Listing, Refusal> {
         self.page(call, options, |selector, kept| {
             let object = kept.object.values();
             let otherwise = match views::outgoing(call, &object)? {
@@ -147,17 +193,8 @@ impl Registry {
         options: &ListOptions,
         mut show: impl FnMut(&Selector, &Kept) -> Result<Option<T>, ConversionError>,
     ) -> Result<Listing<T>, Refusal> {
-        let selector = Selector::parse(&call.info, &options.label_selector, &options.field_selector)?;
-        let place = resume(options)?;
-        let at = match &place {
-            Some(place) => Some(place.revision),
-            None => self.listed_revision(options)?,
-        };
-        let namespace = Some(call.namespace.as_str()).filter(|namespace| !namespace.is_empty());
-        let after = place.as_ref().map(|place| (place.namespace.as_str(), place.name.as_str()));
-        let range = Range { namespace, after, at };
-        // A list from the cache, which upstream answers whole, does not page.
-        let limit = if options.resource_version == "0" { 0 } else { options.limit };
+        let Asked { selector, place, at, limit } = self.asked(call, options)?;
+        let range = Range { namespace: within(call), after: place.as_ref().map(Place::key), at };
         let mut items = Vec::new();
         let mut unseen = None;
         let mut take = |kept: &Kept| match show(&selector, kept) {
@@ -178,11 +215,54 @@ impl Registry {
         if let Some(error) = unseen {
             return Err(error.into());
         }
-        let more = page.remaining > 0;
-        let last = page.items.last().filter(|_| more).map(|last| last.object.head());
-        let continue_token = next_token(page.revision, last.as_ref());
-        let remaining = (more && selector.is_empty()).then_some(page.remaining);
-        Ok(Listing { revision: page.revision, items, continue_token, remaining })
+        Ok(Listing::of((page.revision, items), page.items.last(), page.remaining, &selector))
+    }
+
+    /// What a webhook converts is selected by what it becomes. Objects are converted together, as many as a page has yet room for.
+    async fn list_converted(&self, call: &Call, options: &ListOptions) -> Result<Listing, Refusal> {
+        let Asked { selector, place, at, limit } = self.asked(call, options)?;
+        let range = Range { namespace: within(call), after: place.as_ref().map(Place::key), at };
+        let page = self
+            .store
+            .list(&call.info.storage_key, range, 0, &mut |_| true)
+            .map_err(|error| list_refusal(&error, place.is_some()))?;
+        let (mut items, mut looked_at) = (Vec::new(), 0_usize);
+        let room = |taken: usize| if limit == 0 { usize::MAX } else { limit.saturating_sub(taken) };
+        while room(items.len()) > 0 && looked_at < page.items.len() {
+            let rest = page.items.get(looked_at..).unwrap_or_default();
+            // Where all is selected, no more is converted than shown.
+            let most = if selector.is_empty() { room(items.len()) } else { usize::MAX };
+            let (count, bytes) = batch(rest.iter().take(most).map(|kept| kept.object.text().len()));
+            let _turn = match call.converter() {
+                Some(webhook) => webhook.turn(bytes).await,
+                None => None,
+            };
+            let together = rest.iter().take(count).map(|kept| kept.object.values()).collect();
+            for view in self.all_shown(call, together).await? {
+                if room(items.len()) == 0 {
+                    break;
+                }
+                looked_at += 1;
+                if selector.matches(&view) {
+                    items.push(Arc::unwrap_or_clone(view));
+                }
+            }
+        }
+        let last = looked_at.checked_sub(1).and_then(|last| page.items.get(last));
+        let remaining = page.items.len().saturating_sub(looked_at);
+        Ok(Listing::of((page.revision, items), last, remaining, &selector))
+    }
+
+    fn asked(&self, call: &Call, options: &ListOptions) -> Result<Asked, Refusal> {
+        let selector = Selector::parse(&call.info, &options.label_selector, &options.field_selector)?;
+        let place = resume(options)?;
+        let at = match &place {
+            Some(place) => Some(place.revision),
+            None => self.listed_revision(options)?,
+        };
+        // A list from the cache, which upstream answers whole, does not page.
+        let limit = if options.resource_version == "0" { 0 } else { options.limit };
+        Ok(Asked { selector, place, at, limit })
     }
 
     /// Roughly the bytes of what [`Self::list`] would show, from above where it selects.

@@ -64,6 +64,20 @@ fn rule_for(info: &ResourceInfo) -> NameRule {
     }
 }
 
+/// What is wrong with the labels, in whole texts.
+pub(crate) fn label_problems(object: &Value) -> Vec<String> {
+    texts(&labels(object))
+}
+
+/// What is wrong with the annotations, in whole texts.
+pub(crate) fn annotation_problems(object: &Value) -> Vec<String> {
+    texts(&annotations(object))
+}
+
+fn texts(causes: &Causes) -> Vec<String> {
+    causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect()
+}
+
 fn labels(object: &Value) -> Causes {
     let mut causes = Causes::default();
     for (key, value) in sorted(object, "labels") {

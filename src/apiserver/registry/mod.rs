@@ -6,6 +6,7 @@ mod api_services;
 mod applying;
 mod autoscalers;
 mod collector;
+mod converting;
 mod crds;
 mod create;
 mod custom;
@@ -39,6 +40,7 @@ use serde_json::Value;
 pub(crate) use custom::causes;
 pub use custom::{CustomKind, CustomVersion};
 pub use list::Listing;
+pub(crate) use metadata::{annotation_problems, label_problems};
 pub use offline::BuiltinKinds;
 pub use options::{DeleteOptions, ListOptions, Query, WriteOptions};
 pub use patching::PatchFormat;
@@ -50,6 +52,7 @@ use self::collector::Collector;
 use crate::admission::Admission;
 use crate::authorization::Authorization;
 use crate::clock::Clock;
+use crate::conversion::{Conversions, Counts};
 use crate::identity::Identity;
 use crate::resources::{ResourceInfo, Subresource};
 use crate::status::Refusal;
@@ -66,6 +69,8 @@ pub struct Call {
     pub subresource: Option<Subresource>,
     pub identity: Identity,
     pub warnings: Warnings,
+    /// What was converted for it on the way.
+    pub(crate) conversions: Conversions,
     /// What time it is for what is written.
     pub clock: Clock,
     /// Whether admission was asked already, about the request that this is a part of.
@@ -95,6 +100,7 @@ impl Call {
             subresource: None,
             identity: self.identity.clone(),
             warnings: Warnings::default(),
+            conversions: Conversions::default(),
             clock: self.clock.clone(),
             admitted: false,
         }
@@ -160,6 +166,8 @@ pub struct Registry {
     served: RwLock<Arc<Served>>,
     pub(crate) admission: Admission,
     pub(crate) authorization: Authorization,
+    /// Questions to conversion webhooks.
+    pub(crate) converted: Counts,
     collector: Collector,
 }
 
@@ -173,6 +181,7 @@ impl Registry {
             served,
             admission: Admission::default(),
             authorization: Authorization::default(),
+            converted: Counts::default(),
             collector: Collector::default(),
         }
     }

@@ -16,6 +16,7 @@ use super::{Call, Warnings, kinds};
 use crate::builtin::tables;
 use crate::clock::Clock;
 use crate::codec::recheck;
+use crate::conversion::Conversions;
 use crate::identity::Identity;
 use crate::object;
 use crate::patch::applied::applied;
@@ -66,6 +67,7 @@ impl Builtins for BuiltinKinds {
             subresource: status.then_some(Subresource::Status),
             identity: Identity::new("admin", []),
             warnings: Warnings::default(),
+            conversions: Conversions::default(),
             clock: Clock::default(),
             admitted: false,
         };

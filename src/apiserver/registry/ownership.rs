@@ -10,6 +10,7 @@ use super::served::Served;
 use super::{Call, Registry, kinds, views};
 use crate::builtin::decode::rewritten;
 use crate::builtin::tables;
+use crate::conversion::{Conversions, Webhook};
 use crate::managed_fields::path::{Element, FieldSet};
 use crate::managed_fields::schema::{Schema, builtin};
 use crate::managed_fields::typed::Typing;
@@ -44,6 +45,34 @@ impl Registry {
         scope.writer(call, options, &call.clock.stamp()).updated(&live, new).map_err(too_heavy)
     }
 
+    /// The same of an object that managers may own in versions that a webhook converts. Where it does not, nobody owns anything
+    /// any longer, as upstream has it.
+    ///
+    /// # Errors
+    /// As of [`Self::track`].
+    pub(super) async fn tracked(
+        &self,
+        call: &Call,
+        old: Option<&Value>,
+        mut new: Value,
+        options: &WriteOptions,
+    ) -> Result<Value, Refusal> {
+        if call.converter().is_none() {
+            self.track(call, old, &mut new, options)?;
+            return Ok(new);
+        }
+        let attempt = || {
+            let mut tracked = new.clone();
+            self.track(call, old, &mut tracked, options).map(|()| tracked)
+        };
+        let mut tracked = self.converting(&call.conversions, attempt).await?;
+        if let Some(why) = call.conversions.failure() {
+            tracing::warn!(%why, kind = call.info.kind, "the managers of an object are forgotten");
+            object::set_meta(&mut tracked, "managedFields", None);
+        }
+        Ok(tracked)
+    }
+
     /// What `live`, or the empty object of the kind, becomes by the configuration.
     pub(super) fn merged(
         &self,
@@ -69,12 +98,16 @@ struct Scope {
     info: Arc<ResourceInfo>,
     api_version: String,
     ignored: FieldSet,
+    /// By what the versions are converted, and what was.
+    conversions: Option<(Arc<Webhook>, Conversions)>,
 }
 
 impl Scope {
     fn new(call: &Call, served: Arc<Served>) -> Self {
         let ignored = unownable(call).into_iter().collect();
-        Self { served, info: Arc::clone(&call.info), api_version: call.info.api_version(), ignored }
+        let conversions = call.converter().map(|webhook| (Arc::clone(webhook), call.conversions.clone()));
+        let api_version = call.info.api_version();
+        Self { served, info: Arc::clone(&call.info), api_version, ignored, conversions }
     }
 
     fn writer<'w>(&'w self, call: &'w Call, options: &'w WriteOptions, now: &'w str) -> Writer<'w> {
@@ -95,6 +128,13 @@ impl Scope {
         rows.filter(|row| row.storage_key == self.info.storage_key && row.kind == self.info.kind)
             .find(|row| row.api_version() == api_version)
     }
+}
+
+/// Whether the object says nothing but what it is: no webhook is asked about such a one, as upstream does not.
+fn is_empty(object: &Value) -> bool {
+    object
+        .as_object()
+        .is_some_and(|members| members.keys().all(|name| name == "kind" || name == "apiVersion"))
 }
 
 /// Kinds without field tables are typed by their values.
@@ -122,7 +162,14 @@ impl Versions for Scope {
         let from = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
         match (self.row(from), self.row(api_version)) {
             (Some(from), Some(to)) if from.api_version() != api_version => {
-                Cow::Owned(views::converted(from, to, object))
+                let by_webhook = self.conversions.as_ref().filter(|_| !is_empty(object));
+                let converted =
+                    by_webhook.and_then(|(webhook, known)| known.of(webhook, object, api_version).ok());
+                Cow::Owned(match converted {
+                    Some(converted) => Arc::unwrap_or_clone(converted),
+                    // Of what a webhook has to convert first, or cannot, nothing is used: whoever asked is told.
+                    None => views::converted(from, to, object),
+                })
             }
             _ => Cow::Borrowed(object),
         }

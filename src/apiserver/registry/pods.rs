@@ -68,7 +68,7 @@ impl Registry {
     ) -> Result<Value, Refusal> {
         named_alike(name, &eviction, "Eviction")?;
         let main = call.on(None);
-        let pod = self.get(&main, name)?;
+        let pod = self.get_builtin(&main, name)?;
         let eviction = self.admitted(call, name, eviction, options).await?;
         let given = eviction.get("deleteOptions").filter(|given| given.is_object()).cloned();
         let mut given = given.unwrap_or_else(|| json!({}));
@@ -87,7 +87,7 @@ impl Registry {
         let served = self.served();
         let Some(info) = served.table.find("policy", "v1", "poddisruptionbudgets") else { return Ok(()) };
         let about = call.about(info, &call.namespace).on(Some(Subresource::Status));
-        let budgets = self.list(&about, &ListOptions::default())?.items;
+        let budgets = self.list_unconverted(&about, &ListOptions::default())?.items;
         let concerned: Vec<_> = budgets.iter().filter(|budget| selects(budget, pod)).collect();
         let budget = match concerned.as_slice() {
             [] => return Ok(()),

@@ -9,10 +9,22 @@ use crate::status::Refusal;
 
 impl Registry {
     /// # Errors
-    /// 404 when there is none, 500 for one that a webhook would have to convert.
-    pub fn get(&self, call: &Call, name: &str) -> Result<Arc<Value>, Refusal> {
+    /// 404 when there is none, 500 for one that cannot be converted.
+    pub async fn get(&self, call: &Call, name: &str) -> Result<Arc<Value>, Refusal> {
         let stored = self.store.get(&call.key(name)).ok_or_else(|| Refusal::not_found(&call.info, name))?;
-        let view = views::shown(call, stored.object)?;
-        Ok(call.scale().map(|paths| paths.scale_of(&view).into()).unwrap_or(view))
+        Ok(scaled(call, self.shown(call, stored.object).await?))
     }
+
+    /// The same of a built-in kind, which is read without anybody's help.
+    ///
+    /// # Errors
+    /// 404 when there is none.
+    pub(crate) fn get_builtin(&self, call: &Call, name: &str) -> Result<Arc<Value>, Refusal> {
+        let stored = self.store.get(&call.key(name)).ok_or_else(|| Refusal::not_found(&call.info, name))?;
+        Ok(scaled(call, views::shown(call, stored.object)?))
+    }
+}
+
+fn scaled(call: &Call, view: Arc<Value>) -> Arc<Value> {
+    call.scale().map(|paths| paths.scale_of(&view).into()).unwrap_or(view)
 }

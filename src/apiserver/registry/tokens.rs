@@ -30,7 +30,7 @@ impl Registry {
         options: &WriteOptions,
         issuer: &Issuer,
     ) -> Result<Value, Refusal> {
-        let account = self.get(&Call { subresource: None, ..call.clone() }, name)?;
+        let account = self.get_builtin(&Call { subresource: None, ..call.clone() }, name)?;
         if asked.pointer("/spec/expirationSeconds").is_none_or(Value::is_null) {
             asked["spec"]["expirationSeconds"] = DEFAULT_SECONDS.into();
         }

@@ -11,6 +11,7 @@ use super::ownership::{self, Ownership};
 use super::wanted::Wanted;
 use super::{Answer, Call, Registry, halves, kinds, metadata, views};
 use crate::admission::Review;
+use crate::conversion::version_of;
 use crate::object;
 use crate::resources::Subresource;
 use crate::status::{Cause, Refusal};
@@ -67,15 +68,16 @@ impl Registry {
         let key = call.key(name);
         for _ in 0..ATTEMPTS {
             let live = self.store.latest(&key).ok_or_else(|| Refusal::not_found(&call.info, name))?;
-            let outdated = kinds::reads_otherwise(&call.info, &live.object);
+            let outdated =
+                kinds::reads_otherwise(&call.info, &live.object) || is_outdated(call, &live.object);
             let revision = live.revision;
-            let mut old = views::shown(call, live.object)?;
-            let wanted = (change.make)(&mut old)?;
+            let mut old = self.shown(call, live.object).await?;
+            let wanted = self.made(call, change, &mut old).await?;
             if change.uid_is_precondition {
                 same_object(call, name, &wanted, &old)?;
             }
             newest_version(call, name, &wanted, &old)?;
-            let new = self.owned(call, wanted, &old, options, change.ownership)?;
+            let new = self.owned(call, wanted, &old, options, change.ownership).await?;
             let review = Review::update(call, name, (&new, &*old), options.dry_run, options.to_value());
             let new = match self.mutate(&review).await? {
                 Some(changed) => remade(call, changed)?,
@@ -86,8 +88,10 @@ impl Registry {
             if !outdated && new == *old {
                 return Ok(Answer::ok(answered(call, new.into())));
             }
-            views::storable(call, &new)?;
             if options.dry_run {
+                if call.converter().is_some() {
+                    self.stored_form(call, new.clone()).await?;
+                }
                 return Ok(Answer::ok(answered(call, new.into())));
             }
             // From here on there is one copy of a large object.
@@ -105,8 +109,18 @@ impl Registry {
         Err(Refusal::modified(&call.info, name))
     }
 
+    /// What the client wants in place of `old`.
+    async fn made(&self, call: &Call, change: &Change<'_>, old: &mut Arc<Value>) -> Result<Value, Refusal> {
+        if call.converter().is_none() {
+            return (change.make)(old);
+        }
+        let wanted = self.converting(&call.conversions, || (change.make)(&mut Arc::clone(old))).await;
+        // What is applied is merged in the versions of all managers.
+        call.conversions.failure().map_or(wanted, |failed| Err(failed.into()))
+    }
+
     /// The object that the client wants, with defaults, and with the managers that it has then.
-    fn owned(
+    async fn owned(
         &self,
         call: &Call,
         mut wanted: Value,
@@ -119,7 +133,7 @@ impl Registry {
         }
         kinds::default(call, &mut wanted);
         if ownership == Ownership::Tracked {
-            self.track(call, Some(old), &mut wanted, options)?;
+            wanted = self.tracked(call, Some(old), wanted, options).await?;
         }
         Ok(wanted)
     }
@@ -171,12 +185,18 @@ impl Registry {
                 Err(error) => Err(error),
             });
         }
-        let stored_form = views::incoming(call, new)?;
-        match self.store.put(&key, Expect::Revision(revision), stored_form).await {
-            Ok(stored) => Ok(Ok(views::shown(call, stored.object)?)),
+        let form = self.stored_form(call, new).await?;
+        match self.store.put(&key, Expect::Revision(revision), form).await {
+            Ok(stored) => Ok(Ok(self.shown(call, stored.object).await?)),
             Err(error) => Ok(Err(error)),
         }
     }
+}
+
+/// Whether the object is stored in a version that nothing is stored in any longer: a change that changes nothing brings it into
+/// that of today, which is how stored versions are left behind.
+fn is_outdated(call: &Call, stored: &Value) -> bool {
+    call.custom.is_some() && version_of(stored) != call.info.stored_as()
 }
 
 /// The object has the name that the path names.

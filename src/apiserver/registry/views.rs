@@ -1,7 +1,7 @@
 //! A stored object as a request sees it: in the version of its path, Events and autoscalers in either of their two shapes.
 //!
-//! Objects are stored in the version that `ResourceInfo::storage_version` names; Events as core/v1. Versions of custom resources
-//! that only a webhook converts into one another are refused: none is called.
+//! Objects are stored in the version that `ResourceInfo::storage_version` names; Events as core/v1. What only a webhook converts is
+//! refused here: `converting` has it converted before.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::resources::ResourceInfo;
 /// The stored object for the caller.
 ///
 /// # Errors
-/// When a webhook would have to convert it.
+/// When a webhook has to convert it first.
 pub(super) fn outgoing<'v>(call: &Call, stored: &'v Value) -> Result<Cow<'v, Value>, ConversionError> {
     if is_shown_as_it_is(call, stored) {
         return Ok(Cow::Borrowed(stored));
@@ -65,7 +65,7 @@ pub(super) fn is_read_as_stored(call: &Call) -> bool {
 /// The same to be kept. What nobody else holds is not copied for it, nor what does not differ from what is stored.
 ///
 /// # Errors
-/// When a webhook would have to convert it.
+/// When a webhook has to convert it first.
 pub(super) fn shown(call: &Call, stored: Arc<Value>) -> Result<Arc<Value>, ConversionError> {
     if is_shown_as_it_is(call, &stored) {
         return Ok(stored);
@@ -79,19 +79,10 @@ pub(super) fn shown(call: &Call, stored: Arc<Value>) -> Result<Arc<Value>, Conve
     }
 }
 
-/// Whether the caller's object has a stored form.
-///
-/// # Errors
-/// When a webhook would have to convert it.
-pub(super) fn storable(call: &Call, object: &Value) -> Result<(), ConversionError> {
-    let custom = call.custom.as_ref();
-    custom.map_or(Ok(()), |custom| custom.check_stored(object, &call.info.storage_version))
-}
-
 /// The caller's object in its stored form.
 ///
 /// # Errors
-/// When a webhook would have to convert it.
+/// When a webhook has to convert it first.
 pub(super) fn incoming(call: &Call, mut object: Value) -> Result<Value, ConversionError> {
     let info = &*call.info;
     if let Some(custom) = &call.custom {
@@ -103,11 +94,7 @@ pub(super) fn incoming(call: &Call, mut object: Value) -> Result<Value, Conversi
     if is_older_autoscaler(info) {
         object = autoscalers::to_v2(&object);
     }
-    let api_version = if info.group.is_empty() || is_regarding(info) {
-        info.storage_version.clone()
-    } else {
-        format!("{}/{}", info.group, info.storage_version)
-    };
+    let api_version = if is_regarding(info) { info.storage_version.clone() } else { info.stored_as() };
     object::set_field(&mut object, "apiVersion", Some(api_version.into()));
     // The store fills the version in where the member stands already.
     object::set_meta(&mut object, "resourceVersion", Some("0".into()));

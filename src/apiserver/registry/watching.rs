@@ -11,6 +11,7 @@ use super::list::parse_version;
 use super::options::ListOptions;
 use super::selector::Selector;
 use super::{Call, Registry, views};
+use crate::conversion::batch;
 use crate::object;
 use crate::status::Refusal;
 use crate::store::{Event, EventKind, Packed, Range, Revision, StoreError, Subscription, estimate};
@@ -57,12 +58,23 @@ enum Due {
     Object(Arc<Packed>),
     Change(Arc<Event>),
     Made(WatchEvent),
+    /// Looked at, and of no interest.
+    Passed,
 }
 
 impl Registry {
     /// # Errors
     /// 400 for selectors that cannot be read, 500 for a resourceVersion that is no number (as upstream answers).
-    pub fn watch(&self, call: &Call, options: &ListOptions) -> Result<Watching, Refusal> {
+    pub async fn watch(&self, call: &Call, options: &ListOptions) -> Result<Watching, Refusal> {
+        let mut watching = self.begin_watch(call, options)?;
+        // What cannot be shown of the first page of the state is refused, and not told in a stream.
+        if watching.needs_conversion() && matches!(watching.due.front(), Some(Due::Object(_))) {
+            watching.converted(self).await?;
+        }
+        Ok(watching)
+    }
+
+    fn begin_watch(&self, call: &Call, options: &ListOptions) -> Result<Watching, Refusal> {
         let selector = Selector::parse(&call.info, &options.label_selector, &options.field_selector)?;
         let asked = parse_version(&options.resource_version).map_err(Refusal::unclassified)?;
         let wants_state = match options.send_initial_events {
@@ -86,8 +98,8 @@ impl Registry {
             Err(error) => watching.end(gone(from, &error)),
         }
         watching.read_on();
-        // What cannot be shown of the first page is refused, and not told in a stream.
-        for due in watching.due.iter().filter(|_| call.custom.is_some()) {
+        // Nor, of what nobody has to be asked about, what cannot be read.
+        for due in watching.due.iter().filter(|_| call.custom.is_some() && call.converter().is_none()) {
             if let Due::Object(object) = due {
                 views::outgoing(call, &object.values())?;
             }
@@ -106,6 +118,7 @@ impl Watching {
             Due::Object(object) => object.weight(),
             Due::Change(event) => event.object.weight(),
             Due::Made(event) => estimate(&event.object),
+            Due::Passed => 0,
         })
     }
 
@@ -115,12 +128,72 @@ impl Watching {
             Due::Object(object) => self.added(&object),
             Due::Change(event) => self.seen(&event),
             Due::Made(event) => return Some(event),
+            Due::Passed => return None,
         };
         // What cannot be shown ends the watch.
         seen.unwrap_or_else(|error| {
             self.end(WatchEvent { kind: "ERROR", object: Refusal::from(error).to_value() });
             None
         })
+    }
+
+    /// Whether a webhook has to be asked about what comes next: [`Self::convert`] does, and nothing is taken before.
+    #[must_use]
+    pub fn needs_conversion(&self) -> bool {
+        self.call.converter().is_some() && matches!(self.due.front(), Some(Due::Object(_) | Due::Change(_)))
+    }
+
+    /// Has what comes next converted, as much as is asked about at once. What cannot be converted ends the watch.
+    pub async fn convert(&mut self, registry: &Registry) {
+        if let Err(refusal) = self.converted(registry).await {
+            self.end(WatchEvent { kind: "ERROR", object: refusal.to_value() });
+        }
+    }
+
+    /// Nothing is taken away before all of it was answered: it may be given up meanwhile.
+    async fn converted(&mut self, registry: &Registry) -> Result<(), Refusal> {
+        let selects = !self.selector.is_empty();
+        let stored: Vec<[Option<&Arc<Packed>>; 2]> = self
+            .due
+            .iter()
+            .map_while(|due| match due {
+                Due::Object(object) => Some([Some(object), None]),
+                Due::Change(event) if self.is_elsewhere(event) => Some([None, None]),
+                Due::Change(event) => {
+                    Some([Some(&event.object), event.previous.as_ref().filter(|_| selects)])
+                }
+                Due::Made(_) | Due::Passed => None,
+            })
+            .collect();
+        let length = |pair: &[Option<&Arc<Packed>>; 2]| {
+            pair.iter().flatten().map(|object| object.text().len()).sum::<usize>()
+        };
+        let (count, bytes) = batch(stored.iter().map(length));
+        // Values are made once it is their turn: watches that wait for a webhook hold what the store holds.
+        let _turn = match self.call.converter() {
+            Some(webhook) => webhook.turn(bytes).await,
+            None => None,
+        };
+        let objects = stored.iter().take(count).flatten().flatten().map(|object| object.values()).collect();
+        let mut views = registry.all_shown(&self.call, objects).await?.into_iter();
+        for place in 0..count {
+            let Some(due) = self.due.get(place) else { break };
+            let mut view = || views.next().map(Arc::unwrap_or_clone);
+            let event = match due {
+                Due::Object(_) => view().and_then(|view| self.entered(view)),
+                Due::Change(event) if self.is_elsewhere(event) => None,
+                Due::Change(event) => {
+                    let object = view();
+                    let before = event.previous.as_ref().filter(|_| selects).and_then(|_| view());
+                    object.and_then(|object| self.changed_to(event, object, before))
+                }
+                Due::Made(_) | Due::Passed => None,
+            };
+            if let Some(due) = self.due.get_mut(place) {
+                *due = event.map_or(Due::Passed, Due::Made);
+            }
+        }
+        Ok(())
     }
 
     /// Whether nothing will come any more: the last event said why.
@@ -198,8 +271,15 @@ impl Watching {
     }
 
     fn added(&self, object: &Packed) -> Result<Option<WatchEvent>, ConversionError> {
-        let view = self.view(object)?;
-        Ok(self.selector.matches(&view).then_some(WatchEvent { kind: "ADDED", object: view }))
+        Ok(self.entered(self.view(object)?))
+    }
+
+    fn entered(&self, object: Value) -> Option<WatchEvent> {
+        self.selector.matches(&object).then_some(WatchEvent { kind: "ADDED", object })
+    }
+
+    fn is_elsewhere(&self, event: &Event) -> bool {
+        !self.call.namespace.is_empty() && event.namespace != self.call.namespace
     }
 
     fn view(&self, object: &Packed) -> Result<Value, ConversionError> {
@@ -213,14 +293,19 @@ impl Watching {
 
     /// An object that enters the selection is added, one that leaves it deleted.
     fn seen(&self, event: &Event) -> Result<Option<WatchEvent>, ConversionError> {
-        if !self.call.namespace.is_empty() && event.namespace != self.call.namespace {
+        if self.is_elsewhere(event) {
             return Ok(None);
         }
-        let mut object = self.view(&event.object)?;
+        let object = self.view(&event.object)?;
         // Where everything is selected, what was there before is not looked at.
         let selects = !self.selector.is_empty();
         let before = event.previous.as_ref().filter(|_| selects).map(|previous| self.view(previous));
-        let before = before.transpose()?;
+        Ok(self.changed_to(event, object, before.transpose()?))
+    }
+
+    /// What an object is for the watch that is `object` now, and was `before` where that counts.
+    fn changed_to(&self, event: &Event, mut object: Value, before: Option<Value>) -> Option<WatchEvent> {
+        let selects = !self.selector.is_empty();
         let matches_now = event.kind != EventKind::Deleted && self.selector.matches(&object);
         let matched = match &before {
             Some(before) => self.selector.matches(before),
@@ -230,7 +315,7 @@ impl Watching {
             (false, true) => "ADDED",
             (true, true) => "MODIFIED",
             (true, false) => "DELETED",
-            (false, false) => return Ok(None),
+            (false, false) => return None,
         };
         if kind == "DELETED"
             && let Some(before) = before
@@ -240,7 +325,7 @@ impl Watching {
             object = before;
             object::set_meta(&mut object, "resourceVersion", Some(event.revision.to_string().into()));
         }
-        Ok(Some(WatchEvent { kind, object }))
+        Some(WatchEvent { kind, object })
     }
 }
 

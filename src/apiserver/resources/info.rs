@@ -193,6 +193,13 @@ impl ResourceInfo {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
+    /// The same of the version that objects are stored in.
+    #[must_use]
+    pub fn stored_as(&self) -> String {
+        let version = &self.storage_version;
+        if self.group.is_empty() { version.clone() } else { format!("{}/{version}", self.group) }
+    }
+
     /// `pods` or `datagathers.insights.openshift.io`, as error messages name a resource.
     #[must_use]
     pub fn group_resource(&self) -> String {

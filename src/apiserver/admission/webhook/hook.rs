@@ -6,17 +6,15 @@ use admit_policy::host::Host;
 use admit_policy::matching::{MatchError, Matched};
 use admit_policy::request::Request;
 use admit_policy::vap::FailurePolicy;
-use admit_policy::webhook::{Client, Kind, Service, Webhook};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use admit_policy::webhook::{Kind, Webhook};
 use serde_json::Value;
+
+use crate::callout::Callee;
 
 #[derive(Debug)]
 pub(super) struct Hook {
     webhook: Webhook,
-    /// PEM; empty when the configuration names no authority.
-    pub(super) ca_bundle: Vec<u8>,
-    pub(super) timeout: Duration,
+    pub(super) callee: Callee,
 }
 
 impl Hook {
@@ -29,20 +27,13 @@ impl Hook {
                 tracing::error!(webhook = name, errors = errors.len(), "a stored webhook does not compile");
             })
             .ok()?;
-        let bundle: String = webhook.ca_bundle.split_whitespace().collect();
-        Some(Self {
-            ca_bundle: STANDARD.decode(bundle).unwrap_or_default(),
-            timeout: Duration::from_secs(webhook.timeout_seconds.unsigned_abs()),
-            webhook,
-        })
+        let timeout = Duration::from_secs(webhook.timeout_seconds.unsigned_abs());
+        let callee = Callee::new(webhook.client.clone(), &webhook.ca_bundle, timeout);
+        Some(Self { callee, webhook })
     }
 
     pub(super) fn name(&self) -> &str {
         &self.webhook.name
-    }
-
-    pub(super) fn client(&self) -> &Client {
-        &self.webhook.client
     }
 
     /// What not being able to ask the webhook means for the write.
@@ -81,18 +72,5 @@ impl Hook {
         host: &dyn Host,
     ) -> Result<bool, String> {
         self.webhook.conditions.hold(request, matched, host)
-    }
-
-    /// The URL as error messages name it.
-    pub(super) fn url(&self) -> String {
-        let seconds = self.timeout.as_secs();
-        match &self.webhook.client {
-            Client::Url(url) if url.contains('?') => format!("{url}&timeout={seconds}s"),
-            Client::Url(url) => format!("{url}?timeout={seconds}s"),
-            Client::Service(Service { namespace, name, port, path }) => {
-                let slash = if path.starts_with('/') { "" } else { "/" };
-                format!("https://{name}.{namespace}.svc:{port}{slash}{path}?timeout={seconds}s")
-            }
-        }
     }
 }

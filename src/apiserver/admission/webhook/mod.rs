@@ -1,16 +1,15 @@
 //! Stored webhook configurations: who is asked about a write, and what comes of the answers.
 
 mod answer;
-mod client;
-mod failure;
 mod hook;
 mod mutating;
-mod service;
-mod trust;
 
 pub(super) use mutating::mutate;
 
+use std::borrow::Cow;
+
 use admit_policy::Request;
+use admit_policy::host::{Host as _, HostError};
 use admit_policy::matching::{MatchError, Matched};
 use admit_policy::vap::FailurePolicy;
 use admit_policy::webhook::Kind;
@@ -20,7 +19,8 @@ use uuid::Uuid;
 
 use super::Review;
 use super::host::StoreHost;
-use crate::object;
+use crate::callout;
+use crate::conversion::version_of;
 use crate::registry::Registry;
 use crate::status::Refusal;
 use crate::store::Range;
@@ -44,14 +44,14 @@ pub(super) async fn admit(registry: &Registry, review: &Review<'_>) -> Result<()
     if hooks.is_empty() {
         return Ok(());
     }
-    let host = StoreHost(registry);
     let request = review.request()?;
-    let mut concerned = Vec::new();
-    for hook in &hooks {
-        if let Some(matched) = concerns(hook, &request, &host, review)? {
-            concerned.push((hook, matched));
-        }
-    }
+    let concerned = || -> Result<Vec<_>, Refusal> {
+        let host = review.host(registry);
+        let concerned = hooks.iter().map(|hook| Ok((hook, concerns(hook, &request, &host, review)?)));
+        let concerned: Result<Vec<_>, Refusal> = concerned.collect();
+        Ok(concerned?.into_iter().filter_map(|(hook, matched)| Some((hook, matched?))).collect())
+    };
+    let concerned = registry.converting(&review.call.conversions, concerned).await?;
     let outcomes = join_all(
         concerned.iter().map(|(hook, matched)| ask(registry, review, (hook, matched), Role::Validating)),
     )
@@ -127,35 +127,52 @@ async fn ask(
         return Outcome::Failed(CallFailed(why.to_owned()));
     }
     let uid = Uuid::new_v4().to_string();
-    let question = question(review, matched, &uid);
-    let exchange = async {
-        let body = client::post(registry, hook, question.to_string().into()).await?;
-        answer::verify(&body, &uid, role)
+    let seen = || Seen::of(review, matched, &review.host(registry));
+    let seen = match registry.converting(&review.call.conversions, seen).await {
+        Ok(seen) => seen,
+        Err(why) => return Outcome::Refused(Refusal::internal(why.to_string())),
     };
-    match tokio::time::timeout(hook.timeout, exchange).await {
+    let uncalled = |why: String| CallFailed(format!("failed to call webhook: {why}"));
+    let exchange = async {
+        let question = question(review, matched, &seen, &uid);
+        let body = callout::post(registry, &hook.callee, question.to_string().into()).await;
+        answer::verify(&body.map_err(uncalled)?, &uid, role)
+    };
+    match tokio::time::timeout(hook.callee.timeout, exchange).await {
         Ok(Ok(verdict)) => Outcome::Answered(verdict),
         Ok(Err(failed)) => Outcome::Failed(failed),
-        Err(_) => {
-            let url = hook.url();
-            Outcome::Failed(CallFailed(format!(
-                "failed to call webhook: Post \"{url}\": context deadline exceeded"
-            )))
-        }
+        Err(_) => Outcome::Failed(uncalled(hook.callee.timed_out())),
+    }
+}
+
+/// The objects of a request in the version in which a webhook sees it.
+struct Seen<'r> {
+    object: Option<Cow<'r, Value>>,
+    old_object: Option<Cow<'r, Value>>,
+}
+
+impl<'r> Seen<'r> {
+    fn of(review: &Review<'r>, matched: &Matched<'_>, host: &StoreHost<'_>) -> Result<Self, HostError> {
+        let version = matched.kind.api_version();
+        let seen = |object: Option<&'r Value>| match object {
+            Some(object) if object.is_object() && version_of(object) != version => {
+                host.convert(object, &matched.kind).map(|seen| Some(Cow::Owned(seen)))
+            }
+            object => Ok(object.map(Cow::Borrowed)),
+        };
+        // Both are asked for, whatever is missing.
+        let (object, old_object) = (seen(review.object), seen(review.old_object));
+        Ok(Self { object: object?, old_object: old_object? })
     }
 }
 
 /// The AdmissionReview in the version that the webhook's rule names.
-fn question(review: &Review<'_>, matched: &Matched<'_>, uid: &str) -> Value {
-    let mut request = review.to_value(uid);
+fn question(review: &Review<'_>, matched: &Matched<'_>, seen: &Seen<'_>, uid: &str) -> Value {
+    let mut request = review.seen_as(seen.object.as_deref(), seen.old_object.as_deref()).to_value(uid);
     let Matched { resource, kind } = matched;
     request["kind"] = json!({"group": kind.group, "version": kind.version, "kind": kind.kind});
     request["resource"] =
         json!({"group": resource.group, "version": resource.version, "resource": resource.resource});
-    for field in ["object", "oldObject"] {
-        if request[field].is_object() {
-            object::set_field(&mut request[field], "apiVersion", Some(kind.api_version().into()));
-        }
-    }
     json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request})
 }
 

@@ -1,14 +1,19 @@
 //! Mutating webhooks: asked one after the other, each about what those before it made of the object.
 
+use std::borrow::Cow;
+
+use admit_policy::host::Host as _;
+use admit_policy::matching::Matched;
 use admit_policy::patch::{Replacing, patched};
+use admit_policy::request::GroupVersionKind;
 use admit_policy::webhook::Kind;
 use serde_json::Value;
 
 use super::answer::Role;
 use super::hook::Hook;
-use super::{Outcome, ask, concerns, settle, stored_hooks};
+use super::{Outcome, Seen, ask, concerns, settle, stored_hooks};
 use crate::admission::Review;
-use crate::admission::host::StoreHost;
+use crate::conversion::version_of;
 use crate::registry::Registry;
 use crate::status::Refusal;
 
@@ -52,37 +57,58 @@ impl Asking<'_> {
         object: &mut Option<Value>,
         changes: &mut usize,
     ) -> Result<bool, Refusal> {
-        let patch = {
-            let current = object.as_ref().map(|object| self.review.with_object(object));
-            let review = current.as_ref().unwrap_or(self.review);
-            let host = StoreHost(self.registry);
-            let request = review.request()?;
-            let Some(matched) = concerns(hook, &request, &host, review)? else { return Ok(false) };
-            let outcome = ask(self.registry, review, (hook, &matched), Role::Mutating).await;
-            if let Some(refusal) = settle(hook, &outcome, review) {
-                return Err(refusal);
-            }
-            match outcome {
-                Outcome::Answered(verdict) => verdict.patch,
-                Outcome::Failed(_) | Outcome::Refused(_) => None,
-            }
+        let current = object.as_ref().map(|object| self.review.with_object(object));
+        let review = current.as_ref().unwrap_or(self.review);
+        let request = review.request()?;
+        let conversions = &review.call.conversions;
+        let look = || concerns(hook, &request, &review.host(self.registry), review);
+        let Some(matched) = self.registry.converting(conversions, look).await? else { return Ok(false) };
+        let outcome = ask(self.registry, review, (hook, &matched), Role::Mutating).await;
+        if let Some(refusal) = settle(hook, &outcome, review) {
+            return Err(refusal);
+        }
+        let patch = match outcome {
+            Outcome::Answered(verdict) => verdict.patch,
+            Outcome::Failed(_) | Outcome::Refused(_) => None,
         };
-        match (patch, object) {
-            (None, _) => {}
-            (Some(patch), _) if patch.0.is_empty() => {}
-            (Some(_), None) => {
+        let Some(patch) = patch.filter(|patch| !patch.0.is_empty()) else { return Ok(true) };
+        let made = match review.object {
+            Some(object) => self.changed((review, object), &matched, &patch).await?,
+            None => {
                 return Err(Refusal::internal(format!(
                     "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
                     hook.name()
                 )));
             }
-            (Some(patch), Some(object)) => {
-                let made = patched(object.clone(), &patch, Replacing::Existing);
-                let made = made.map_err(|error| Refusal::internal(error.to_string()))?;
-                *changes += usize::from(made != *object);
-                *object = made;
-            }
-        }
+        };
+        *changes += usize::from(Some(&made) != review.object);
+        *object = Some(made);
         Ok(true)
     }
+
+    /// What the patch makes of the object, which the webhook saw in its own version, in that of the request.
+    async fn changed(
+        &self,
+        (review, object): (&Review<'_>, &Value),
+        matched: &Matched<'_>,
+        patch: &json_patch::Patch,
+    ) -> Result<Value, Refusal> {
+        let internal = |why: &dyn std::fmt::Display| Refusal::internal(why.to_string());
+        let conversions = &review.call.conversions;
+        let seen = || Seen::of(review, matched, &review.host(self.registry));
+        let seen = self.registry.converting(conversions, seen).await.map_err(|why| internal(&why))?;
+        let seen = seen.object.map(Cow::into_owned).unwrap_or_default();
+        let other = version_of(&seen) != version_of(object);
+        let made = patched(seen, patch, Replacing::Existing).map_err(|why| internal(&why))?;
+        let kind = GroupVersionKind::from_api_version(version_of(object), kind_of(object));
+        if !other || version_of(&made) == version_of(object) {
+            return Ok(made);
+        }
+        let back = || review.host(self.registry).convert(&made, &kind);
+        self.registry.converting(conversions, back).await.map_err(|why| internal(&why))
+    }
+}
+
+fn kind_of(object: &Value) -> &str {
+    object.get("kind").and_then(Value::as_str).unwrap_or_default()
 }

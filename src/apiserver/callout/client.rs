@@ -12,30 +12,30 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use uuid::Uuid;
 
-use super::hook::Hook;
 use super::service::{self, Place};
-use super::{CallFailed, failure, trust};
+use super::{Callee, failure, trust};
 use crate::registry::Registry;
 
-/// An AdmissionReview with a refusal is small; more than this is no answer. kube-apiserver reads on without an end.
+/// An AdmissionReview with a refusal is small, and questions about conversion are smaller than this by half; more is no answer.
+/// kube-apiserver reads on without an end.
 const ANSWER_LIMIT: usize = 16 << 20;
 
-/// Sends `body` and answers the body of a success.
+/// Sends `body` and answers the body of a success. How long that may take is left to the caller.
 ///
 /// # Errors
 /// Everything else, in the words of kube-apiserver's client.
-pub(super) async fn post(registry: &Registry, hook: &Hook, body: Bytes) -> Result<Bytes, CallFailed> {
-    let url = hook.url();
-    let failed = |why: String| CallFailed(format!("failed to call webhook: Post \"{url}\": {why}"));
+pub(crate) async fn post(registry: &Registry, callee: &Callee, body: Bytes) -> Result<Bytes, String> {
+    let url = callee.url();
+    let failed = |why: String| format!("Post \"{url}\": {why}");
     let uri: Uri = url.parse().map_err(|error| failed(format!("invalid URL: {error}")))?;
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-    let place = match hook.client() {
+    let place = match &callee.client {
         Client::Service(wanted) => service::locate(registry, wanted, Uuid::new_v4().as_u64_pair().1)
             .map_err(|error| failed(error.to_string()))?,
         Client::Url(_) => Place { host: host.clone(), port: uri.port_u16().unwrap_or(443) },
     };
     let stream = connect(&place).await.map_err(&failed)?;
-    let stream = secured(hook, &host, stream).await.map_err(&failed)?;
+    let stream = secured(callee, &host, stream).await.map_err(&failed)?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .map_err(|error| failed(error.to_string()))?;
@@ -61,7 +61,7 @@ pub(super) async fn post(registry: &Registry, hook: &Hook, body: Bytes) -> Resul
         let kind = kind.as_ref().and_then(|kind| kind.to_str().ok());
         match failure::unsuccessful(status, kind, &body) {
             None => Ok(body),
-            Some(why) => Err(CallFailed(format!("failed to call webhook: {why}"))),
+            Some(why) => Err(why),
         }
     };
     tokio::pin!(connection, exchange);
@@ -87,11 +87,11 @@ async fn connect(Place { host, port }: &Place) -> Result<TcpStream, String> {
 }
 
 async fn secured(
-    hook: &Hook,
+    callee: &Callee,
     host: &str,
     stream: TcpStream,
 ) -> Result<tokio_rustls::client::TlsStream<TcpStream>, String> {
-    let config = trust::client_config(&hook.ca_bundle)?;
+    let config = trust::client_config(&callee.ca_bundle)?;
     let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
     let connector = TlsConnector::from(Arc::new(config));
     connector.connect(name, stream).await.map_err(|error| failure::unsecured(host, &error))

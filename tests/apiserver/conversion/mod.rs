@@ -1,5 +1,9 @@
-//! Definitions whose versions a webhook converts: none is called, and what would need one is refused where kube-apiserver
-//! v1.36.2 refuses it when the webhook is out of reach, beginning with its words.
+//! Definitions whose versions a webhook converts. What is refused when it is out of reach is what kube-apiserver v1.36.2 refuses
+//! then, in its words.
+
+mod hook;
+mod hostile;
+mod versions;
 
 use admit_apiserver::Server;
 use serde_json::{Value, json};
@@ -40,7 +44,8 @@ fn cats(version: &str) -> String {
 /// An object of this version was to be converted.
 fn is_refused(answer: &Answer, version: &str, what: &str) {
     let message = format!(
-        "conversion webhook for example.com/{version}, Kind=Cat failed: conversion webhooks are not called here"
+        "conversion webhook for example.com/{version}, Kind=Cat failed: \
+         Post \"https://cats.default.svc:443/?timeout=30s\": service \"cats\" not found"
     );
     assert_eq!((answer.status, answer.message()), (500, message.as_str()), "{what}");
     assert_eq!(answer.body.get("reason"), None, "{what}");
@@ -56,7 +61,7 @@ async fn apply(server: &Server, path: &str, object: &Value) -> Answer {
 }
 
 #[tokio::test]
-async fn what_a_webhook_would_convert_is_refused() {
+async fn what_a_webhook_out_of_reach_would_convert_is_refused() {
     let server = Server::builder().build().await.unwrap();
     assert_eq!(post(&server, DEFINITIONS, &definition("v1")).await.status, 201);
     let (v1, v2) = (cats("v1"), cats("v2"));

@@ -1,0 +1,50 @@
+//! Calls of webhooks: where one listens, whom to trust there, one question and its answer, in the words of kube-apiserver's
+//! client. What is asked, and what an answer means, is left to who asks: admission and conversion.
+
+mod client;
+mod failure;
+mod service;
+mod trust;
+
+use std::time::Duration;
+
+use admit_policy::webhook::{Client, Service};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+pub(crate) use client::post;
+
+/// A webhook that is to be called.
+#[derive(Clone, Debug)]
+pub(crate) struct Callee {
+    pub(crate) client: Client,
+    /// PEM; empty when no authority is named.
+    pub(crate) ca_bundle: Vec<u8>,
+    pub(crate) timeout: Duration,
+}
+
+impl Callee {
+    /// `bundle` is in base64, as it is stored.
+    pub(crate) fn new(client: Client, bundle: &str, timeout: Duration) -> Self {
+        let bundle: String = bundle.split_whitespace().collect();
+        Self { client, ca_bundle: STANDARD.decode(bundle).unwrap_or_default(), timeout }
+    }
+
+    /// The URL as error messages name it.
+    pub(crate) fn url(&self) -> String {
+        let seconds = self.timeout.as_secs();
+        match &self.client {
+            Client::Url(url) if url.contains('?') => format!("{url}&timeout={seconds}s"),
+            Client::Url(url) => format!("{url}?timeout={seconds}s"),
+            Client::Service(Service { namespace, name, port, path }) => {
+                let slash = if path.starts_with('/') { "" } else { "/" };
+                format!("https://{name}.{namespace}.svc:{port}{slash}{path}?timeout={seconds}s")
+            }
+        }
+    }
+
+    /// What is said of a call that took too long.
+    pub(crate) fn timed_out(&self) -> String {
+        format!("Post \"{}\": context deadline exceeded", self.url())
+    }
+}

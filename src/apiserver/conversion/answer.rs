@@ -1,0 +1,148 @@
+//! Reads the answer of a conversion webhook, and believes it only when it is the answer to what was asked: the same uid, as many
+//! objects in the same order, each of the same kind, name, namespace and uid, in the version that was asked for.
+//!
+//! What is wrong is said as upstream says it, without the words about whose webhook it is.
+
+use admit_policy::json;
+use serde_json::Value;
+
+use super::counts::Failure;
+use super::restore::restored;
+use super::{ReviewVersion, kind_of, version_of};
+use crate::object;
+
+/// What an answer is an answer to.
+pub(super) struct Expected<'q> {
+    pub(super) version: ReviewVersion,
+    pub(super) uid: &'q str,
+    pub(super) objects: &'q [Value],
+    pub(super) api_version: &'q str,
+}
+
+impl Expected<'_> {
+    /// The converted objects, with the metadata that they had but for labels and annotations.
+    ///
+    /// # Errors
+    /// What of it cannot be believed.
+    pub(super) fn read(&self, body: &[u8]) -> Result<Vec<Value>, (Failure, String)> {
+        let review = json::parse(body)
+            .map_err(|error| {
+                let why = format!("failed: couldn't get version/kind; json parse error: {error}");
+                (Failure::Call, why)
+            })?
+            .value;
+        self.decoded(&review).map_err(|why| (Failure::Call, format!("failed: {why}")))?;
+        let objects = self.answered(review).map_err(|why| (Failure::Malformed, format!("failed: {why}")))?;
+        let (found, expected) = (objects.len(), self.objects.len());
+        if found != expected {
+            return Err((Failure::Partial, format!("returned {found} objects, expected {expected}")));
+        }
+        let places = objects.into_iter().zip(self.objects).enumerate();
+        places.map(|(at, (converted, original))| self.accepted(at, converted, original)).collect()
+    }
+
+    /// Whether it is a review at all: what says nothing of its type is taken for the type that is expected.
+    fn decoded(&self, review: &Value) -> Result<(), String> {
+        let (kind, api_version) = (kind_of(review), version_of(review));
+        let expected = self.version.api_version();
+        let same =
+            (api_version == expected || api_version.is_empty()) && matches!(kind, "ConversionReview" | "");
+        if same {
+            return Ok(());
+        }
+        let spoken = [ReviewVersion::V1, ReviewVersion::V1beta1].map(ReviewVersion::api_version);
+        if kind == "ConversionReview" && spoken.contains(&api_version) {
+            let short = |version: &str| version.rsplit('/').next().unwrap_or_default().to_owned();
+            return Err(format!(
+                "converting ({}.ConversionReview) to ({}.ConversionReview): unknown conversion",
+                short(api_version),
+                short(expected)
+            ));
+        }
+        let or = |text: &str, default: &str| (if text.is_empty() { default } else { text }).to_owned();
+        Err(format!(
+            "no kind {:?} is registered for version {:?} in scheme \"pkg/runtime/scheme.go:111\"",
+            or(kind, "ConversionReview"),
+            or(api_version, expected)
+        ))
+    }
+
+    fn answered(&self, mut review: Value) -> Result<Vec<Value>, String> {
+        let strict = self.version == ReviewVersion::V1;
+        let (api_version, kind) = (version_of(&review).to_owned(), kind_of(&review).to_owned());
+        if strict && (api_version.is_empty() || kind.is_empty()) {
+            let found = if api_version.contains('/') { api_version } else { format!("/{api_version}") };
+            let expected = self.version.api_version();
+            return Err(format!(
+                "expected webhook response of {expected}, Kind=ConversionReview, got {found}, Kind={kind}"
+            ));
+        }
+        let Some(Value::Object(mut response)) = review.get_mut("response").map(Value::take) else {
+            return Err("no response provided".to_owned());
+        };
+        let found = response.get("uid").and_then(Value::as_str).unwrap_or_default();
+        if strict && found != self.uid {
+            return Err(format!("expected response.uid={:?}, got {found:?}", self.uid));
+        }
+        let result = response.get("result").unwrap_or(&Value::Null);
+        let text = |field: &str| result.get(field).and_then(Value::as_str).unwrap_or_default();
+        match (text("status"), text("message")) {
+            ("Success", _) => {}
+            (status, "") => return Err(format!("response.result.status was '{status}', not 'Success'")),
+            (_, message) => return Err(message.to_owned()),
+        }
+        match response.remove("convertedObjects") {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(Value::Array(objects)) => Ok(objects),
+            Some(_) => Err("response.convertedObjects is no list".to_owned()),
+        }
+    }
+
+    /// `converted` in the place of `original`.
+    fn accepted(&self, at: usize, converted: Value, original: &Value) -> Result<Value, (Failure, String)> {
+        let wrong = |why: String| (Failure::InvalidObject, why);
+        let alone = self.objects.len() == 1;
+        // Of one object and of several the same is said in two ways.
+        let invalid = |why: String| match alone {
+            true => wrong(format!("returned invalid object at index {at}: {why}")),
+            false => wrong(format!("returned invalid converted object at index {at}: {why}")),
+        };
+        if kind_of(&converted).is_empty() {
+            return Err(invalid(format!("Object 'Kind' is missing in '{}'", shortened(&converted))));
+        }
+        let (expected, found) = (self.api_version, version_of(&converted));
+        if expected != found {
+            return Err(invalid(format!("invalid groupVersion (expected {expected}, received {found})")));
+        }
+        let (expected, found) = (kind_of(original), kind_of(&converted));
+        if expected != found {
+            return Err(invalid(format!("invalid kind (expected {expected}, received {found})")));
+        }
+        if let Some(why) = differs(original, &converted) {
+            return Err(match alone {
+                true => wrong(format!("returned invalid object: {why}")),
+                false => invalid(why),
+            });
+        }
+        restored(original, converted).map_err(|why| match alone {
+            true => wrong(format!("returned invalid metadata: {why}")),
+            false => wrong(format!("returned invalid metadata in object at index {at}: {why}")),
+        })
+    }
+}
+
+/// What makes `converted` another object than `original`.
+fn differs(original: &Value, converted: &Value) -> Option<String> {
+    let fields = [("name", "name"), ("namespace", "namespace"), ("uid", "UID")];
+    fields.into_iter().find_map(|(field, word)| {
+        let (expected, found) = (object::meta_str(original, field), object::meta_str(converted, field));
+        (expected != found).then(|| format!("must have the same {word}: {expected} != {found}"))
+    })
+}
+
+/// Of an object that is none so much is shown.
+fn shortened(object: &Value) -> String {
+    const SHOWN: usize = 1_024;
+    let text = object.to_string();
+    text.get(..text.floor_char_boundary(SHOWN)).unwrap_or_default().to_owned()
+}

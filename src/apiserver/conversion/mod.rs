@@ -1,0 +1,247 @@
+//! Versions of custom resources that a webhook converts into one another (`spec.conversion.strategy: Webhook`): what is asked,
+//! in batches of a bounded size, what is believed of an answer, and what is counted.
+//!
+//! ```text
+//! registry ──objects in other versions──► Webhook ──question──► callout ──► the webhook
+//!    ▲                                      └──answer: uid, count, version, kind, names, metadata──► converted
+//!    └── Conversions: what plain functions (policies, matching, field managers) need converted, and get with their next run
+//! ```
+//!
+//! INVARIANT: a call holds no lock and no place of anybody but of its own definition: a webhook that does not answer delays
+//! requests for objects that it converts, each for the time that a call may take, and nobody else.
+
+mod answer;
+mod counts;
+mod needed;
+mod restore;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use admit_policy::crd::CompiledCrd;
+use admit_policy::patch::text_len;
+use admit_policy::webhook::Client;
+use serde_json::{Value, json};
+use thiserror::Error;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+pub(crate) use counts::Counts;
+pub(crate) use needed::Conversions;
+
+use self::answer::Expected;
+use self::counts::Failure;
+use crate::callout::{self, Callee};
+use crate::registry::Registry;
+use crate::status::Refusal;
+
+/// As upstream, what one call may take, the wait for its turn included.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Objects of one question: a page of a list as kubectl asks for it.
+pub(crate) const MOST_OBJECTS: usize = 500;
+/// Bytes of the objects of one question, unless one alone has more: half of what our own webhook reads, so that there is room
+/// for the envelope, and an object of the largest size is never asked about with others.
+pub(crate) const MOST_BYTES: usize = 4 << 20;
+/// KiB of questions of one definition that are under way at a time: eight of the largest. With their answers they take what a few
+/// of the largest requests do.
+const LANE: usize = 32 << 10;
+
+/// Why objects cannot be had in another version, in the words of kube-apiserver.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{0}")]
+pub(crate) struct Failed(pub(crate) String);
+
+impl From<Failed> for Refusal {
+    fn from(failed: Failed) -> Self {
+        Self::unclassified(failed.0)
+    }
+}
+
+/// The versions of ConversionReview. The later one is believed less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ReviewVersion {
+    V1,
+    V1beta1,
+}
+
+impl ReviewVersion {
+    const fn api_version(self) -> &'static str {
+        match self {
+            Self::V1 => "apiextensions.k8s.io/v1",
+            Self::V1beta1 => "apiextensions.k8s.io/v1beta1",
+        }
+    }
+}
+
+/// The conversion webhook of one definition.
+#[derive(Debug)]
+pub(crate) struct Webhook {
+    compiled: Arc<CompiledCrd>,
+    callee: Callee,
+    /// None where the webhook speaks no version that is spoken here.
+    speaks: Option<ReviewVersion>,
+    /// Of questions that are under way.
+    lane: Semaphore,
+    /// Of watches and lists that have objects looked at.
+    values: Semaphore,
+}
+
+impl Webhook {
+    /// None for a definition whose versions differ in nothing but their name.
+    pub(crate) fn of(compiled: &Arc<CompiledCrd>) -> Option<Arc<Self>> {
+        let conversion = compiled.definition().conversion.as_ref()?;
+        let declared = conversion.webhook.as_ref().filter(|_| conversion.strategy == "Webhook")?;
+        let config = declared.client.as_ref()?;
+        let client = match (&config.url, &config.service) {
+            (Some(url), _) => Client::Url(url.clone()),
+            (None, service) => Client::Service(service.clone()?),
+        };
+        let spoken = declared.review_versions.iter().find_map(|version| match version.as_str() {
+            "v1" => Some(ReviewVersion::V1),
+            "v1beta1" => Some(ReviewVersion::V1beta1),
+            _ => None,
+        });
+        Some(Arc::new(Self {
+            compiled: Arc::clone(compiled),
+            callee: Callee::new(client, config.ca_bundle.as_deref().unwrap_or_default(), PATIENCE),
+            speaks: spoken,
+            lane: Semaphore::new(LANE),
+            values: Semaphore::new(LANE),
+        }))
+    }
+
+    /// `objects`, each in another version of the definition than that, in `api_version`, in their order.
+    ///
+    /// # Errors
+    /// The first question that got no answer, or none that can be believed.
+    pub(crate) async fn convert(
+        &self,
+        registry: &Registry,
+        objects: &[Value],
+        api_version: &str,
+    ) -> Result<Vec<Value>, Failed> {
+        self.known(api_version, "to")?;
+        for object in objects {
+            self.known(version_of(object), "from")?;
+        }
+        let mut converted = Vec::with_capacity(objects.len());
+        let mut rest = objects;
+        while !rest.is_empty() {
+            let (count, bytes) = batch(rest.iter().map(text_len));
+            let (together, later) = rest.split_at(count.min(rest.len()));
+            let asked = self.ask(registry, (together, bytes), api_version).await;
+            registry.converted.count(asked.as_ref().err().map(|(failure, _)| *failure));
+            converted.extend(asked.map_err(|(_, failed)| failed)?);
+            rest = later;
+        }
+        Ok(converted)
+    }
+
+    /// The object as it is read from the store in its own version, before it is converted.
+    pub(crate) fn default(&self, object: &mut Value) {
+        let version = version_of(object).rsplit('/').next().unwrap_or_default();
+        if let Some(stored) = self.compiled.version(version) {
+            let stored = Arc::clone(stored);
+            stored.default(object);
+        }
+    }
+
+    /// A place for the values of so many bytes of text, which are looked at once it is there. It comes before that of a question:
+    /// who has the one waits for the other for no longer than a call may take.
+    pub(crate) async fn turn(&self, bytes: usize) -> Option<SemaphorePermit<'_>> {
+        self.values.acquire_many(permits(bytes)).await.ok()
+    }
+
+    fn known(&self, api_version: &str, direction: &str) -> Result<(), Failed> {
+        let definition = self.compiled.definition();
+        let known = api_version.split_once('/').is_some_and(|(group, version)| {
+            group == definition.group && definition.version(version).is_some()
+        });
+        if known {
+            return Ok(());
+        }
+        Err(Failed(format!("request to convert CR {direction} an invalid group/version: {api_version}")))
+    }
+
+    async fn ask(
+        &self,
+        registry: &Registry,
+        (objects, bytes): (&[Value], usize),
+        api_version: &str,
+    ) -> Result<Vec<Value>, (Failure, Failed)> {
+        let of = objects.first().map(kind_text).unwrap_or_default();
+        let because =
+            |failure: Failure, why: String| (failure, Failed(format!("conversion webhook for {of} {why}")));
+        let Some(version) = self.speaks else {
+            return Err((Failure::Call, Failed("no supported conversion review versions".to_owned())));
+        };
+        let uid = Uuid::new_v4().to_string();
+        let exchange = async {
+            // The lane is never closed.
+            let _turn = self.lane.acquire_many(permits(bytes)).await;
+            let body = question(version, &uid, objects, api_version).to_string();
+            callout::post(registry, &self.callee, body.into()).await
+        };
+        let body = timeout(self.callee.timeout, exchange)
+            .await
+            .unwrap_or_else(|_| Err(self.callee.timed_out()))
+            .map_err(|why| because(Failure::Call, format!("failed: {why}")))?;
+        let expected = Expected { version, uid: &uid, objects, api_version };
+        expected.read(&body).map_err(|(failure, why)| because(failure, why))
+    }
+}
+
+/// KiB, of which one definition never wants more than there are.
+fn permits(bytes: usize) -> u32 {
+    u32::try_from(bytes.div_ceil(1024).clamp(1, LANE)).unwrap_or(u32::MAX)
+}
+
+/// How many of what has these lengths are asked about together, one at least, and their bytes.
+pub(crate) fn batch(lengths: impl Iterator<Item = usize>) -> (usize, usize) {
+    let (mut count, mut bytes) = (0_usize, 0_usize);
+    for length in lengths.take(MOST_OBJECTS) {
+        let together = bytes.saturating_add(length);
+        if count > 0 && together > MOST_BYTES {
+            break;
+        }
+        (count, bytes) = (count + 1, together);
+    }
+    (count, bytes)
+}
+
+/// With an empty response, which upstream sends along.
+fn question(version: ReviewVersion, uid: &str, objects: &[Value], api_version: &str) -> Value {
+    json!({
+        "kind": "ConversionReview",
+        "apiVersion": version.api_version(),
+        "request": {"uid": uid, "desiredAPIVersion": api_version, "objects": objects},
+        "response": {"uid": "", "convertedObjects": null, "result": {"metadata": {}}},
+    })
+}
+
+pub(crate) fn version_of(object: &Value) -> &str {
+    object.get("apiVersion").and_then(Value::as_str).unwrap_or_default()
+}
+
+fn kind_of(object: &Value) -> &str {
+    object.get("kind").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// `example.com/v1, Kind=Cat`
+fn kind_text(object: &Value) -> String {
+    format!("{}, Kind={}", version_of(object), kind_of(object))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_are_bounded_and_never_empty() {
+        assert_eq!(batch(std::iter::repeat_n(10, 2_000)), (MOST_OBJECTS, 10 * MOST_OBJECTS));
+        assert_eq!(batch([MOST_BYTES * 2, 1].into_iter()), (1, MOST_BYTES * 2));
+        assert_eq!(batch([1, MOST_BYTES].into_iter()), (1, 1));
+        assert_eq!(batch([1, MOST_BYTES - 1].into_iter()), (2, MOST_BYTES));
+    }
+}

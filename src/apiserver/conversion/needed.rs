@@ -1,0 +1,121 @@
+//! What plain functions need converted: policies and matching rules that see a request in another version, managers of fields
+//! in the version that they wrote in. They do no I/O. What they ask for and is not there is noted and fetched, and they
+//! are run once more: they find the same as before, and with it what they asked for.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use super::{Failed, Webhook};
+use crate::digest::sha256_hex;
+use crate::registry::Registry;
+
+/// A run finds at least one thing more than the one before. None that is of use takes so many.
+const MOST_RUNS: usize = 32;
+
+/// What was converted for one request; clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Conversions(Arc<Mutex<Memo>>);
+
+/// Digest of the text of an object, and the version that it is wanted in.
+type Key = (String, String);
+
+#[derive(Debug, Default)]
+struct Memo {
+    known: HashMap<Key, Result<Arc<Value>, Failed>>,
+    missing: Vec<Wanted>,
+    /// The first that was asked for and cannot be had.
+    failed: Option<Failed>,
+}
+
+#[derive(Debug)]
+struct Wanted {
+    webhook: Arc<Webhook>,
+    key: Key,
+    object: Value,
+}
+
+impl Conversions {
+    /// `object` in `api_version`, which is not its own.
+    ///
+    /// # Errors
+    /// When it cannot be had, or is not there yet: then whoever asked is run again.
+    pub(crate) fn of(
+        &self,
+        webhook: &Arc<Webhook>,
+        object: &Value,
+        api_version: &str,
+    ) -> Result<Arc<Value>, Failed> {
+        let key = (sha256_hex(object.to_string().as_bytes()), api_version.to_owned());
+        let mut memo = self.memo();
+        match memo.known.get(&key).cloned() {
+            Some(Ok(converted)) => Ok(converted),
+            Some(Err(failed)) => {
+                memo.failed.get_or_insert_with(|| failed.clone());
+                Err(failed)
+            }
+            None => {
+                if memo.missing.iter().all(|wanted| wanted.key != key) {
+                    let (webhook, object) = (Arc::clone(webhook), object.clone());
+                    memo.missing.push(Wanted { webhook, key, object });
+                }
+                Err(Failed("the conversion is under way".to_owned()))
+            }
+        }
+    }
+
+    fn memo(&self) -> MutexGuard<'_, Memo> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn missing(&self) -> Vec<Wanted> {
+        std::mem::take(&mut self.memo().missing)
+    }
+
+    /// Why something was not there that was asked for; told once.
+    pub(crate) fn failure(&self) -> Option<Failed> {
+        self.memo().failed.take()
+    }
+}
+
+impl Registry {
+    /// What `work` makes once everything is there that it needs converted.
+    pub(crate) async fn converting<T>(&self, conversions: &Conversions, mut work: impl FnMut() -> T) -> T {
+        for _ in 1..MOST_RUNS {
+            let made = work();
+            let missing = conversions.missing();
+            if missing.is_empty() {
+                return made;
+            }
+            drop(made);
+            self.fetch(conversions, missing).await;
+        }
+        let made = work();
+        conversions.missing();
+        made
+    }
+
+    /// Asks, for each webhook and version at once, for what is missing.
+    async fn fetch(&self, conversions: &Conversions, mut missing: Vec<Wanted>) {
+        while let Some(first) = missing.first() {
+            let (webhook, version) = (Arc::clone(&first.webhook), first.key.1.clone());
+            let (together, others): (Vec<_>, Vec<_>) = missing
+                .into_iter()
+                .partition(|wanted| Arc::ptr_eq(&wanted.webhook, &webhook) && wanted.key.1 == version);
+            missing = others;
+            let (keys, objects): (Vec<_>, Vec<_>) =
+                together.into_iter().map(|wanted| (wanted.key, wanted.object)).unzip();
+            let converted = webhook.convert(self, &objects, &version).await;
+            let mut memo = conversions.memo();
+            match converted {
+                Ok(converted) => {
+                    memo.known.extend(keys.into_iter().zip(converted.into_iter().map(|one| Ok(one.into()))));
+                }
+                Err(failed) => {
+                    memo.known.extend(keys.into_iter().map(|key| (key, Err(failed.clone()))));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The metadata of a converted object: that of the original, but for labels and annotations, which a webhook may change.
+
+use serde_json::{Map, Value};
+
+use crate::registry::{annotation_problems, label_problems};
+
+/// # Errors
+/// What is wrong with the metadata of the converted object, as upstream says it.
+pub(super) fn restored(original: &Value, mut converted: Value) -> Result<Value, String> {
+    let mut answered = match converted.get_mut("metadata").map(Value::take) {
+        None => return Err("missing metadata in converted object".to_owned()),
+        Some(Value::Object(metadata)) => metadata,
+        Some(other) => {
+            return Err(format!("invalid metadata of type {} in converted object", go_type(&other)));
+        }
+    };
+    let mut metadata = match original.get("metadata") {
+        None => Map::new(),
+        Some(Value::Object(metadata)) => metadata.clone(),
+        Some(other) => return Err(format!("invalid metadata of type {} in input object", go_type(other))),
+    };
+    for field in ["labels", "annotations"] {
+        match answered.remove(field) {
+            None | Some(Value::Null) => {
+                metadata.shift_remove(field);
+            }
+            Some(Value::Object(pairs)) => {
+                checked(field, metadata.get(field), &pairs)?;
+                metadata.insert(field.to_owned(), Value::Object(pairs));
+            }
+            Some(other) => {
+                let found = go_type(&other);
+                return Err(format!("invalid metadata.{field} of type {found} in converted object"));
+            }
+        }
+    }
+    if let Some(place) = converted.get_mut("metadata") {
+        *place = Value::Object(metadata);
+    }
+    Ok(converted)
+}
+
+fn checked(field: &str, before: Option<&Value>, pairs: &Map<String, Value>) -> Result<(), String> {
+    for (key, value) in pairs {
+        if !value.is_string() {
+            let found = go_type(value);
+            return Err(format!(
+                "metadata.{field}[{key}] must be a string, but is {found} in converted object"
+            ));
+        }
+    }
+    // What was there before is not looked at again.
+    if before.and_then(Value::as_object) == Some(pairs) {
+        return Ok(());
+    }
+    let changed = serde_json::json!({"metadata": {field: pairs}});
+    let problems = if field == "labels" { label_problems(&changed) } else { annotation_problems(&changed) };
+    match problems.as_slice() {
+        [] => Ok(()),
+        [one] => Err(one.clone()),
+        many => Err(format!("[{}]", many.join(", "))),
+    }
+}
+
+/// As Go names the type of a decoded value.
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn meta(metadata: &Value) -> Value {
+        json!({"metadata": metadata, "spec": {}})
+    }
+
+    #[test]
+    fn labels_and_annotations_are_the_webhooks_and_the_rest_is_not() {
+        let original = meta(
+            &json!({"name": "a", "finalizers": ["x/y"], "labels": {"a": "A"}, "annotations": {"a": "1"}}),
+        );
+        let cases = [
+            (
+                json!({"name": "b", "generation": 42, "labels": {"a": "AA", "b": "B"}, "annotations": null}),
+                json!({"name": "a", "finalizers": ["x/y"], "labels": {"a": "AA", "b": "B"}}),
+            ),
+            (json!({}), json!({"name": "a", "finalizers": ["x/y"]})),
+        ];
+        for (answered, expected) in cases {
+            assert_eq!(restored(&original, meta(&answered)), Ok(meta(&expected)));
+        }
+        assert_eq!(restored(&json!({"spec": {}}), meta(&json!({"name": "a"}))), Ok(meta(&json!({}))));
+    }
+
+    #[test]
+    fn metadata_that_is_none_is_refused() {
+        let original = meta(&json!({"labels": {"not/a/key": "old"}}));
+        let cases = [
+            (json!({"spec": {}}), "missing metadata in converted object"),
+            (meta(&json!(["foo"])), "invalid metadata of type []interface {} in converted object"),
+            (meta(&json!({"labels": 5})), "invalid metadata.labels of type int64 in converted object"),
+            (
+                meta(&json!({"annotations": {"a": null}})),
+                "metadata.annotations[a] must be a string, but is <nil> in converted object",
+            ),
+        ];
+        for (converted, why) in cases {
+            assert_eq!(restored(&original, converted), Err(why.to_owned()));
+        }
+        assert!(restored(&original, meta(&json!({"labels": {"not/a/key": "old"}}))).is_ok(), "as it was");
+        for odd in [
+            json!({"labels": {"some/other/key": "x"}}),
+            json!({"labels": {"a": "\u{fc}"}}),
+            json!({"annotations": {"a": "x".repeat((256 << 10) + 1)}}),
+        ] {
+            assert!(restored(&original, meta(&odd)).is_err(), "{odd}");
+        }
+    }
+}

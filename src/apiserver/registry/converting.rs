@@ -1,0 +1,106 @@
+//! Custom resources on their way between the version that they are stored in and the one that a request is in, where a webhook
+//! converts one into the other.
+//!
+//! Read: defaults of the stored version, the webhook, then what the version asked for does not know is dropped. Written: the webhook,
+//! then what the stored version does not know is dropped. Everything else is [`views`]'s, and needs nobody.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Call, Registry, views};
+use crate::conversion::{Failed, Webhook, version_of};
+use crate::object;
+use crate::status::Refusal;
+
+impl Call {
+    /// The webhook by which versions of the kind differ in more than their name.
+    pub(crate) fn converter(&self) -> Option<&Arc<Webhook>> {
+        self.custom.as_ref()?.converter.as_ref()
+    }
+}
+
+impl Registry {
+    /// The stored object as the caller sees it.
+    ///
+    /// # Errors
+    /// When it cannot be converted.
+    pub(super) async fn shown(&self, call: &Call, stored: Arc<Value>) -> Result<Arc<Value>, Refusal> {
+        match call.converter() {
+            Some(webhook) if version_of(&stored) != call.info.api_version() => {
+                let mut seen = self.converted(call, webhook, vec![stored]).await?;
+                seen.pop().ok_or_else(|| Refusal::internal("nothing was converted"))
+            }
+            _ => Ok(views::shown(call, stored)?),
+        }
+    }
+
+    /// The same of several, in their order; what has to be converted is asked about together.
+    ///
+    /// # Errors
+    /// When one of them cannot be converted.
+    pub(super) async fn all_shown(
+        &self,
+        call: &Call,
+        stored: Vec<Arc<Value>>,
+    ) -> Result<Vec<Arc<Value>>, Refusal> {
+        match call.converter() {
+            Some(webhook) => self.converted(call, webhook, stored).await,
+            None => stored.into_iter().map(|stored| Ok(views::shown(call, stored)?)).collect(),
+        }
+    }
+
+    async fn converted(
+        &self,
+        call: &Call,
+        webhook: &Webhook,
+        stored: Vec<Arc<Value>>,
+    ) -> Result<Vec<Arc<Value>>, Refusal> {
+        let api_version = call.info.api_version();
+        let other = |stored: &Arc<Value>| version_of(stored) != api_version;
+        let mut questions: Vec<Value> = Vec::new();
+        for stored in stored.iter().filter(|stored| other(stored)) {
+            let mut object = object::copied(stored);
+            webhook.default(&mut object);
+            questions.push(object);
+        }
+        if questions.is_empty() {
+            return stored.into_iter().map(|stored| Ok(views::shown(call, stored)?)).collect();
+        }
+        let mut answers = webhook.convert(self, &questions, &api_version).await?.into_iter();
+        drop(questions);
+        let seen = stored.into_iter().map(|stored| {
+            if !other(&stored) {
+                return Ok(views::shown(call, stored)?);
+            }
+            let answer = answers.next().ok_or_else(|| Refusal::internal("too little was converted"))?;
+            coerced(call, answer).map(Arc::new)
+        });
+        seen.collect()
+    }
+
+    /// The caller's object in the form that is stored.
+    ///
+    /// # Errors
+    /// When it cannot be converted.
+    pub(super) async fn stored_form(&self, call: &Call, object: Value) -> Result<Value, Refusal> {
+        let object = match call.converter() {
+            Some(webhook) if call.info.version != call.info.storage_version => {
+                let api_version = call.info.stored_as();
+                let mut converted = webhook.convert(self, &[object], &api_version).await?;
+                converted.pop().ok_or_else(|| Refusal::internal("nothing was converted"))?
+            }
+            _ => object,
+        };
+        Ok(views::incoming(call, object)?)
+    }
+}
+
+/// What a webhook made, as far as the version of the call knows it.
+fn coerced(call: &Call, mut object: Value) -> Result<Value, Refusal> {
+    if let Some(custom) = &call.custom {
+        custom.prune(&mut object);
+        custom.read_metadata(&mut object).map_err(Failed)?;
+    }
+    Ok(views::arranged(&call.info, object))
+}
