@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use russh::client::{self, AuthResult, Handle, KeyboardInteractiveAuthResponse};
 use russh::keys::{HashAlg, PublicKeyOrCertificate};
-use russh::{ChannelMsg, Disconnect, MethodKind, MethodSet, Preferred};
+use russh::{ChannelMsg, Disconnect, MethodKind, MethodSet, Preferred, cipher};
 use russh_sftp::client::{Config, RawSftpSession};
 use tokio::time::timeout;
 use tracing::warn;
@@ -126,7 +126,7 @@ pub(super) async fn open(sftp: &Sftp) -> Result<Session, SftpError> {
 
 /// What is offered: the kinds of keys that are known of the host alone, so that a server with several shows one of these.
 fn config(sftp: &Sftp) -> Result<client::Config, SftpError> {
-    let mut preferred = Preferred::DEFAULT;
+    let mut preferred = Preferred { cipher: ciphers(has_aes()), ..Preferred::DEFAULT };
     if let Trust::Known(known) = &sftp.trust {
         let kinds = known.kinds(&sftp.host)?;
         let of_kind = |name: &str| kinds.iter().any(|kind| kind == name);
@@ -139,6 +139,34 @@ fn config(sftp: &Sftp) -> Result<client::Config, SftpError> {
         preferred.key = Cow::Owned(offered.cloned().collect());
     }
     Ok(client::Config { preferred, ..client::Config::default() })
+}
+
+/// Ciphers, the fastest first: a server takes the first that it knows as well. Where processors have instructions for AES, and
+/// servers' have, AES-GCM costs both ends a fraction of ChaCha20; where this one has none, ChaCha20 is the faster one.
+fn ciphers(has_aes: bool) -> Cow<'static, [cipher::Name]> {
+    let usual = Preferred::DEFAULT.cipher;
+    if !has_aes {
+        return usual;
+    }
+    let of_aes = [cipher::AES_128_GCM, cipher::AES_256_GCM];
+    let others = usual.iter().copied().filter(|name| !of_aes.contains(name));
+    Cow::Owned(of_aes.into_iter().chain(others).collect())
+}
+
+/// Whether this processor has instructions for AES-GCM, which the cipher then uses.
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+fn has_aes() -> bool {
+    std::arch::is_x86_feature_detected!("aes") && std::arch::is_x86_feature_detected!("pclmulqdq")
+}
+
+#[cfg(target_arch = "aarch64")]
+fn has_aes() -> bool {
+    std::arch::is_aarch64_feature_detected!("aes")
+}
+
+#[cfg(not(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64")))]
+fn has_aes() -> bool {
+    false
 }
 
 /// A session that is not open yet.
@@ -252,5 +280,27 @@ impl Opening<'_> {
             secrets: self.secrets.clone(),
             connection,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fastest_cipher_of_this_processor_is_asked_for_first_and_none_is_left_out() {
+        let names =
+            |has_aes| ciphers(has_aes).iter().map(|name| name.as_ref().to_owned()).collect::<Vec<_>>();
+        let (with, without) = (names(true), names(false));
+        assert_eq!(with[0], "aes128-gcm@openssh.com");
+        assert_eq!(with[1], "aes256-gcm@openssh.com");
+        assert_eq!(without[0], "chacha20-poly1305@openssh.com");
+        assert!(without.iter().all(|name| with.contains(name)), "{with:?} {without:?}");
+        assert!(
+            !with
+                .iter()
+                .chain(&without)
+                .any(|name| name == "none" || name == "clear" || name.contains("cbc"))
+        );
     }
 }
