@@ -2,13 +2,15 @@
 //! status tells of it in the steps and words of Kubernetes 1.36.
 //!
 //! A look at a Job reads it with its Pods, plans, acts, and writes its status before and after the Pods' finalizers go, so
-//! that no Pod is counted twice or never, whenever the process ends. Not done, and told in an event: indexed completion,
-//! backoff limits by index, policies for failures and success.
+//! that no Pod is counted twice or never, whenever the process ends.
 
 mod conditions;
+mod indexed;
+mod indexes;
 mod pacing;
 mod plan;
 mod pods;
+mod policies;
 mod sync;
 
 use std::sync::Arc;
@@ -97,6 +99,9 @@ impl Jobs {
 /// First and longest wait after a request that failed.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
 
+/// First and longest wait after Pods were refused, as the Job controller has it.
+const REFUSED: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+
 /// Looks at one Job whenever it is asked to, until there is nothing more to do about it.
 async fn follow(
     context: Arc<Context>,
@@ -104,16 +109,26 @@ async fn follow(
     mut asked: watch::Receiver<u64>,
     looked: watch::Sender<Vec<(Key, u64)>>,
 ) {
-    let mut wait = RETRY.0;
+    let (mut wait, mut refused) = (RETRY.0, REFUSED.0);
     loop {
         let now = *asked.borrow_and_update();
-        let again = match sync::look(&context, &key).await {
+        let looked_at = sync::look(&context, &key).await;
+        if !matches!(looked_at, Ok(Next::Refused)) {
+            refused = REFUSED.0;
+        }
+        let again = match looked_at {
             Ok(Next::Nothing) => {
                 looked.send_modify(|ended| ended.push((key, now)));
                 return;
             }
             Ok(Next::Change) => None,
             Ok(Next::After(pause)) => Some(pause),
+            // What refused them, quota or admission, may pass without the Job changing.
+            Ok(Next::Refused) => {
+                let pause = refused;
+                refused = (refused * 2).min(REFUSED.1);
+                Some(pause)
+            }
             Err(error) => {
                 // Whoever wrote first is heard of by the watch as well.
                 if !matches!(&error, kube::Error::Api(status) if status.code == 409) {

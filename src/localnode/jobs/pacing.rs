@@ -27,6 +27,11 @@ pub(super) fn remaining(
     ended.sort_unstable();
     let failures = ended.iter().rev().take_while(|(_, succeeded)| !succeeded).count();
     let (last, _) = ended.last().filter(|_| failures > 0)?;
+    left(failures, *last, first, now)
+}
+
+/// The same for so many failures in a row, of which the last was at `last`.
+pub(super) fn left(failures: usize, last: Timestamp, first: Duration, now: Timestamp) -> Option<Duration> {
     let doubled = u32::try_from(failures.saturating_sub(1).min(16)).unwrap_or(16);
     let wait = first.saturating_mul(1 << doubled).min(LONGEST);
     let until = last.saturating_add(SignedDuration::try_from(wait).ok()?).ok()?;

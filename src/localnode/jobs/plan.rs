@@ -10,8 +10,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::super::events::Note;
 use super::conditions::{self, Ending};
+use super::indexed::Indexed;
 use super::pacing;
-use super::pods::Seen;
+use super::pods::{New, Seen};
+use super::policies::{self, Verdict};
 
 /// Pods that are made or taken away in one look.
 const MAX_AT_ONCE: usize = 500;
@@ -23,15 +25,24 @@ const MAX_UNCOUNTED: usize = 500;
 pub(super) struct Plan {
     /// The status, as if nothing had to be made or deleted.
     pub(super) status: JobStatus,
-    pub(super) create: usize,
-    /// Pods to delete, and whether they were ready.
-    pub(super) delete: Vec<(String, bool)>,
+    pub(super) create: Vec<New>,
+    pub(super) delete: Vec<Doomed>,
     /// Pods whose finalizer may go once the status names them.
     pub(super) release: Vec<String>,
     pub(super) ending: Option<Ending>,
     pub(super) notes: Vec<Note>,
     /// When to look again, though nothing changes.
     pub(super) again: Option<Duration>,
+}
+
+/// A Pod that is to be deleted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Doomed {
+    pub(super) name: String,
+    pub(super) uid: String,
+    pub(super) was_ready: bool,
+    /// Whether it leaves no trace in the Job's numbers: nobody waits for its end, since the Job wants fewer Pods than it has.
+    pub(super) is_untold: bool,
 }
 
 /// How the Pods of a Job fare, with those that are not in its status yet.
@@ -41,6 +52,7 @@ struct Count<'a> {
     terminating: usize,
     succeeded: usize,
     failed: usize,
+    indexed: Option<Indexed<'a>>,
 }
 
 impl<'a> Count<'a> {
@@ -52,15 +64,28 @@ impl<'a> Count<'a> {
         let tracked = || pods.iter().map(Seen).filter(|pod| pod.is_tracked());
         let is_new = |pod: &Seen<'_>, among: &[String]| !among.iter().any(|uid| uid == pod.uid());
         let new_succeeded = tracked().filter(|pod| pod.succeeded() && is_new(pod, &succeeded)).count();
-        let new_failed =
-            tracked().filter(|pod| pod.failed(replaces_failed_alone(spec)) && is_new(pod, &failed)).count();
+        let indexed = Indexed::of(spec, status, pods);
+        let counts = |pod: &Seen<'_>| counts_as_failed(spec, indexed.as_ref(), *pod);
+        let new_failed = tracked().filter(|pod| counts(pod) && is_new(pod, &failed)).count();
         Self {
             ready: active.iter().filter(|pod| pod.is_ready()).count(),
             terminating: pods.iter().filter(|pod| Seen(pod).is_terminating()).count(),
-            succeeded: known(status.succeeded) + succeeded.len() + new_succeeded,
+            succeeded: match &indexed {
+                Some(indexed) => indexed.succeeded.total(),
+                None => known(status.succeeded) + succeeded.len() + new_succeeded,
+            },
             failed: known(status.failed) + failed.len() + new_failed,
             active,
+            indexed,
         }
+    }
+
+    /// Tells in the status which indexes are done with.
+    fn tell_indexes(&self, status: &mut JobStatus) {
+        let Some(indexed) = &self.indexed else { return };
+        status.succeeded = shown(indexed.succeeded.total());
+        status.completed_indexes = Some(indexed.succeeded.to_string()).filter(|text| !text.is_empty());
+        status.failed_indexes = indexed.failed.as_ref().map(ToString::to_string);
     }
 }
 
@@ -76,9 +101,10 @@ pub(super) fn plan(job: &Job, pods: &[Pod], now: Timestamp, first_backoff: Durat
     status.active = shown(count.active.len());
     status.ready = Some(number(count.ready));
     status.terminating = Some(number(count.terminating));
+    count.tell_indexes(&mut status);
     let mut plan = Plan {
         status,
-        create: 0,
+        create: Vec::new(),
         delete: Vec::new(),
         release: Vec::new(),
         ending: None,
@@ -88,7 +114,7 @@ pub(super) fn plan(job: &Job, pods: &[Pod], now: Timestamp, first_backoff: Durat
     let is_going = job.metadata.deletion_timestamp.is_some();
     plan.ending = Ending::decided(&plan.status).or_else(|| exceeded(&spec, &plan.status, &count, pods, now));
     if plan.ending.is_some() {
-        plan.remove(&count.active);
+        plan.remove(&count.active, false);
     } else if !is_going {
         plan.manage(&spec, &count, pods, (now, first_backoff));
     }
@@ -97,43 +123,38 @@ pub(super) fn plan(job: &Job, pods: &[Pod], now: Timestamp, first_backoff: Durat
     } else if let Some(left) = deadline(&spec, &plan.status, now) {
         plan.again = Some(plan.again.map_or(left, |again| again.min(left)));
     }
-    plan.track(&spec, pods, is_going);
+    plan.track(&spec, (pods, count.indexed.as_ref()), is_going);
     plan
 }
 
 impl Plan {
-    fn remove(&mut self, pods: &[Seen<'_>]) {
+    fn remove(&mut self, pods: &[Seen<'_>], is_untold: bool) {
         let pods = pods.iter().take(MAX_AT_ONCE);
-        self.delete = pods.map(|pod| (pod.name(), pod.is_ready())).collect();
+        let doomed = |pod: &Seen<'_>| Doomed {
+            name: pod.name(),
+            uid: pod.uid().to_owned(),
+            was_ready: pod.is_ready(),
+            is_untold,
+        };
+        self.delete = pods.map(doomed).collect();
     }
 
-    /// Brings the number of Pods to what the Job asks for, and finds out whether it is complete.
+    /// Brings the Pods to what the Job asks for, and finds out whether it is complete.
     fn manage(&mut self, spec: &JobSpec, count: &Count<'_>, pods: &[Pod], pace: (Timestamp, Duration)) {
-        let (now, first_backoff) = pace;
         let active = count.active.len();
         let suspended = spec.suspend == Some(true);
         let wanted = if suspended { 0 } else { wanted(spec, count) };
-        let mut remaining = active;
-        if active > wanted {
-            // Those that have not begun go first.
-            let mut order = count.active.clone();
-            order.sort_by_key(|pod| {
-                (pod.is_ready(), std::cmp::Reverse(pod.0.metadata.creation_timestamp.clone()))
-            });
-            self.remove(&order[..active - wanted]);
-            remaining -= self.delete.len();
-        } else {
+        let surplus = surplus(count, active.saturating_sub(wanted));
+        if surplus.is_empty() {
             let waiting = if replaces_failed_alone(spec) { count.terminating } else { 0 };
-            self.create = wanted.saturating_sub(waiting + active).min(MAX_AT_ONCE);
-            let failed_alone = replaces_failed_alone(spec);
-            if let Some(left) = pacing::remaining(pods, failed_alone, first_backoff, now)
-                && self.create > 0
-            {
-                self.create = 0;
-                self.again = Some(left);
+            let missing = wanted.saturating_sub(waiting + active).min(MAX_AT_ONCE);
+            if missing > 0 && !suspended {
+                self.add(missing, spec, (count, pods), pace);
             }
-            remaining += self.create;
+        } else {
+            self.remove(&surplus, true);
         }
+        let remaining = active + self.create.len() - self.delete.len();
         let reached = match spec.completions {
             None => count.succeeded > 0,
             Some(completions) => count.succeeded >= known(Some(completions)),
@@ -141,7 +162,27 @@ impl Plan {
         if reached && remaining == 0 && !(suspended && spec.completions.is_none()) {
             self.ending = Some(Ending::completed());
         } else {
-            self.tell_suspension(suspended, now);
+            self.tell_suspension(suspended, pace.0);
+        }
+    }
+
+    /// Plans so many Pods more, unless failures have to be waited out.
+    fn add(
+        &mut self,
+        missing: usize,
+        spec: &JobSpec,
+        (count, pods): (&Count<'_>, &[Pod]),
+        (now, first_backoff): (Timestamp, Duration),
+    ) {
+        if spec.backoff_limit_per_index.is_none() {
+            self.again = pacing::remaining(pods, replaces_failed_alone(spec), first_backoff, now);
+            if self.again.is_some() {
+                return;
+            }
+        }
+        match &count.indexed {
+            Some(indexed) => (self.create, self.again) = indexed.next(spec, missing, (now, first_backoff)),
+            None => self.create = vec![New::default(); missing],
         }
     }
 
@@ -158,7 +199,7 @@ impl Plan {
     }
 
     /// Names the Pods that have ended in the status, so that their finalizers can go.
-    fn track(&mut self, spec: &JobSpec, pods: &[Pod], is_going: bool) {
+    fn track(&mut self, spec: &JobSpec, (pods, indexed): (&[Pod], Option<&Indexed<'_>>), is_going: bool) {
         let failed_alone = replaces_failed_alone(spec);
         let has_failed = self.ending.as_ref().is_some_and(|ending| !ending.succeeded);
         let uncounted = self.status.uncounted_terminated_pods.get_or_insert_default();
@@ -166,13 +207,16 @@ impl Plan {
             .saturating_sub(listed(uncounted.succeeded.as_ref()) + listed(uncounted.failed.as_ref()));
         for pod in pods.iter().map(Seen).filter(|pod| pod.is_tracked()) {
             let failed = pod.failed(failed_alone);
-            if !(is_going || failed || pod.succeeded() || self.ending.is_some()) {
+            let over = is_going || pod.succeeded() || self.ending.is_some();
+            let held = indexed.is_some_and(|indexed| indexed.holds(pod));
+            if !(over || failed && !held) {
                 continue;
             }
             let list = if pod.succeeded() {
-                Some(&mut uncounted.succeeded)
+                // An index is counted once, whatever is named.
+                indexed.is_none().then_some(&mut uncounted.succeeded)
             } else if failed || has_failed {
-                Some(&mut uncounted.failed)
+                counts(spec, indexed, pod).then_some(&mut uncounted.failed)
             } else {
                 None
             };
@@ -213,6 +257,28 @@ pub(super) fn is_settled(status: &JobStatus) -> bool {
     waiting == 0 && known(status.active) == 0 && known(status.terminating) == 0
 }
 
+/// Whether a Pod is one that failed and counts as such.
+fn counts_as_failed(spec: &JobSpec, indexed: Option<&Indexed<'_>>, pod: Seen<'_>) -> bool {
+    pod.failed(replaces_failed_alone(spec)) && counts(spec, indexed, pod)
+}
+
+/// Whether a Pod counts where it failed: it is one that the Job asks for, and no policy says otherwise.
+fn counts(spec: &JobSpec, indexed: Option<&Indexed<'_>>, pod: Seen<'_>) -> bool {
+    indexed.is_none_or(|indexed| indexed.knows(pod)) && policies::verdict(spec, pod.0) != Verdict::Ignore
+}
+
+/// Active Pods that have to go, `least` of them at least: those that have done the least go first.
+fn surplus<'a>(count: &Count<'a>, least: usize) -> Vec<Seen<'a>> {
+    let mut surplus =
+        count.indexed.as_ref().map(|indexed| indexed.surplus(&count.active)).unwrap_or_default();
+    let mut left: Vec<Seen<'a>> = count.active.clone();
+    left.retain(|pod| !surplus.iter().any(|other| other.uid() == pod.uid()));
+    left.sort_by_key(Seen::progress);
+    let more = least.saturating_sub(surplus.len());
+    surplus.extend(left.into_iter().take(more));
+    surplus
+}
+
 /// How many Pods a Job wants to run now.
 fn wanted(spec: &JobSpec, count: &Count<'_>) -> usize {
     let parallelism = known(Some(spec.parallelism.unwrap_or(1)));
@@ -223,6 +289,7 @@ fn wanted(spec: &JobSpec, count: &Count<'_>) -> usize {
     }
 }
 
+/// Why the Job ends before it has done all that it was to do; the first of the reasons that there are.
 fn exceeded(
     spec: &JobSpec,
     status: &JobStatus,
@@ -230,16 +297,35 @@ fn exceeded(
     pods: &[Pod],
     now: Timestamp,
 ) -> Option<Ending> {
+    let of_policy = pods.iter().filter(|pod| Seen(pod).failed(replaces_failed_alone(spec))).find_map(|pod| {
+        match policies::verdict(spec, pod) {
+            Verdict::FailJob(why) => Some(Ending::failed("PodFailurePolicy", &why)),
+            _ => None,
+        }
+    });
     let limit = known(Some(spec.backoff_limit.unwrap_or(6)));
     let restarts = known(Some(pods.iter().map(|pod| Seen(pod).restarts()).sum()));
     let restarting =
         spec.template.spec.as_ref().and_then(|pod| pod.restart_policy.as_deref()) == Some("OnFailure");
     let restarted = restarting && restarts > 0 && restarts >= limit;
-    if count.failed > limit || restarted {
-        return Some(Ending::failed("BackoffLimitExceeded", "Job has reached the specified backoff limit"));
-    }
-    let late = deadline(spec, status, now)?.is_zero();
-    late.then(|| Ending::failed("DeadlineExceeded", "Job was active longer than specified deadline"))
+    let of_limit = || {
+        let text = "Job has reached the specified backoff limit";
+        (count.failed > limit || restarted).then(|| Ending::failed("BackoffLimitExceeded", text))
+    };
+    let of_deadline = || {
+        let late = deadline(spec, status, now)?.is_zero();
+        late.then(|| Ending::failed("DeadlineExceeded", "Job was active longer than specified deadline"))
+    };
+    let of_indexes = || {
+        let (reason, text) = count.indexed.as_ref()?.failure(spec)?;
+        Some(Ending::failed(reason, text))
+    };
+    let of_success = || {
+        let indexed = count.indexed.as_ref()?;
+        let text = policies::success(spec, &indexed.succeeded, indexed.completions)?;
+        Some(Ending { succeeded: true, reason: "SuccessPolicy".to_owned(), message: text })
+    };
+    of_policy.or_else(of_limit).or_else(of_deadline).or_else(of_indexes).or_else(of_success)
 }
 
 /// What is left until the Job's deadline; nothing of it when the deadline has passed.
@@ -249,8 +335,9 @@ fn deadline(spec: &JobSpec, status: &JobStatus, now: Timestamp) -> Option<Durati
     Some(Duration::try_from(until.duration_since(now)).unwrap_or_default())
 }
 
+/// Whether Pods that are being deleted have neither failed nor left their place: what becomes of them is waited for.
 pub(super) fn replaces_failed_alone(spec: &JobSpec) -> bool {
-    spec.pod_replacement_policy.as_deref() == Some("Failed")
+    spec.pod_replacement_policy.as_deref() == Some("Failed") || spec.pod_failure_policy.is_some()
 }
 
 pub(super) fn known(number: Option<i32>) -> usize {
@@ -269,3 +356,6 @@ pub(super) fn shown(count: usize) -> Option<i32> {
 fn listed(uids: Option<&Vec<String>>) -> usize {
     uids.map_or(0, Vec::len)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,12 @@
 //! The Pods of a Job: how they are made, whose they are, and how each one fares.
 
+use std::cmp::Reverse;
+
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
+use k8s_openapi::api::core::v1::{
+    Container, ContainerStatus, EnvVar, EnvVarSource, ObjectFieldSelector, Pod, PodSpec,
+};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::{Resource as _, ResourceExt as _};
 
@@ -11,18 +15,51 @@ pub(super) const FINALIZER: &str = "batch.kubernetes.io/job-tracking";
 /// What admission writes into a Pod that names no account.
 const ACCOUNT: &str = "default";
 
+/// Label and annotation of a Pod that has an index.
+const INDEX: &str = "batch.kubernetes.io/job-completion-index";
+/// Annotations of a Pod that tell how often Pods of its index failed before it.
+const FAILURES: &str = "batch.kubernetes.io/job-index-failure-count";
+const IGNORED: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
+/// Variable that tells a container the index of its Pod.
+const INDEX_VARIABLE: &str = "JOB_COMPLETION_INDEX";
+/// Bytes that the server leaves to the beginning of a name that it ends by itself.
+const MAX_GENERATED: usize = 58;
+
+/// How often Pods of one index failed, by whether a policy lets them count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Failures {
+    pub(super) counted: usize,
+    pub(super) ignored: usize,
+}
+
+impl Failures {
+    pub(super) fn all(self) -> usize {
+        self.counted.saturating_add(self.ignored)
+    }
+}
+
+/// A Pod that is to be made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct New {
+    pub(super) index: Option<usize>,
+    /// Told to it where each index has a limit of its own.
+    pub(super) failures: Option<Failures>,
+}
+
 /// The owner of a Pod, where that is a Job.
 pub(super) fn controller_of(meta: &ObjectMeta) -> Option<&OwnerReference> {
     let owners = meta.owner_references.iter().flatten();
     owners.into_iter().find(|owner| owner.controller == Some(true) && owner.kind == "Job")
 }
 
-/// The next Pod of a Job.
-pub(super) fn make(job: &Job) -> Option<Pod> {
+/// A Pod of a Job.
+pub(super) fn make(job: &Job, new: New) -> Option<Pod> {
     let spec = job.spec.as_ref()?;
     let template = spec.template.metadata.clone().unwrap_or_default();
     let mut finalizers = template.finalizers.unwrap_or_default();
-    finalizers.push(FINALIZER.to_owned());
+    if !finalizers.iter().any(|finalizer| finalizer == FINALIZER) {
+        finalizers.push(FINALIZER.to_owned());
+    }
     let metadata = ObjectMeta {
         generate_name: Some(format!("{}-", job.name_any())),
         namespace: job.namespace(),
@@ -37,7 +74,53 @@ pub(super) fn make(job: &Job) -> Option<Pod> {
     };
     let mut pod = spec.template.spec.clone()?;
     pod.service_account_name.get_or_insert_with(|| ACCOUNT.to_owned());
-    Some(Pod { metadata, spec: Some(pod), status: None })
+    let mut pod = Pod { metadata, spec: Some(pod), status: None };
+    new.name(&job.name_any(), &mut pod);
+    Some(pod)
+}
+
+impl New {
+    /// Tells a Pod which of its Job's it is.
+    fn name(self, job: &str, pod: &mut Pod) {
+        let Some(index) = self.index else { return };
+        let meta = &mut pod.metadata;
+        meta.generate_name = Some(generated(job, index));
+        meta.labels.get_or_insert_default().insert(INDEX.to_owned(), index.to_string());
+        let annotations = meta.annotations.get_or_insert_default();
+        annotations.insert(INDEX.to_owned(), index.to_string());
+        if let Some(failures) = self.failures {
+            annotations.insert(FAILURES.to_owned(), failures.counted.to_string());
+            if failures.ignored > 0 {
+                annotations.insert(IGNORED.to_owned(), failures.ignored.to_string());
+            }
+        }
+        let Some(spec) = &mut pod.spec else { return };
+        spec.hostname = Some(format!("{job}-{index}"));
+        let PodSpec { init_containers, containers, .. } = spec;
+        init_containers.iter_mut().flatten().chain(containers).for_each(tell_index);
+    }
+}
+
+fn generated(job: &str, index: usize) -> String {
+    let end = format!("-{index}-");
+    let most = MAX_GENERATED.saturating_sub(end.len()).min(job.len());
+    let begin =
+        if job.len() + end.len() > MAX_GENERATED { &job[..job.floor_char_boundary(most)] } else { job };
+    format!("{begin}{end}")
+}
+
+fn tell_index(container: &mut Container) {
+    let env = container.env.get_or_insert_default();
+    if env.iter().any(|variable| variable.name == INDEX_VARIABLE) {
+        return;
+    }
+    let field =
+        ObjectFieldSelector { field_path: format!("metadata.labels['{INDEX}']"), ..Default::default() };
+    env.push(EnvVar {
+        name: INDEX_VARIABLE.to_owned(),
+        value_from: Some(EnvVarSource { field_ref: Some(field), ..Default::default() }),
+        ..Default::default()
+    });
 }
 
 /// A Pod as a Job sees it.
@@ -51,6 +134,28 @@ impl<'a> Seen<'a> {
 
     pub(super) fn uid(self) -> &'a str {
         self.0.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    /// Its place among the Pods of its Job, where these have one each.
+    pub(super) fn index(self) -> Option<usize> {
+        self.annotation(INDEX)
+    }
+
+    /// How often Pods of its index failed before it.
+    pub(super) fn failures(self) -> Failures {
+        let known = |key| self.annotation(key).unwrap_or_default();
+        Failures { counted: known(FAILURES), ignored: known(IGNORED) }
+    }
+
+    fn annotation(self, key: &str) -> Option<usize> {
+        self.0.metadata.annotations.as_ref()?.get(key)?.parse().ok()
+    }
+
+    /// How far it has come, less before more: of two that do the same the one that did less goes first.
+    pub(super) fn progress(&self) -> (bool, bool, bool, Reverse<Option<Timestamp>>) {
+        let bound = self.0.spec.as_ref().is_some_and(|spec| spec.node_name.is_some());
+        let begun = self.0.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        (bound, self.phase() == "Running", self.is_ready(), Reverse(begun))
     }
 
     /// Whether it has yet to be counted.
@@ -111,5 +216,45 @@ impl<'a> Seen<'a> {
         status.flat_map(|status| {
             status.init_container_statuses.iter().flatten().chain(status.container_statuses.iter().flatten())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_pod_with_an_index_knows_it() {
+        let job: Job = serde_json::from_value(json!({"metadata": {"name": "j", "uid": "u"}, "spec": {"template": {
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"containers": [{"name": "one"}, {"name": "two", "env": [{"name": "JOB_COMPLETION_INDEX", "value": "own"}]}]},
+        }}}))
+        .unwrap();
+        let failures = Failures { counted: 2, ignored: 1 };
+        let pod = make(&job, New { index: Some(4), failures: Some(failures) }).unwrap();
+        assert_eq!(pod.metadata.generate_name.as_deref(), Some("j-4-"));
+        assert_eq!((pod.labels()[INDEX].as_str(), pod.labels()["a"].as_str()), ("4", "b"));
+        assert_eq!((Seen(&pod).index(), Seen(&pod).failures()), (Some(4), failures));
+        let spec = pod.spec.unwrap();
+        assert_eq!(spec.hostname.as_deref(), Some("j-4"));
+        let env = |at: usize| serde_json::to_value(&spec.containers[at].env).unwrap();
+        let field = "metadata.labels['batch.kubernetes.io/job-completion-index']";
+        assert_eq!(env(0)[0]["valueFrom"]["fieldRef"]["fieldPath"], field);
+        assert_eq!(env(1), json!([{"name": "JOB_COMPLETION_INDEX", "value": "own"}]));
+        let plain = make(&job, New::default()).unwrap();
+        assert_eq!(
+            (plain.metadata.generate_name.as_deref(), plain.spec.unwrap().hostname),
+            (Some("j-"), None)
+        );
+    }
+
+    #[test]
+    fn long_names_leave_room_for_the_index_and_the_rest() {
+        let long = "x".repeat(63);
+        assert_eq!(generated(&long, 12).len(), MAX_GENERATED);
+        assert!(generated(&long, 12).ends_with("x-12-"));
+        assert_eq!(generated("short", 0), "short-0-");
     }
 }

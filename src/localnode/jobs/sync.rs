@@ -7,18 +7,17 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::{Job, JobSpec, JobStatus};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
+use kube::core::Status;
 use kube::{Api, Client, Resource as _, ResourceExt as _};
 use serde_json::json;
 
 use super::super::events::{Events, Note};
-use super::plan::{self, Plan};
-use super::pods::{self, FINALIZER, Seen};
+use super::plan::{self, Doomed, Plan};
+use super::pods::{self, FINALIZER, New, Seen};
 use super::{Key, conditions};
 
 /// Who is to run a Job that names nobody.
 const CONTROLLER: &str = "kubernetes.io/job-controller";
-/// How soon Pods that were refused are tried again; admission and quota pass without the Job changing.
-const REFUSED: Duration = Duration::from_secs(5);
 
 pub(super) struct Context {
     pub(super) client: Client,
@@ -33,6 +32,8 @@ pub(super) enum Next {
     Nothing,
     Change,
     After(Duration),
+    /// Pods could not be made.
+    Refused,
 }
 
 pub(super) async fn look(context: &Context, (namespace, name): &Key) -> Result<Next, kube::Error> {
@@ -51,11 +52,6 @@ pub(super) async fn look(context: &Context, (namespace, name): &Key) -> Result<N
         release_left(&all, name, None).await?;
         let over = over.last_transition_time.as_ref().map(|time| time.0);
         return expire(&jobs, &job, &spec, over).await;
-    }
-    if let Some(field) = unsupported(&spec) {
-        let text = format!("this machine's Job controller does not know {field}; the Job is not run");
-        context.events.tell(&job.object_ref(&()), Note::warning("UnsupportedField", text)).await;
-        return Ok(Next::Change);
     }
     let pods: Vec<Pod> = all.list(&selected(&job, &spec)).await?.items;
     let uid = job.uid();
@@ -78,19 +74,6 @@ fn selected(job: &Job, spec: &JobSpec) -> ListParams {
     }
 }
 
-fn unsupported(spec: &JobSpec) -> Option<&'static str> {
-    let indexed = spec.completion_mode.as_deref().is_some_and(|mode| mode != "NonIndexed");
-    [
-        (indexed, "completionMode: Indexed"),
-        (spec.backoff_limit_per_index.is_some(), "backoffLimitPerIndex"),
-        (spec.max_failed_indexes.is_some(), "maxFailedIndexes"),
-        (spec.pod_failure_policy.is_some(), "podFailurePolicy"),
-        (spec.success_policy.is_some(), "successPolicy"),
-    ]
-    .into_iter()
-    .find_map(|(asked, field)| asked.then_some(field))
-}
-
 async fn act(
     context: &Context,
     jobs: &Api<Job>,
@@ -100,7 +83,10 @@ async fn act(
 ) -> Result<Next, kube::Error> {
     let Plan { mut status, create, delete, release, ending, notes, again } = plan;
     let about = job.object_ref(&());
-    for (name, was_ready) in delete {
+    for Doomed { name, uid, was_ready, is_untold } in delete {
+        if is_untold {
+            let_go(all, &name, &uid).await?;
+        }
         if remove(all, &name).await? {
             context
                 .events
@@ -111,7 +97,7 @@ async fn act(
         status.ready = Some((status.ready.unwrap_or(0) - i32::from(was_ready)).max(0));
         status.terminating = Some(status.terminating.unwrap_or(0) + 1);
     }
-    let (made, refused) = make(context, all, &job, create).await?;
+    let (made, refused) = make(context, all, &job, &create).await?;
     status.active = plan::shown(plan::known(status.active) + made);
     job = write(jobs, job, &status).await?;
     for note in notes {
@@ -124,12 +110,18 @@ async fn act(
         tracked.remove(pod.uid());
     }
     plan::settle(&mut status, &tracked);
+    let completions = job.spec.as_ref().and_then(|spec| spec.completions);
+    let too_many = completions.is_some_and(|completions| status.succeeded.unwrap_or(0) > completions);
     let over = ending.filter(|_| plan::is_settled(&status));
     if let Some(ending) = &over {
         ending.conclude(&mut status, Timestamp::now());
     }
     write(jobs, job, &status).await?;
     if let Some(ending) = &over {
+        if ending.succeeded && too_many {
+            let text = "Too many succeeded pods running after completion count reached";
+            context.events.tell(&about, Note::warning("TooManySucceededPods", text)).await;
+        }
         let note = match ending.succeeded {
             true => Note::normal("Completed", "Job completed"),
             false => Note::warning(&ending.reason, ending.message.clone()),
@@ -139,27 +131,29 @@ async fn act(
     Ok(match (over, refused, again) {
         // What follows the end is looked up at once.
         (Some(_), ..) => Next::After(Duration::ZERO),
-        (None, true, _) => Next::After(REFUSED),
+        (None, true, _) => Next::Refused,
         (None, false, Some(again)) => Next::After(again),
         (None, false, None) => Next::Change,
     })
 }
 
-/// Makes so many Pods; how many were made, and whether one was refused.
+/// Makes Pods; how many were made, and whether one was refused. Those behind it would be as well.
 async fn make(
     context: &Context,
     all: &Api<Pod>,
     job: &Job,
-    count: usize,
+    new: &[New],
 ) -> Result<(usize, bool), kube::Error> {
     let about = job.object_ref(&());
-    let Some(pod) = pods::make(job).filter(|_| count > 0) else { return Ok((0, false)) };
-    for made in 0..count {
+    for (made, new) in new.iter().enumerate() {
+        let Some(pod) = pods::make(job, *new) else { return Ok((made, false)) };
         match all.create(&PostParams::default(), &pod).await {
             Ok(pod) => {
                 let text = format!("Created pod: {}", pod.name_any());
                 context.events.tell(&about, Note::normal("SuccessfulCreate", text)).await;
             }
+            // Nothing can be made there any more, events neither.
+            Err(kube::Error::Api(status)) if is_of_ending_namespace(&status) => return Ok((made, false)),
             Err(kube::Error::Api(status)) => {
                 let text = format!("Error creating: {}", status.message);
                 context.events.tell(&about, Note::warning("FailedCreate", text)).await;
@@ -168,7 +162,12 @@ async fn make(
             Err(other) => return Err(other),
         }
     }
-    Ok((count, false))
+    Ok((new.len(), false))
+}
+
+fn is_of_ending_namespace(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 /// Writes the status where it differs, and answers the Job as it is then.

@@ -2,6 +2,7 @@
 
 mod containers;
 mod ends;
+mod indexed;
 mod logs;
 mod no_node;
 mod place;

@@ -117,14 +117,3 @@ async fn a_suspended_job_waits_and_a_finished_one_goes_when_it_says() {
     tokio::time::timeout(crate::support::cluster::PATIENCE, gone).await.unwrap().unwrap();
     assert!(place.pods_of("later").await.is_empty(), "{:?}", place.pods_of("later").await);
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_the_controller_does_not_know_is_said_and_not_run() {
-    let place = Place::new().await;
-    let spec = json!({"completionMode": "Indexed", "completions": 2, "template": {"spec": script("true")}});
-    place.job("indexed", spec).await;
-    place
-        .until_event("indexed", |reason, text| reason == "UnsupportedField" && text.contains("Indexed"))
-        .await;
-    assert!(place.pods_of("indexed").await.is_empty());
-}
