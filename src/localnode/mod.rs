@@ -21,16 +21,21 @@ mod pods;
 pub mod supervise;
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::future::ready;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use futures::stream::{BoxStream, select};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret};
+use kube::core::{NamespaceResourceScope, PartialObjectMeta};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -38,7 +43,7 @@ use self::claims::Claims;
 pub use self::images::{Images, RunImage, RunImageError};
 use self::jobs::Jobs;
 pub use self::log::{Logs, Wanted as LogWanted};
-use self::pods::Pods;
+use self::pods::{Change, Kind, Pods};
 use crate::telemetry::with_causes;
 
 /// The name of the only node.
@@ -172,6 +177,8 @@ async fn follow(
         watcher(Api::<Pod>::all(clients.node.clone()), config.clone()).default_backoff().boxed();
     let of_claims: Api<PersistentVolumeClaim> = Api::all(clients.node.clone());
     let mut of_claims = watcher(of_claims, config).default_backoff().boxed();
+    let mut of_sources =
+        select(changes::<Secret>(clients, Kind::Secret), changes::<ConfigMap>(clients, Kind::ConfigMap));
     loop {
         tokio::select! {
             () = shutdown.cancelled() => return,
@@ -199,11 +206,46 @@ async fn follow(
                     warn!(kind = "PersistentVolumeClaim", error = with_causes(&error), "watch interrupted");
                 }
             },
+            Some(change) = of_sources.next() => match change {
+                Ok(change) => pods.changed(change),
+                Err((kind, error)) => warn!(kind, error = with_causes(&error), "watch interrupted"),
+            },
             () = jobs.ended() => {}
             () = claims.ended() => {}
             () = pods.ended() => {}
         }
     }
+}
+
+/// What happens to the Secrets, or ConfigMaps: of these the names are enough, and no content is held here.
+fn changes<K>(
+    clients: &Clients,
+    kind: Kind,
+) -> BoxStream<'static, Result<Change, (&'static str, watcher::Error)>>
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Send
+        + 'static,
+{
+    let objects = Api::<PartialObjectMeta<K>>::all(clients.node.clone());
+    let events = watcher(objects, watcher::Config::default()).default_backoff();
+    let changes = events.filter_map(move |event| {
+        ready(match event {
+            Ok(Event::Apply(object) | Event::Delete(object)) => Some(Ok(Change::One {
+                kind,
+                namespace: object.namespace().unwrap_or_default(),
+                name: object.name_any(),
+            })),
+            Ok(Event::Init | Event::InitApply(_)) => None,
+            // Between two watches anything may have happened.
+            Ok(Event::InitDone) => Some(Ok(Change::Any)),
+            Err(error) => Some(Err((kind.word(), error))),
+        })
+    });
+    changes.boxed()
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use crate::gather::upload::sftp::{
     Credentials, Delivered, Host, KnownHosts, Patience, Proxies, RemoteName, Sftp, SftpError, Trust,
 };
 use crate::telemetry::LogFormat;
-use crate::{outside, private};
+use crate::{localnode, outside, private};
 
 /// Bytes of a file with a password or with host keys.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -256,8 +256,8 @@ pub(super) fn told(file: Option<&Path>, outcome: Result<String, Fault>) -> Resul
         Ok(line) => line.clone(),
         Err(fault) => fault.message.clone(),
     };
-    if let Some(path) = file
-        && let Err(error) = fs::write(path, line)
+    if let Some(path) = file.map(localnode::mounted)
+        && let Err(error) = fs::write(&path, line)
     {
         warn!(%error, path = %path.display(), "the outcome is not told there");
     }

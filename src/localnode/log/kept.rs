@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use futures::StreamExt;
 use futures::stream::BoxStream;
+use futures::{StreamExt, TryStreamExt as _};
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStatus, Pod};
 use kube::ResourceExt as _;
 
@@ -28,6 +28,20 @@ pub(in crate::localnode) struct Writing {
     pub(in crate::localnode) log: Log,
     path: PathBuf,
     of: Logs,
+}
+
+impl Writing {
+    /// The last `bytes` of the last `lines` that were written.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub(in crate::localnode) async fn end(&self, bytes: usize, lines: u64) -> io::Result<Vec<u8>> {
+        let wanted = Wanted { tail: Some(lines), ..Wanted::default() };
+        let pieces: Vec<Bytes> = read::read(&self.path, wanted, None)?.try_collect().await?;
+        let mut end = pieces.concat();
+        end.drain(..end.len().saturating_sub(bytes));
+        Ok(end)
+    }
 }
 
 impl Drop for Writing {

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use tracing::warn;
 
 pub use self::kept::Logs;
+pub(in crate::localnode) use self::kept::Writing;
 pub use self::read::Wanted;
 
 /// A file that reaches this size is put aside, and the one that was put aside before goes: no start of a container keeps

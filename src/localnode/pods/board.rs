@@ -36,6 +36,13 @@ pub(super) struct Board {
     pub(super) end: Option<End>,
 }
 
+/// What probes say of a container that runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Health {
+    pub(super) started: bool,
+    pub(super) ready: bool,
+}
+
 /// A container of the Pod, by the list that it stands in and its place there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
@@ -113,14 +120,21 @@ impl Board {
         }
     }
 
-    pub(super) fn running(&mut self, place: Place, id: String, now: Timestamp) {
+    /// What was found out about a container, if it still runs.
+    pub(super) fn health(&mut self, place: Place, health: Health) {
+        if let Some(slot) = self.slot(place).filter(|slot| runs(slot)) {
+            (slot.ready, slot.started) = (health.ready, Some(health.started));
+        }
+    }
+
+    pub(super) fn running(&mut self, place: Place, id: String, health: Health, now: Timestamp) {
         if let Some(slot) = self.slot(place) {
             count_start(slot);
             let running = ContainerStateRunning { started_at: Some(Time(now)) };
             slot.state = Some(ContainerState { running: Some(running), ..ContainerState::default() });
             slot.container_id = Some(id);
             slot.image_id = slot.image.clone();
-            (slot.ready, slot.started) = (true, Some(true));
+            (slot.ready, slot.started) = (health.ready, Some(health.started));
         }
         self.set("PodReadyToStartContainers", true, None, now);
     }
@@ -184,7 +198,6 @@ impl Board {
     pub(super) fn find_end(&mut self) {
         let code = |slot: &ContainerStatus| Some(slot.state.as_ref()?.terminated.as_ref()?.exit_code);
         let final_ = |code: &i32, policy: Policy| !policy.starts_again(*code);
-        let runs = |slot: &ContainerStatus| slot.state.as_ref().is_some_and(|state| state.running.is_some());
         if self.end.is_some() || self.beside.iter().filter_map(|at| self.init.get(*at)).any(runs) {
             return;
         }
@@ -227,8 +240,9 @@ impl Board {
             self.set("ContainersReady", false, Some((reason, String::new())), now);
             return;
         }
+        let beside = self.beside.iter().filter_map(|at| self.init.get(*at));
         let names: Vec<String> =
-            self.main.iter().filter(|slot| !slot.ready).map(|slot| slot.name.clone()).collect();
+            beside.chain(&self.main).filter(|slot| !slot.ready).map(|slot| slot.name.clone()).collect();
         let why = || (!names.is_empty()).then(|| ("ContainersNotReady", unready(&names)));
         self.set("Ready", names.is_empty(), why(), now);
         self.set("ContainersReady", names.is_empty(), why(), now);
@@ -258,6 +272,10 @@ impl Board {
             ..PodStatus::default()
         }
     }
+}
+
+fn runs(slot: &ContainerStatus) -> bool {
+    slot.state.as_ref().is_some_and(|state| state.running.is_some())
 }
 
 fn beside(pod: &Pod) -> Vec<usize> {

@@ -8,16 +8,18 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, ContainerStateTerminated, ObjectReference, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::{Api, ResourceExt as _};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::super::events::Note;
 use super::super::images::{self, Image};
 use super::super::supervise::protocol::{Mount, Order};
 use super::account;
-use super::board::Place;
+use super::board::{Health, Place};
 use super::env::{self, Kind, Sources, Texts};
-use super::instance::{Exit, Instance, StartError, Stop};
-use super::volumes::{self, TokenFile, Volumes};
+use super::instance::{Errands, Exit, Instance, StartError, Stop};
+use super::probes::{self, Checks};
+use super::volumes::Volumes;
+use super::words::Words;
 use super::worker::Worker;
 use crate::private;
 use crate::telemetry::with_causes;
@@ -28,6 +30,8 @@ const LONGEST: Duration = Duration::from_mins(5);
 const STEADY: Duration = Duration::from_mins(10);
 /// How soon something is looked for again that was missing.
 const MISSING: Duration = Duration::from_secs(2);
+/// The exit code of what was killed.
+const KILLED: i32 = 137;
 /// What a container runtime answers for a program that cannot be started.
 const NO_START: i32 = 128;
 
@@ -97,6 +101,10 @@ impl Run<'_> {
         }
     }
 
+    fn words(&self) -> Words {
+        Words::of(&self.worker.folder, self.container)
+    }
+
     async fn back_off(&self, wait: Duration) {
         let worker = self.worker;
         let pod = format!(
@@ -112,7 +120,7 @@ impl Run<'_> {
         self.tell(Note::warning("BackOff", text)).await;
     }
 
-    async fn tell(&self, note: Note) {
+    pub(super) async fn tell(&self, note: Note) {
         let list = if self.place.init { "initContainers" } else { "containers" };
         let about = ObjectReference {
             field_path: Some(format!("spec.{list}{{{}}}", self.container.name)),
@@ -181,7 +189,8 @@ impl Run<'_> {
         let folder = self.container.working_dir.as_ref().filter(|folder| !folder.is_empty());
         let folder = folder.map_or_else(|| worker.home(), Into::into);
         let account = Some(worker.account.folder.as_path()).filter(|folder| folder.is_dir());
-        let mounts = worker.mounted().mounts(self.container, account, &known)?;
+        let mut mounts = worker.mounted().mounts(self.container, account, &known)?;
+        mounts.push(self.words().mount().map_err(|error| error.to_string())?);
         let root = worker.folder.join("roots").join(&self.container.name);
         private::make_folder(&root).map_err(|error| error.to_string())?;
         let image = match image {
@@ -238,7 +247,8 @@ impl Run<'_> {
             Ok(instance) => instance,
             Err(error) => return self.not_started(&error, at).await,
         };
-        worker.step(|board, now| board.running(place, id, now)).await;
+        let health = probes::at_first(self.container);
+        worker.step(|board, now| board.running(place, id, health, now)).await;
         self.tell(Note::normal("Created", format!("Created container: {name}"))).await;
         self.tell(Note::normal("Started", format!("Started container {name}"))).await;
         if let Some(why) = &instance.unmounted {
@@ -248,14 +258,13 @@ impl Run<'_> {
             );
             self.tell(Note::warning("NotMounted", text)).await;
         }
-        if let Some(begun) = begun.take() {
-            let _ = begun.send(());
-        }
-        let Exit { code, signal } = instance.ended(&mut self.stop).await;
+        let Exit { code, signal } = self.kept(instance, begun.take()).await;
+        let message = self.words().last(code, &writing).await;
         drop(writing);
         let how = ContainerStateTerminated {
             exit_code: code,
             signal,
+            message,
             reason: Some(if code == 0 { "Completed" } else { "Error" }.to_owned()),
             started_at: Some(Time(at)),
             finished_at: Some(Time(Timestamp::now())),
@@ -263,6 +272,51 @@ impl Run<'_> {
         };
         worker.step(|board, _| board.terminated(place, how)).await;
         Some((code, Duration::try_from(Timestamp::now().duration_since(at)).unwrap_or_default()))
+    }
+
+    /// Follows a start to its end, and asks it meanwhile how it fares.
+    async fn kept(&self, instance: Instance, begun: Option<oneshot::Sender<()>>) -> Exit {
+        let (errands, asked) = Errands::new();
+        let doom = watch::Sender::new(None);
+        let checks = Checks { run: self, errands: &errands, doom: &doom, grace: self.worker.grace() };
+        let doomed = Stop::new(&doom);
+        tokio::select! {
+            exit = instance.ended(&self.stop, &doomed, asked) => exit,
+            exit = async {
+                checks.keep(begun).await;
+                std::future::pending().await
+            } => exit,
+        }
+    }
+
+    /// Tells what probes say, where that is news.
+    pub(super) async fn health(&self, health: Health) {
+        self.worker.step(|board, _| board.health(self.place, health)).await;
+    }
+
+    /// Whether the container is started again when it ends by a probe.
+    pub(super) fn is_started_again(&self) -> bool {
+        self.policy.starts_again(KILLED) && !self.stop.is_asked()
+    }
+
+    /// Runs a probe's command beside the container's program; why it failed.
+    pub(super) async fn exec(
+        &self,
+        errands: &Errands,
+        command: &[String],
+        within: Duration,
+    ) -> Result<(), String> {
+        let settings = &self.worker.context.settings;
+        let image = settings.images.find(self.container.image.as_deref().unwrap_or_default());
+        let program = image.unwrap_or(Image::Own).program(&settings.program, command, &[]);
+        match errands.run(program, within).await {
+            // The container has ended, which says more than its probe.
+            None | Some((Some(0), _)) => Ok(()),
+            Some((Some(_), output)) => Err(output),
+            Some((None, _)) => {
+                Err(format!("command timed out: {:?} timed out after {within:?}", command.join(" ")))
+            }
+        }
     }
 
     async fn not_started(&self, error: &StartError, at: Timestamp) -> Option<(i32, Duration)> {
@@ -304,7 +358,7 @@ impl Worker<'_> {
         env
     }
 
-    fn mounted(&self) -> Volumes {
+    pub(super) fn mounted(&self) -> Volumes {
         self.volumes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -337,35 +391,7 @@ impl Worker<'_> {
                 .map_err(io)?;
             self.account.renew(&token).map_err(io)?;
         }
-        let (client, settings) = (&self.context.client, &self.context.settings);
-        let filled = volumes::fill(client, settings, &self.pod, &self.folder.join("volumes")).await?;
-        *self.volumes.lock().unwrap_or_else(PoisonError::into_inner) = filled;
-        Ok(())
-    }
-
-    /// Replaces tokens before their time is over. Never returns.
-    pub(super) async fn renewed(&self) {
-        loop {
-            let least = self.mounted().tokens.iter().filter_map(|token| token.life).min();
-            tokio::time::sleep(account::renewed(least)).await;
-            if let Err(error) = self.renew().await {
-                tracing::warn!(pod = self.pod.name_any(), error, "the Pod's tokens were not renewed");
-            }
-        }
-    }
-
-    async fn renew(&self) -> Result<(), String> {
-        let client = &self.context.client;
-        let io = |error: std::io::Error| error.to_string();
-        if self.account.folder.is_dir() {
-            let token = account::token(client, &self.pod, None, None).await;
-            self.account.renew(&token.map_err(|error| with_causes(&error))?).map_err(io)?;
-        }
-        for TokenFile { path, audience, life } in self.mounted().tokens {
-            let token = account::token(client, &self.pod, audience.as_deref(), life).await;
-            private::replace(&path, &token.map_err(|error| with_causes(&error))?).map_err(io)?;
-        }
-        Ok(())
+        self.refill().await
     }
 
     /// The working folder of containers that name none.

@@ -16,13 +16,13 @@ pub(super) type Texts = BTreeMap<String, String>;
 
 /// Which kind of object a name is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(in crate::localnode) enum Kind {
     Secret,
     ConfigMap,
 }
 
 impl Kind {
-    pub(super) fn word(self) -> &'static str {
+    pub(in crate::localnode) fn word(self) -> &'static str {
         match self {
             Self::Secret => "secret",
             Self::ConfigMap => "configmap",

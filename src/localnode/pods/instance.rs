@@ -1,5 +1,6 @@
 //! One start of a container: its supervisor, what it writes, and its end.
 
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -12,12 +13,13 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, Command};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::super::images::Program;
 use super::super::log::{Log, Stream};
-use super::super::supervise::protocol::{Order, Report, Word};
+use super::super::supervise::protocol::{Errand, Order, Report, Word};
 
 /// How long the rest of the output is waited for when everything that could write it has ended.
 const REST: Duration = Duration::from_secs(2);
@@ -60,11 +62,72 @@ impl Stop {
 
     async fn over(&mut self) {
         loop {
-            let Some(at) = *self.0.borrow_and_update() else { return self.asked().await };
+            let Some(at) = *self.0.borrow_and_update() else {
+                self.asked().await;
+                continue;
+            };
             tokio::select! {
                 () = tokio::time::sleep_until(at) => return,
                 changed = self.0.changed() => if changed.is_err() { return },
             }
+        }
+    }
+}
+
+/// What became of an errand: its exit code, none where its time was over, and what it wrote.
+pub(super) type Ran = (Option<i32>, String);
+
+/// A program to run beside a container's, and who waits for it.
+#[derive(Debug)]
+struct Ask {
+    program: Program,
+    within: Duration,
+    answer: oneshot::Sender<Ran>,
+}
+
+/// Runs programs beside a container's, while that runs.
+#[derive(Debug)]
+pub(super) struct Errands(mpsc::Sender<Ask>);
+
+impl Errands {
+    /// With what the container has to be given, so that somebody does them.
+    pub(super) fn new() -> (Self, Asked) {
+        // Each probe has one errand under way.
+        let (sender, receiver) = mpsc::channel(3);
+        (Self(sender), Asked { asks: receiver, under_way: HashMap::new(), next: 0 })
+    }
+
+    /// Runs a program for as long as it may take; nothing where the container ends before.
+    pub(super) async fn run(&self, program: Program, within: Duration) -> Option<Ran> {
+        let (answer, answered) = oneshot::channel();
+        self.0.send(Ask { program, within, answer }).await.ok()?;
+        answered.await.ok()
+    }
+}
+
+/// Errands that a container was asked for.
+#[derive(Debug)]
+pub(super) struct Asked {
+    asks: mpsc::Receiver<Ask>,
+    under_way: HashMap<u64, oneshot::Sender<Ran>>,
+    next: u64,
+}
+
+impl Asked {
+    /// The next one; never, when nobody asks any more.
+    async fn next(&mut self) -> Word {
+        let Some(Ask { program, within, answer }) = self.asks.recv().await else {
+            return std::future::pending().await;
+        };
+        self.next += 1;
+        self.under_way.insert(self.next, answer);
+        let milliseconds = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+        Word::Run(Errand { id: self.next, program: program.path, args: program.args, milliseconds })
+    }
+
+    fn ran(&mut self, id: u64, ran: Ran) {
+        if let Some(answer) = self.under_way.remove(&id) {
+            let _ = answer.send(ran);
         }
     }
 }
@@ -113,35 +176,38 @@ impl Instance {
         let (group, unmounted) = match report(&mut reports).await {
             Some(Report::Started { pid, unmounted }) => (pid, unmounted),
             Some(Report::Failed { message }) => return Err(StartError::Program(message)),
-            Some(Report::Ended { .. }) | None => {
+            Some(Report::Ended { .. } | Report::Ran { .. }) | None => {
                 return Err(io::Error::other("its supervisor ended at once").into());
             }
         };
         Ok(Self { words, reports, supervisor, output, group, unmounted })
     }
 
-    /// Waits for its end, which comes by itself or as `stop` says.
-    pub(super) async fn ended(mut self, stop: &mut Stop) -> Exit {
-        let (mut asked, mut over) = (stop.clone(), stop.clone());
+    /// Waits for its end, which comes by itself or as `stop` or `doom` say, and does the errands that it is `asked` for.
+    pub(super) async fn ended(mut self, stop: &Stop, doom: &Stop, mut asked: Asked) -> Exit {
+        let ends = || (stop.clone(), doom.clone());
+        let ((mut stopped, mut doomed), (mut over, mut over_too)) = (ends(), ends());
         let (mut terminated, mut killed) = (false, false);
         let exit = loop {
             tokio::select! {
                 said = report(&mut self.reports) => match said {
                     Some(Report::Ended { code, signal }) => break Exit { code, signal },
+                    Some(Report::Ran { id, code, output }) => asked.ran(id, (code, output)),
                     _ => {
                         // Whoever ended the supervisor did not end the container.
                         let _ = killpg(Pid::from_raw(self.group), Signal::SIGKILL);
                         break KILLED;
                     }
                 },
-                () = asked.asked(), if !terminated => {
+                () = either(stopped.asked(), doomed.asked()), if !terminated => {
                     terminated = true;
                     self.say(Word::Terminate).await;
                 }
-                () = over.over(), if terminated && !killed => {
+                () = either(over.over(), over_too.over()), if terminated && !killed => {
                     killed = true;
                     self.say(Word::Kill).await;
                 }
+                errand = asked.next(), if !terminated => self.say(errand).await,
             }
         };
         let rest = async { while self.output.join_next().await.is_some() {} };
@@ -155,6 +221,13 @@ impl Instance {
         let mut line = serde_json::to_vec(&word).unwrap_or_default();
         line.push(b'\n');
         let _ = self.words.write_all(&line).await;
+    }
+}
+
+async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    tokio::select! {
+        () = one => {}
+        () = other => {}
     }
 }
 

@@ -1,5 +1,5 @@
 //! Pods, as scheduler and kubelet of a cluster run them: bound to the node, given what their containers ask for, started,
-//! followed to their end, ended when they are deleted.
+//! probed, followed to their end, ended when they are deleted.
 //!
 //! A Pod that an earlier process ran has nobody who knows how it ended: it fails, as the Pods of a node that was lost do.
 
@@ -8,8 +8,13 @@ mod board;
 mod container;
 mod env;
 mod instance;
+mod probes;
+mod probing;
+mod publish;
+mod refresh;
 mod schedule;
 mod volumes;
+mod words;
 mod worker;
 
 use std::collections::BTreeSet;
@@ -19,13 +24,16 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::watcher::Event;
 use kube::{Client, ResourceExt as _};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::actors::Actors;
 use super::events::Events;
 use super::{NODE, Settings, node};
+
+pub(super) use self::env::Kind;
+pub(super) use self::refresh::Change;
 
 /// A Pod as it is now; none when it has gone.
 type News = watch::Receiver<Option<Arc<Pod>>>;
@@ -41,6 +49,8 @@ struct Context {
     shutdown: CancellationToken,
     /// Counts changes of claims.
     claims: watch::Receiver<u64>,
+    /// Tells of Secrets and ConfigMaps that changed.
+    changes: broadcast::Sender<Change>,
 }
 
 /// All Pods of the API server; those of this node by their uid.
@@ -61,6 +71,7 @@ impl Pods {
             settings,
             shutdown: CancellationToken::new(),
             claims,
+            changes: Change::channel(),
         };
         Self { context: Arc::new(context), actors: Actors::new(), listed: BTreeSet::new() }
     }
@@ -87,6 +98,12 @@ impl Pods {
             }
             Event::Delete(pod) => self.gone(&pod.uid().unwrap_or_default()),
         }
+    }
+
+    /// Tells the Pods that run of a Secret or ConfigMap that may have changed.
+    pub(super) fn changed(&self, change: Change) {
+        // Nobody hears where nothing runs.
+        let _ = self.context.changes.send(change);
     }
 
     fn seen(&mut self, pod: Pod) {

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::{
     ConfigMap, Container, DownwardAPIVolumeFile, KeyToPath, Pod, Secret, ServiceAccountTokenProjection,
@@ -19,6 +17,8 @@ use super::super::supervise::protocol::Mount;
 use super::super::{Settings, node};
 use super::account;
 use super::env;
+use super::probing;
+use super::publish::{Piece, inside, publish};
 use crate::private;
 use crate::telemetry::with_causes;
 
@@ -30,29 +30,15 @@ const MODE: i32 = 0o644;
 /// What a Secret or ConfigMap holds, by key.
 type Contents = BTreeMap<String, Vec<u8>>;
 
-/// A file of a volume, by its path there.
-struct Piece {
-    path: String,
-    bytes: Vec<u8>,
-    mode: i32,
-}
-
-/// A token in a volume, which has to be renewed.
-#[derive(Clone, Debug)]
-pub(super) struct TokenFile {
-    pub(super) path: PathBuf,
-    pub(super) audience: Option<String>,
-    pub(super) life: Option<i64>,
-}
-
 /// Where a Pod's volumes are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Volumes {
     folders: BTreeMap<String, PathBuf>,
-    pub(super) tokens: Vec<TokenFile>,
+    /// For how long its tokens are good, in seconds: they are replaced before.
+    pub(super) tokens: Vec<Option<i64>>,
 }
 
-/// Makes and fills the volumes of a Pod, below `folder`.
+/// Makes and fills the volumes of a Pod, below `folder`; those that are there get what is in their Secrets and ConfigMaps now.
 ///
 /// # Errors
 /// What is missing, in the words of a kubelet.
@@ -80,7 +66,7 @@ struct Filler<'a> {
 }
 
 impl Filler<'_> {
-    async fn one(&self, volume: &Volume, tokens: &mut Vec<TokenFile>) -> Result<PathBuf, String> {
+    async fn one(&self, volume: &Volume, tokens: &mut Vec<Option<i64>>) -> Result<PathBuf, String> {
         let namespace = self.pod.namespace().unwrap_or_default();
         if let Some(claim) = &volume.persistent_volume_claim {
             let path = node::of_claim(&self.settings.folder, &namespace, &claim.claim_name);
@@ -117,17 +103,18 @@ impl Filler<'_> {
                 } else if let Some(down) = &source.downward_api {
                     pieces.extend(self.fields(down.items.as_deref(), mode)?);
                 } else if let Some(token) = &source.service_account_token {
-                    let (piece, file) = self.token(token, mode, &path).await?;
-                    pieces.push(piece);
-                    tokens.push(file);
+                    pieces.push(self.token(token, mode).await?);
+                    tokens.push(token.expiration_seconds);
                 } else {
                     return Err("this machine does not know the kind of one of its sources".to_owned());
                 }
             }
-        } else if volume.empty_dir.is_none() {
+        } else if volume.empty_dir.is_some() {
+            return Ok(path);
+        } else {
             return Err("this machine does not know its kind; give the Pod an emptyDir or a claim".to_owned());
         }
-        pieces.iter().try_for_each(|piece| piece.write(&path)).map_err(|error| error.to_string())?;
+        publish(&path, &pieces).map_err(|error| error.to_string())?;
         Ok(path)
     }
 
@@ -177,17 +164,11 @@ impl Filler<'_> {
         pieces.collect()
     }
 
-    async fn token(
-        &self,
-        asked: &ServiceAccountTokenProjection,
-        mode: Option<i32>,
-        volume: &Path,
-    ) -> Result<(Piece, TokenFile), String> {
-        let (audience, life) = (asked.audience.clone(), asked.expiration_seconds);
-        let token = account::token(self.client, self.pod, audience.as_deref(), life).await;
+    async fn token(&self, asked: &ServiceAccountTokenProjection, mode: Option<i32>) -> Result<Piece, String> {
+        let (audience, life) = (asked.audience.as_deref(), asked.expiration_seconds);
+        let token = account::token(self.client, self.pod, audience, life).await;
         let token = token.map_err(|error| format!("failed to fetch token: {}", with_causes(&error)))?;
-        let piece = Piece { path: asked.path.clone(), bytes: token.into_bytes(), mode: mode.unwrap_or(MODE) };
-        Ok((piece, TokenFile { path: volume.join(&asked.path), audience, life }))
+        Ok(Piece { path: asked.path.clone(), bytes: token.into_bytes(), mode: mode.unwrap_or(MODE) })
     }
 }
 
@@ -218,31 +199,6 @@ fn chosen(
         }
     }
     Ok(pieces)
-}
-
-impl Piece {
-    fn write(&self, volume: &Path) -> io::Result<()> {
-        let Some(path) = inside(volume, &self.path) else {
-            return Err(io::Error::other(format!("{:?} leads out of the volume", self.path)));
-        };
-        if let Some(above) = path.parent() {
-            fs::create_dir_all(above)?;
-        }
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        private::new_file(&path).and_then(|mut file| io::Write::write_all(&mut file, &self.bytes))?;
-        let mode = u32::try_from(self.mode).unwrap_or(0o644) & 0o777;
-        fs::set_permissions(&path, fs::Permissions::from_mode(mode))
-    }
-}
-
-/// A path below a folder; none where it leads out of it.
-fn inside(folder: &Path, path: &str) -> Option<PathBuf> {
-    let below =
-        Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    (below && !path.is_empty()).then(|| folder.join(path))
 }
 
 impl Volumes {
@@ -295,25 +251,31 @@ pub(super) fn ignored(pod: &Pod) -> Vec<String> {
     let mut found = Vec::new();
     let inits = spec.init_containers.iter().flatten();
     for container in inits.chain(&spec.containers) {
-        let limits = container.resources.as_ref().is_some_and(|resources| resources.limits.is_some());
         let policy = container.restart_policy.is_some()
             && spec.containers.iter().any(|one| one.name == container.name);
-        for (field, asked) in [
-            ("livenessProbe", container.liveness_probe.is_some()),
-            ("readinessProbe", container.readiness_probe.is_some()),
-            ("startupProbe", container.startup_probe.is_some()),
+        let mut fields: Vec<String> = [
             ("lifecycle", container.lifecycle.is_some()),
-            ("resources.limits", limits),
             ("securityContext", container.security_context.is_some()),
             ("volumeDevices", container.volume_devices.is_some()),
             ("restartPolicy", policy),
             ("tty", container.tty == Some(true)),
             ("stdin", container.stdin == Some(true)),
+        ]
+        .into_iter()
+        .filter(|(_, asked)| *asked)
+        .map(|(field, _)| field.to_owned())
+        .collect();
+        let limits = container.resources.iter().flat_map(|resources| resources.limits.iter().flatten());
+        fields.extend(limits.map(|(name, _)| format!("resources.limits.{name}")));
+        for (name, probe) in [
+            ("livenessProbe", &container.liveness_probe),
+            ("readinessProbe", &container.readiness_probe),
+            ("startupProbe", &container.startup_probe),
         ] {
-            if asked {
-                found.push(format!("containers[{}].{field}", container.name));
-            }
+            let unknown = probe.as_ref().and_then(probing::unknown);
+            fields.extend(unknown.map(|field| format!("{name}.{field}")));
         }
+        found.extend(fields.into_iter().map(|field| format!("containers[{}].{field}", container.name)));
     }
     let context = spec.security_context.as_ref().is_some_and(|context| *context != Default::default());
     let node_affinity = spec.affinity.as_ref().and_then(|affinity| affinity.node_affinity.as_ref());
@@ -343,22 +305,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_stay_in_their_volume() {
-        let folder = Path::new("/v");
-        assert_eq!(inside(folder, "a/b"), Some("/v/a/b".into()));
-        for out in ["../a", "a/../../b", "/etc", ""] {
-            assert_eq!(inside(folder, out), None, "{out}");
-        }
-    }
-
-    #[test]
     fn what_is_not_acted_upon_is_named() {
         let pod: Pod = serde_json::from_value(json!({"metadata": {}, "spec": {
             "securityContext": {}, "containers": [{"name": "c", "livenessProbe": {"exec": {}},
-                "resources": {"limits": {"cpu": "1"}}}],
+                "readinessProbe": {"grpc": {"port": 1}}, "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}],
         }}))
         .unwrap();
-        assert_eq!(ignored(&pod), ["containers[c].livenessProbe", "containers[c].resources.limits"]);
+        let expected = ["resources.limits.cpu", "resources.limits.memory", "readinessProbe.grpc"];
+        assert_eq!(ignored(&pod), expected.map(|field| format!("containers[c].{field}")));
     }
 
     #[test]

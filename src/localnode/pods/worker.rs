@@ -68,6 +68,8 @@ pub(super) struct Worker<'a> {
     pub(super) folder: PathBuf,
     pub(super) account: Account,
     pub(super) volumes: Held<Volumes>,
+    /// The Pod as its volumes show it.
+    pub(super) shown: watch::Sender<Arc<Pod>>,
     pods: Api<Pod>,
     /// What is known, and what of it was stored last.
     board: Mutex<(Board, Option<PodStatus>)>,
@@ -88,6 +90,7 @@ impl<'a> Worker<'a> {
             account: Account::below(&folder),
             folder,
             context,
+            shown: watch::Sender::new(Arc::new(pod.clone())),
             pod,
             board: Mutex::new((board, None)),
             cut: Held::new(None),
@@ -182,7 +185,10 @@ impl<'a> Worker<'a> {
                 changed = news.changed() => {
                     let pod = news.borrow_and_update().clone();
                     match pod {
-                        Some(pod) => self.hear(&pod, grace),
+                        Some(pod) => {
+                            self.relabel(&pod);
+                            self.hear(&pod, grace);
+                        }
                         None => self.end_by(Cut::Gone, Instant::now()),
                     }
                     if changed.is_err() {
@@ -215,12 +221,14 @@ impl<'a> Worker<'a> {
         let spec = self.pod.spec.clone().unwrap_or_default();
         let policy = Policy::of_pod(spec.restart_policy.as_deref());
         let mut stop = Stop::new(&self.main);
+        // What changes while the volumes are made is seen afterwards.
+        let changes = self.context.changes.subscribe();
         if !self.prepare(&mut stop).await {
             return None;
         }
         let mut beside = Beside::new();
-        let renewing = self.renewed();
-        tokio::pin!(renewing);
+        let refreshing = self.refreshed(changes);
+        tokio::pin!(refreshing);
         let all = async {
             let inits = spec.init_containers.iter().flatten().enumerate();
             for (at, container) in inits {
@@ -255,13 +263,18 @@ impl<'a> Worker<'a> {
         };
         let done = tokio::select! {
             done = all => done,
-            () = &mut renewing => None,
+            () = &mut refreshing => None,
         };
-        let grace = seconds_of(spec.termination_grace_period_seconds.unwrap_or(GRACE));
-        let at = self.main.borrow().unwrap_or_else(|| Instant::now() + grace);
+        let at = self.main.borrow().unwrap_or_else(|| Instant::now() + self.grace());
         hasten(&self.beside, at);
         while beside.next().await.is_some() {}
         done
+    }
+
+    /// What the Pod gives its containers to end.
+    pub(super) fn grace(&self) -> Duration {
+        let spec = self.pod.spec.as_ref();
+        seconds_of(spec.and_then(|spec| spec.termination_grace_period_seconds).unwrap_or(GRACE))
     }
 
     fn a_run<'r>(
@@ -304,7 +317,7 @@ impl<'a> Worker<'a> {
         })
         .await;
         // Logs stay as long as the Pod.
-        for part in ["volumes", "account", "kubeconfig.d", "roots"] {
+        for part in ["volumes", "account", "kubeconfig.d", "roots", "words"] {
             remove(self.folder.join(part));
         }
         if cut == Some(Cut::Deleted) {
@@ -345,7 +358,7 @@ impl<'a> Worker<'a> {
             });
         })
         .await;
-        for part in ["volumes", "account", "kubeconfig.d", "roots"] {
+        for part in ["volumes", "account", "kubeconfig.d", "roots", "words"] {
             remove(self.folder.join(part));
         }
         if self.pod.metadata.deletion_timestamp.is_some() {

@@ -16,14 +16,16 @@ const BY_SIGNAL: i32 = 128;
 /// How soon what was killed is looked for again.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Waits for one child, and meanwhile for whatever else ends.
-pub(super) fn wait_for(child: Pid) -> Report {
+/// Waits for one child, and meanwhile for whatever else ends; of that `other` is told, with its exit code.
+pub(super) fn wait_for(child: Pid, other: impl Fn(Pid, i32)) -> Report {
     loop {
         match waitpid(None::<Pid>, None) {
             Ok(WaitStatus::Exited(pid, code)) if pid == child => return Report::Ended { code, signal: None },
             Ok(WaitStatus::Signaled(pid, by, _)) if pid == child => {
                 return Report::Ended { code: BY_SIGNAL + by as i32, signal: Some(by as i32) };
             }
+            Ok(WaitStatus::Exited(pid, code)) => other(pid, code),
+            Ok(WaitStatus::Signaled(pid, by, _)) => other(pid, BY_SIGNAL + by as i32),
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => {
                 let message = format!("cannot wait for the container: {error}");

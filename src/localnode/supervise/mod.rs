@@ -6,6 +6,7 @@
 //! May use: nothing of ours.
 
 mod children;
+mod errands;
 mod mounts;
 pub(super) mod protocol;
 
@@ -13,11 +14,13 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
+use self::errands::Errands;
 use self::mounts::MountError;
 use self::protocol::{Order, Report, Word};
 
@@ -68,25 +71,35 @@ pub fn run() -> Result<(), SuperviseError> {
         }
     };
     tell(&socket, &Report::Started { pid: child.as_raw(), unmounted });
-    std::thread::Builder::new().spawn(move || obey(words, child)).map_err(SuperviseError::Thread)?;
-    let ended = children::wait_for(child);
+    let errands = Errands::new(order, socket.try_clone().map_err(SuperviseError::Socket)?);
+    let for_node = errands.clone();
+    std::thread::Builder::new()
+        .spawn(move || obey(words, child, &for_node))
+        .map_err(SuperviseError::Thread)?;
+    let ended = children::wait_for(child, |pid, code| errands.ended(pid, code));
     children::kill_all();
     tell(&socket, &ended);
     Ok(())
 }
 
+/// A program in the environment of the container.
+fn command(order: &Order, program: &Path, args: &[String]) -> Command {
+    let mut command = Command::new(program);
+    command.args(args).env_clear().envs(order.env.iter().map(|(name, value)| (name, value)));
+    command.current_dir(&order.folder);
+    command
+}
+
 /// The container's program, in a process group of its own.
 fn start(order: &Order) -> Result<Pid, String> {
-    let mut command = Command::new(&order.program);
-    command.args(&order.args).env_clear().envs(order.env.iter().map(|(name, value)| (name, value)));
+    let mut command = command(order, &order.program, &order.args);
     command.stdin(Stdio::null()).process_group(0);
-    command.current_dir(&order.folder);
     let child = command.spawn().map_err(|error| format!("exec: {:?}: {error}", order.program))?;
     i32::try_from(child.id()).map(Pid::from_raw).map_err(|error| error.to_string())
 }
 
 /// Passes on what the node asks for, until it has gone.
-fn obey(words: BufReader<UnixStream>, child: Pid) {
+fn obey(words: BufReader<UnixStream>, child: Pid, errands: &Errands) {
     for line in words.lines() {
         let Ok(line) = line else { break };
         match serde_json::from_str(&line) {
@@ -94,6 +107,7 @@ fn obey(words: BufReader<UnixStream>, child: Pid) {
                 // Of the group: a shell hands no signal on.
                 let _ = nix::sys::signal::killpg(child, Signal::SIGTERM);
             }
+            Ok(Word::Run(errand)) => errands.begin(errand),
             Ok(Word::Kill) | Err(_) => children::kill(child),
         }
     }

@@ -29,12 +29,25 @@ pub(in crate::localnode) struct Mount {
 }
 
 /// What a node asks for later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::localnode) enum Word {
     /// SIGTERM to the container's process group.
     Terminate,
     /// SIGKILL to everything that the container started.
     Kill,
+    /// To run a program beside the container's, in its environment.
+    Run(Errand),
+}
+
+/// A program to run beside a container's: a probe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::localnode) struct Errand {
+    /// By which its end is told.
+    pub(in crate::localnode) id: u64,
+    pub(in crate::localnode) program: PathBuf,
+    pub(in crate::localnode) args: Vec<String>,
+    /// After which it is killed.
+    pub(in crate::localnode) milliseconds: u64,
 }
 
 /// What became of an order.
@@ -51,5 +64,13 @@ pub(in crate::localnode) enum Report {
     Ended {
         code: i32,
         signal: Option<i32>,
+    },
+    /// What became of an errand.
+    Ran {
+        id: u64,
+        /// None where its time was over.
+        code: Option<i32>,
+        /// The beginning of what it wrote.
+        output: String,
     },
 }

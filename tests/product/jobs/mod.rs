@@ -2,6 +2,7 @@
 
 mod containers;
 mod ends;
+mod health;
 mod indexed;
 mod logs;
 mod no_node;

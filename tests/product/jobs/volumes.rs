@@ -45,7 +45,7 @@ async fn volumes_are_at_their_paths() {
             {"serviceAccountToken": {"path": "token", "audience": "vault"}},
         ]}},
     ]);
-    let text = "set -ex; cd /; cat /secret/at/key; test \"$(stat -c %a /secret/at/key)\" = 400; cat /map/at/deep/b; \
+    let text = "set -ex; cd /; cat /secret/at/key; test \"$(stat -Lc %a /secret/at/key)\" = 400; cat /map/at/deep/b; \
         test ! -e /map/at/a; cat /all/at/me; test -s /all/at/token; echo kept > /empty/at/file; test -e /usr/bin/env; \
         cat /fixed/a";
     let mut pod = with(text, &volumes);
@@ -171,11 +171,11 @@ async fn without_a_namespace_paths_are_mapped() {
 async fn what_is_not_acted_upon_is_told() {
     let place = Place::new().await;
     let mut pod = script("true");
-    pod["containers"][0]["livenessProbe"] = json!({"exec": {"command": ["true"]}});
+    pod["containers"][0]["livenessProbe"] = json!({"grpc": {"port": 1}});
     place.pod("probed", pod).await;
     place
         .until_event("probed", |reason, text| {
-            reason == "IgnoredFields" && text.contains("containers[main].livenessProbe")
+            reason == "IgnoredFields" && text.contains("containers[main].livenessProbe.grpc")
         })
         .await;
     succeeded(&place, "probed").await;
