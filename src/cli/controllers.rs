@@ -96,7 +96,7 @@ impl ControllersArgs {
                 self.impersonate.as_ref().map(|namespace| controlling::user(namespace, account));
             client_with(config)
         };
-        let must_gathers = self.must_gathers.settings(true)?;
+        let must_gathers = self.must_gathers.settings()?;
         let told = Told { gathering: settings, must_gathers, add_ons: self.add_ons.settings() };
         let process = client_with(config.clone())?;
         let manager = self.controlling.manager(process, Some(election), &told, acting)?;

@@ -123,8 +123,7 @@ impl UpArgs {
             settings.archive_readers = Readers::Owner;
         }
         datagather::check(&settings).map_err(Fault::usage)?;
-        // The Job controller of this machine knows no pod failure policies.
-        let must_gathers = self.must_gathers.settings(false)?;
+        let must_gathers = self.must_gathers.settings()?;
         let token_key = token_key::open(&self.state_dir)?;
         let pods = jobs::folder(&self.state_dir)?;
         let store = state::store(&self.state_dir)?;

@@ -65,11 +65,11 @@ impl MustGatherArgs {
         &self.operator_image
     }
 
-    /// What the flags mean. `failure_policy` is whether Jobs may have one for their Pods.
+    /// What the flags mean.
     ///
     /// # Errors
     /// For a file of host keys that is none.
-    pub(in crate::cli) fn settings(&self, failure_policy: bool) -> Result<Settings, Fault> {
+    pub(in crate::cli) fn settings(&self) -> Result<Settings, Fault> {
         let Self {
             operator_image,
             must_gather_image,
@@ -85,7 +85,6 @@ impl MustGatherArgs {
         settings.rules.job_namespace.clone_from(job_namespace);
         settings.rules.accept_any_host_key = *sftp_accept_any_host_key;
         settings.rules.trusted_ca.clone_from(trusted_ca);
-        settings.rules.failure_policy = failure_policy;
         settings.rules.preflight = !no_preflight;
         settings.rules.environment = Proxies::environment(|name| std::env::var(name).ok());
         if let Some(path) = sftp_known_hosts {

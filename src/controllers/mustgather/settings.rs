@@ -25,8 +25,6 @@ pub struct Rules {
     pub trusted_ca: Option<String>,
     /// Authorities to trust for proxies, PEM, which a Job is handed.
     pub proxy_ca: Option<String>,
-    /// Whether Jobs may have a pod failure policy: without one an upload that fails is gathered for again.
-    pub failure_policy: bool,
     /// Proxies of this process, for what neither the object nor the cluster says.
     pub environment: Proxies,
     /// Look whether the SFTP server lets in, before anything is gathered.
@@ -44,7 +42,6 @@ impl Rules {
             accept_any_host_key: false,
             trusted_ca: None,
             proxy_ca: None,
-            failure_policy: true,
             environment: Proxies::default(),
             preflight: true,
             stuck_for: STUCK_FOR,

@@ -86,9 +86,7 @@ pub fn manifest(object: &MustGather, creation: &Creation, rules: &Rules) -> Resu
             },
         },
     });
-    if rules.failure_policy
-        && let Some(last) = name_of_last
-    {
+    if let Some(last) = name_of_last {
         // An upload tries again by itself. When it has given up, gathering again does not help.
         spec["podFailurePolicy"] = json!({"rules": [{
             "action": "FailJob",
