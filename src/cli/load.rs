@@ -9,6 +9,7 @@ use admit_policy::{LoadErrorKind, LoadOptions, PolicySet};
 use serde_json::Value;
 
 pub(super) use super::found::{Found, files, is_manifest_name, is_stdin, normal, text, without_recursion};
+use super::generate::crds;
 use super::process::Fault;
 
 /// The policies, CRDs and params at `paths`.
@@ -121,7 +122,29 @@ fn parse(name: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
 /// # Errors
 /// As [`policies`].
 pub(super) fn definitions(path: &Path) -> Result<Vec<Value>, Fault> {
-    let documents = documents(&[path])?;
+    only_definitions(documents(&[path])?)
+}
+
+/// What is in force where there is no folder of definitions: those that this program has with it, and the policies at `policies`.
+///
+/// # Errors
+/// As [`policies`].
+pub(super) fn with_shipped_definitions(policies: &Path) -> Result<(Vec<Value>, PolicySet), Fault> {
+    let mut texts: Vec<(String, String)> =
+        crds::all().map(|(name, text)| (format!("crds/{name} of this program"), text)).collect();
+    let of = |texts: &[(String, String)]| -> Result<Vec<Document>, Fault> {
+        policies_of(texts.iter().map(|(name, text)| (name.as_str(), text.as_str())))
+    };
+    let definitions = only_definitions(of(&texts)?)?;
+    for file in files(policies)? {
+        texts.push((file.path.display().to_string(), file.text()?));
+    }
+    let texts = texts.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    let policies = PolicySet::load_files(texts, LoadOptions::default());
+    Ok((definitions, policies.map_err(|errors| not_compiled(&errors))?))
+}
+
+fn only_definitions(documents: Vec<Document>) -> Result<Vec<Value>, Fault> {
     let is_definition = |document: &Document| {
         document.value.get("kind").and_then(Value::as_str) == Some("CustomResourceDefinition")
     };

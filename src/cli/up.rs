@@ -6,7 +6,7 @@
 
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,12 +69,12 @@ pub(super) struct UpArgs {
     admission_listen: SocketAddr,
 
     /// Folder or file with policies, bindings and params
-    #[arg(long, value_name = "PATH", default_value = "policies")]
+    #[arg(long, value_name = "PATH", default_value = POLICIES)]
     policies: PathBuf,
 
-    /// Folder or file with CustomResourceDefinitions to register
-    #[arg(long, value_name = "PATH", default_value = "deploy/crds")]
-    crds: PathBuf,
+    /// Folder or file with CustomResourceDefinitions to register [default: deploy/crds, or else those of this program]
+    #[arg(long, value_name = "PATH")]
+    crds: Option<PathBuf>,
 
     /// Folder for certificates, kubeconfig, data and archives, for its owner alone
     #[arg(long, value_name = "DIR", default_value = ".admit")]
@@ -105,6 +105,13 @@ pub(super) struct UpArgs {
     #[command(flatten)]
     add_ons: AddOnArgs,
 }
+
+/// Where policies and definitions are in the repository, which is looked at where nothing is named.
+const POLICIES: &str = "policies";
+const CRDS: &str = "deploy/crds";
+/// Without policies everything would be let in, which nobody should get by being in another folder.
+const NO_POLICIES: &str =
+    "there is no folder `policies` here: name yours with --policies, which may be an empty one";
 
 impl UpArgs {
     pub(super) fn run(self) -> Exit {
@@ -179,8 +186,15 @@ impl UpArgs {
     /// The definitions, and the policies with them; or that the process is to end, whatever the files are on.
     async fn read(&self, shutdown: &CancellationToken) -> Result<(Vec<Value>, PolicySet), Fault> {
         let (crds, policies) = (self.crds.clone(), self.policies.clone());
-        let reading =
-            spawn_blocking(move || Ok((load::definitions(&crds)?, load::policies(&[&policies, &crds])?)));
+        let reading = spawn_blocking(move || {
+            if policies == Path::new(POLICIES) && !policies.exists() {
+                return Err(Fault::usage(NO_POLICIES));
+            }
+            match crds.or_else(|| Some(PathBuf::from(CRDS)).filter(|usual| usual.exists())) {
+                Some(crds) => Ok((load::definitions(&crds)?, load::policies(&[&policies, &crds])?)),
+                None => load::with_shipped_definitions(&policies),
+            }
+        });
         match shutdown.run_until_cancelled(reading).await {
             Some(read) => read.map_err(Fault::internal)?,
             None => Err(Fault::internal("stopped before it served")),
@@ -192,8 +206,9 @@ impl UpArgs {
         let client = client(server, Identity::admin());
         for definition in definitions {
             register::put(&client, "customresourcedefinitions", definition).await.map_err(|error| {
-                let (folder, error) = (self.crds.display(), with_causes(&error));
-                Fault::not_compiled(format!("`{folder}`: the API server refuses a definition: {error}"))
+                let name = definition["metadata"]["name"].as_str().unwrap_or_default();
+                let error = with_causes(&error);
+                Fault::not_compiled(format!("the API server refuses definition `{name}`: {error}"))
             })?;
         }
         let namespace = json!({

@@ -10,7 +10,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
 ];
 
 /// Name of the file and its text.
-pub(super) fn all() -> impl Iterator<Item = (&'static str, String)> {
+pub(in crate::cli) fn all() -> impl Iterator<Item = (&'static str, String)> {
     DEFINITIONS.iter().map(|(name, text)| (*name, (*text).to_owned()))
 }
 

@@ -1,6 +1,6 @@
 //! `admit generate`: manifests that follow from the policies, so that nobody keeps them by hand.
 
-mod crds;
+pub(super) mod crds;
 mod manifests;
 mod monitoring;
 mod output;
