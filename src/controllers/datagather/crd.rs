@@ -24,6 +24,38 @@ pub struct DataGatherSpec {
     /// The name under which later clients send `gatherersConfig`; entries here count after those there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gatherers: Vec<GathererConfig>,
+    /// Where the archive lies until it was sent; where the settings say, if nothing is said here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<Storage>,
+}
+
+/// Where a Job keeps an archive.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Storage {
+    #[serde(rename = "type")]
+    pub kind: StorageKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub persistent_volume: Option<PersistentVolume>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub enum StorageKind {
+    PersistentVolume,
+    Ephemeral,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PersistentVolume {
+    pub claim: Claim,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mount_path: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Claim {
+    pub name: String,
 }
 
 impl DataGather {

@@ -6,7 +6,7 @@ use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 use serde::Deserialize;
 
-use super::crd::{DataGatherSpec, DataPolicy, GathererConfig, GathererState};
+use super::crd::{DataGatherSpec, DataPolicy, GathererConfig, GathererState, Storage};
 use crate::telemetry::with_causes;
 
 const NAME: &str = "cluster";
@@ -67,6 +67,8 @@ struct GatherConfig {
     /// Of v1alpha1.
     #[serde(default)]
     disabled_gatherers: Vec<String>,
+    #[serde(default)]
+    storage: Option<Storage>,
 }
 
 /// A list, or the one word of v1alpha1.
@@ -129,7 +131,8 @@ struct Custom {
 const ALL: &str = "all";
 
 fn spec(configuration: Configuration) -> Result<Option<DataGatherSpec>, DefaultsError> {
-    let GatherConfig { data_policy, gatherers, disabled_gatherers } = configuration.spec.gather_config;
+    let GatherConfig { data_policy, gatherers, disabled_gatherers, storage } =
+        configuration.spec.gather_config;
     let data_policy = match data_policy {
         Policies::Word(policy) => policy,
         Policies::List(options) if options.contains(&PolicyOption::WorkloadNames) => {
@@ -151,7 +154,7 @@ fn spec(configuration: Configuration) -> Result<Option<DataGatherSpec>, Defaults
     }
     let disabled = |name| GathererConfig { name, state: GathererState::Disabled };
     gatherers_config.extend(disabled_gatherers.into_iter().map(disabled));
-    Ok(Some(DataGatherSpec { data_policy, gatherers_config, gatherers: Vec::new() }))
+    Ok(Some(DataGatherSpec { data_policy, gatherers_config, gatherers: Vec::new(), storage }))
 }
 
 #[cfg(test)]
@@ -168,7 +171,7 @@ mod tests {
         let wanted = DataGatherSpec {
             data_policy: DataPolicy::ObfuscateNetworking,
             gatherers_config: vec![GathererConfig { name: "a/b".to_owned(), state: GathererState::Disabled }],
-            gatherers: Vec::new(),
+            ..DataGatherSpec::default()
         };
         let configs = json!([{"name": "a/b", "state": "Disabled"}]);
         for gather_config in [
@@ -184,6 +187,9 @@ mod tests {
             assert_eq!(read(&off).unwrap(), None, "{off}");
         }
         assert_eq!(read(&json!({})).unwrap(), Some(DataGatherSpec::default()));
+        let storage = json!({"type": "PersistentVolume", "persistentVolume": {"claim": {"name": "c"}}});
+        let kept = read(&json!({"storage": storage})).unwrap().unwrap().storage.unwrap();
+        assert_eq!(serde_json::to_value(kept).unwrap(), storage);
         for odd in [
             json!({"dataPolicy": "Plain"}),
             json!({"gatherers": {"mode": "Some"}}),

@@ -110,8 +110,8 @@ pub fn manifest(
     settings: &JobSettings,
     handed: &Handed,
 ) -> Result<Job, serde_json::Error> {
-    let JobSettings { claim, service_account, priority_class, .. } = settings;
-    let archives = match claim {
+    let JobSettings { service_account, priority_class, .. } = settings;
+    let archives = match place(object, settings).0 {
         Some(claim) => json!({"name": ARCHIVES, "persistentVolumeClaim": {"claimName": claim}}),
         None => json!({"name": ARCHIVES, "emptyDir": {}}),
     };
@@ -139,8 +139,21 @@ pub fn manifest(
     }))
 }
 
+/// The claim whose volume the archive goes to, if it is one, and the folder in the container: as the DataGather says, or else the
+/// settings.
+fn place<'a>(object: &'a DataGather, settings: &'a JobSettings) -> (Option<&'a str>, &'a str) {
+    match &object.spec.storage {
+        None => (settings.claim.as_deref(), &settings.archive_path),
+        Some(storage) => match &storage.persistent_volume {
+            Some(volume) => (Some(&volume.claim.name), volume.mount_path.as_deref().unwrap_or(MOUNT_PATH)),
+            None => (None, &settings.archive_path),
+        },
+    }
+}
+
 fn container(object: &DataGather, settings: &JobSettings, handed: &Handed) -> Value {
-    let JobSettings { image, args, archive_path, environment, .. } = settings;
+    let JobSettings { image, args, environment, .. } = settings;
+    let archive_path = place(object, settings).1;
     let own = ["gather", "--archive-dir", archive_path].map(str::to_owned);
     let args: Vec<_> = own.iter().chain(args).chain(&handed.args).collect();
     let mut env = vec![json!({"name": "DATAGATHER_NAME", "value": object.name_any()})];
@@ -161,3 +174,5 @@ fn container(object: &DataGather, settings: &JobSettings, handed: &Handed) -> Va
 }
 
 const ARCHIVES: &str = "archives-path";
+/// Where the volume of a claim is, of which a DataGather says no more.
+const MOUNT_PATH: &str = "/var/lib/insights-operator";

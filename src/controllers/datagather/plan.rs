@@ -30,6 +30,10 @@ pub const UPLOADED: &str = "DataUploaded";
 pub const PROCESSED: &str = "DataProcessed";
 pub const ANALYSIS: &str = "AnalysisAvailable";
 
+/// What is said of a DataGather whose volume this process cannot mount.
+const NEEDS_A_JOB: &str =
+    "spec.storage names a claim, whose volume only a Job can have: run the controllers with --runner job";
+
 /// What the plan has to know of the settings.
 #[derive(Clone, Debug)]
 pub struct Rules {
@@ -135,6 +139,10 @@ fn accept(fetched: &Fetched, rules: &Rules) -> Plan<Prepared> {
     let Selection { gatherers, empty_groups: _, unknown } = select(rules.table, &choices(object));
     if gatherers.is_empty() {
         return failed(fetched, status, "every gatherer is disabled");
+    }
+    let claims = object.spec.storage.as_ref().is_some_and(|storage| storage.persistent_volume.is_some());
+    if claims && rules.jobs.is_none() {
+        return failed(fetched, status, NEEDS_A_JOB);
     }
     status.data_gather_state = Some(State::Pending);
     let plan = Plan::write(status);

@@ -76,6 +76,30 @@ fn dg_08_12_the_manifest() {
     assert_eq!(view(None, "uid-1"), JobView::Missing);
 }
 
+#[test]
+fn dg_07_a_datagather_says_where_its_own_archive_lies() {
+    let place = |storage: Value| {
+        let spec = serde_json::from_value(json!({"storage": storage})).unwrap();
+        let mut object = DataGather::new("first", spec);
+        object.metadata.uid = Some("uid-1".to_owned());
+        let settings = JobSettings { claim: Some("of-all".to_owned()), ..settings() };
+        let job = manifest(&object, &settings, &Handed::default()).unwrap();
+        let pod = serde_json::to_value(job).unwrap()["spec"]["template"]["spec"].take();
+        let mounts = &pod["containers"][0]["volumeMounts"][0];
+        assert_eq!(mounts["mountPath"], pod["containers"][0]["args"][2]);
+        (pod["volumes"][0].clone(), mounts["mountPath"].clone())
+    };
+    let claim = |name: &str| json!({"name": "archives-path", "persistentVolumeClaim": {"claimName": name}});
+    assert_eq!(place(Value::Null), (claim("of-all"), json!("/var/lib/insights-operator")));
+    let own = |more: Value| json!({"type": "PersistentVolume", "persistentVolume": more});
+    let volume = json!({"claim": {"name": "mine"}, "mountPath": "/data"});
+    assert_eq!(place(own(volume)), (claim("mine"), json!("/data")));
+    let volume = json!({"claim": {"name": "mine"}});
+    assert_eq!(place(own(volume)), (claim("mine"), json!("/var/lib/insights-operator")));
+    let empty = json!({"name": "archives-path", "emptyDir": {}});
+    assert_eq!(place(json!({"type": "Ephemeral"})), (empty, json!("/var/lib/insights-operator")));
+}
+
 struct Bench {
     cluster: FakeCluster,
     dir: tempfile::TempDir,
