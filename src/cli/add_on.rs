@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::report_condition::VocabularyName;
-use super::typed::label;
+use super::typed::{label, object};
 use crate::controllers::observability::Settings;
+use crate::controllers::observability::endpoint::EndpointSettings;
 use crate::controllers::observability::hub::HubSettings;
 
 /// What was typed about the status of ObservabilityAddons.
@@ -27,6 +28,14 @@ pub(super) struct AddOnArgs {
     )]
     hub_kubeconfig: Option<PathBuf>,
 
+    /// Service of Prometheus, as NAMESPACE/NAME: where it is missing, metrics are not supported [default: none is asked for]
+    #[arg(long, value_name = "SERVICE", value_parser = object, conflicts_with = "no_endpoint_operator")]
+    prometheus_service: Option<(String, String)>,
+
+    /// Say nothing of the collectors' Deployments and of what is switched off: another program does
+    #[arg(long)]
+    no_endpoint_operator: bool,
+
     /// Which names reasons and conditions of add-ons have
     #[arg(long, value_enum, default_value_t)]
     vocabulary: VocabularyName,
@@ -39,6 +48,8 @@ impl AddOnArgs {
             let kubeconfig = self.hub_kubeconfig.clone();
             HubSettings { namespace, kubeconfig }
         });
-        Settings { hub, ..Settings::new(self.vocabulary.vocabulary()) }
+        let prometheus = self.prometheus_service.clone();
+        let endpoint = (!self.no_endpoint_operator).then_some(EndpointSettings { prometheus });
+        Settings { hub, endpoint, ..Settings::new(self.vocabulary.vocabulary()) }
     }
 }

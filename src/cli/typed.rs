@@ -33,6 +33,13 @@ pub(super) fn name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// An object of a namespace, as NAMESPACE/NAME.
+pub(super) fn object(text: &str) -> Result<(String, String), String> {
+    let needed = "a namespace and a name are needed, such as openshift-monitoring/prometheus-k8s";
+    let (namespace, of) = text.split_once('/').ok_or(needed)?;
+    Ok((label(namespace)?, name(of)?))
+}
+
 fn is_label(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     !text.is_empty() && text.chars().all(allowed) && !text.starts_with('-') && !text.ends_with('-')

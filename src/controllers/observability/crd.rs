@@ -18,8 +18,17 @@ pub const FINALIZER: &str = "observability.open-cluster-management.io/addon-clea
 /// Says who owns the spec: `mco` (the hub, which overwrites it) or `override` (left alone).
 pub const SOURCE: &str = "observability.open-cluster-management.io/addon-source";
 
+/// What [`SOURCE`] says where the hub owns the spec.
+pub const SOURCE_HUB: &str = "mco";
+
 /// What [`SOURCE`] says where the spec of the spoke's object is its own.
 pub const SOURCE_OVERRIDE: &str = "override";
+
+/// What the endpoint operator last told of the collector and of that of user workloads, so that it tells each change once.
+pub const TOLD: [&str; 2] = [
+    "observability.open-cluster-management.io/told-of-collector",
+    "observability.open-cluster-management.io/told-of-workloads-collector",
+];
 
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[kube(

@@ -1,18 +1,23 @@
-//! Looks at one add-on: aggregates what its components say, and shows the result on the hub.
+//! Looks at one add-on of this cluster: says what is to be said of its collectors, and aggregates what its components say. What came of
+//! it is seen by the link to the hub.
 
 use std::fmt;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use kube::api::PostParams;
 use kube::{Api, Client, ResourceExt};
 
 use super::aggregate::aggregated;
-use super::crd::{ObservabilityAddon, ObservabilityAddonStatus};
-use super::hub::{Hub, HubError};
+use super::changes::Changes;
+use super::counts::Counts;
+use super::crd::{NAME, ObservabilityAddon, ObservabilityAddonStatus};
+use super::endpoint::{self, Operator};
+use super::seen::Seen;
 use super::vocabulary::Vocabulary;
 use crate::controllers::kit::clock::Clock;
 use crate::controllers::kit::conflict::on_conflict;
 use crate::controllers::kit::controller::{Failure, Next, Reconcile};
+use crate::controllers::kit::key::Key;
 use crate::controllers::kit::retry::{Remedy, remedy};
 use crate::telemetry::with_causes;
 
@@ -20,7 +25,11 @@ use crate::telemetry::with_causes;
 pub struct Keeper {
     pub(super) client: Client,
     pub(super) vocabulary: &'static Vocabulary,
-    pub(super) hub: Option<Hub>,
+    /// The endpoint operator's part, unless that is another's.
+    pub(super) endpoint: Option<Operator>,
+    pub(super) changes: Arc<Changes>,
+    pub(super) seen: Seen,
+    pub(super) counts: Counts,
     pub(super) clock: Clock,
 }
 
@@ -36,14 +45,14 @@ pub enum Error {
     #[error("cannot read or write the status: {}", with_causes(.0))]
     Spoke(#[from] kube::Error),
     #[error(transparent)]
-    Hub(#[from] HubError),
+    Endpoint(#[from] endpoint::Error),
 }
 
 impl Failure for Error {
     fn remedy(&self) -> Remedy {
         match self {
             Self::Spoke(error) => remedy(error),
-            Self::Hub(error) => error.remedy(),
+            Self::Endpoint(error) => error.remedy(),
         }
     }
 }
@@ -53,19 +62,38 @@ impl Reconcile for Keeper {
     type Error = Error;
 
     async fn reconcile(&self, object: &ObservabilityAddon) -> Result<Next, Error> {
-        let stored = self.aggregate(object).await?;
-        if let Some(hub) = &self.hub {
-            hub.show(stored.as_ref().unwrap_or(object)).await?;
+        let mut looked = Ok(false);
+        if let Some(endpoint) = &self.endpoint {
+            looked = endpoint.look(object).await;
         }
+        // What was said may be aggregated with; what could not be said keeps nothing else from it.
+        let said = matches!(looked, Ok(true));
+        let stored = self.aggregate(object, said).await?;
+        if object.name_any() == NAME {
+            self.seen.set(Some(stored.unwrap_or_else(|| object.clone())));
+        }
+        looked?;
         Ok(Next::Settled)
+    }
+
+    fn gone(&self, object: &Key) {
+        self.changes.forget(&object.uid);
+        self.counts.forget(&object.uid);
+        if object.name == NAME {
+            self.seen.set(None);
+        }
     }
 }
 
 impl Keeper {
-    /// The object as it was written, none where nothing was to be written. Without a request then: what the watch told is enough to
-    /// see that.
-    async fn aggregate(&self, known: &ObservabilityAddon) -> Result<Option<ObservabilityAddon>, kube::Error> {
-        if aggregated(known.conditions(), self.vocabulary, self.clock.now()).is_none() {
+    /// The object as it was written or read; none where nothing was to be written. Without a request then: what the watch told is
+    /// enough to see that, unless it is `outdated`.
+    async fn aggregate(
+        &self,
+        known: &ObservabilityAddon,
+        outdated: bool,
+    ) -> Result<Option<ObservabilityAddon>, kube::Error> {
+        if !outdated && aggregated(known.conditions(), self.vocabulary, self.clock.now()).is_none() {
             return Ok(None);
         }
         let namespace = known.namespace().unwrap_or_default();
@@ -80,16 +108,4 @@ impl Keeper {
         })
         .await
     }
-}
-
-/// Changes whenever a component says something else: what the keeper itself writes is not looked at.
-pub(super) fn said_by_components(object: &ObservabilityAddon, vocabulary: &Vocabulary) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for condition in object.conditions() {
-        if !vocabulary.is_standard(condition) {
-            (&condition.type_, &condition.status, &condition.reason, &condition.message).hash(&mut hasher);
-        }
-    }
-    object.metadata.deletion_timestamp.is_some().hash(&mut hasher);
-    hasher.finish()
 }

@@ -3,7 +3,9 @@
 //! ```text
 //!  collectors, endpoint operator ── report ──► component conditions ── aggregate ──► one standard condition
 //!                                              of the spoke's object                        │
-//!                                                                       hub ◄── the whole status, where it differs
+//!                                                    ▲ spec                                 │ the whole status, where it differs
+//!                                                    └──────────── the hub's object ◄───────┘
+//!                                                                        └─ mirror ──► ManagedClusterAddOn
 //! ```
 //!
 //! The conditions are a plain list that several writers share, so that every write is read, changed and written again, fenced by
@@ -12,10 +14,14 @@
 //! locked out by such a rule for ever.
 
 pub mod aggregate;
+mod changes;
+pub mod counts;
 pub mod crd;
+pub mod endpoint;
 pub mod hub;
 pub mod keeper;
 pub mod report;
+mod seen;
 mod service;
 pub mod vocabulary;
 

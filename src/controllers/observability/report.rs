@@ -24,6 +24,7 @@ use super::vocabulary::{Meaning, Reason, Vocabulary};
 use crate::controllers::kit::clock::Clock;
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 use crate::controllers::kit::conflict::on_conflict;
+use crate::controllers::kit::retry::{Remedy, remedy};
 use crate::telemetry::{Outside, Secrets, with_causes};
 
 /// What a component says of itself.
@@ -113,6 +114,14 @@ pub struct ReportError {
     name: String,
     #[source]
     source: Box<kube::Error>,
+}
+
+impl ReportError {
+    /// What helps.
+    #[must_use]
+    pub fn remedy(&self) -> Remedy {
+        remedy(&self.source)
+    }
 }
 
 /// Writes reports into the add-on of this cluster.

@@ -4,20 +4,27 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::{Stream, StreamExt, stream};
 use kube::core::DeserializeGuard;
 use kube::runtime::watcher;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
 
+use super::changes::Changes;
+use super::counts::Counts;
 use super::crd::{self, ObservabilityAddon};
-use super::hub::{Hub, HubSettings};
-use super::keeper::{Keeper, said_by_components};
+use super::endpoint::{self, EndpointSettings, Workloads};
+use super::hub::mirror::{self, Mirror};
+use super::hub::{HubSettings, Link};
+use super::keeper::Keeper;
+use super::seen::Seen;
 use super::vocabulary::Vocabulary;
 use crate::controllers::kit::clock::Clock;
 use crate::controllers::kit::controller::{Controller, Surroundings};
 use crate::controllers::kit::events::Events;
+use crate::controllers::kit::key::Key;
 use crate::controllers::kit::manager::{Definition, Member, Term};
-use crate::controllers::kit::operator::Operator;
+use crate::controllers::kit::operator::{Operator, Says};
 
 /// Under which it is counted, logged and chosen.
 pub const NAME: &str = "observability";
@@ -31,7 +38,9 @@ pub struct Settings {
     /// Where the add-on of this cluster lies.
     pub namespace: String,
     pub vocabulary: &'static Vocabulary,
-    /// Where its status is shown besides.
+    /// The endpoint operator's part, unless another program has it.
+    pub endpoint: Option<EndpointSettings>,
+    /// Where its status is shown besides, and its spec comes from.
     pub hub: Option<HubSettings>,
     pub clock: Clock,
 }
@@ -40,8 +49,8 @@ impl Settings {
     /// The usual place and names, and no hub.
     #[must_use]
     pub fn new(vocabulary: &'static Vocabulary) -> Self {
-        let namespace = crd::SPOKE_NAMESPACE.to_owned();
-        Self { namespace, vocabulary, hub: None, clock: Clock::default() }
+        let (namespace, endpoint) = (crd::SPOKE_NAMESPACE.to_owned(), Some(EndpointSettings::default()));
+        Self { namespace, vocabulary, endpoint, hub: None, clock: Clock::default() }
     }
 }
 
@@ -49,29 +58,98 @@ impl Settings {
 #[must_use]
 pub fn member(client: Client, settings: Settings) -> Member {
     let own = client.clone();
+    let counts = Counts::new(settings.vocabulary);
+    let shown = counts.clone();
     let member =
         Member::new(NAME, client, vec![Definition::of::<ObservabilityAddon>()], move |term: Term| {
-            let (client, settings) = (own.clone(), settings.clone());
+            let (client, settings, counts) = (own.clone(), settings.clone(), counts.clone());
             let events = Events::new(client.clone(), "admit-observability");
             async move {
                 let around = Surroundings::of(&term, events);
-                run(client, settings, around, term.stop).await;
+                run(client, settings, counts, around, term.stop).await;
                 Ok::<(), Infallible>(())
             }
         });
     let kind = ("observability.open-cluster-management.io", "observabilityaddons");
-    member.reporting(Operator::new("admit-observability").relating(kind.0, kind.1))
+    let operator = Operator::new("admit-observability").relating(kind.0, kind.1);
+    member.counting(|registry| shown.register(registry)).reporting(operator)
 }
 
-/// Keeps the status of the add-ons of the namespace until `stop`.
-pub async fn run(client: Client, settings: Settings, around: Surroundings, stop: CancellationToken) {
-    let Settings { namespace, vocabulary, hub, clock } = settings;
-    let api: Api<DeserializeGuard<ObservabilityAddon>> = Api::namespaced(client.clone(), &namespace);
-    let hub = hub.map(|hub| Hub::new(hub, client.clone()));
-    let keeper = Arc::new(Keeper { client, vocabulary, hub, clock });
-    Controller::new(NAME, api, watcher::Config::default())
-        .when(move |object| Some(said_by_components(object, vocabulary)))
-        .resync(RESYNC)
-        .run(keeper, around, stop)
-        .await;
+/// Keeps the add-ons of the namespace, the link to their hub, and what this cluster shows as a hub, until `stop`.
+pub async fn run(
+    client: Client,
+    settings: Settings,
+    counts: Counts,
+    around: Surroundings,
+    stop: CancellationToken,
+) {
+    let seen = Seen::default();
+    let Settings { namespace, vocabulary, endpoint, hub, clock } = settings;
+    let mirror = Mirror {
+        client: client.clone(),
+        namespace: namespace.clone(),
+        clock: clock.clone(),
+        events: around.events.clone(),
+    };
+    let link = hub.map(|hub| Link {
+        hub,
+        client: client.clone(),
+        namespace: namespace.clone(),
+        seen: seen.clone(),
+        counts: counts.clone(),
+    });
+    let workloads = Workloads::default();
+    let rollouts = endpoint.as_ref().map(|settings| workloads.follow(&client, &namespace, settings));
+    let endpoint = endpoint.map(|_| endpoint::Operator { client: client.clone(), vocabulary, workloads });
+    let changes = Arc::new(Changes::new(vocabulary));
+    let keeper = Keeper { client, vocabulary, endpoint, changes, seen, counts, clock };
+    tokio::join!(
+        keep(keeper, &namespace, rollouts, around.clone(), stop.clone()),
+        show(mirror, around.clone(), stop.clone()),
+        async {
+            if let Some(link) = link {
+                link.run(around, stop).await;
+            }
+        },
+    );
+}
+
+/// Keeps the add-ons of this cluster, which are looked at again with each of `rollouts`.
+async fn keep(
+    keeper: Keeper,
+    namespace: &str,
+    rollouts: Option<impl Stream<Item = ()> + Send + 'static>,
+    around: Surroundings,
+    stop: CancellationToken,
+) {
+    let api: Api<DeserializeGuard<ObservabilityAddon>> = Api::namespaced(keeper.client.clone(), namespace);
+    let (changes, counts) = (Arc::clone(&keeper.changes), keeper.counts.clone());
+    let controller =
+        Controller::new(NAME, api, watcher::Config::default()).resync(RESYNC).when(move |object| {
+            // Each version that the watch tells of comes by here, also those that no look sees.
+            counts.hear(object);
+            Some(changes.number(object))
+        });
+    let objects = controller.store();
+    let concerned = rollouts.map(|rollouts| {
+        rollouts.flat_map(move |()| {
+            let own = objects.state().into_iter().filter(|object| object.name_any() == crd::NAME);
+            stream::iter(own.map(|object| Key::of(object.as_ref())).collect::<Vec<_>>())
+        })
+    });
+    let controller = match concerned {
+        Some(concerned) => controller.wakes(concerned),
+        None => controller,
+    };
+    controller.run(Arc::new(keeper), around, stop).await;
+}
+
+/// Shows the add-ons that lie here as on a hub.
+async fn show(mirror: Mirror, around: Surroundings, stop: CancellationToken) {
+    let api: Api<DeserializeGuard<ObservabilityAddon>> = Api::all(mirror.client.clone());
+    let selected = watcher::Config::default().fields(&format!("metadata.name={}", crd::NAME));
+    // The keeper says how this controller is; what goes wrong here is told on the objects and in metrics.
+    let around = Surroundings { says: Says::default(), ..around };
+    let controller = Controller::new(mirror::HUB, api, selected).when(mirror::displayed).resync(RESYNC);
+    controller.run(Arc::new(mirror), around, stop).await;
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Duration;
 
-use admit::controllers::mustgather;
+use admit::controllers::observability::vocabulary::SEED;
+use admit::controllers::{mustgather, observability};
 use admit::telemetry::{ControllerMetrics, Metrics, Readiness};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -180,6 +181,9 @@ fn of_controllers() -> String {
     readiness.set("c", true);
     let mut counts = Registry::default();
     mustgather::Counts::default().register(&mut counts);
+    let add_ons = observability::counts::Counts::new(&SEED);
+    add_ons.register(&mut counts);
+    add_ons.replicated("reconnected");
     metrics.include(counts);
     metrics.text(&readiness)
 }
@@ -213,7 +217,14 @@ fn series() -> BTreeMap<String, BTreeSet<String>> {
 /// The names of series, and of labels, that an expression speaks of.
 fn spoken_of(expression: &str) -> (BTreeSet<String>, BTreeSet<String>) {
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let ours = ["admit_", "controller_runtime_", "workqueue_", "leader_election_", "must_gather_operator_"];
+    let ours = [
+        "admit_",
+        "controller_runtime_",
+        "workqueue_",
+        "leader_election_",
+        "must_gather_operator_",
+        "observability_addon_",
+    ];
     let words =
         expression.split(|c: char| !is_name(c)).filter(|word| ours.iter().any(|it| word.starts_with(it)));
     let mut labels = BTreeSet::new();

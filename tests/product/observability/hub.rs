@@ -10,7 +10,8 @@ use super::{HUB, Running, SPOKE, addon, told};
 use crate::support::cluster::FakeCluster;
 
 const NAME: &str = "observability-addon";
-const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/open-cluster-management-addon-observability/events";
+/// Told on the hub's object, where who asked for the add-on looks.
+const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/cluster1/events";
 
 fn addons(namespace: &str) -> String {
     format!(
@@ -18,13 +19,16 @@ fn addons(namespace: &str) -> String {
     )
 }
 
+/// Of all namespaces, as a hub watches them.
+const ALL: &str = "/apis/observability.open-cluster-management.io/v1beta1/observabilityaddons";
+
 fn status_of(namespace: &str) -> String {
     format!("{}/{NAME}/status", addons(namespace))
 }
 
 /// A spoke where a collector forwards, and nothing was aggregated yet.
 fn spoke() -> FakeCluster {
-    let cluster = FakeCluster::new(&[&addons(SPOKE), EVENTS]);
+    let cluster = FakeCluster::new(&[&addons(SPOKE), ALL]);
     let mut object = addon(SPOKE);
     object["status"] = json!({"conditions": [{
         "type": "MetricsCollectorStatus", "status": "True", "reason": "ForwardSuccessful", "message": "sent",
@@ -35,7 +39,7 @@ fn spoke() -> FakeCluster {
 }
 
 fn hub() -> FakeCluster {
-    let cluster = FakeCluster::new(&[&addons(HUB)]);
+    let cluster = FakeCluster::new(&[&addons(HUB), EVENTS]);
     cluster.put(&addons(HUB), addon(HUB));
     cluster
 }
@@ -63,7 +67,7 @@ async fn ob_07_a_conflict_on_either_side_is_met_by_reading_again() {
     let one = |namespace: &str| format!("{}/{NAME}", addons(namespace));
     for (cluster, namespace) in [(&spoke, SPOKE), (&hub, HUB)] {
         assert_eq!(cluster.count(&Method::PUT, &status_of(namespace)), 2, "{namespace}");
-        assert_eq!(cluster.count(&Method::GET, &one(namespace)), 2, "{namespace}: not read again");
+        assert!(cluster.count(&Method::GET, &one(namespace)) >= 2, "{namespace}: not read again");
     }
 }
 
@@ -85,7 +89,7 @@ async fn ob_07_what_does_not_pass_waits_for_the_next_change() {
     hub.refuse_once(Method::PUT, &status_of(HUB), 400);
     let keeper = Running::start(spoke.client(), settings(&hub, folder.path()).await);
     // Told as an event on the add-on, and only then changed.
-    spoke.until_found(|| spoke.all(EVENTS).first().cloned()).await.unwrap();
+    hub.until_found(|| hub.all(EVENTS).first().cloned()).await.unwrap();
     assert_eq!(hub.count(&Method::PUT, &status_of(HUB)), 1);
     spoke.change(&addons(SPOKE), NAME, |object| {
         object["status"]["conditions"][0]["message"] = json!("No metrics to send");
@@ -103,9 +107,6 @@ async fn a_kubeconfig_that_changed_is_used() {
     let keeper = Running::start(spoke.client(), settings);
     old.until(&addons(HUB), NAME, says_available).await;
     std::fs::write(folder.path().join("hub.kubeconfig"), new.serve().await).unwrap();
-    spoke.change(&addons(SPOKE), NAME, |object| {
-        object["status"]["conditions"][0]["message"] = json!("No metrics to send");
-    });
     new.until(&addons(HUB), NAME, says_available).await;
     keeper.end().await;
 }

@@ -5,6 +5,7 @@
 //! A crash point is a write of the process, by number and name, just before the server has it or just after, when nobody hears the
 //! answer any more. Nothing of the product knows of them: none can be forgotten, and releases have none.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -102,6 +103,11 @@ impl TestCluster {
         Process { client: Client::new(router, "default"), wire }
     }
 
+    /// The server to whoever comes as `identity`, for a listener of the test's own.
+    pub(crate) fn router(&self, identity: Identity) -> axum::Router {
+        self.server.router().layer(axum::Extension(identity))
+    }
+
     /// Forgets what was before: watches that are behind have to begin with a list.
     pub(crate) fn compact(&self) {
         let store = &self.server.registry().store;
@@ -193,7 +199,11 @@ struct State {
     order: Option<Random>,
     /// What the server itself refused by right, by rule or by policy.
     denied: Vec<String>,
+    asked: BTreeSet<Asked>,
 }
+
+/// What a role would have to allow: the verb, the group, and the resource with its subresource.
+pub(crate) type Asked = (&'static str, String, String);
 
 impl fmt::Debug for Wire {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -236,6 +246,11 @@ impl Wire {
         self.state.lock().unwrap().writes.clone()
     }
 
+    /// What the process has asked for so far.
+    pub(crate) fn asked(&self) -> BTreeSet<Asked> {
+        self.state.lock().unwrap().asked.clone()
+    }
+
     /// What the server refused by right, by rule or by policy.
     pub(crate) fn denied(&self) -> Vec<String> {
         self.state.lock().unwrap().denied.clone()
@@ -251,6 +266,7 @@ impl Wire {
         }
         let name = format!("{} {}", request.method(), request.uri().path());
         let watching = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        self.state.lock().unwrap().asked.extend(asked(&request, watching));
         let now = self.note(&name, &request);
         if now == Some(Moment::Before) {
             self.kill();
@@ -295,4 +311,34 @@ impl Wire {
         let lines = body.into_data_stream().map(|part| Ok::<Bytes, Infallible>(part.unwrap_or_default()));
         Response::from_parts(head, Body::from_stream(stream::StreamExt::take_until(lines, Box::pin(over))))
     }
+}
+
+/// None where no role decides, as on discovery.
+fn asked(request: &Request, watching: bool) -> Option<Asked> {
+    let parts: Vec<&str> = request.uri().path().split('/').skip(1).collect();
+    let (group, rest) = match parts.as_slice() {
+        ["api", _version, rest @ ..] => ("", rest),
+        ["apis", group, _version, rest @ ..] => (*group, rest),
+        _ => return None,
+    };
+    let rest = match rest {
+        ["namespaces", _, below @ ..] if !below.is_empty() => below,
+        rest => rest,
+    };
+    let (resource, named) = match rest {
+        [] => return None,
+        [plural] => ((*plural).to_owned(), false),
+        [plural, _] => ((*plural).to_owned(), true),
+        [plural, _, subresource, ..] => (format!("{plural}/{subresource}"), true),
+    };
+    let verb = match *request.method() {
+        Method::GET if watching => "watch",
+        Method::GET if named => "get",
+        Method::GET => "list",
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        _ => "delete",
+    };
+    Some((verb, group.to_owned(), resource))
 }

@@ -1,0 +1,99 @@
+//! What is counted of add-ons. Labels are words of the vocabulary and of this source.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kube::ResourceExt;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::crd::ObservabilityAddon;
+use super::vocabulary::Vocabulary;
+
+/// Clones share the numbers.
+#[derive(Clone, Debug)]
+pub struct Counts {
+    vocabulary: &'static Vocabulary,
+    condition: Family<Said, Gauge>,
+    invalid: Family<Edge, Counter>,
+    replicated: Family<Outcome, Counter>,
+    /// What components said last, by the object's uid.
+    last: Arc<Mutex<HashMap<String, Words>>>,
+}
+
+/// Of the collector, and of that of user workloads.
+type Words = [Option<&'static str>; 2];
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Said {
+    component: &'static str,
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Edge {
+    component: &'static str,
+    from: &'static str,
+    to: &'static str,
+}
+
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct Outcome {
+    result: &'static str,
+}
+
+impl Counts {
+    #[must_use]
+    pub fn new(vocabulary: &'static Vocabulary) -> Self {
+        let (condition, invalid, replicated) = (Family::default(), Family::default(), Family::default());
+        Self { vocabulary, condition, invalid, replicated, last: Arc::default() }
+    }
+
+    /// Shows the numbers with those of `registry`.
+    pub fn register(&self, registry: &mut Registry) {
+        let help = "1 for what each component says of itself, 0 for what else it could say";
+        registry.register("observability_addon_condition", help, self.condition.clone());
+        let help = "Reasons of components that may not follow one another and did; after a watch that broke, two may be told as one";
+        registry.register("observability_addon_invalid_transitions", help, self.invalid.clone());
+        let help = "Looks at the hub's object, and connections to it, by what they came to";
+        registry.register("observability_addon_hub_replication", help, self.replicated.clone());
+    }
+
+    /// What a look at the hub's object came to.
+    pub fn replicated(&self, result: &'static str) {
+        self.replicated.get_or_create(&Outcome { result }).inc();
+    }
+
+    /// Takes note of what the components of `object` say now.
+    pub fn hear(&self, object: &ObservabilityAddon) {
+        let components = [self.vocabulary.collector, self.vocabulary.workloads_collector];
+        let reason = |component: &str| {
+            let condition = object.conditions().iter().find(|condition| condition.type_ == component)?;
+            self.vocabulary.reason(&condition.reason)
+        };
+        let now = components.map(reason);
+        let words: Words = now.map(|reason| reason.map(|reason| reason.name));
+        let Some(uid) = object.uid() else { return };
+        let before = self.last.lock().unwrap_or_else(PoisonError::into_inner).insert(uid, words);
+        for ((component, new), from) in components.into_iter().zip(now).zip(before.unwrap_or_default()) {
+            if let (Some(new), Some(from)) = (new, from)
+                && !self.vocabulary.allows(Some(from), new)
+            {
+                self.invalid.get_or_create(&Edge { component, from, to: new.name }).inc();
+            }
+            for known in new.map(|_| self.vocabulary.reasons).unwrap_or_default() {
+                let said = Said { component, reason: known.name };
+                let holds = new.is_some_and(|new| new.name == known.name);
+                self.condition.get_or_create(&said).set(holds.into());
+            }
+        }
+    }
+
+    /// The object is gone.
+    pub fn forget(&self, uid: &str) {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+    }
+}

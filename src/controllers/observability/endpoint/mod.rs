@@ -1,0 +1,27 @@
+//! The endpoint operator's part: what becomes of the collectors, said in the conditions of the components.
+//!
+//! ```text
+//!  Deployments, Prometheus' Service ──► Workloads ──┐
+//!  spec.enableMetrics ──────────────────────────────┴─ plan ──► a word, told once ──► component condition
+//! ```
+//!
+//! Who rolls the collectors out may be another program; this one sees what came of it. What was told stands in annotations of the
+//! add-on, so that a restart tells nothing again that the collectors have gone on from since.
+
+mod operator;
+pub(super) mod plan;
+mod workloads;
+
+pub use operator::Error;
+pub(super) use operator::Operator;
+pub(super) use workloads::Workloads;
+
+/// Deployments of the collector and of that of user workloads, in the namespace of the add-on.
+pub const DEPLOYMENTS: [&str; 2] = ["metrics-collector-deployment", "uwl-metrics-collector-deployment"];
+
+/// What the endpoint operator's part is told.
+#[derive(Clone, Debug, Default)]
+pub struct EndpointSettings {
+    /// Namespace and name of the Service of Prometheus, without which metrics are not supported; without this they always are.
+    pub prometheus: Option<(String, String)>,
+}

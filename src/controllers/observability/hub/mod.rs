@@ -1,0 +1,33 @@
+//! The hub: another API server, or another namespace of the same one, where this cluster's add-on is asked for and shown.
+//!
+//! ```text
+//!  kubeconfig ──► reach ──► link ──┬─ watch of the hub's object ──► replicate: spec down, status up, finalizer
+//!      ▲                           │
+//!      └── changed, refused, no answer: a new connection, after a growing wait
+//!
+//!  on the hub itself: mirror ──► ManagedClusterAddOn; lets objects go whose cluster is gone
+//! ```
+//!
+//! What is promised: whatever the hub does, the spoke goes on; what the hub lost comes back; nothing is asked of the hub, and
+//! nothing written to it, that says what it says already.
+
+mod error;
+mod link;
+pub(super) mod mirror;
+mod reach;
+mod replicate;
+mod spoke;
+
+use std::path::PathBuf;
+
+pub use error::HubError;
+pub(super) use link::Link;
+
+/// Where the hub is.
+#[derive(Clone, Debug)]
+pub struct HubSettings {
+    /// The namespace there that belongs to this cluster.
+    pub namespace: String,
+    /// How it is reached; without one it is the server that the controllers work on.
+    pub kubeconfig: Option<PathBuf>,
+}

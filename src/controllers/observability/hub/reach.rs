@@ -1,0 +1,218 @@
+//! A connection to the hub: made from a kubeconfig, and worn out when that is another one, when the hub refuses its credentials, or
+//! when nobody answers.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use http::{Method, Request, Response, StatusCode, header};
+use kube::client::{Body, ClientBuilder};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tower::{Layer, Service};
+
+use super::HubSettings;
+use super::error::HubError;
+use crate::outside;
+use crate::telemetry::{Outside, Secrets};
+
+/// Bytes of a kubeconfig: one with all certificates in it has some ten thousand.
+const MAX_KUBECONFIG: u64 = 1024 * 1024;
+/// How often the files are looked at. Nothing tells of a file that a mount exchanged.
+const LOOK: Duration = Duration::from_secs(2);
+/// For a connection to be made: a hub that is far away needs one second.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// A client of the hub that works until [`Heard::worn`].
+pub(super) struct Reached {
+    pub(super) client: Client,
+    pub(super) heard: Arc<Heard>,
+    /// Of the kubeconfig and the files that it names.
+    print: Option<u64>,
+}
+
+/// What the hub's answers said of the connection.
+#[derive(Debug, Default)]
+pub(super) struct Heard {
+    pub(super) worn: CancellationToken,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    worked: bool,
+    asked: Option<Instant>,
+    why: Option<String>,
+}
+
+impl Heard {
+    /// The connection is of no use any more.
+    pub(super) fn wear(&self, why: &str) {
+        self.state().why.get_or_insert_with(|| why.to_owned());
+        self.worn.cancel();
+    }
+
+    /// Why it is of no use, if somebody said so.
+    pub(super) fn why(&self) -> Option<String> {
+        self.state().why.clone()
+    }
+
+    /// A look came to its end over the connection.
+    pub(super) fn worked(&self) {
+        self.state().worked = true;
+    }
+
+    /// Whether it was of use.
+    pub(super) fn has_worked(&self) -> bool {
+        self.state().worked
+    }
+
+    /// For how long the hub asked to be left alone.
+    pub(super) fn asked(&self) -> Option<Duration> {
+        let until = self.state().asked?;
+        Some(until.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
+    }
+
+    fn state(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reading is refused to whoever has no business there. Writing may be refused by a rule that other credentials do not change:
+    /// who wrote decides.
+    fn hear(&self, reads: bool, status: StatusCode, retry_after: Option<Duration>) {
+        if status.is_success() {
+            self.state().asked = None;
+        } else if let Some(after) = retry_after {
+            self.state().asked = Some(Instant::now() + after);
+        }
+        let refused = status == StatusCode::UNAUTHORIZED || reads && status == StatusCode::FORBIDDEN;
+        if refused {
+            self.wear(&format!("the hub answers {status}"));
+        }
+    }
+}
+
+/// Hears what a service answers.
+#[derive(Clone)]
+struct Hearing(Arc<Heard>);
+
+#[derive(Clone)]
+struct Heeding<S> {
+    inner: S,
+    heard: Arc<Heard>,
+}
+
+impl<S> Layer<S> for Hearing {
+    type Service = Heeding<S>;
+
+    fn layer(&self, inner: S) -> Heeding<S> {
+        Heeding { inner, heard: Arc::clone(&self.0) }
+    }
+}
+
+impl<S, B> Service<Request<Body>> for Heeding<S>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error: std::fmt::Display, Future: Send + 'static>,
+    B: 'static,
+{
+    type Response = Response<B>;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<Response<B>, S::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(context)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let reads = request.method() == Method::GET;
+        let (heard, answering) = (Arc::clone(&self.heard), self.inner.call(request));
+        Box::pin(async move {
+            let answer = answering.await;
+            match &answer {
+                Ok(answer) => heard.hear(reads, answer.status(), retry_after(answer)),
+                Err(error) => heard.wear(&format!("the hub cannot be reached: {error}")),
+            }
+            answer
+        })
+    }
+}
+
+fn retry_after<B>(answer: &Response<B>) -> Option<Duration> {
+    let seconds = answer.headers().get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+impl Reached {
+    /// Connects as `settings` say now; to the server of `own` where they name no other.
+    ///
+    /// # Errors
+    /// [`HubError::Kubeconfig`]
+    pub(super) async fn new(settings: &HubSettings, own: &Client) -> Result<Self, HubError> {
+        let heard = Arc::new(Heard::default());
+        let Some(path) = &settings.kubeconfig else {
+            return Ok(Self { client: own.clone(), heard, print: None });
+        };
+        let unusable = |reason: &str| HubError::Kubeconfig {
+            path: path.clone(),
+            // The first line: the rest quotes the file, secrets and all.
+            reason: Outside::of(reason.lines().next().unwrap_or_default(), &Secrets::default()),
+        };
+        let (print, kubeconfig) = read(path).await.map_err(|error| unusable(&error))?;
+        let client = connect(kubeconfig, &heard).await.map_err(|error| unusable(&error))?;
+        Ok(Self { client, heard, print: Some(print) })
+    }
+
+    /// Returns when the files say something else than when the connection was made.
+    pub(super) async fn until_changed(&self, settings: &HubSettings) {
+        let Some(path) = &settings.kubeconfig else { return std::future::pending().await };
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let print = read(path).await.ok().map(|(print, _)| print);
+            // One that cannot be read now may be in the middle of being written.
+            if print.is_some() && print != self.print {
+                return self.heard.wear("the kubeconfig of the hub has changed");
+            }
+        }
+    }
+}
+
+/// The kubeconfig, and a number that changes with it and with the files that it names.
+async fn read(path: &Path) -> Result<(u64, Kubeconfig), String> {
+    let path = path.to_owned();
+    let reading = outside::in_time(move || {
+        let (text, _) = outside::bytes(&path, MAX_KUBECONFIG).map_err(|error| error.to_string())?;
+        // Reads the file once more, and makes paths absolute that it names relative to itself.
+        let kubeconfig = Kubeconfig::read_from(&path).map_err(|error| error.to_string())?;
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        for file in named(&kubeconfig) {
+            outside::bytes(&file, outside::MAX_PEM).ok().map(|(bytes, _)| bytes).hash(&mut hasher);
+        }
+        Ok((hasher.finish(), kubeconfig))
+    });
+    reading.await.map_err(|error| error.to_string())?
+}
+
+/// Certificates, keys and tokens in files of their own.
+fn named(kubeconfig: &Kubeconfig) -> Vec<PathBuf> {
+    let clusters = kubeconfig.clusters.iter().filter_map(|named| named.cluster.as_ref());
+    let users = kubeconfig.auth_infos.iter().filter_map(|named| named.auth_info.as_ref());
+    let authorities = clusters.filter_map(|cluster| cluster.certificate_authority.as_ref());
+    let of_users = users.flat_map(|user| [&user.client_certificate, &user.client_key, &user.token_file]);
+    authorities.chain(of_users.flatten()).map(PathBuf::from).collect()
+}
+
+async fn connect(kubeconfig: Kubeconfig, heard: &Arc<Heard>) -> Result<Client, String> {
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let mut config = config.map_err(|error| error.to_string())?;
+    config.connect_timeout = Some(CONNECT);
+    // Waits are ours: seen in metrics, and bounded.
+    config.default_retry = false;
+    let builder = ClientBuilder::try_from(config).map_err(|error| error.to_string())?;
+    Ok(builder.with_layer(&Hearing(Arc::clone(heard))).build())
+}

@@ -1,0 +1,242 @@
+//! Hubs that are killed and come back, credentials that are rotated, a second writer, and a keeper that dies at any of its writes.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use admit::controllers::observability::Settings;
+use admit::controllers::observability::hub::HubSettings;
+use admit::controllers::observability::vocabulary::{Meaning, SEED};
+use admit_apiserver::Identity;
+use axum::response::IntoResponse as _;
+use http::{HeaderValue, StatusCode, header};
+use kube::Client;
+use kube::api::DeleteParams;
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::{JoinHandle, JoinSet};
+use tower::ServiceExt as _;
+
+use super::place::{NAME, Place, with_hub};
+use super::{HUB, Running, SPOKE, addon, told};
+use crate::soak::{percent, scaled};
+use crate::support::crashes::everywhere;
+use crate::support::testcluster::{Moment, TestCluster};
+
+const RECONNECTED: &str = "observability_addon_hub_replication_total{result=\"reconnected\"}";
+const WRITTEN: &str = "observability_addon_hub_replication_total{result=\"written\"}";
+
+/// A hub behind a socket, which takes one token and can be killed.
+struct HubServer {
+    place: Place,
+    token: Arc<Mutex<String>>,
+    address: SocketAddr,
+    serving: Option<JoinHandle<()>>,
+}
+
+impl HubServer {
+    async fn start() -> Self {
+        let place = Place { cluster: TestCluster::new().await };
+        place.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HUB}})).await;
+        place.create(&addon(HUB)).await;
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let token = Arc::new(Mutex::new("first".to_owned()));
+        let mut hub = Self { place, token, address, serving: None };
+        hub.serve(listener);
+        hub
+    }
+
+    fn serve(&mut self, listener: TcpListener) {
+        let groups = ["system:serviceaccounts", "system:authenticated"].map(ToOwned::to_owned);
+        let spoke = Identity::new("system:serviceaccount:admit-system:admit-observability", groups);
+        let (router, token) = (self.place.cluster.router(spoke), Arc::clone(&self.token));
+        let service = tower::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
+            let (router, wanted) = (router.clone(), format!("Bearer {}", token.lock().unwrap()));
+            async move {
+                // The server itself knows no such tokens.
+                let shown = request.headers_mut().remove(header::AUTHORIZATION);
+                if shown.as_ref().map(HeaderValue::as_bytes) != Some(wanted.as_bytes()) {
+                    return Ok((StatusCode::UNAUTHORIZED, "who are you?").into_response());
+                }
+                router.oneshot(request.map(axum::body::Body::new)).await
+            }
+        });
+        self.serving = Some(tokio::spawn(async move {
+            let mut connections = JoinSet::new();
+            loop {
+                let Ok((stream, _)) = listener.accept().await else { return };
+                let service = hyper_util::service::TowerToHyperService::new(service.clone());
+                let stream = hyper_util::rt::TokioIo::new(stream);
+                connections.spawn(async move {
+                    let serving =
+                        hyper::server::conn::http1::Builder::new().serve_connection(stream, service);
+                    drop(serving.await);
+                });
+            }
+        }));
+    }
+
+    /// Ends it with all its connections.
+    async fn kill(&mut self) {
+        let serving = self.serving.take().unwrap();
+        serving.abort();
+        drop(serving.await);
+    }
+
+    async fn restart(&mut self) {
+        self.serve(TcpListener::bind(self.address).await.unwrap());
+    }
+
+    /// Takes another token from now on.
+    fn rotate(&self, token: &str) {
+        token.clone_into(&mut self.token.lock().unwrap());
+    }
+
+    fn write_kubeconfig(&self, path: &Path, token: &str) {
+        let text = json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": {"server": format!("http://{}", self.address)}}],
+            "users": [{"name": "u", "user": {"token": token}}],
+        });
+        std::fs::write(path, text.to_string()).unwrap();
+    }
+}
+
+impl Drop for HubServer {
+    fn drop(&mut self) {
+        if let Some(serving) = &self.serving {
+            serving.abort();
+        }
+    }
+}
+
+fn settings(kubeconfig: PathBuf) -> Settings {
+    let hub = HubSettings { namespace: HUB.to_owned(), kubeconfig: Some(kubeconfig) };
+    Settings { hub: Some(hub), ..Settings::new(&SEED) }
+}
+
+/// Meanwhile the spoke goes on, and goes through states that lead nowhere from those that the hub has.
+#[tokio::test(flavor = "multi_thread")]
+async fn ob_09_a_hub_that_is_killed_is_caught_up_with_when_it_comes_back() {
+    let (mut hub, spoke, folder) =
+        (HubServer::start().await, Place::new().await, tempfile::tempdir().unwrap());
+    let kubeconfig = folder.path().join("hub");
+    hub.write_kubeconfig(&kubeconfig, "first");
+    spoke.create(&addon(SPOKE)).await;
+    let account = spoke.account();
+    let keeper = Running::start(account.client.clone(), settings(kubeconfig));
+    spoke.report(SEED.collector, Meaning::UpdateFailure).await;
+    hub.place.until_told(HUB, "Degraded/UpdateFailure").await;
+    hub.kill().await;
+    spoke.report(SEED.collector, Meaning::UpdateSuccessful).await;
+    spoke.until_told(SPOKE, "Progressing/UpdateSuccesful").await;
+    spoke.report(SEED.collector, Meaning::ForwardSuccessful).await;
+    spoke.until_told(SPOKE, "Available/ForwardSuccessful").await;
+    keeper.until_counted(RECONNECTED, |n| n >= 2).await;
+    assert_eq!(told(&json!(hub.place.addons(HUB).get(NAME).await.unwrap())), ["Degraded/UpdateFailure"]);
+    hub.restart().await;
+    hub.place.until_told(HUB, "Available/ForwardSuccessful").await;
+    keeper.end().await;
+    assert_eq!(account.wire.denied(), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ob_07_credentials_that_are_refused_are_read_again() {
+    let (hub, spoke, folder) = (HubServer::start().await, Place::new().await, tempfile::tempdir().unwrap());
+    let kubeconfig = folder.path().join("hub");
+    hub.write_kubeconfig(&kubeconfig, "first");
+    spoke.create(&addon(SPOKE)).await;
+    let keeper = Running::start(spoke.account().client, settings(kubeconfig.clone()));
+    spoke.report(SEED.collector, Meaning::UpdateSuccessful).await;
+    hub.place.until_told(HUB, "Progressing/UpdateSuccesful").await;
+    hub.rotate("second");
+    // The watch goes on; the next write is refused.
+    spoke.report(SEED.collector, Meaning::ForwardSuccessful).await;
+    keeper.until_counted(RECONNECTED, |n| n >= 1).await;
+    hub.write_kubeconfig(&kubeconfig, "second");
+    hub.place.until_told(HUB, "Available/ForwardSuccessful").await;
+    keeper.end().await;
+}
+
+/// Somebody writes the hub's object all the time.
+#[tokio::test(flavor = "multi_thread")]
+async fn ob_08_01_conflicts_of_a_second_writer_are_met_by_reading_again() {
+    let place = Place::new().await;
+    for namespace in [SPOKE, HUB] {
+        place.create(&addon(namespace)).await;
+    }
+    let account = place.account();
+    let keeper = Running::start(account.client.clone(), with_hub());
+    let api = place.addons(HUB);
+    let writing = tokio::spawn(async move {
+        for number in 0_u32.. {
+            let patch = kube::api::Patch::Merge(json!({"metadata": {"labels": {"n": number.to_string()}}}));
+            api.patch(NAME, &kube::api::PatchParams::default(), &patch).await.unwrap();
+            tokio::task::yield_now().await;
+        }
+    });
+    let turns = [
+        (Meaning::UpdateSuccessful, "Progressing/UpdateSuccesful"),
+        (Meaning::ForwardSuccessful, "Available/ForwardSuccessful"),
+        (Meaning::ForwardFailure, "Degraded/ForwardFailure"),
+    ];
+    for (meaning, wanted) in turns.iter().cycle().take(9) {
+        place.report(SEED.collector, *meaning).await;
+        place.until_told(HUB, wanted).await;
+    }
+    writing.abort();
+    keeper.until_counted(WRITTEN, |n| n >= 9).await;
+    keeper.end().await;
+    assert_eq!(account.wire.denied(), Vec::<String>::new());
+}
+
+/// From the hub's wish to the end of both, with a keeper that dies at its write `number`; the name of that write, if it came to it.
+async fn dies_at(number: usize, moment: Moment, seed: u64) -> Option<String> {
+    let place = Place::new().await;
+    place.create(&addon(HUB)).await;
+    place.roll_out("metrics-collector-deployment", "one").await;
+    let over = async {
+        place.until_told(HUB, "Progressing/UpdateSuccesful").await;
+        place.report(SEED.collector, Meaning::ForwardFailure).await;
+        let hub = place.until_told(HUB, "Degraded/ForwardFailure").await;
+        let spoke = place.until_told(SPOKE, "Degraded/ForwardFailure").await;
+        assert_eq!(hub.conditions(), spoke.conditions());
+        place.addons(HUB).delete(NAME, &DeleteParams::default()).await.unwrap();
+        place.until_gone(HUB).await;
+        place.until_gone(SPOKE).await;
+    };
+    let work = |client: Client| async {
+        drop(Running::start(client, with_hub()).task.await);
+    };
+    let mut over = std::pin::pin!(over);
+    let first = place.account();
+    first.wire.shuffle(seed);
+    first.wire.crash_at(number, moment);
+    let lived = first.until_death(work(first.client.clone()), &mut over).await;
+    let next = place.account();
+    if lived.is_none() {
+        next.until_death(work(next.client.clone()), &mut over).await.unwrap();
+    }
+    let at = first.wire.writes().get(number).cloned();
+    for process in [&first, &next] {
+        assert_eq!(process.wire.denied(), Vec::<String>::new(), "dead {moment:?} {at:?}");
+    }
+    at
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_add_on_whose_keeper_dies_at_any_write() {
+    let points = everywhere(async |number, moment| dies_at(number, moment, 1).await).await;
+    assert!(points >= 6, "{points}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "minutes: scripts/soak runs it"]
+async fn an_add_on_whose_keeper_dies_at_any_write_at_full_length() {
+    assert!(percent() > 0);
+    for seed in 0..u64::try_from(scaled(20)).unwrap() {
+        everywhere(async |number, moment| dies_at(number, moment, seed).await).await;
+    }
+}
