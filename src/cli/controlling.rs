@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use kube::Client;
 
 use super::process::Fault;
+use super::typed::object;
 use crate::controllers::clusteroperator;
 use crate::controllers::datagather::{self, Settings};
 use crate::controllers::kit::lease::Election;
@@ -17,7 +18,7 @@ use crate::controllers::{mustgather, observability};
 #[derive(Clone, Debug, Args)]
 pub(super) struct ControllingArgs {
     /// Controllers to run, with commas between them; the last one is stopped first [default: datagather, mustgather and
-    /// observability, and clusteroperator where there is a --payload]
+    /// observability, and clusteroperator where there is a --payload or --payload-config-map]
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     controllers: Vec<Which>,
 
@@ -28,6 +29,10 @@ pub(super) struct ControllingArgs {
     /// Folder of manifests whose ClusterOperators are to be there before their operators report
     #[arg(long, value_name = "DIR")]
     payload: Option<PathBuf>,
+
+    /// ConfigMap, as NAMESPACE/NAME, whose keys (.yaml, .yml, .json) are such manifests; those of a folder come first
+    #[arg(long, value_name = "CONFIGMAP", value_parser = object)]
+    payload_config_map: Option<(String, String)>,
 }
 
 /// A controller by name.
@@ -89,7 +94,8 @@ impl ControllingArgs {
 
     fn wanted(&self) -> Vec<Which> {
         if self.controllers.is_empty() {
-            let primer = self.payload.as_ref().map(|_| Which::Clusteroperator);
+            let announced = self.payload.is_some() || self.payload_config_map.is_some();
+            let primer = announced.then_some(Which::Clusteroperator);
             let always = [Which::Datagather, Which::Mustgather, Which::Observability];
             return always.into_iter().chain(primer).collect();
         }
@@ -102,10 +108,14 @@ impl ControllingArgs {
             Which::Mustgather => Ok(mustgather::member(client, told.must_gathers.clone())),
             Which::Observability => Ok(observability::member(client, told.add_ons.clone())),
             Which::Clusteroperator => {
-                let payload = self.payload.as_ref();
-                let payload =
-                    payload.ok_or_else(|| Fault::usage("the controller clusteroperator needs --payload"))?;
-                clusteroperator::member(client, clusteroperator::Settings::new(payload)).map_err(Fault::usage)
+                let (payload, config_map) = (self.payload.clone(), self.payload_config_map.clone());
+                if payload.is_none() && config_map.is_none() {
+                    let needs = "the controller clusteroperator needs --payload or --payload-config-map";
+                    return Err(Fault::usage(needs));
+                }
+                let settings = clusteroperator::Settings::of_config_map(config_map);
+                let settings = clusteroperator::Settings { payload, ..settings };
+                clusteroperator::member(client, settings).map_err(Fault::usage)
             }
         }
     }

@@ -91,7 +91,7 @@ impl WaitOperatorsArgs {
 
     /// Refuses a payload that cannot be read whole, or that nothing can be waited for in.
     fn expects_any(&self, settings: &Settings) -> Result<(), Fault> {
-        let mut source = Source::new(&settings.payload, settings.inclusion.clone());
+        let mut source = Source::new(settings.payload.as_deref(), settings.inclusion.clone());
         let payload = source.read().map_err(Fault::usage)?;
         // What cannot be read may be what is to be waited for.
         if !payload.mistakes.is_empty() {

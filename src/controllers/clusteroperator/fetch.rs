@@ -46,6 +46,11 @@ impl Live {
         self.listed
     }
 
+    /// Those that can be read.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &ClusterOperator)> {
+        self.objects.iter().filter_map(|(name, object)| Some((name.as_str(), object.as_ref()?)))
+    }
+
     /// None where there is none; `Some(None)` for one that cannot be read.
     #[must_use]
     pub(super) fn get(&self, name: &str) -> Option<Option<&ClusterOperator>> {

@@ -1,12 +1,14 @@
-//! The ClusterOperators that a payload announces: manifests in a folder, among manifests of other kinds.
+//! The ClusterOperators that a payload announces: manifests in a folder, in the keys of a ConfigMap, or in both, among manifests of
+//! other kinds.
 //!
-//! A manifest that cannot be read hinders no other, and is told with file and line. Files count in order of their names, and of two
+//! A manifest that cannot be read hinders no other, and is told with file and line. Files count in order of their names, then keys; of two
 //! manifests of one name the first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use admit_policy::manifest::{self, Document};
@@ -112,34 +114,53 @@ pub enum PayloadError {
     TooMany { path: PathBuf },
 }
 
-/// A folder that is read again when its files are others.
-#[derive(Debug)]
+/// A folder that is read again when its files are others, and the keys of a ConfigMap.
+#[derive(Debug, Default)]
 pub struct Source {
-    folder: PathBuf,
+    folder: Option<PathBuf>,
     inclusion: Inclusion,
     seen: Vec<(PathBuf, Option<SystemTime>, u64)>,
-    payload: Payload,
+    /// Under which name its keys are told of, and its data.
+    config_map: (String, BTreeMap<String, String>),
+    /// Whether it is another than was read.
+    heard: bool,
+    payload: Arc<Payload>,
 }
 
 impl Source {
     #[must_use]
-    pub fn new(folder: &Path, inclusion: Inclusion) -> Self {
-        Self { folder: folder.to_owned(), inclusion, seen: Vec::new(), payload: Payload::default() }
+    pub fn new(folder: Option<&Path>, inclusion: Inclusion) -> Self {
+        Self { folder: folder.map(ToOwned::to_owned), inclusion, heard: true, ..Self::default() }
+    }
+
+    /// Takes the keys of the ConfigMap `name` as manifests behind those of the folder.
+    pub fn hear(&mut self, name: &str, data: BTreeMap<String, String>) {
+        self.config_map = (name.to_owned(), data);
+        self.heard = true;
     }
 
     /// The payload as it is now.
     ///
     /// # Errors
     /// [`PayloadError`] when the folder cannot be read. What was read before is forgotten then.
-    pub fn read(&mut self) -> Result<&Payload, PayloadError> {
-        let files = files(&self.folder)?;
-        if files != self.seen || files.is_empty() {
-            let texts = files.iter().map(|(path, ..)| (shown(&self.folder, path), text(&self.folder, path)));
-            self.payload = parse(texts, &self.inclusion);
-            self.seen = files;
+    pub fn read(&mut self) -> Result<Arc<Payload>, PayloadError> {
+        let files = self.folder.as_deref().map(files).transpose()?.unwrap_or_default();
+        if files != self.seen || self.heard {
+            let folder = self.folder.as_deref().unwrap_or(Path::new(""));
+            let of_folder = files.iter().map(|(path, ..)| (shown(folder, path), text(folder, path)));
+            let (name, data) = &self.config_map;
+            let keys = data.iter().filter(|(key, _)| is_manifest(Path::new(key)));
+            let of_keys = keys.map(|(key, text)| (format!("{name}/{key}"), Ok(text.clone())));
+            self.payload = Arc::new(parse(of_folder.chain(of_keys), &self.inclusion));
+            (self.seen, self.heard) = (files, false);
         }
-        Ok(&self.payload)
+        Ok(Arc::clone(&self.payload))
     }
+}
+
+fn is_manifest(path: &Path) -> bool {
+    let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
+    matches!(end, "yaml" | "yml" | "json")
 }
 
 fn files(folder: &Path) -> Result<Vec<(PathBuf, Option<SystemTime>, u64)>, PayloadError> {
@@ -147,8 +168,7 @@ fn files(folder: &Path) -> Result<Vec<(PathBuf, Option<SystemTime>, u64)>, Paylo
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
-        let name = path.extension().and_then(|end| end.to_str()).unwrap_or_default();
-        if !matches!(name, "yaml" | "yml" | "json") {
+        if !is_manifest(&path) {
             continue;
         }
         // Through links, as a mounted ConfigMap is made of them.

@@ -78,9 +78,10 @@ pub async fn until_well(
     initializing: bool,
     mut tell: impl FnMut(&Report),
 ) -> Result<Report, PayloadError> {
-    let operators = Source::new(&settings.payload, settings.inclusion.clone()).read()?.operators.clone();
+    let payload = Source::new(settings.payload.as_deref(), settings.inclusion.clone()).read()?;
+    let operators = &payload.operators;
     let mut live = Live::default();
-    let mut told = Report::new(&operators, &live, initializing);
+    let mut told = Report::new(operators, &live, initializing);
     tell(&told);
     let watched: Api<DeserializeGuard<ClusterOperator>> = Api::all(client);
     let mut events = watch::events(watched, watcher::Config::default()).boxed();
@@ -93,7 +94,7 @@ pub async fn until_well(
             }
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                 due = None;
-                let report = Report::new(&operators, &live, initializing);
+                let report = Report::new(operators, &live, initializing);
                 if report.is_well() {
                     return Ok(report);
                 }

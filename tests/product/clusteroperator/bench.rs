@@ -7,7 +7,9 @@ use admit::controllers::clusteroperator::crd::ClusterOperator;
 use admit::controllers::clusteroperator::{Settings, member};
 use admit::controllers::kit::clock::Clock;
 use admit::controllers::kit::manager::{Manager, ManagerError};
+use admit::controllers::kit::observe::Observed;
 use admit_apiserver::{Identity, Server};
+use axum::Router;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
@@ -27,9 +29,25 @@ pub(super) struct Bench {
 pub(super) struct Running {
     stop: CancellationToken,
     task: JoinHandle<Result<(), ManagerError>>,
+    observed: Observed,
 }
 
 impl Running {
+    /// Waits for a line of the metrics.
+    pub(super) async fn until_counted(&self, line: &str) {
+        let counted = async {
+            while !self.observed.text().lines().any(|it| it == line) {
+                tokio::task::yield_now().await;
+            }
+        };
+        let counted = tokio::time::timeout(PATIENCE, counted).await;
+        counted.unwrap_or_else(|_| panic!("never `{line}`: {}", self.observed.text()));
+    }
+
+    pub(super) fn metrics(&self) -> String {
+        self.observed.text()
+    }
+
     pub(super) async fn stop(self) {
         self.stop.cancel();
         tokio::time::timeout(PATIENCE, self.task).await.unwrap().unwrap().unwrap();
@@ -63,7 +81,7 @@ impl Bench {
         }
     }
 
-    async fn create(&self, document: &Value) {
+    pub(super) async fn create(&self, document: &Value) {
         let object: DynamicObject = serde_json::from_value(document.clone()).unwrap();
         let kind = GroupVersionKind::try_from(object.types.as_ref().unwrap()).unwrap();
         let resource = ApiResource::from_gvk(&kind);
@@ -87,16 +105,22 @@ impl Bench {
         self.start_at(Clock::default())
     }
 
-    /// With the rights of its role, under its own name.
     pub(super) fn start_at(&self, clock: Clock) -> Running {
+        Self::start_on(self.router(), Settings { clock, ..Settings::new(self.payload.path()) })
+    }
+
+    /// The server to the primer's own account, with the rights of its role.
+    pub(super) fn router(&self) -> Router {
         let user = "system:serviceaccount:admit-system:admit-clusteroperator";
         let groups = ["system:serviceaccounts".to_owned(), "system:authenticated".to_owned()];
-        let identity = Identity::new(user, groups);
-        let client = Client::new(self.server.router().layer(axum::Extension(identity)), "default");
-        let settings = Settings { clock, ..Settings::new(self.payload.path()) };
+        self.server.router().layer(axum::Extension(Identity::new(user, groups)))
+    }
+
+    pub(super) fn start_on(router: Router, settings: Settings) -> Running {
+        let client = Client::new(router, "default");
         let manager = Manager::new(client.clone(), None).with(member(client, settings).unwrap());
-        let stop = CancellationToken::new();
-        Running { task: tokio::spawn(manager.run(stop.clone())), stop }
+        let (stop, observed) = (CancellationToken::new(), Observed::of(&manager));
+        Running { task: tokio::spawn(manager.run(stop.clone())), stop, observed }
     }
 
     pub(super) fn operators(&self) -> Api<ClusterOperator> {

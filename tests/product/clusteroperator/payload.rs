@@ -84,15 +84,15 @@ fn a_folder_is_read_again_when_its_files_are_others_and_links_out_of_it_are_mist
     write("2.json", &manifest("b").to_string());
     write("1.yaml", &manifest("a").to_string());
     write("notes.txt", "none of ours");
-    let mut source = Source::new(folder.path(), Inclusion::default());
-    assert_eq!(names(source.read().unwrap()), ["a", "b"], "in order of the files' names");
+    let mut source = Source::new(Some(folder.path()), Inclusion::default());
+    assert_eq!(names(&source.read().unwrap()), ["a", "b"], "in order of the files' names");
     write("3.yml", &manifest("c").to_string());
-    assert_eq!(names(source.read().unwrap()), ["a", "b", "c"]);
+    assert_eq!(names(&source.read().unwrap()), ["a", "b", "c"]);
     std::fs::write(outside.path().join("d.yaml"), manifest("d").to_string()).unwrap();
     std::os::unix::fs::symlink(outside.path().join("d.yaml"), folder.path().join("4.yaml")).unwrap();
     let payload = source.read().unwrap();
     assert_eq!(
-        (names(payload).len(), payload.mistakes.as_slice()),
+        (names(&payload).len(), payload.mistakes.as_slice()),
         (3, ["4.yaml: is a link out of the payload".to_owned()].as_slice())
     );
     drop(folder);

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::Duration;
 
+use admit::controllers::clusteroperator::crd::{ClusterOperator, ClusterOperatorSpec};
 use admit::controllers::observability::vocabulary::SEED;
-use admit::controllers::{mustgather, observability};
+use admit::controllers::{clusteroperator, mustgather, observability};
 use admit::telemetry::{ControllerMetrics, Metrics, Readiness};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -181,6 +182,9 @@ fn of_controllers() -> String {
     readiness.set("c", true);
     let mut counts = Registry::default();
     mustgather::Counts::default().register(&mut counts);
+    let operators = clusteroperator::counts::Counts::default();
+    operators.register(&mut counts);
+    operators.see("o", Some(&ClusterOperator::new("o", ClusterOperatorSpec {})));
     let add_ons = observability::counts::Counts::new(&SEED);
     add_ons.register(&mut counts);
     add_ons.replicated("reconnected");
@@ -223,6 +227,7 @@ fn spoken_of(expression: &str) -> (BTreeSet<String>, BTreeSet<String>) {
         "workqueue_",
         "leader_election_",
         "must_gather_operator_",
+        "cluster_operator_",
         "observability_addon_",
     ];
     let words =

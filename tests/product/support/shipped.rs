@@ -38,3 +38,12 @@ pub(crate) async fn create(client: &Client, document: &Value) {
     };
     api.create(&PostParams::default(), &object).await.unwrap();
 }
+
+/// Objects of a kind of the cluster.
+pub(crate) fn api(client: &Client, version: &str, kind: &str) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::try_from(&kube::api::TypeMeta {
+        api_version: version.to_owned(),
+        kind: kind.to_owned(),
+    });
+    Api::all_with(client.clone(), &ApiResource::from_gvk(&kind.unwrap()))
+}
