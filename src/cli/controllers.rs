@@ -22,6 +22,7 @@ use super::must::args::MustGatherArgs;
 use super::process::{self, Fault, GRACE, Threads};
 use super::typed::{address, label};
 use crate::admission::{self, Port, Shutdown};
+use crate::controllers::kit::client::straight;
 use crate::controllers::kit::lease::Election;
 use crate::controllers::kit::manager::Manager;
 use crate::controllers::kit::observe::Observed;
@@ -96,7 +97,7 @@ impl ControllersArgs {
                 self.impersonate.as_ref().map(|namespace| controlling::user(namespace, account));
             client_with(config)
         };
-        let must_gathers = self.must_gathers.settings()?;
+        let must_gathers = self.must_gathers.settings(self.gathering.proxy_ca.as_deref())?;
         let told = Told { gathering: settings, must_gathers, add_ons: self.add_ons.settings() };
         let process = client_with(config.clone())?;
         let manager = self.controlling.manager(process, Some(election), &told, acting)?;
@@ -155,7 +156,7 @@ async fn config(kubeconfig: Option<PathBuf>) -> Result<Config, Fault> {
 
 async fn config_of(kubeconfig: Option<PathBuf>) -> Result<Config, Fault> {
     let Some(path) = kubeconfig else {
-        return Config::infer().await.map_err(|error| {
+        return Config::infer().await.map(straight).map_err(|error| {
             let error = super::client::none(&error);
             Fault::usage(format!("no cluster is configured: {error}; name a kubeconfig with --kubeconfig"))
         });
@@ -168,6 +169,7 @@ async fn config_of(kubeconfig: Option<PathBuf>) -> Result<Config, Fault> {
     let file = Kubeconfig::read_from(&path).map_err(|error| unusable(&error))?;
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(file, &options).await.map_err(|error| unusable(&error))?;
+    let config = straight(config);
     // What is wrong with keys and certificates shows when they are used; the file is named then.
     Client::try_from(config.clone()).map_err(|error| unusable(&error))?;
     Ok(config)

@@ -13,9 +13,9 @@ use crate::controllers::datagather::{JobSettings, RunnerKind};
 /// The account of gathering Jobs as it is shipped, and how its roles begin.
 const ACCOUNT: &str = "gather";
 const ROLES: &str = "admit-gather";
-/// Variables of this process that a gathering gets as well.
-const HANDED_ON: [&str; 7] =
-    ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "RELEASE_VERSION"];
+/// Variables of this process that a gathering gets as well. The proxies that count come to it by the controller, which knows all
+/// who have a say in them.
+const HANDED_ON: [&str; 1] = ["RELEASE_VERSION"];
 
 /// What was typed about where gatherings run.
 #[derive(Clone, Debug, Args)]

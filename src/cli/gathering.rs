@@ -9,7 +9,7 @@ use clap::Args;
 use super::typed::{label, name};
 use crate::controllers::datagather::{ObfuscationSettings, Settings, TokenSettings, UploadSettings};
 use crate::gather::obfuscate::Network;
-use crate::gather::upload::Reach;
+use crate::gather::tunnel::{Proxies, Reach};
 use crate::localnode;
 
 /// What was typed about data gathering.
@@ -32,7 +32,11 @@ pub(super) struct GatheringArgs {
     #[arg(long, value_name = "FILE", requires = "upload_url")]
     upload_ca: Option<PathBuf>,
 
-    /// Address or network that uploads may go to although it is not public; repeatable
+    /// PEM file of authorities to trust for proxies under TLS besides the system's, here and in the Jobs
+    #[arg(long, value_name = "FILE")]
+    pub(super) proxy_ca: Option<PathBuf>,
+
+    /// Address or network that uploads may go to, or have a proxy in, although it is not public; repeatable
     #[arg(long, value_name = "CIDR")]
     allow_upload_to: Vec<Reach>,
 
@@ -116,6 +120,7 @@ impl GatheringArgs {
             upload_url: _,
             upload_token_file: _,
             upload_ca: _,
+            proxy_ca: _,
             allow_upload_to,
             cluster_id,
             namespace_prefix,
@@ -144,6 +149,7 @@ impl GatheringArgs {
             upload_url,
             upload_token_file,
             upload_ca,
+            proxy_ca,
             allow_upload_to,
             cluster_id,
             namespace_prefix,
@@ -164,6 +170,8 @@ impl GatheringArgs {
             api_host: api_host.clone(),
         };
         settings.allow_uploads_to.clone_from(allow_upload_to);
+        settings.proxies = Proxies::environment(|name| std::env::var(name).ok());
+        settings.proxy_ca.clone_from(proxy_ca);
         settings.upload = upload_url.as_ref().map(|url| {
             let token = upload_token_file.clone().map_or(TokenSettings::PullSecret, TokenSettings::File);
             let mut upload = UploadSettings::new(url.clone(), token);

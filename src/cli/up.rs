@@ -130,7 +130,7 @@ impl UpArgs {
             settings.archive_readers = Readers::Owner;
         }
         datagather::check(&settings).map_err(Fault::usage)?;
-        let must_gathers = self.must_gathers.settings()?;
+        let must_gathers = self.must_gathers.settings(self.gathering.proxy_ca.as_deref())?;
         let token_key = token_key::open(&self.state_dir)?;
         let pods = jobs::folder(&self.state_dir)?;
         let store = state::store(&self.state_dir)?;

@@ -23,6 +23,7 @@ pub mod record;
 pub mod select;
 pub mod spool;
 pub mod store;
+pub mod tunnel;
 pub mod upload;
 
 pub use gatherer::{Context, Failure, Gatherer};

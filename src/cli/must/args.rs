@@ -1,13 +1,14 @@
 //! The flags of must-gathers, shared by the commands that run their controller.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use crate::cli::process::Fault;
 use crate::cli::typed::{label, name};
 use crate::controllers::mustgather::Settings;
-use crate::gather::upload::sftp::{KnownHosts, Proxies};
+use crate::gather::tunnel::Proxies;
+use crate::gather::upload::sftp::KnownHosts;
 use crate::outside;
 
 /// Bytes of a file of host keys.
@@ -50,10 +51,6 @@ pub(in crate::cli) struct MustGatherArgs {
     #[arg(long, value_name = "NAME", value_parser = name)]
     trusted_ca: Option<String>,
 
-    /// PEM file of authorities to trust for proxies under TLS, here and in the Jobs
-    #[arg(long, value_name = "FILE")]
-    proxy_ca: Option<PathBuf>,
-
     /// Begin to gather without a look whether the SFTP server lets in
     #[arg(long)]
     no_preflight: bool,
@@ -65,11 +62,11 @@ impl MustGatherArgs {
         &self.operator_image
     }
 
-    /// What the flags mean.
+    /// What the flags mean. `proxy_ca` is the file of authorities to trust for proxies.
     ///
     /// # Errors
     /// For a file of host keys that is none.
-    pub(in crate::cli) fn settings(&self) -> Result<Settings, Fault> {
+    pub(in crate::cli) fn settings(&self, proxy_ca: Option<&Path>) -> Result<Settings, Fault> {
         let Self {
             operator_image,
             must_gather_image,
@@ -77,7 +74,6 @@ impl MustGatherArgs {
             sftp_known_hosts,
             sftp_accept_any_host_key,
             trusted_ca,
-            proxy_ca,
             no_preflight,
         } = self;
         let mut settings = Settings::new(operator_image);
@@ -103,7 +99,7 @@ impl MustGatherArgs {
                 ))
             })?;
             settings.rules.proxy_ca = Some(text);
-            settings.proxy_ca = Some(path.clone());
+            settings.proxy_ca = Some(path.to_owned());
         }
         if *sftp_accept_any_host_key {
             tracing::warn!(

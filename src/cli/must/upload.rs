@@ -17,8 +17,9 @@ use crate::cli::process::{self, Fault, GRACE, Threads};
 use crate::gather::must::bundle::{Bundled, bundle};
 use crate::gather::must::clean::{Archive, CleanError, Cleaned, Cleaner};
 use crate::gather::must::mark;
+use crate::gather::tunnel::{Host, Proxies};
 use crate::gather::upload::sftp::{
-    Credentials, Delivered, Host, KnownHosts, Patience, Proxies, RemoteName, Sftp, SftpError, Trust,
+    Credentials, Delivered, KnownHosts, Patience, RemoteName, Sftp, SftpError, Trust,
 };
 use crate::telemetry::LogFormat;
 use crate::{localnode, outside, private};
@@ -175,7 +176,7 @@ impl UploadArgs {
         Ok(Sftp {
             credentials: Credentials { username: self.username.clone(), password: self.password()? },
             trust: self.trust()?,
-            proxy: proxies.to(&host).map_err(Fault::usage)?,
+            proxy: proxies.to_sftp(&host).map_err(Fault::usage)?,
             proxy_ca: self.proxy_ca()?,
             patience: Patience::default(),
             host,

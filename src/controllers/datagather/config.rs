@@ -1,5 +1,6 @@
 //! What the cluster says about how this controller is to work, over what its flags say: the Secret `support` of openshift-config, and
 //! over that the ConfigMap `insights-config` of our own namespace. Read anew whenever it counts, so that a change needs no restart.
+//! Proxies come from there as well; each value that they do not have from the cluster's own Proxy, else from our environment.
 //!
 //! A value that makes no sense is named and left out: the layer below it counts.
 
@@ -12,6 +13,8 @@ use kube::{Api, Client};
 use serde_json::Value;
 
 use super::settings::Settings;
+use crate::gather::cluster;
+use crate::gather::tunnel::{Proxies, Proxy};
 use crate::gather::upload::{Endpoints, Template};
 use crate::telemetry::{Outside, Secrets, with_causes};
 
@@ -44,6 +47,8 @@ pub struct Config {
     pub upload: Option<String>,
     pub status: Option<Template>,
     pub report: Option<Template>,
+    /// By which proxies.
+    pub proxies: Proxies,
     /// Values that do not count, and why.
     pub refused: Vec<String>,
 }
@@ -56,6 +61,7 @@ impl Config {
     pub(super) async fn read(client: &Client, settings: &Settings) -> Result<Self, ConfigError> {
         let mut config = Self::of(settings);
         if !settings.follow_cluster {
+            config.take_proxies(&Proxies::default(), &settings.proxies);
             return Ok(config);
         }
         let (namespace, name) = SUPPORT;
@@ -71,7 +77,31 @@ impl Config {
         if let Some(text) = map.and_then(|map| map.data?.remove("config.yaml")) {
             config.take_map(&text, &settings.namespace);
         }
+        // Nobody else asks for them.
+        let cluster = match config.upload {
+            Some(_) => found(cluster::proxies(client).await, || "the Proxy `cluster`".to_owned())?,
+            None => None,
+        };
+        config.take_proxies(&cluster.unwrap_or_default(), &settings.proxies);
         Ok(config)
+    }
+
+    /// What the layers below have of proxies: the cluster's own, and those of this process.
+    fn take_proxies(&mut self, cluster: &Proxies, process: &Proxies) {
+        let own = std::mem::take(&mut self.proxies);
+        let mut below = Layer { config: self, name: "Proxy cluster".to_owned() };
+        below.proxies([
+            ("httpProxy", &cluster.http),
+            ("httpsProxy", &cluster.https),
+            ("noProxy", &cluster.none),
+        ]);
+        self.proxies = Proxies::layered([&own, &self.proxies, process]);
+        if self.upload.is_some() && self.proxies.https.is_empty() && !self.proxies.http.is_empty() {
+            self.refused.push(
+                "httpProxy: uploads go to https://, and it leads to http:// alone: set httpsProxy as well"
+                    .to_owned(),
+            );
+        }
     }
 
     /// What flags say.
@@ -105,11 +135,7 @@ impl Config {
                 layer.refuse("enableGlobalObfuscation", "it is neither true nor false, and taken for true");
             }
         }
-        for key in ["httpProxy", "httpsProxy", "noProxy"] {
-            if of(key).is_some() {
-                layer.refuse(key, "proxies for uploads are not supported yet");
-            }
-        }
+        layer.proxies(["httpProxy", "httpsProxy", "noProxy"].map(|key| (key, of(key).unwrap_or_default())));
     }
 
     fn take_map(&mut self, text: &str, namespace: &str) {
@@ -142,9 +168,14 @@ impl Config {
         if of("/dataReporting/storagePath").is_some() {
             layer.refuse("dataReporting.storagePath", "where archives lie is said with --archive-dir");
         }
-        if values.pointer("/proxy").and_then(Value::as_object).is_some_and(|proxy| !proxy.is_empty()) {
-            layer.refuse("proxy", "proxies for uploads are not supported yet");
-        }
+        layer.proxies(
+            [
+                ("proxy.httpProxy", "/proxy/httpProxy"),
+                ("proxy.httpsProxy", "/proxy/httpsProxy"),
+                ("proxy.noProxy", "/proxy/noProxy"),
+            ]
+            .map(|(key, pointer)| (key, of(pointer).unwrap_or_default())),
+        );
     }
 }
 
@@ -190,6 +221,24 @@ impl Layer<'_> {
         }
     }
 
+    /// Those for http and for https and the hosts that are reached without one, each with the name of its key; empty is unset.
+    fn proxies(&mut self, values: [(&str, &str); 3]) {
+        let [http, https, (_, none)] = values;
+        for ((key, url), of) in [
+            (http, (|proxies| &mut proxies.http) as fn(&mut Proxies) -> &mut String),
+            (https, |proxies| &mut proxies.https),
+        ] {
+            match Proxy::check(url) {
+                _ if url.is_empty() => {}
+                Ok(()) => url.clone_into(of(&mut self.config.proxies)),
+                Err(error) => self.refuse(key, error.to_string()),
+            }
+        }
+        if !none.is_empty() {
+            none.clone_into(&mut self.config.proxies.none);
+        }
+    }
+
     fn template(&mut self, key: &str, text: Option<&str>, of: fn(&mut Config) -> &mut Option<Template>) {
         let Some(text) = text else { return };
         match text.parse() {
@@ -215,88 +264,4 @@ impl Layer<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn hours(count: u64) -> Option<Duration> {
-        Some(Duration::from_hours(count))
-    }
-
-    fn flags() -> Config {
-        Config { every: hours(2), upload: Some("https://flag.example/u".to_owned()), ..Config::default() }
-    }
-
-    fn secret(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
-        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
-    }
-
-    #[test]
-    fn later_layers_count_over_earlier_ones() {
-        let mut config = flags();
-        config.take_secret(&secret(&[
-            ("interval", " 4h\n"),
-            ("endpoint", "https://secret.example/u"),
-            ("enableGlobalObfuscation", "true"),
-        ]));
-        assert_eq!((config.every, config.obfuscate), (hours(4), true));
-        assert_eq!(config.upload.as_deref(), Some("https://secret.example/u"));
-        config.take_map(
-            "dataReporting:\n  interval: 1h\n  uploadEndpoint: https://map.example/u\n  \
-             processingStatusEndpoint: https://map.example/%s/%s/status\n  obfuscation: [networking]\n",
-            "ns",
-        );
-        assert_eq!(config.every, hours(1));
-        assert_eq!(config.upload.as_deref(), Some("https://map.example/u"));
-        let status = config.status.unwrap().of("c", "r");
-        assert_eq!(status, "https://map.example/c/r/status");
-        assert_eq!(config.refused, Vec::<String>::new());
-    }
-
-    #[test]
-    fn what_makes_no_sense_is_named_and_the_layer_below_counts() {
-        let mut config = flags();
-        config.take_secret(&secret(&[
-            ("interval", "9m"),
-            ("endpoint", "http://example.com/u"),
-            ("httpProxy", "http://p"),
-        ]));
-        config.take_map(
-            "dataReporting: {interval: soon, storagePath: /x, obfuscation: [workload_names, all]}",
-            "ns",
-        );
-        assert_eq!((config.every, config.upload.as_deref()), (hours(2), Some("https://flag.example/u")));
-        let keys: Vec<_> = config.refused.iter().map(|text| text.split(": ").nth(1).unwrap()).collect();
-        let obfuscation = "dataReporting.obfuscation";
-        let named = [
-            "interval",
-            "endpoint",
-            "httpProxy",
-            "dataReporting.interval",
-            obfuscation,
-            obfuscation,
-            "dataReporting.storagePath",
-        ];
-        assert_eq!(keys, named);
-        assert!(config.refused[0].ends_with("`9m` is less than 10m"), "{}", config.refused[0]);
-        assert!(!config.obfuscate);
-    }
-
-    #[test]
-    fn what_cannot_be_understood_hides_rather_than_shows() {
-        for text in ["a: [", "- x", &"a: b\n".repeat(20_000)] {
-            let mut config = flags();
-            config.take_map(text, "ns");
-            assert!(config.obfuscate && config.refused.len() == 1, "{:?}", config.refused);
-        }
-        let mut config = flags();
-        config.take_secret(&secret(&[("enableGlobalObfuscation", "yes")]));
-        assert!(config.obfuscate && config.refused.len() == 1);
-    }
-
-    #[test]
-    fn what_flags_switch_off_stays_off() {
-        let mut config = Config { every: None, ..flags() };
-        config.take_secret(&secret(&[("interval", "4h")]));
-        assert_eq!(config.every, None);
-    }
-}
+mod tests;

@@ -1,9 +1,9 @@
-//! What a gathering Job is handed: what the cluster's configuration says as flags, the token for uploads as a Secret, and the
-//! authorities to trust as a ConfigMap. So its account needs neither rights on those objects nor a network to find them.
+//! What a gathering Job is handed: what the cluster's configuration says as flags, the token for uploads and the proxies, which may
+//! have a login in them, as a Secret, and the authorities to trust as a ConfigMap. So its account needs neither rights on those objects nor a network to find them.
 //!
 //! Secret and ConfigMap are named after the uid of the DataGather, which owns them, and go with it.
 
-use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
@@ -18,6 +18,7 @@ use super::config::{Config, ConfigError};
 use super::crd::DataGather;
 use super::run::INTERVAL;
 use super::{Context, Error};
+use crate::gather::tunnel::Proxies;
 use crate::gather::upload::TokenError;
 use crate::outside::{self, MAX_PEM, Unreadable};
 use crate::telemetry::with_causes;
@@ -26,6 +27,11 @@ const TOKEN: (&str, &str) = ("upload-token", "/var/run/secrets/upload");
 const CA: (&str, &str) = ("upload-ca", "/var/run/configmaps/upload-ca");
 const TOKEN_KEY: &str = "token";
 const CA_KEY: &str = "ca-bundle.crt";
+/// The authorities for proxies under TLS.
+const PROXY_CA_KEY: &str = "proxy-ca.crt";
+/// Variables of a Job's container, and the keys of the Secret that hold their values: all are there, those of what is not set empty.
+const PROXIES: [(&str, &str); 3] =
+    [("HTTP_PROXY", "httpProxy"), ("HTTPS_PROXY", "httpsProxy"), ("NO_PROXY", "noProxy")];
 /// ConfigMaps of our namespace whose authorities a Job is to trust, where they are there, and the keys that hold them.
 const TRUSTED: [(&str, &str); 2] = [("service-ca-bundle", "service-ca.crt"), ("trusted-ca-bundle", CA_KEY)];
 
@@ -57,8 +63,22 @@ pub(super) enum Unready {
 }
 
 impl Handed {
+    /// Variables whose values stand in the Secret.
+    pub(super) fn variables(&self) -> Vec<Value> {
+        let of = |secret: &String| {
+            PROXIES.map(|(name, key)| {
+                json!({"name": name, "valueFrom": {"secretKeyRef": {"name": secret, "key": key}}})
+            })
+        };
+        self.token.iter().flat_map(of).collect()
+    }
+
     pub(super) fn volumes(&self, archives: Value) -> Vec<Value> {
-        let token = self.token.as_ref().map(|name| json!({"name": TOKEN.0, "secret": {"secretName": name}}));
+        let items = json!([{"key": TOKEN_KEY, "path": TOKEN_KEY}]);
+        let token = self
+            .token
+            .as_ref()
+            .map(|name| json!({"name": TOKEN.0, "secret": {"secretName": name, "items": items}}));
         let ca = self.ca.as_ref().map(|name| json!({"name": CA.0, "configMap": {"name": name}}));
         [Some(archives), token, ca].into_iter().flatten().collect()
     }
@@ -94,19 +114,25 @@ pub(super) async fn hand(context: &Context, object: &DataGather) -> Result<Resul
             Ok(token) => token,
             Err(error) => return Ok(Err(error.into())),
         };
-        let data = BTreeMap::from([(TOKEN_KEY.to_owned(), ByteString(token.into_bytes()))]);
+        let Proxies { http, https, none } = &config.proxies;
+        let keys = PROXIES.map(|(_, key)| key).into_iter().chain([TOKEN_KEY]);
+        let values = [http, https, none]
+            .map(|value| value.clone().into_bytes())
+            .into_iter()
+            .chain([token.into_bytes()]);
+        let data = keys.map(str::to_owned).zip(values.map(ByteString)).collect();
         put(context, &Secret { metadata: metadata.clone(), data: Some(data), ..Secret::default() }).await?;
         handed.args.push(format!("--upload-token-file={}/{TOKEN_KEY}", TOKEN.1));
         handed.token = Some(name.clone());
     }
-    let ca = match authorities(context).await {
-        Ok(ca) => ca,
+    let bundles = match authorities(context).await {
+        Ok(bundles) => bundles,
         Err(error) => return Ok(Err(error)),
     };
-    if !ca.is_empty() {
-        let data = BTreeMap::from([(CA_KEY.to_owned(), ca)]);
+    if !bundles.is_empty() {
+        handed.args.extend(bundles.iter().map(|(flag, key, _)| format!("{flag}={}/{key}", CA.1)));
+        let data = bundles.into_iter().map(|(_, key, text)| (key.to_owned(), text)).collect();
         put(context, &ConfigMap { metadata, data: Some(data), ..ConfigMap::default() }).await?;
-        handed.args.push(format!("--upload-ca={}/{CA_KEY}", CA.1));
         handed.ca = Some(name);
     }
     Ok(Ok(handed))
@@ -119,24 +145,41 @@ fn flags(config: &Config) -> Vec<String> {
     ["--configured".to_owned()].into_iter().chain(obfuscate).chain(status).collect()
 }
 
-/// The authorities of the file that we trust ourselves, and of the ConfigMaps of our namespace.
-async fn authorities(context: &Context) -> Result<String, Unready> {
+/// A flag of the Job, the key of the ConfigMap that it names, and the authorities there.
+type Bundle = (&'static str, &'static str, String);
+
+/// The authorities to trust for the service and for proxies: those of the files that we trust ourselves, and of the ConfigMaps of
+/// our namespace for both.
+async fn authorities(context: &Context) -> Result<Vec<Bundle>, Unready> {
     let settings = context.settings();
-    let mut together = Vec::new();
-    if let Some(path) = settings.upload.as_ref().and_then(|upload| upload.ca.clone()) {
-        let what = path.display().to_string();
-        let read = outside::in_time(move || outside::text(&path, MAX_PEM)).await.and_then(|text| text);
-        let read = read.map_err(Unreadable::into_io);
-        together.push(read.map_err(|error| Unready::Ca { what, why: error.to_string() })?);
-    }
+    let mut shared = Vec::new();
     let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), &settings.namespace);
     for (name, key) in TRUSTED {
         let what = format!("ConfigMap {}/{name}", settings.namespace);
         let map = maps.get_opt(name).await;
         let map = map.map_err(|error| Unready::Ca { what, why: with_causes(&error) })?;
-        together.extend(map.and_then(|map| map.data?.remove(key)).filter(|text| !text.trim().is_empty()));
+        shared.extend(map.and_then(|map| map.data?.remove(key)).filter(|text| !text.trim().is_empty()));
     }
-    Ok(together.join("\n"))
+    let mut bundles = Vec::new();
+    let own = settings.upload.as_ref().and_then(|upload| upload.ca.clone());
+    for (flag, key, file) in
+        [("--upload-ca", CA_KEY, own), ("--proxy-ca", PROXY_CA_KEY, settings.proxy_ca.clone())]
+    {
+        let file = match file {
+            Some(path) => Some(read(path).await?),
+            None => None,
+        };
+        let text = file.iter().chain(&shared).map(String::as_str).collect::<Vec<_>>().join("\n");
+        bundles.extend((!text.is_empty()).then_some((flag, key, text)));
+    }
+    Ok(bundles)
+}
+
+async fn read(path: PathBuf) -> Result<String, Unready> {
+    let what = path.display().to_string();
+    let read = outside::in_time(move || outside::text(&path, MAX_PEM)).await.and_then(|text| text);
+    let read = read.map_err(Unreadable::into_io);
+    read.map_err(|error| Unready::Ca { what, why: error.to_string() })
 }
 
 async fn put<K>(context: &Context, object: &K) -> Result<(), Error>

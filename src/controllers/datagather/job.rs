@@ -158,6 +158,7 @@ fn container(object: &DataGather, settings: &JobSettings, handed: &Handed) -> Va
     let args: Vec<_> = own.iter().chain(args).chain(&handed.args).collect();
     let mut env = vec![json!({"name": "DATAGATHER_NAME", "value": object.name_any()})];
     env.extend(environment.iter().map(|(name, value)| json!({"name": name, "value": value})));
+    env.extend(handed.variables());
     json!({
         "name": "insights-gathering",
         "image": image,

@@ -25,9 +25,8 @@ use crate::gather::keeper::Keeper;
 use crate::gather::select::{Selection, select};
 use crate::gather::spool::Spool;
 use crate::gather::store::{ArchiveStore, Published, StoreError};
-use crate::gather::upload::{
-    EndpointError, Endpoints, Ingress, ReportError, TokenSource, Transport, TransportSetupError, Turns, https,
-};
+use crate::gather::tunnel::TransportSetupError;
+use crate::gather::upload::{EndpointError, Endpoints, Ingress, Outlet, ReportError, TokenSource, Turns};
 use crate::gather::{self, GATHERERS, cluster};
 use crate::telemetry::panic_text;
 
@@ -66,7 +65,7 @@ impl std::fmt::Debug for Uploads {
 
 /// The upload settings, checked.
 pub struct Uploads {
-    pub transport: Transport,
+    pub outlet: Outlet,
     pub endpoints: Endpoints,
     pub token: TokenSource,
     pub pacing: gather::upload::Pacing,
@@ -108,9 +107,9 @@ impl Workshop {
     async fn ingress(&self, config: &Config) -> Result<Option<Ingress>, IngressError> {
         let (Some(url), Some(token)) = (&config.upload, self.token(config)) else { return Ok(None) };
         let settings = self.settings.upload.as_ref();
-        let (transport, pacing) = match &self.uploads {
-            Some(Uploads { transport, pacing, .. }) => (transport.clone(), *pacing),
-            None => (https(None, &self.settings.allow_uploads_to)?, gather::upload::Pacing::default()),
+        let (outlet, pacing) = match &self.uploads {
+            Some(Uploads { outlet, pacing, .. }) => (outlet.clone(), *pacing),
+            None => (self.settings.outlet(None)?, gather::upload::Pacing::default()),
         };
         let endpoints = match &self.uploads {
             Some(uploads) if settings.is_some_and(|settings| settings.url == *url) => {
@@ -126,7 +125,7 @@ impl Workshop {
             None => cluster::id(&self.client).await?,
         };
         Ok(Some(Ingress {
-            transport,
+            transport: outlet.transport(config.proxies.clone()),
             endpoints: endpoints.with(config.status.clone(), config.report.clone()),
             token,
             cluster_id,

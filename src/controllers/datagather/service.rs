@@ -32,9 +32,8 @@ use crate::controllers::kit::rounds::rounds;
 use crate::controllers::kit::tasks::{Driver, Supervisor, TaskError, pool};
 use crate::gather::GATHERERS;
 use crate::gather::store::StoreError;
-use crate::gather::upload::{
-    EndpointError, Endpoints, Reach, TokenSource, Transport, TransportSetupError, https,
-};
+use crate::gather::tunnel::{Proxy, ProxyError, TransportSetupError};
+use crate::gather::upload::{EndpointError, Endpoints, Outlet, TokenSource};
 use crate::outside::{self, Unreadable};
 use crate::telemetry::with_causes;
 
@@ -50,6 +49,8 @@ pub enum RunError {
     Endpoint(#[from] EndpointError),
     #[error(transparent)]
     Transport(#[from] TransportSetupError),
+    #[error("the environment's {0}: {1}")]
+    Proxy(&'static str, ProxyError),
     #[error("cannot read the upload token `{}`: {source}; name a file that holds it", path.display())]
     Token {
         path: PathBuf,
@@ -139,26 +140,30 @@ enum Scope {
 /// What [`run`] would fail with at once.
 pub fn check(settings: &Settings) -> Result<(), RunError> {
     settings.archives()?;
-    settings.upload.as_ref().map(|upload| reachable(upload, &settings.allow_uploads_to)).transpose().map(drop)
+    settings.upload.as_ref().map(|upload| reachable(upload, settings)).transpose().map(drop)
 }
 
 /// Where uploads go and how. Checked before anything runs, so that a bad setting shows at start and not after the first
 /// gathering.
-fn reachable(settings: &UploadSettings, allowed: &[Reach]) -> Result<(Endpoints, Transport), RunError> {
-    let UploadSettings { url, results_url, advisor_url, token, ca, status: _, pacing: _ } = settings;
+fn reachable(upload: &UploadSettings, settings: &Settings) -> Result<(Endpoints, Outlet), RunError> {
+    let UploadSettings { url, results_url, advisor_url, token, ca, status: _, pacing: _ } = upload;
     let endpoints = Endpoints::new(url, results_url.as_deref(), advisor_url)?;
     if let TokenSettings::File(path) = token {
         let readable = outside::bytes(path, outside::MAX_PEM).map_err(Unreadable::into_io);
         readable.map_err(|source| RunError::Token { path: path.clone(), source })?;
     }
-    Ok((endpoints, https(ca.as_deref(), allowed)?))
+    for (variable, url) in [("http_proxy", &settings.proxies.http), ("https_proxy", &settings.proxies.https)]
+    {
+        let known = if url.is_empty() { Ok(()) } else { Proxy::check(url) };
+        known.map_err(|error| RunError::Proxy(variable, error))?;
+    }
+    Ok((endpoints, settings.outlet(ca.as_deref())?))
 }
 
 fn uploads(client: &Client, settings: &Settings) -> Result<Option<Uploads>, RunError> {
-    let allowed = &settings.allow_uploads_to;
-    let Some(settings) = &settings.upload else { return Ok(None) };
-    let (endpoints, transport) = reachable(settings, allowed)?;
-    let token = match &settings.token {
+    let Some(upload) = &settings.upload else { return Ok(None) };
+    let (endpoints, outlet) = reachable(upload, settings)?;
+    let token = match &upload.token {
         TokenSettings::File(path) => TokenSource::File(path.clone()),
         TokenSettings::PullSecret => TokenSource::pull_secret(client.clone()),
         TokenSettings::Secret { namespace, name, key } => TokenSource::Secret {
@@ -169,7 +174,7 @@ fn uploads(client: &Client, settings: &Settings) -> Result<Option<Uploads>, RunE
             registry: "cloud.openshift.com".to_owned(),
         },
     };
-    Ok(Some(Uploads { transport, endpoints, token, pacing: settings.pacing }))
+    Ok(Some(Uploads { outlet, endpoints, token, pacing: upload.pacing }))
 }
 
 /// One term: from an empty registry of runs to the last part's end, and the last word on each run.

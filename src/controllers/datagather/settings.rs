@@ -1,14 +1,15 @@
 //! What an operator may set about data gathering, and its defaults.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::controllers::kit::clock::Clock;
 use crate::gather::collect::default_bound;
 use crate::gather::obfuscate::Network;
 use crate::gather::store::{ArchiveStore, Readers, StoreError};
-use crate::gather::upload::{Pacing, Reach, Template};
+use crate::gather::tunnel::{Proxies, Reach, TransportSetupError};
+use crate::gather::upload::{Outlet, Pacing, Template};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -20,8 +21,12 @@ pub struct Settings {
     pub keep_archives: usize,
     /// Without it archives stay where they are and `DataUploaded` says so.
     pub upload: Option<UploadSettings>,
-    /// Addresses that uploads may go to besides public ones, whoever configured them.
+    /// Addresses that uploads may go to, or be connected by, besides public ones, whoever configured them.
     pub allow_uploads_to: Vec<Reach>,
+    /// Proxies of this process, for what the cluster does not say.
+    pub proxies: Proxies,
+    /// PEM file of CAs to trust for proxies under TLS besides the system's.
+    pub proxy_ca: Option<PathBuf>,
     /// The cluster's id where the cluster does not tell it.
     pub cluster_id: Option<String>,
     pub obfuscation: ObfuscationSettings,
@@ -51,6 +56,8 @@ impl Settings {
             keep_archives: 5,
             upload: None,
             allow_uploads_to: Vec::new(),
+            proxies: Proxies::default(),
+            proxy_ca: None,
             cluster_id: None,
             obfuscation: ObfuscationSettings::default(),
             gatherer_concurrency: default_bound(),
@@ -63,6 +70,11 @@ impl Settings {
             prune_after: None,
             clock: Clock::default(),
         }
+    }
+
+    /// What uploads trust and reach, `ca` being that of the service.
+    pub(super) fn outlet(&self, ca: Option<&Path>) -> Result<Outlet, TransportSetupError> {
+        Outlet::new(ca, self.proxy_ca.as_deref(), &self.allow_uploads_to)
     }
 
     /// The folder of archives, opened.
@@ -146,7 +158,7 @@ pub struct JobSettings {
     pub archive_path: String,
     /// Arguments after `gather`: flags of this process that a gathering has to know.
     pub args: Vec<String>,
-    /// Variables of this process that a gathering has to know, such as its proxies.
+    /// Variables of this process that a gathering has to know. Those of proxies it is handed by a Secret.
     pub environment: Vec<(String, String)>,
     /// Priority class, which must exist.
     pub priority_class: Option<String>,

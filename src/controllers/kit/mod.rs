@@ -3,6 +3,7 @@
 //!
 //! Decides nothing about any kind of object. Left to a controller: its pipeline fetch → plan → apply → status.
 
+pub mod client;
 pub mod clock;
 pub mod conditions;
 pub mod conflict;

@@ -13,8 +13,9 @@ use super::crd::{ImageStream, MustGather};
 use super::job::{self, JobView, place};
 use super::{Context, Error};
 use crate::controllers::kit::pods::{Hindrance, hindrance};
-use crate::gather::cluster::{Names, names};
-use crate::gather::upload::sftp::{Credentials, Proxies};
+use crate::gather::cluster::{self, Names, names};
+use crate::gather::tunnel::Proxies;
+use crate::gather::upload::sftp::Credentials;
 
 /// One MustGather and what surrounds it.
 #[derive(Debug)]
@@ -135,7 +136,7 @@ async fn inputs(context: &Context, object: &MustGather, namespace: &str) -> Resu
         None => None,
         Some(stream) => Some(image(context, namespace, stream).await?),
     };
-    Ok(Inputs { account, secret, cluster: cluster_proxies(context).await?, hiding, image })
+    Ok(Inputs { account, secret, cluster: cluster::proxies(&context.client).await?, hiding, image })
 }
 
 async fn hiding(context: &Context, object: &MustGather, map: Option<&str>) -> Result<HidingView, Error> {
@@ -195,26 +196,4 @@ fn view(secret: &Secret) -> SecretView {
     let Some(password) = text("password") else { return SecretView::Lacks("password") };
     let credentials = Credentials { username, password };
     SecretView::Whole(Login { credentials, known_hosts: text("known_hosts") })
-}
-
-/// The cluster's own settings: what they came to before what was asked for, since that has the cluster's networks in it. A
-/// cluster that has no such object has none.
-async fn cluster_proxies(context: &Context) -> Result<Proxies, Error> {
-    let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "Proxy");
-    let resource = ApiResource::from_gvk_with_plural(&kind, "proxies");
-    let proxies: Api<DynamicObject> = Api::all_with(context.client.clone(), &resource);
-    let proxy = match proxies.get("cluster").await {
-        Ok(proxy) => proxy,
-        Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => return Ok(Proxies::default()),
-        Err(error) => return Err(error.into()),
-    };
-    let of = |part: &str| {
-        let text = |field: &str| {
-            let value =
-                proxy.data.get(part).and_then(|part| part.get(field)).and_then(|value| value.as_str());
-            value.unwrap_or_default().to_owned()
-        };
-        Proxies { http: text("httpProxy"), https: text("httpsProxy"), none: text("noProxy") }
-    };
-    Ok(Proxies::layered(&[of("status"), of("spec")]))
 }

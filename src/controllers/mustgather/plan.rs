@@ -22,7 +22,8 @@ use super::{FINALIZER, hiding, limit};
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 use crate::controllers::kit::events::Notice;
 use crate::controllers::kit::pods::Hindrance;
-use crate::gather::upload::sftp::{KnownHosts, Patience, Proxies, Sftp, Trust};
+use crate::gather::tunnel::Proxies;
+use crate::gather::upload::sftp::{KnownHosts, Patience, Sftp, Trust};
 
 /// How soon what is missing is looked for again, besides what the watch of Secrets tells.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
@@ -249,7 +250,7 @@ fn server(
     let Some(sftp) = object.spec.sftp() else { return Ok(None) };
     let failed = |error: &dyn std::fmt::Display| Lack::Final(format!("SFTP validation failed: {error}"));
     let host = sftp.host.parse().map_err(|error| failed(&error))?;
-    let proxy = proxies.to(&host).map_err(|error| failed(&error))?;
+    let proxy = proxies.to_sftp(&host).map_err(|error| failed(&error))?;
     let keys = login.known_hosts.as_ref().or(settings.known_hosts.as_ref());
     let known = KnownHosts::parse(keys.map_or("", String::as_str)).map_err(|error| failed(&error))?;
     let trust = if settings.rules.accept_any_host_key { Trust::AcceptAny } else { Trust::Known(known) };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::controllers::kit::clock::Clock;
-use crate::gather::upload::sftp::Proxies;
+use crate::gather::tunnel::Proxies;
 
 /// How long a Pod may be kept from starting by what does not pass by itself: time for a registry that fails once, or for a
 /// volume claim that is made after its MustGather. Less than the two minutes after which somebody who waits has to know.

@@ -1,9 +1,10 @@
-//! Facts about the cluster that a gathering needs before it starts: its id, and the names and networks to hide.
+//! Facts about the cluster that a gathering needs before it starts: its id, the names and networks to hide, and its proxies.
 //!
 //! On a plain Kubernetes cluster the id is the uid of the namespace kube-system, which lives as long as the cluster.
 
 mod names;
 mod networks;
+mod proxies;
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, DynamicObject};
@@ -15,6 +16,7 @@ use crate::telemetry::with_causes;
 
 pub use names::{Names, NamesError, names};
 pub use networks::networks;
+pub use proxies::proxies;
 
 /// Why the cluster's id could not be read.
 #[derive(Debug, thiserror::Error)]

@@ -28,13 +28,12 @@ use tracing::{info, warn};
 
 use crate::telemetry::{Outside, Secrets};
 
-pub use connect::{ParseReachError, Reach};
 pub use error::{EndpointError, UploadError};
 pub use processing::{Processed, ProcessingError};
 pub use report::{HealthCheck, Report, ReportError};
 pub use template::Template;
 pub use token::{Token, TokenError, TokenSource};
-pub use transport::{Body, Transport, TransportError, TransportSetupError, https};
+pub use transport::{Body, Outlet, Transport, TransportError};
 pub use turns::Turns;
 
 /// Largest archive, compressed, that the service takes; one of exactly this size is refused.

@@ -12,13 +12,13 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::Connect;
 use hyper_util::rt::TokioExecutor;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, RootCertStore};
+use rustls::ClientConfig;
 use tower::util::BoxCloneSyncService;
 
-use super::connect::{self, ConnectError, Reach};
-use crate::outside::{self, MAX_PEM};
+use super::connect::{ConnectError, Ways};
+use crate::gather::tunnel::{
+    Addresses, Proxies, ProxyError, Reach, TransportSetupError, TunnelError, client_tls,
+};
 use crate::telemetry::with_causes;
 
 /// What a request carries, made while it is sent.
@@ -36,6 +36,8 @@ pub enum TransportError {
     Connect(String),
     #[error("the service is not reached: {0}")]
     Forbidden(String),
+    #[error("cannot reach the service: {0}")]
+    Proxy(ProxyError),
     #[error("no answer within {} s", .0.as_secs())]
     Timeout(Duration),
     #[error("the answer is larger than {0} bytes")]
@@ -48,45 +50,56 @@ impl TransportError {
     /// Whether another attempt makes sense.
     pub fn may_pass(&self) -> bool {
         match self {
+            Self::Proxy(error) => error.may_pass(),
             Self::Request(_) | Self::TooLarge(_) | Self::Forbidden(_) => false,
             Self::Connect(_) | Self::Timeout(_) | Self::Broken(_) => true,
         }
     }
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum TransportSetupError {
-    #[error("cannot use `{}`: {reason}; give the certificates of the authority, PEM", path.display())]
-    Ca { path: PathBuf, reason: String },
-    #[error("no CA certificate is known: the system has none and none was given")]
-    NoRoots,
-    #[error("cannot set up TLS: {0}")]
-    Tls(#[from] rustls::Error),
-}
-
 const EXCHANGE_TIMEOUT: Duration = Duration::from_mins(5);
 /// Reports of a large cluster stay well below this.
 const MAX_ANSWER: usize = 8 * 1024 * 1024;
 
-/// A transport that trusts the system's CAs and those of the PEM file `extra_ca`, and connects to public addresses and those that
-/// are `allowed`.
-///
-/// # Errors
-/// [`TransportSetupError`] when the file holds no certificate or no CA is known at all.
-pub fn https(extra_ca: Option<&Path>, allowed: &[Reach]) -> Result<Transport, TransportSetupError> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots(extra_ca)?)
-        .with_no_client_auth();
-    let (config, allowed): (_, Arc<[Reach]>) = (Arc::new(config), allowed.into());
-    let connector =
-        tower::service_fn(move |uri| Box::pin(connect::open(uri, Arc::clone(&config), Arc::clone(&allowed))));
-    let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
-    Ok(BoxCloneSyncService::new(tower::service_fn(move |request| {
-        let client = client.clone();
-        async move { exchange(&client, request).await }
-    })))
+/// What all transports of a process have in common: whom they trust and where they may go.
+#[derive(Clone, Debug)]
+pub struct Outlet {
+    tls: Arc<ClientConfig>,
+    proxy_ca: Option<PathBuf>,
+    addresses: Addresses,
+}
+
+impl Outlet {
+    /// Trusts the system's CAs and, for the service, those of the PEM file `ca`; for proxies under TLS those of `proxy_ca`. Connects
+    /// to public addresses and those that are `allowed`.
+    ///
+    /// # Errors
+    /// [`TransportSetupError`] when a file holds no certificate or no CA is known at all.
+    pub fn new(
+        ca: Option<&Path>,
+        proxy_ca: Option<&Path>,
+        allowed: &[Reach],
+    ) -> Result<Self, TransportSetupError> {
+        // Read again for each connection by such a proxy; looked at now, so that a bad file shows at start.
+        proxy_ca.map(|path| client_tls(Some(path))).transpose()?;
+        let (tls, proxy_ca) = (client_tls(ca)?, proxy_ca.map(PathBuf::from));
+        Ok(Self { tls, proxy_ca, addresses: Addresses::PublicAnd(allowed.into()) })
+    }
+
+    /// A transport by these proxies, or straight where none leads to the service.
+    pub fn transport(&self, proxies: Proxies) -> Transport {
+        let Self { tls, proxy_ca, addresses } = self.clone();
+        let ways = Arc::new(Ways { tls, proxy_ca, addresses, proxies });
+        let connector = tower::service_fn(move |uri| {
+            let ways = Arc::clone(&ways);
+            Box::pin(async move { ways.open(uri).await })
+        });
+        let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
+        BoxCloneSyncService::new(tower::service_fn(move |request| {
+            let client = client.clone();
+            async move { exchange(&client, request).await }
+        }))
+    }
 }
 
 async fn exchange(
@@ -110,44 +123,16 @@ async fn exchange(
 fn unreached(error: &(dyn Error + 'static)) -> TransportError {
     let mut next = Some(error);
     while let Some(cause) = next {
-        if let Some(forbidden @ ConnectError::Forbidden { .. }) = cause.downcast_ref() {
-            return TransportError::Forbidden(forbidden.to_string());
+        match cause.downcast_ref() {
+            Some(ConnectError::Tunnel(forbidden @ TunnelError::Forbidden { .. })) => {
+                return TransportError::Forbidden(forbidden.to_string());
+            }
+            Some(ConnectError::Tunnel(TunnelError::Proxy(error))) => {
+                return TransportError::Proxy(error.clone());
+            }
+            _ => {}
         }
         next = cause.source();
     }
     TransportError::Connect(with_causes(error))
-}
-
-pub(super) fn roots(extra_ca: Option<&Path>) -> Result<RootCertStore, TransportSetupError> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if let Some(path) = extra_ca {
-        let unreadable = |reason: String| TransportSetupError::Ca { path: path.to_owned(), reason };
-        let (text, _) = outside::bytes(path, MAX_PEM).map_err(|error| unreadable(error.to_string()))?;
-        let certificates = CertificateDer::pem_slice_iter(&text)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| unreadable(error.to_string()))?;
-        let (added, _) = roots.add_parsable_certificates(certificates);
-        if added == 0 {
-            return Err(unreadable("it holds no certificate".to_owned()));
-        }
-    }
-    if roots.is_empty() { Err(TransportSetupError::NoRoots) } else { Ok(roots) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_authority_is_a_file_of_bounded_size() {
-        let refusal = |path: &Path| roots(Some(path)).unwrap_err().to_string();
-        assert!(refusal(Path::new("/dev/zero")).contains("a device"), "{}", refusal(Path::new("/dev/zero")));
-        let folder = tempfile::tempdir().unwrap();
-        let large = folder.path().join("ca.pem");
-        std::fs::File::create(&large).unwrap().set_len(MAX_PEM + 1).unwrap();
-        assert!(refusal(&large).contains("more than 1048576 bytes"), "{}", refusal(&large));
-        std::fs::write(&large, "no certificate").unwrap();
-        assert!(refusal(&large).contains("it holds no certificate"), "{}", refusal(&large));
-    }
 }

@@ -12,7 +12,8 @@ use admit::gather::archive::{Archive, ProcessFacts};
 use admit::gather::collect::{Verdict, collect};
 use admit::gather::keeper::Keeper;
 use admit::gather::spool::Spool;
-use admit::gather::upload::{Endpoints, Ingress, Pacing, TokenSource, Turns, https};
+use admit::gather::tunnel::Proxies;
+use admit::gather::upload::{Endpoints, Ingress, Outlet, Pacing, TokenSource, Turns};
 use admit::gather::{Context, GATHERERS};
 use jiff::Timestamp;
 use memory::growth;
@@ -132,7 +133,9 @@ fn uploads_to_a_silent_service() {
             let service = Arc::new(Service::default());
             let serving = tokio::spawn(serve(listener, Arc::clone(&service), AT_ONCE));
             let ingress = Ingress {
-                transport: https(Some(&path("ca.pem")), &["127.0.0.1".parse().unwrap()]).unwrap(),
+                transport: Outlet::new(Some(&path("ca.pem")), None, &["127.0.0.1".parse().unwrap()])
+                    .unwrap()
+                    .transport(Proxies::default()),
                 endpoints: Endpoints::new(&url, None, "https://advisor.example").unwrap(),
                 token: TokenSource::File(path("token")),
                 cluster_id: "c-1".to_owned(),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use admit::controllers::datagather::crd::DataGather;
 use admit::controllers::datagather::{JobSettings, RunnerKind, Settings, TokenSettings, run_one};
 use admit::controllers::kit::clock::Clock;
+use admit::gather::tunnel::Proxies;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
@@ -19,13 +20,16 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::runs::{Bench, condition, message, uploading};
-use super::upload::ingress::{Answers, FakeIngress};
+use super::upload::ingress::{Answers, FakeIngress, NAMED_URL};
 use crate::running::Workplace;
-use crate::support::cluster::{DATAGATHERS, FakeCluster, PATIENCE};
+use crate::support::cluster::{DATAGATHERS, EVENTS, FakeCluster, PATIENCE};
+use crate::support::relay::{FakeProxy, Manner};
 
 const JOBS: &str = "/apis/batch/v1/namespaces/openshift-insights/jobs";
 const PODS: &str = "/api/v1/namespaces/openshift-insights/pods";
 const SECRETS: &str = "/api/v1/namespaces/openshift-insights/secrets";
+const PROXIES: &str = "/apis/config.openshift.io/v1/proxies";
+const SUPPORT: &str = "/api/v1/namespaces/openshift-config/secrets";
 const MAPS: &str = "/api/v1/namespaces/openshift-insights/configmaps";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,7 +41,7 @@ enum Runner {
 const BOTH: [Runner; 2] = [Runner::InProcess, Runner::Job];
 
 fn bench() -> Bench {
-    Bench { cluster: FakeCluster::new(&[JOBS, PODS, SECRETS, MAPS]), ..Bench::new() }
+    Bench { cluster: FakeCluster::new(&[JOBS, PODS, SECRETS, SUPPORT, MAPS, PROXIES]), ..Bench::new() }
 }
 
 fn as_job(settings: &Settings) -> Settings {
@@ -91,11 +95,25 @@ async fn play(bench: &Bench, mut settings: Settings) {
         fs::write(path("handed-ca.pem"), ca).unwrap();
         upload.token = TokenSettings::File(path("handed-token"));
         upload.ca = Some(path("handed-ca.pem"));
+        if let Some(ca) = bench.cluster.get(MAPS, &map)["data"]["proxy-ca.crt"].as_str() {
+            fs::write(path("handed-proxy-ca.pem"), ca).unwrap();
+            settings.proxy_ca = Some(path("handed-proxy-ca.pem"));
+        }
     }
+    settings.proxies = Proxies::environment(|name| variable(bench, pod, name));
     settings.follow_cluster = false;
     settings.obfuscation.always |= args.contains("--obfuscate-always");
     let container = run_one(bench.cluster.client(), settings, "first", CancellationToken::new());
     tokio::time::timeout(PATIENCE, container).await.unwrap().unwrap();
+}
+
+/// What a variable of the container that is kept in a Secret comes to.
+fn variable(bench: &Bench, pod: &Value, name: &str) -> Option<String> {
+    let env = pod["containers"][0]["env"].as_array().unwrap();
+    let from = &env.iter().find(|variable| variable["name"] == name)?["valueFrom"]["secretKeyRef"];
+    let secret = bench.cluster.get(SECRETS, from["name"].as_str()?);
+    let value = STANDARD.decode(secret["data"][from["key"].as_str()?].as_str()?).unwrap();
+    Some(String::from_utf8(value).unwrap())
 }
 
 #[tokio::test]
@@ -163,6 +181,37 @@ async fn either_runner_uploads_and_gets_the_report() {
             (1, "Bearer canary-4711"),
             "{runner:?}"
         );
+    }
+}
+
+/// The Secret `support` names a proxy with a login, the cluster's Proxy another and whom it spares, which is not the service.
+#[tokio::test]
+async fn either_runner_uploads_by_the_proxy_that_the_cluster_names() {
+    for runner in BOTH {
+        let service = FakeIngress::start(Answers::accept("abc")).await;
+        let proxy =
+            FakeProxy::start(Manner::Quiet(service.address, Some(("robot", "canary-proxy"))), true).await;
+        let bench = bench();
+        let url = STANDARD.encode(format!("https://robot:canary-proxy@{}", proxy.address));
+        let secret = json!({"metadata": {"name": "support"}, "data": {"httpsProxy": url}});
+        bench.cluster.put(SUPPORT, secret);
+        let spec = json!({"httpsProxy": "http://u:canary-cluster@127.0.0.1:1", "noProxy": "other.test"});
+        bench.cluster.put(PROXIES, json!({"metadata": {"name": "cluster"}, "spec": spec}));
+        let mut settings = uploading(&bench, &service);
+        settings.upload.as_mut().unwrap().url = NAMED_URL.to_owned();
+        settings.proxy_ca = Some(bench.dir.path().join("proxy-ca.pem"));
+        fs::write(settings.proxy_ca.as_ref().unwrap(), &proxy.ca).unwrap();
+        let status = gathered(runner, &bench, settings, &json!({}), |_| true).await;
+        assert_eq!(condition(&status, "DataUploaded"), "True/HttpStatus202", "{runner:?}: {status:#}");
+        assert_eq!(condition(&status, "DataProcessed"), "True/Processed", "{runner:?}: {status:#}");
+        assert_eq!(service.uploads().len(), 1);
+        let asked = proxy.requests();
+        assert!(
+            asked.len() >= 2 && asked.iter().all(|line| line.contains(" ingest.example.test:443 ")),
+            "{asked:?}"
+        );
+        let told = format!("{status} {:?} {:?}", bench.cluster.all(JOBS), bench.cluster.all(EVENTS));
+        assert!(!told.contains("canary") && !told.contains(&url), "{runner:?}: {told}");
     }
 }
 
@@ -279,7 +328,7 @@ async fn periodic_jobs_of_a_dead_operator_are_ended_at_start() {
     controller.stop().await;
 }
 
-/// With nothing that a test plays: `admit up` runs the Job as a process under the account `gather`, roles in force; the token gets
+/// With nothing that a test plays: `admit up` runs the Job as a process under the account `gather`, roles in force; token and proxy get
 /// there by a Secret, the archive lies in the claimed volume.
 #[tokio::test(flavor = "multi_thread")]
 async fn in_up_a_job_gathers_under_an_account_of_its_own() {
@@ -295,9 +344,13 @@ async fn in_up_a_job_gathers_under_an_account_of_its_own() {
         "--upload-token-file=token",
         "--upload-ca=ca.pem",
         "--upload-url",
-        &service.upload_url,
+        NAMED_URL,
     ];
-    let running = workplace.start_with(&args);
+    let proxy =
+        FakeProxy::start(Manner::Quiet(service.address, Some(("robot", "canary-proxy"))), false).await;
+    let mut command = workplace.command();
+    command.args(args).env("HTTPS_PROXY", format!("http://robot:canary-proxy@{}", proxy.address));
+    let running = workplace.launch(command);
     let client = workplace.client().await;
     let claims: Api<PersistentVolumeClaim> = Api::namespaced(client.clone(), "admit-system");
     let claim = json!({

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use admit::controllers::mustgather::FINALIZER;
 use admit::controllers::mustgather::crd::Phase;
-use admit::gather::upload::sftp::Proxies;
+use admit::gather::tunnel::Proxies;
 use axum::http::Method;
 use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};

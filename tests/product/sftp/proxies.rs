@@ -4,7 +4,8 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use admit::gather::upload::sftp::{Proxies, Sftp, SftpError};
+use admit::gather::tunnel::Proxies;
+use admit::gather::upload::sftp::{Sftp, SftpError};
 
 use super::{Local, REMOTE, client, content, delivered, remote};
 use crate::support::relay::{FakeProxy, Manner};
@@ -17,7 +18,7 @@ const NAME: &str = "sftp.example.test:2022";
 fn by(url: &str, sshd: &Sshd) -> Sftp {
     let mut sftp = client(&NAME, &sshd.known_as("[sftp.example.test]:2022"));
     let proxies = Proxies { https: url.to_owned(), ..Proxies::default() };
-    sftp.proxy = proxies.to(&sftp.host).unwrap();
+    sftp.proxy = proxies.to_sftp(&sftp.host).unwrap();
     sftp
 }
 
@@ -111,7 +112,7 @@ async fn tinyproxy_connects() {
     sftp.patience.attempts = 12;
     let mut send = async |login: &str| {
         let url = format!("http://{login}127.0.0.1:{port}");
-        sftp.proxy = Proxies { http: url, ..Proxies::default() }.to(&sftp.host).unwrap();
+        sftp.proxy = Proxies { http: url, ..Proxies::default() }.to_sftp(&sftp.host).unwrap();
         sftp.upload(&Local::of(500_000).path(), &remote()).await
     };
     let sent = send("robot:s3cret@").await;

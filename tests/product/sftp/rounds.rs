@@ -5,7 +5,8 @@ use std::fs;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use admit::gather::upload::sftp::{HostKeyError, Patience, Proxies, Sftp, SftpError};
+use admit::gather::tunnel::Proxies;
+use admit::gather::upload::sftp::{HostKeyError, Patience, Sftp, SftpError};
 use serde_json::json;
 
 use super::{BRIEF, Local, REMOTE, client, content, delivered, of, remote};
@@ -110,7 +111,7 @@ async fn proxies(rounds: usize, row: &mut Row) {
                 let scheme = if under_tls { "https" } else { "http" };
                 let url = format!("{scheme}://u:canary-4718@{}", proxy.address);
                 let mut sftp = of(&sshd);
-                sftp.proxy = Proxies { https: url, ..Proxies::default() }.to(&sftp.host).unwrap();
+                sftp.proxy = Proxies { https: url, ..Proxies::default() }.to_sftp(&sftp.host).unwrap();
                 sftp.proxy_ca = Some(dir.path().join("ca.pem"));
                 sftp.patience.handshake = Duration::from_secs(1);
                 let error = sftp.upload(&Local::of(10).path(), &remote()).await.unwrap_err();

@@ -389,7 +389,7 @@ async fn until_some<T>(mut changes: watch::Receiver<u64>, look: impl Fn() -> Opt
 }
 
 const CREATED: &str = "2026-11-21T10:00:00Z";
-const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
+pub(crate) const EVENTS: &str = "/apis/events.k8s.io/v1/namespaces/default/events";
 const NAMESPACES: &str = "/api/v1/namespaces";
 
 fn ok(value: &Value) -> Answer {

@@ -80,6 +80,8 @@ pub(crate) enum Manner {
     Connect(SocketAddr),
     /// The same for who logs in as this user with this password.
     Login(SocketAddr, &'static str, &'static str),
+    /// Connects to a server that waits for the client's first word, for who logs in so where a login is wanted.
+    Quiet(SocketAddr, Option<(&'static str, &'static str)>),
     /// Answers so.
     Answer(&'static str),
     Silent,
@@ -144,12 +146,16 @@ async fn answer(
     }
     let head = String::from_utf8(head).unwrap();
     asked.lock().unwrap().push(head.lines().next().unwrap().to_owned());
+    let logged_in = |user: &str, password: &str| {
+        let login =
+            format!("Proxy-Authorization: Basic {}\r\n", STANDARD.encode(format!("{user}:{password}")));
+        head.contains(&login)
+    };
+    let greets = !matches!(manner, Manner::Quiet(..));
     let server = match manner {
-        Manner::Connect(server) => Some(server),
-        Manner::Login(server, user, password) => {
-            let login =
-                format!("Proxy-Authorization: Basic {}\r\n", STANDARD.encode(format!("{user}:{password}")));
-            head.contains(&login).then_some(server)
+        Manner::Connect(server) | Manner::Quiet(server, None) => Some(server),
+        Manner::Login(server, user, password) | Manner::Quiet(server, Some((user, password))) => {
+            logged_in(user, password).then_some(server)
         }
         Manner::Answer(text) => {
             let _ = stream.write_all(text.as_bytes()).await;
@@ -165,7 +171,7 @@ async fn answer(
     let mut server = TcpStream::connect(server).await.unwrap();
     // The greeting of the server comes with the answer, in one piece.
     let mut greeting = vec![0; 1024];
-    let read = server.read(&mut greeting).await.unwrap();
+    let read = if greets { server.read(&mut greeting).await.unwrap() } else { 0 };
     let mut first = b"HTTP/1.1 200 Connection established\r\nVia: a test\r\n\r\n".to_vec();
     first.extend_from_slice(&greeting[..read]);
     if stream.write_all(&first).await.is_ok() {

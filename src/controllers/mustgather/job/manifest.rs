@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{BACKOFF_LIMIT, OWNER, copy_name, place};
 use crate::controllers::mustgather::crd::{GatherSpec, MustGather, Sftp};
 use crate::controllers::mustgather::settings::Rules;
-use crate::gather::upload::sftp::Proxies;
+use crate::gather::tunnel::Proxies;
 
 /// Names of the containers that come after gathering.
 const UPLOAD: &str = "upload";

@@ -18,6 +18,7 @@ use tower::{Layer, Service};
 
 use super::HubSettings;
 use super::error::HubError;
+use crate::controllers::kit::client::straight;
 use crate::outside;
 use crate::telemetry::{Outside, Secrets};
 
@@ -209,7 +210,7 @@ fn named(kubeconfig: &Kubeconfig) -> Vec<PathBuf> {
 
 async fn connect(kubeconfig: Kubeconfig, heard: &Arc<Heard>) -> Result<Client, String> {
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let mut config = config.map_err(|error| error.to_string())?;
+    let mut config = straight(config.map_err(|error| error.to_string())?);
     config.connect_timeout = Some(CONNECT);
     // Waits are ours: seen in metrics, and bounded.
     config.default_retry = false;

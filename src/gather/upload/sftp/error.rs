@@ -5,8 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::super::TransportSetupError;
 use super::name::NameError;
+use crate::gather::tunnel::{ProxyError, TransportSetupError, TunnelError};
 use crate::telemetry::Outside;
 
 /// Why a host key is not trusted.
@@ -31,23 +31,6 @@ pub enum HostKeyError {
     CertAuthority { line: usize, host: String },
     #[error("known_hosts, line {line}: {reason}")]
     Line { line: usize, reason: &'static str },
-}
-
-/// What is wrong with a proxy, or with what it answers.
-#[derive(Clone, Debug, thiserror::Error, PartialEq)]
-pub enum ProxyError {
-    #[error("the proxy is not given as http://host:port or https://host:port")]
-    NotAUrl,
-    #[error("proxy {proxy}: {reason}")]
-    Unreachable { proxy: String, reason: String },
-    #[error("proxy {proxy} answers nothing within {} s", .within.as_secs())]
-    Silent { proxy: String, within: Duration },
-    #[error("proxy {proxy} wants a login, or another (407): write it as http://user:password@host:port")]
-    Login { proxy: String },
-    #[error("proxy {proxy} does not connect: {code} {words}")]
-    Refused { proxy: String, code: u16, words: Outside },
-    #[error("proxy {proxy} does not answer as HTTP has it")]
-    NotHttp { proxy: String },
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -98,20 +81,32 @@ pub enum SftpError {
     Changed { path: PathBuf },
 }
 
+impl From<TunnelError> for SftpError {
+    fn from(error: TunnelError) -> Self {
+        match error {
+            TunnelError::Proxy(error) => Self::Proxy(error),
+            TunnelError::Dns { host, reason } => Self::Dns { host, reason },
+            TunnelError::Refused(address) => Self::ConnectionRefused(address.to_string()),
+            TunnelError::Unreachable { host, reason } => Self::Unreachable { host, reason },
+            TunnelError::TimedOut { host, what, within } => Self::TimedOut { host, what, within },
+            forbidden @ TunnelError::Forbidden { .. } => {
+                Self::Unreachable { reason: forbidden.to_string(), host: "the server".to_owned() }
+            }
+        }
+    }
+}
+
 impl SftpError {
     /// Whether the same may go well later.
     pub fn may_pass(&self) -> bool {
         match self {
-            Self::Proxy(ProxyError::Unreachable { .. } | ProxyError::Silent { .. })
-            | Self::Dns { .. }
+            Self::Proxy(error) => error.may_pass(),
+            Self::Dns { .. }
             | Self::ConnectionRefused(_)
             | Self::Unreachable { .. }
             | Self::TimedOut { .. }
             | Self::Lost { .. } => true,
-            // Those of a proxy that has no way to the server at this moment.
-            Self::Proxy(ProxyError::Refused { code, .. }) => *code >= 500,
-            Self::Proxy(ProxyError::NotAUrl | ProxyError::Login { .. } | ProxyError::NotHttp { .. })
-            | Self::Host(_)
+            Self::Host(_)
             | Self::Name(_)
             | Self::Tls(_)
             | Self::HostKey(_)

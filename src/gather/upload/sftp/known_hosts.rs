@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 
+use super::host::known_as;
 use super::{Host, HostKeyError};
 
 /// What begins a hashed name.
@@ -70,7 +71,7 @@ impl KnownHosts {
     /// # Errors
     /// [`HostKeyError`] where there is none, so that nothing has to be asked of the server.
     pub(super) fn kinds(&self, host: &Host) -> Result<Vec<String>, HostKeyError> {
-        let known = host.known_as();
+        let known = known_as(host);
         let of_host = |entry: &&Entry| matches(&entry.hosts, &known);
         let kinds: Vec<_> = self
             .entries
@@ -93,7 +94,7 @@ impl KnownHosts {
     /// # Errors
     /// [`HostKeyError`] where it is not.
     pub(super) fn check(&self, host: &Host, key: &[u8], presented: &str) -> Result<(), HostKeyError> {
-        let known = host.known_as();
+        let known = known_as(host);
         let of_host = || self.entries.iter().filter(|entry| matches(&entry.hosts, &known));
         let told = || (known.clone(), presented.to_owned());
         if let Some(entry) = of_host().find(|entry| entry.mark == Mark::Revoked && entry.key == key) {

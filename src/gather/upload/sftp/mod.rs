@@ -6,17 +6,15 @@
 //!
 //! Decides whom to trust (`known_hosts`), what is sent before trust (nothing but the names of algorithms), how a file
 //! gets its name (under a temporary one, renamed when it is whole), what a cut costs (what was not confirmed yet), and which
-//! failures may pass. Uses nothing of ours but `telemetry` and the authorities of `transport`. Left to others:
+//! failures may pass. Uses nothing of ours but `tunnel` and `telemetry`. Left to others:
 //! what the archive holds, and when it is sent.
 
 mod error;
 mod host;
 mod known_hosts;
 mod name;
-mod proxy;
 mod session;
 mod transfer;
-mod tunnel;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -24,13 +22,12 @@ use std::time::Duration;
 
 use tracing::warn;
 
+use crate::gather::tunnel::{Addresses, Hop, Host, Proxy, Route, Stream, Waits, client_tls};
 use crate::telemetry::Secrets;
 
-pub use error::{HostKeyError, ProxyError, SftpError};
-pub use host::Host;
+pub use error::{HostKeyError, SftpError};
 pub use known_hosts::{KnownHosts, Trust};
 pub use name::{NameError, RemoteName};
-pub use proxy::{Proxies, Proxy};
 pub use transfer::Delivered;
 
 use transfer::Sending;
@@ -145,6 +142,17 @@ impl Sftp {
             farthest = farthest.max(sending.confirmed());
             tries.again(error, progressed).await?;
         }
+    }
+
+    /// A connection to the server, by its proxy where it has one. Whoever names the server has the password sent there, and is
+    /// asked no more about its address.
+    async fn connect(&self) -> Result<Box<dyn Stream>, SftpError> {
+        let Patience { connect, handshake, .. } = self.patience;
+        let tls = || client_tls(self.proxy_ca.as_deref());
+        let hop = self.proxy.clone().map(|proxy| Hop::new(proxy, tls)).transpose()?;
+        let waits = Waits { connect, handshake, answer: handshake };
+        let route = Route { host: &self.host, hop: hop.as_ref(), addresses: &Addresses::All, waits };
+        Ok(route.open().await?)
     }
 
     async fn attempt(&self, sending: &mut Sending) -> Result<Delivered, SftpError> {

@@ -12,7 +12,8 @@ use russh_sftp::client::{Config, RawSftpSession};
 use tokio::time::timeout;
 use tracing::warn;
 
-use super::{Host, HostKeyError, Sftp, SftpError, Trust, tunnel};
+use super::host::known_as;
+use super::{Host, HostKeyError, Sftp, SftpError, Trust};
 use crate::telemetry::{Outside, Secrets};
 
 /// Questions that a server may ask in the course of one login.
@@ -78,7 +79,7 @@ impl client::Handler for Guard {
         let shown = format!("{} {}", key.algorithm(), key.fingerprint(HashAlg::Sha256));
         match &self.trust {
             Trust::AcceptAny => {
-                let host = self.host.known_as();
+                let host = known_as(&self.host);
                 warn!(
                     host,
                     key = shown,
@@ -97,7 +98,7 @@ impl client::Handler for Guard {
 /// Opens the subsystem.
 pub(super) async fn open(sftp: &Sftp) -> Result<Session, SftpError> {
     let config = config(sftp)?;
-    let stream = tunnel::open(sftp).await?;
+    let stream = sftp.connect().await?;
     let guard = Guard { host: sftp.host.clone(), trust: sftp.trust.clone() };
     let opening = Opening { sftp, secrets: sftp.credentials.secrets() };
     let connecting = client::connect_stream(Arc::new(config), stream, guard);

@@ -2,6 +2,7 @@
 //! what the real one documents, canned answers by path.
 
 use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -75,7 +76,13 @@ struct Shared {
     asked: usize,
 }
 
+/// A name of the service that only a proxy knows.
+pub(crate) const NAME: &str = "ingest.example.test";
+/// Where uploads go under that name.
+pub(crate) const NAMED_URL: &str = "https://ingest.example.test/api/ingress/v1/upload";
+
 pub(crate) struct FakeIngress {
+    pub(crate) address: SocketAddr,
     pub(crate) upload_url: String,
     pub(crate) ca_pem: String,
     shared: Arc<Mutex<Shared>>,
@@ -92,11 +99,11 @@ impl FakeIngress {
     pub(crate) async fn start(answers: Answers) -> Self {
         let (ca_pem, acceptor) = tls();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
+        let address = listener.local_addr().unwrap();
         let shared = Arc::new(Mutex::new(Shared { answers, uploads: Vec::new(), asked: 0 }));
         let server = tokio::spawn(serve(listener, acceptor, Arc::clone(&shared)));
-        let upload_url = format!("https://127.0.0.1:{port}/api/ingress/v1/upload");
-        Self { upload_url, ca_pem, shared, server }
+        let upload_url = format!("https://{address}/api/ingress/v1/upload");
+        Self { address, upload_url, ca_pem, shared, server }
     }
 
     pub(crate) fn uploads(&self) -> Vec<Received> {
@@ -205,8 +212,8 @@ fn tls() -> (String, TlsAcceptor) {
     let ca_certificate = ca.self_signed(&ca_key).unwrap();
     let issuer = Issuer::new(ca, ca_key);
     let key = KeyPair::generate().unwrap();
-    let leaf =
-        CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap().signed_by(&key, &issuer).unwrap();
+    let names = vec!["127.0.0.1".to_owned(), NAME.to_owned()];
+    let leaf = CertificateParams::new(names).unwrap().signed_by(&key, &issuer).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

@@ -3,13 +3,15 @@
 
 pub(crate) mod ingress;
 mod pacing;
+mod proxies;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use admit::gather::tunnel::{Proxies, Reach, TransportSetupError};
 use admit::gather::upload::{
-    EndpointError, Endpoints, Ingress, Pacing, Reach, Token, TokenSource, Transport, TransportError, Turns,
-    UploadError, Uploaded, https,
+    EndpointError, Endpoints, Ingress, Outlet, Pacing, Token, TokenSource, Transport, TransportError, Turns,
+    UploadError, Uploaded,
 };
 use jiff::Timestamp;
 
@@ -48,6 +50,11 @@ impl Files {
             turns: Turns::default(),
         }
     }
+}
+
+/// A transport that goes straight, as far as addresses are `allowed`.
+fn https(ca: Option<&Path>, allowed: &[Reach]) -> Result<Transport, TransportSetupError> {
+    Ok(Outlet::new(ca, None, allowed)?.transport(Proxies::default()))
 }
 
 fn loopback() -> [Reach; 1] {

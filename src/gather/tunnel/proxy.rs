@@ -1,14 +1,18 @@
 //! Which proxy leads to a server, if any: settings of several layers, each value by itself, and the list of hosts that are
-//! reached without one.
+//! reached without one. What is sent to a proxy is decided by `connect`.
 
 use std::fmt;
 use std::net::IpAddr;
 
+use super::reach::{Spelled, spelled};
 use super::{Host, ProxyError};
 
-/// Ports of proxies whose URL names none.
-const PLAIN_PORT: u16 = 3128;
-const TLS_PORT: u16 = 3129;
+/// Ports of proxies whose URL names none: in the clear, and under TLS.
+type Ports = (u16, u16);
+/// As the uploads of must-gathers always had them.
+const SQUID: Ports = (3128, 3129);
+/// As Go has them, which the Insights operator is written in.
+const WEB: Ports = (80, 443);
 
 /// Proxy settings as environments have them; empty is unset. URLs may hold passwords, so they show themselves to nobody.
 #[derive(Clone, Default, Eq, PartialEq)]
@@ -51,17 +55,42 @@ impl Proxies {
         Self { http: of("http_proxy"), https: of("https_proxy"), none: of("no_proxy") }
     }
 
-    /// The proxy that leads to `host`: that for HTTPS before that for HTTP, none for a host of the list.
+    /// The proxy that leads to the SFTP server `host`: that for HTTPS before that for HTTP, none for a host of the list.
     ///
     /// # Errors
     /// [`ProxyError::NotAUrl`], which quotes nothing of the URL.
-    pub fn to(&self, host: &Host) -> Result<Option<Proxy>, ProxyError> {
+    pub fn to_sftp(&self, host: &Host) -> Result<Option<Proxy>, ProxyError> {
         let url = if self.https.is_empty() { &self.http } else { &self.https };
+        self.by(url, host, SQUID)
+    }
+
+    /// The proxy that leads to `host` of a URL, `secure` where that is https, as Go chooses it: the one for its scheme, and none for a
+    /// host of the list or for one's own machine.
+    ///
+    /// # Errors
+    /// [`ProxyError::NotAUrl`], which quotes nothing of the URL.
+    pub fn to_web(&self, host: &Host, secure: bool) -> Result<Option<Proxy>, ProxyError> {
+        if is_own_machine(host.name()) {
+            return Ok(None);
+        }
+        self.by(if secure { &self.https } else { &self.http }, host, WEB)
+    }
+
+    fn by(&self, url: &str, host: &Host, ports: Ports) -> Result<Option<Proxy>, ProxyError> {
         if url.is_empty() || self.none.split(',').any(|entry| spares(entry.trim(), host)) {
             return Ok(None);
         }
-        Proxy::parse(url).map(Some).ok_or(ProxyError::NotAUrl)
+        Proxy::parse(url, ports).map(Some).ok_or(ProxyError::NotAUrl)
     }
+}
+
+/// Whether a host is the machine that asks: to a proxy the same words would be another machine.
+fn is_own_machine(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let bare = lower.strip_suffix('.').unwrap_or(&lower);
+    bare == "localhost"
+        || bare.ends_with(".localhost")
+        || matches!(spelled(bare), Spelled::Address(address) if address.is_loopback())
 }
 
 /// Whether an entry of the list covers `host`: `*`, an address, a network, a domain with all below it, or only what is below
@@ -124,9 +153,17 @@ impl fmt::Debug for Proxy {
 }
 
 impl Proxy {
+    /// Whether proxies are written so.
+    ///
+    /// # Errors
+    /// [`ProxyError::NotAUrl`], which quotes nothing of the text.
+    pub fn check(url: &str) -> Result<(), ProxyError> {
+        Self::parse(url, WEB).map(drop).ok_or(ProxyError::NotAUrl)
+    }
+
     /// `[http[s]://][user[:password]@]host[:port][/]`. A password may hold what URLs would have encoded: the last `@` ends
     /// the login, and the first `:` of it the user.
-    fn parse(url: &str) -> Option<Self> {
+    fn parse(url: &str, ports: Ports) -> Option<Self> {
         let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
         let tls = match scheme.to_ascii_lowercase().as_str() {
             "http" => false,
@@ -136,10 +173,7 @@ impl Proxy {
         let (login, place) =
             rest.rsplit_once('@').map_or((None, rest), |(login, place)| (Some(login), place));
         let place = place.trim_end_matches('/');
-        // A port that is missing is another than that of SSH.
-        let bare = place.ends_with(']') || !place.contains(':');
-        let port = if tls { TLS_PORT } else { PLAIN_PORT };
-        let host = if bare { format!("{place}:{port}") } else { place.to_owned() };
+        let (plain, under_tls) = ports;
         let login = match login {
             None => None,
             Some(login) => {
@@ -147,7 +181,8 @@ impl Proxy {
                 Some((decoded(user)?, decoded(password)?))
             }
         };
-        Some(Self { tls, host: host.parse().ok()?, login })
+        let host = Host::parse(place, if tls { under_tls } else { plain }).ok()?;
+        Some(Self { tls, host, login })
     }
 }
 
@@ -177,7 +212,7 @@ mod tests {
     use super::*;
 
     fn host(text: &str) -> Host {
-        text.parse().unwrap()
+        Host::parse(text, 22).unwrap()
     }
 
     #[test]
@@ -206,14 +241,51 @@ mod tests {
         ] {
             let proxies =
                 Proxies { http: "http://p".to_owned(), none: list.to_owned(), ..Proxies::default() };
-            assert_eq!(proxies.to(&host(name)).unwrap().is_none(), expected, "`{list}` {name}");
+            assert_eq!(proxies.to_sftp(&host(name)).unwrap().is_none(), expected, "`{list}` {name}");
         }
+    }
+
+    /// The cases are those of Go's `httpproxy`.
+    #[test]
+    fn a_scheme_has_its_proxy() {
+        let proxies = Proxies {
+            http: "plain.test".to_owned(),
+            https: "https://u:p@tls.test".to_owned(),
+            none: "10.0.0.0/8,.inner.test,one.test:8443".to_owned(),
+        };
+        for (text, secure, expected) in [
+            ("a.test:443", true, "tls.test:443"),
+            ("a.test:80", false, "plain.test:80"),
+            ("10.1.2.3:443", true, ""),
+            ("x.inner.test:443", true, ""),
+            ("inner.test:443", true, "tls.test:443"),
+            ("one.test:8443", true, ""),
+            ("one.test:443", true, "tls.test:443"),
+            ("localhost:443", true, ""),
+            ("LOCALHOST.:443", true, ""),
+            ("a.localhost:443", true, ""),
+            ("127.0.0.1:443", true, ""),
+            ("127.1:443", true, ""),
+            ("2130706433:443", true, ""),
+            ("[::1]:443", true, ""),
+            ("[::ffff:127.0.0.1]:443", true, ""),
+            ("128.0.0.1:443", true, "tls.test:443"),
+        ] {
+            let found = proxies.to_web(&host(text), secure).unwrap();
+            let found = found.map(|proxy| proxy.host.to_string()).unwrap_or_default();
+            assert_eq!(found, expected, "{text}");
+        }
+        let one = Proxies { http: "http://p".to_owned(), ..Proxies::default() };
+        assert_eq!(one.to_web(&host("a.test:443"), true), Ok(None), "that for http leads to http alone");
+        let wrong = Proxies { https: "socks5://u:secret@p".to_owned(), ..Proxies::default() };
+        let error = wrong.to_web(&host("a.test:443"), true).unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("secret"), "{error}");
     }
 
     #[test]
     fn urls_of_proxies() {
         let parse = |url: &str| {
-            Proxy::parse(url).map(|proxy| {
+            Proxy::parse(url, SQUID).map(|proxy| {
                 let (user, password) = proxy.login.unwrap_or_default();
                 format!("{} {} {user} {password}", proxy.tls, proxy.host)
             })
@@ -256,6 +328,6 @@ mod tests {
         let environment = Proxies::environment(read);
         assert!(environment == of("", "https://upper:secret@p", "a"));
         assert!(!format!("{environment:?}").contains("secret"));
-        assert!(!format!("{:?}", environment.to(&host("x.test"))).contains("secret"));
+        assert!(!format!("{:?}", environment.to_sftp(&host("x.test"))).contains("secret"));
     }
 }

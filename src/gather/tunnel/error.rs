@@ -1,0 +1,53 @@
+//! Why there is no connection. No text holds the login of a proxy: what a proxy said is an [`Outside`].
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use crate::telemetry::Outside;
+
+/// What is wrong with a proxy, or with what it answers.
+#[derive(Clone, Debug, thiserror::Error, PartialEq)]
+pub enum ProxyError {
+    #[error("the proxy is not given as http://host:port or https://host:port")]
+    NotAUrl,
+    #[error("proxy {proxy}: {reason}")]
+    Unreachable { proxy: String, reason: String },
+    #[error("proxy {proxy} answers nothing within {} s", .within.as_secs())]
+    Silent { proxy: String, within: Duration },
+    #[error("proxy {proxy} wants a login, or another (407): write it as http://user:password@host:port")]
+    Login { proxy: String },
+    #[error("proxy {proxy} does not connect: {code} {words}")]
+    Refused { proxy: String, code: u16, words: Outside },
+    #[error("proxy {proxy} does not answer as HTTP has it")]
+    NotHttp { proxy: String },
+}
+
+impl ProxyError {
+    /// Whether the same may go well later.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::Silent { .. } => true,
+            // Those of a proxy that has no way to the server at this moment.
+            Self::Refused { code, .. } => *code >= 500,
+            Self::NotAUrl | Self::Login { .. } | Self::NotHttp { .. } => false,
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TunnelError {
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
+    #[error(
+        "`{host}` is at {address}, which is not public; if uploads are to go there, give --allow-upload-to {address}"
+    )]
+    Forbidden { host: String, address: IpAddr },
+    #[error("cannot look up `{host}`: {reason}")]
+    Dns { host: String, reason: String },
+    #[error("Connection refused ({0})")]
+    Refused(SocketAddr),
+    #[error("cannot reach `{host}`: {reason}")]
+    Unreachable { host: String, reason: String },
+    #[error("no {what} of {host} within {} s", .within.as_secs())]
+    TimedOut { host: String, what: &'static str, within: Duration },
+}
