@@ -6,6 +6,7 @@ mod crash;
 mod echo;
 mod embedded;
 mod hiding;
+mod job_crash;
 mod jobs;
 mod listing;
 mod operator;

@@ -303,7 +303,7 @@ fn settings() -> Settings {
     settings
 }
 
-fn complete() -> Value {
+pub(crate) fn complete() -> Value {
     let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": "CompletionsReached"});
     json!({
         "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:01:00Z", "succeeded": 1, "ready": 0,
@@ -311,7 +311,7 @@ fn complete() -> Value {
     })
 }
 
-fn failed() -> Value {
+pub(crate) fn failed() -> Value {
     let condition = |kind: &str| json!({"type": kind, "status": "True", "reason": "BackoffLimitExceeded", "message": "Job has reached the limit"});
     json!({
         "startTime": "2026-01-01T00:00:00Z", "failed": 4, "ready": 0, "terminating": 0, "uncountedTerminatedPods": {},

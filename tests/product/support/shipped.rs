@@ -11,8 +11,17 @@ use crate::repository::root;
 
 /// The documents of a file.
 pub(crate) fn documents(path: &str) -> Vec<Value> {
-    let text = fs::read_to_string(root().join(path)).unwrap();
+    parsed(&fs::read_to_string(root().join(path)).unwrap())
+}
+
+fn parsed(text: &str) -> Vec<Value> {
     text.split("\n---\n").map(|document| serde_saphyr::from_str(document).unwrap()).collect()
+}
+
+/// The rights of an installation with gathering Jobs.
+pub(crate) fn rights_with_jobs() -> Vec<Value> {
+    let base = crate::deploy::base(&["runner=job"]);
+    parsed(&fs::read_to_string(base.path().join("deploy/rbac.yaml")).unwrap())
 }
 
 /// The policies of a system with their bindings and params.

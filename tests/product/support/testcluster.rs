@@ -29,7 +29,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::cluster::PATIENCE;
-use super::shipped::{create, documents, policies};
+use super::shipped::{create, documents, policies, rights_with_jobs};
 use crate::soak::Random;
 
 /// Where the manifests put everything that has a namespace.
@@ -55,6 +55,15 @@ impl Drop for AbortOnDrop {
 
 impl TestCluster {
     pub(crate) async fn new() -> Self {
+        Self::with(documents("deploy/rbac.yaml")).await
+    }
+
+    /// As one installs it whose gatherings run as Jobs.
+    pub(crate) async fn with_jobs() -> Self {
+        Self::with(rights_with_jobs()).await
+    }
+
+    async fn with(rights: Vec<Value>) -> Self {
         let server = Server::builder().build().await.unwrap();
         let admin = Client::new(server.router(), "default");
         for name in [NAMESPACE, "openshift-config", "openshift-insights"] {
@@ -69,7 +78,7 @@ impl TestCluster {
             let established = await_condition(definitions, name, is_crd_established());
             tokio::time::timeout(PATIENCE, established).await.unwrap().unwrap();
         }
-        for document in documents("deploy/rbac.yaml") {
+        for document in rights {
             create(&admin, &document).await;
         }
         for document in SYSTEMS.iter().flat_map(|system| policies(system)) {
