@@ -138,7 +138,26 @@ impl Finalizer {
         events: &Events,
         now: Timestamp,
     ) -> Result<(), FinalizerError<C::Error>> {
-        let failed = match timeout(ATTEMPT, work.clean(object)).await {
+        let cleaned = self.attempt(object, work.clean(object), events, now).await;
+        if let Err(failed) = &cleaned {
+            work.tell(object, &with_causes(failed)).await;
+        }
+        cleaned
+    }
+
+    /// Whether `object` may go: `cleaning` was done, or nobody waits for it any longer, which an event says. For controllers that
+    /// write their finalizer themselves.
+    ///
+    /// # Errors
+    /// What is not cleaned up: to be said in a condition, and tried again.
+    pub async fn attempt<K: Resource<DynamicType = ()>, E: Failure + Sync>(
+        &self,
+        object: &K,
+        cleaning: impl Future<Output = Result<(), E>>,
+        events: &Events,
+        now: Timestamp,
+    ) -> Result<(), FinalizerError<E>> {
+        let failed = match timeout(ATTEMPT, cleaning).await {
             Ok(Ok(())) => return Ok(()),
             Ok(Err(error)) => FinalizerError::NotClean(error),
             Err(_) => FinalizerError::TooLong,
@@ -147,7 +166,6 @@ impl Finalizer {
         let deleted = object.meta().deletion_timestamp.as_ref().map_or(now, |at| at.0);
         let waited = Duration::try_from(now.duration_since(deleted)).unwrap_or_default();
         if self.patience.is_none_or(|patience| waited < patience) {
-            work.tell(object, &left).await;
             return Err(failed);
         }
         warn!(finalizer = self.name, left, "an object is let go without having been cleaned up");

@@ -3,6 +3,7 @@
 //! What is deleted is deleted by uid: a stranger of the same name stays.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{Pod, Secret};
@@ -16,6 +17,7 @@ use super::fetch::Fetched;
 use super::job::{OWNER, copy_name, is_of, place};
 use super::plan::{self, Created, Plan, Prepared};
 use super::{Context, Error, FINALIZER};
+use crate::controllers::kit::finalizer::Finalizer;
 
 /// What is left to do after the status write.
 #[derive(Debug, Default)]
@@ -24,6 +26,9 @@ pub struct Applied {
     pub suspend: bool,
     pub created: bool,
 }
+
+/// How long what cannot be removed keeps its object.
+const LEAVING: Finalizer = Finalizer { name: FINALIZER, patience: Some(Duration::from_hours(1)) };
 
 /// # Errors
 /// [`Error`] when something cannot be written.
@@ -40,11 +45,7 @@ pub async fn apply(
         Prepared::Suspend => applied.suspend = true,
         Prepared::AddFinalizer => add_finalizer(context, &fetched.object).await?,
         Prepared::Release { clean } => {
-            if clean {
-                clean_up(context, &fetched.object).await?;
-            } else {
-                give_up(context, &fetched.object).await?;
-            }
+            release(context, &fetched.object, clean).await?;
             remove_finalizer(context, &fetched.object).await?;
         }
         Prepared::Create(created) => {
@@ -66,6 +67,16 @@ pub async fn apply(
         }
     }
     Ok(Plan { status, notices, work: applied, again })
+}
+
+/// Removes what the object is not to leave behind, or leaves it to itself; for an hour at most, for an object that never goes keeps
+/// its whole namespace.
+async fn release(context: &Context, object: &MustGather, clean: bool) -> Result<(), Error> {
+    let cleaning =
+        async { if clean { clean_up(context, object).await } else { give_up(context, object).await } };
+    let now = context.settings.clock.now();
+    let released = LEAVING.attempt(object, cleaning, &context.events, now).await;
+    released.map_err(|left| Error::Unclean(Box::new(left)))
 }
 
 fn must_gathers(context: &Context, object: &MustGather) -> Api<MustGather> {

@@ -48,11 +48,16 @@ pub(super) async fn tell_refusal(context: &Context, object: &MustGather, refusal
     if object.metadata.deletion_timestamp.is_some() || object.has_ended() {
         return;
     }
+    tell(context, object, &answer.message).await;
+}
+
+/// Says in the status what keeps the object from going on, or from going.
+pub(super) async fn tell(context: &Context, object: &MustGather, trouble: &str) {
     let now = context.settings.clock.now();
     let now = jiff::Timestamp::from_second(now.as_second()).unwrap_or(now);
-    let Some(wanted) = status::refused(object, now, &answer.message) else { return };
+    let Some(wanted) = status::refused(object, now, trouble) else { return };
     let api = Api::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
     if let Err(error) = written::write(&api, object, &wanted).await {
-        debug!(object = object.name_any(), %error, "the status does not tell of a refusal");
+        debug!(object = object.name_any(), %error, "the status does not tell of it");
     }
 }

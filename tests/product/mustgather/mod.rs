@@ -6,6 +6,7 @@ mod collect;
 mod containers;
 mod crash;
 mod ends;
+mod goes;
 mod hiding;
 mod rows;
 mod stuck;
