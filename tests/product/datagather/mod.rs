@@ -1,6 +1,7 @@
 //! Data gathering: the plan as data, archives on disk, the upload protocol, whole runs.
 
 mod archive;
+mod canaries;
 mod collect;
 mod crash;
 mod echo;
@@ -8,6 +9,7 @@ mod embedded;
 mod hiding;
 mod job_crash;
 mod jobs;
+mod leaders;
 mod listing;
 mod operator;
 mod periodic;

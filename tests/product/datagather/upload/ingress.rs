@@ -15,6 +15,7 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
@@ -70,6 +71,25 @@ pub(crate) struct Part {
     pub(crate) content: Vec<u8>,
 }
 
+/// Tells of uploads, and keeps them waiting.
+#[derive(Clone, Default)]
+struct Gate {
+    arrived: watch::Sender<usize>,
+    held: watch::Sender<bool>,
+}
+
+impl Gate {
+    async fn pass(&self, shared: &Mutex<Shared>, received: Received) {
+        let count = {
+            let mut shared = shared.lock().unwrap();
+            shared.uploads.push(received);
+            shared.uploads.len()
+        };
+        self.arrived.send_replace(count);
+        drop(self.held.subscribe().wait_for(|held| !held).await.unwrap());
+    }
+}
+
 struct Shared {
     answers: Answers,
     uploads: Vec<Received>,
@@ -86,6 +106,7 @@ pub(crate) struct FakeIngress {
     pub(crate) upload_url: String,
     pub(crate) ca_pem: String,
     shared: Arc<Mutex<Shared>>,
+    gate: Gate,
     server: JoinHandle<()>,
 }
 
@@ -101,9 +122,20 @@ impl FakeIngress {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Mutex::new(Shared { answers, uploads: Vec::new(), asked: 0 }));
-        let server = tokio::spawn(serve(listener, acceptor, Arc::clone(&shared)));
+        let gate = Gate::default();
+        let server = tokio::spawn(serve(listener, acceptor, Arc::clone(&shared), gate.clone()));
         let upload_url = format!("https://{address}/api/ingress/v1/upload");
-        Self { address, upload_url, ca_pem, shared, server }
+        Self { address, upload_url, ca_pem, shared, gate, server }
+    }
+
+    /// Uploads are taken and not answered, as long as that is so.
+    pub(crate) fn hold(&self, held: bool) {
+        self.gate.held.send_replace(held);
+    }
+
+    /// Waits until so many uploads have come.
+    pub(crate) async fn until(&self, uploads: usize) {
+        drop(self.gate.arrived.subscribe().wait_for(|arrived| *arrived >= uploads).await.unwrap());
     }
 
     pub(crate) fn uploads(&self) -> Vec<Received> {
@@ -111,22 +143,26 @@ impl FakeIngress {
     }
 }
 
-async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Mutex<Shared>>) {
+async fn serve(listener: TcpListener, acceptor: TlsAcceptor, shared: Arc<Mutex<Shared>>, gate: Gate) {
     loop {
         let (stream, _) = listener.accept().await.unwrap();
-        // A client that does not trust us ends the handshake; that is its right.
-        let Ok(stream) = acceptor.accept(stream).await else { continue };
-        let shared = Arc::clone(&shared);
-        let service = service_fn(move |request| answer(request, Arc::clone(&shared)));
-        let connection =
-            hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-        let _ = connection.await;
+        let (acceptor, shared, gate) = (acceptor.clone(), Arc::clone(&shared), gate.clone());
+        // One client that stands still holds up no other.
+        tokio::spawn(async move {
+            // A client that does not trust us ends the handshake; that is its right.
+            let Ok(stream) = acceptor.accept(stream).await else { return };
+            let service = service_fn(move |request| answer(request, Arc::clone(&shared), gate.clone()));
+            let connection =
+                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+            let _ = connection.await;
+        });
     }
 }
 
 async fn answer(
     request: Request<Incoming>,
     shared: Arc<Mutex<Shared>>,
+    gate: Gate,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     let (head, body) = request.into_parts();
     // Whoever dies while it sends has sent nothing, and hears nothing.
@@ -135,15 +171,19 @@ async fn answer(
     };
     let body = body.to_bytes();
     let header = |name: &str| head.headers.get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
-    let mut shared = shared.lock().unwrap();
     let path = head.uri.path().to_owned();
     let base = "/api/insights-results-aggregator/v2/cluster/c-1/request/";
-    if head.method == "POST" && path == "/api/ingress/v1/upload" {
-        shared.uploads.push(Received {
+    let uploads = head.method == "POST" && path == "/api/ingress/v1/upload";
+    if uploads {
+        let received = Received {
             authorization: header("authorization"),
             user_agent: header("user-agent"),
             parts: parts(&header("content-type"), &body),
-        });
+        };
+        gate.pass(&shared, received).await;
+    }
+    let mut shared = shared.lock().unwrap();
+    if uploads {
         let mut response = Response::builder().status(shared.answers.upload.0);
         for (name, value) in &shared.answers.upload.1 {
             response = response.header(
