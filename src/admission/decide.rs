@@ -6,6 +6,7 @@ use std::time::Instant;
 use admit_policy::Oversight;
 use admit_policy::decision::{Decision, Enforcement, RuleOutcome, Verdict};
 
+use super::convert::Converters;
 use super::in_force::{Ask, InForce};
 use super::review::{Answer, Question};
 use super::surroundings::{Cluster, Surroundings};
@@ -32,7 +33,7 @@ pub(super) fn decide(
     question: &Question<'_>,
     ask: &Ask,
     in_force: &InForce,
-    cluster: &Cluster,
+    (cluster, converters): (&Cluster, &Converters),
     patience: &Patience<'_>,
     metrics: &Metrics,
 ) -> Decided {
@@ -54,7 +55,7 @@ pub(super) fn decide(
     if checked.interrupted {
         return late("the time for it is over");
     }
-    let host = Surroundings { files: documents, in_force, cluster: cluster.as_deref(), until };
+    let host = Surroundings { files: documents, in_force, cluster: cluster.as_deref(), converters, until };
     let mut decision = match checked.denial {
         Some(denial) => Decision { denial: Some(denial), ..Decision::default() },
         None => in_force.policies.decide_with(

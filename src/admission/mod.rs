@@ -12,6 +12,7 @@
 
 mod beat;
 mod body;
+mod convert;
 mod deadline;
 mod decide;
 mod in_force;
@@ -27,6 +28,7 @@ pub mod tls;
 mod undecided;
 mod workers;
 
+pub use convert::{Converter, Converters};
 pub use in_force::{Broken, InForce};
 pub use listen::{Port, ServeError, Shutdown, serve};
 pub use observe::Observed;

@@ -6,6 +6,7 @@
 //! | `/validate/POLICY` | that policy alone |
 //! | `/enforce` | policies that may deny, and the definitions: register it with `failurePolicy: Fail` |
 //! | `/audit` | policies that can only warn or audit; never denies: register it with `failurePolicy: Ignore` |
+//! | `/convert` | how objects read in another version ([`super::convert`]) |
 //!
 //! A policy may deny if a binding says so, or if it fails where it cannot be applied (`Policy::may_deny`): one that only
 //! warns, and has params to miss, is asked by `/enforce`.
@@ -29,6 +30,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant as TokioInstant, timeout_at};
 
 use super::body::{BODY_TIMEOUT, BodyMemory, MAX_BODY, NoBody, Received};
+use super::convert::Converters;
 use super::deadline::Deadline;
 use super::decide::{Decided, Patience, decide};
 use super::in_force::{Ask, InForce};
@@ -48,6 +50,8 @@ pub struct Admission {
     pub metrics: Arc<Metrics>,
     pub traces: Traces,
     pub readiness: Readiness,
+    /// The kinds that `/convert` knows.
+    pub converters: Converters,
     /// Whether reviews of `admission.k8s.io/v1beta1` are answered, in that version.
     pub beta: bool,
     /// How long a request may take at most, also when the caller would wait longer.
@@ -55,9 +59,9 @@ pub struct Admission {
 }
 
 #[derive(Clone, Debug)]
-struct Context {
-    admission: Admission,
-    memory: BodyMemory,
+pub(super) struct Context {
+    pub(super) admission: Admission,
+    pub(super) memory: BodyMemory,
 }
 
 impl Admission {
@@ -70,6 +74,7 @@ impl Admission {
             .route("/validate/{policy}", post(one))
             .route("/enforce", post(enforcing))
             .route("/audit", post(auditing))
+            .route("/convert", post(converting))
             .with_state(context)
             .route("/livez", get(|| async { "ok" }))
             .route("/readyz", get(|| async move { readyz(&readiness) }))
@@ -91,6 +96,10 @@ async fn enforcing(State(context): State<Context>, uri: Uri, headers: HeaderMap,
 
 async fn auditing(State(context): State<Context>, uri: Uri, headers: HeaderMap, body: Body) -> Response {
     context.answer(Ask::Auditing, &uri, &headers, body).await
+}
+
+async fn converting(State(context): State<Context>, uri: Uri, headers: HeaderMap, body: Body) -> Response {
+    context.convert(&uri, &headers, body).await
 }
 
 async fn one(
@@ -127,10 +136,7 @@ impl Context {
         body: Body,
         trace: &mut Trace,
     ) -> Decided {
-        let json = headers
-            .get(header::CONTENT_TYPE)
-            .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
-        if !json {
+        if !is_json(headers) {
             return no_json().answer(&ask, None, &self.admission.metrics);
         }
         // The newest set at this moment decides the whole request.
@@ -148,7 +154,7 @@ impl Context {
         };
         let (cluster, metrics) = (self.admission.cluster.clone(), Arc::clone(&self.admission.metrics));
         let (review, beta, traced) = (bytes.clone(), self.admission.beta, trace.is_recorded());
-        let asked = ask.clone();
+        let (asked, converters) = (ask.clone(), self.admission.converters.clone());
         let work = move |gone: &Gone<'_>| {
             let mut about = Vec::new();
             let arena = Arena::for_text(review.len());
@@ -158,7 +164,7 @@ impl Context {
                         about = told_of(&question.request);
                     }
                     let patience = Patience { until: deadline.evaluation, gone };
-                    decide(&question, &ask, &in_force, &cluster, &patience, &metrics)
+                    decide(&question, &ask, &in_force, (&cluster, &converters), &patience, &metrics)
                 }
                 Err(unreadable) => {
                     Undecided::malformed(&unreadable).answer(&ask, unreadable.id.as_ref(), &metrics)
@@ -215,7 +221,11 @@ fn told_of(request: &Request<'_>) -> Vec<(&'static str, String)> {
     ]
 }
 
-fn no_json() -> Undecided {
+pub(super) fn is_json(headers: &HeaderMap) -> bool {
+    headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/json"))
+}
+
+pub(super) fn no_json() -> Undecided {
     Undecided {
         code: StatusCode::UNSUPPORTED_MEDIA_TYPE,
         reason: "UnsupportedMediaType",
@@ -224,7 +234,7 @@ fn no_json() -> Undecided {
     }
 }
 
-fn no_body(problem: NoBody) -> Undecided {
+pub(super) fn no_body(problem: NoBody) -> Undecided {
     let (code, reason, message, label) = match problem {
         NoBody::TooLarge => (
             StatusCode::PAYLOAD_TOO_LARGE,

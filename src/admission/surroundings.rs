@@ -8,6 +8,7 @@ use admit_policy::host::{Access, AccessAttributes, Host, HostError, Scope};
 use admit_policy::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 use serde_json::Value;
 
+use super::convert::Converters;
 use super::in_force::InForce;
 
 /// What is known of a cluster, made elsewhere and asked from the threads that decide; none where only files answer.
@@ -19,6 +20,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) files: &'a Documents,
     pub(super) in_force: &'a InForce,
     pub(super) cluster: Option<&'a (dyn Host + Send + Sync)>,
+    /// What is converted here, whoever else would have to be asked.
+    pub(super) converters: &'a Converters,
     /// From when on nothing is worth asking any more.
     pub(super) until: Instant,
 }
@@ -63,6 +66,9 @@ impl Host for Surroundings<'_> {
     }
 
     fn convert(&self, object: &Value, kind: &GroupVersionKind) -> Result<Value, HostError> {
+        if let Some(converted) = self.converters.of(object, kind) {
+            return converted.map_err(HostError);
+        }
         match (self.files.convert(object, kind), self.cluster) {
             (Err(_), Some(cluster)) => cluster.convert(object, kind),
             (converted, _) => converted,

@@ -9,6 +9,7 @@ use clap::Args;
 use time::OffsetDateTime;
 
 use super::Exit;
+use super::converting::DEFINITIONS;
 use super::process::{Fault, fail, warn};
 use super::state;
 use super::typed::{label, name};
@@ -77,13 +78,16 @@ impl CertsArgs {
 
 /// What to do with the files, ready to be pasted.
 fn hints(out: &Path, namespace: &str, webhook: &str, bundle: &str) -> String {
-    let out = out.display();
+    let (out, definitions) = (out.display(), DEFINITIONS.join(" "));
     format!(
         "wrote {out}/tls.crt and {out}/tls.key; hand them to the cluster, once it has the namespace:\n\
          kubectl -n {namespace} create secret tls admit-tls --cert {out}/tls.crt --key {out}/tls.key\n\
          and, once it has the webhook configuration, tell it for each webhook whom to trust:\n\
          for hook in $(kubectl get validatingwebhookconfiguration {webhook} -o jsonpath='{{.webhooks[*].name}}'); do \
          kubectl patch validatingwebhookconfiguration {webhook} \
-         -p '{{\"webhooks\":[{{\"name\":\"'$hook'\",\"clientConfig\":{{\"caBundle\":\"{bundle}\"}}}}]}}'; done\n"
+         -p '{{\"webhooks\":[{{\"name\":\"'$hook'\",\"clientConfig\":{{\"caBundle\":\"{bundle}\"}}}}]}}'; done\n\
+         and each definition whose objects it converts:\n\
+         for definition in {definitions}; do kubectl patch customresourcedefinition $definition --type=merge \
+         -p '{{\"spec\":{{\"conversion\":{{\"webhook\":{{\"clientConfig\":{{\"caBundle\":\"{bundle}\"}}}}}}}}}}'; done\n"
     )
 }

@@ -11,6 +11,7 @@ mod client;
 mod completion;
 mod controllers;
 mod controlling;
+mod converting;
 mod eval;
 pub mod exit;
 mod explain;
@@ -46,6 +47,7 @@ use std::path::Path;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+pub use self::converting::converters;
 pub use self::exit::Exit;
 
 /// Decides what may enter a Kubernetes cluster, with kube-apiserver's verdicts and words.

@@ -34,7 +34,7 @@ use super::local::{self as jobs, Ground, LocalArgs};
 use super::must::args::MustGatherArgs;
 use super::process::{self, Fault, GRACE, Threads};
 use super::typed::address;
-use super::{following, kubeconfig, load, register, state, token_key};
+use super::{converting, following, kubeconfig, load, register, state, token_key};
 use crate::admission::tls::{Authority, server_config, write_private};
 use crate::admission::{self, Admission, InForce, Port, Shutdown, Workers};
 use crate::controllers::datagather;
@@ -156,7 +156,8 @@ impl UpArgs {
         start_api_server(&mut parts, &server, api, &authority, &serving)?;
         let cluster = start_admission(&mut parts, &server, policies.clone(), webhook, &authority, &serving)?;
         let started = async {
-            self.define(&server, &definitions).await?;
+            let endpoint = addresses.webhook(&authority);
+            self.define(&server, &definitions, &endpoint.client_config(converting::PATH)).await?;
             // The webhook is asked from the moment that it is registered, and knows the params by then.
             following::want_params(&policies, &cluster).await;
             self.register(&server, &policies, &authority, addresses).await?;
@@ -201,11 +202,12 @@ impl UpArgs {
         }
     }
 
-    /// Brings the definitions and our namespace into the API server.
-    async fn define(&self, server: &Server, definitions: &[Value]) -> Result<(), Fault> {
+    /// Brings the definitions and our namespace into the API server. `converter`: where the webhook converts.
+    async fn define(&self, server: &Server, definitions: &[Value], converter: &Value) -> Result<(), Fault> {
         let client = client(server, Identity::admin());
         for definition in definitions {
-            register::put(&client, "customresourcedefinitions", definition).await.map_err(|error| {
+            let definition = converting::called_at(definition, converter);
+            register::put(&client, "customresourcedefinitions", &definition).await.map_err(|error| {
                 let name = definition["metadata"]["name"].as_str().unwrap_or_default();
                 let error = with_causes(&error);
                 Fault::not_compiled(format!("the API server refuses definition `{name}`: {error}"))
@@ -235,10 +237,7 @@ impl UpArgs {
         addresses: Addresses,
     ) -> Result<(), Fault> {
         let client = client(server, Identity::admin());
-        let endpoint = Endpoint::Url {
-            base: format!("https://{}", addresses.webhook),
-            ca_bundle: STANDARD.encode(authority.certificate_pem()),
-        };
+        let endpoint = addresses.webhook(authority);
         // The API server has the same definitions, and applies them itself.
         let callee = Callee { endpoint, own_namespace: None, failure_policy: "Fail", definitions: false };
         let configuration = webhook::configuration(policies, &callee);
@@ -282,6 +281,16 @@ fn refused(what: &str, error: &kube::Error) -> Fault {
 struct Addresses {
     api: SocketAddr,
     webhook: SocketAddr,
+}
+
+impl Addresses {
+    /// Where the webhook is called, and whom to trust there.
+    fn webhook(&self, authority: &Authority) -> Endpoint {
+        Endpoint::Url {
+            base: format!("https://{}", self.webhook),
+            ca_bundle: STANDARD.encode(authority.certificate_pem()),
+        }
+    }
 }
 
 fn local(listener: &TcpListener) -> Result<SocketAddr, Fault> {
@@ -354,6 +363,7 @@ fn start_admission(
         metrics: metrics.clone(),
         beta: false,
         traces: Traces::default(),
+        converters: converting::converters(),
         readiness,
         timeout: Duration::from_secs(8),
     };

@@ -14,6 +14,24 @@ pub(in crate::cli) fn all() -> impl Iterator<Item = (&'static str, String)> {
     DEFINITIONS.iter().map(|(name, text)| (*name, (*text).to_owned()))
 }
 
+/// The Service that converts, as the files have it.
+const NAMESPACE: &str = "namespace: admit-system\n";
+const METADATA: &str = "metadata:\n";
+
+/// The same for an installation in `namespace`, and for an authority that cert-manager fills in.
+pub(super) fn installed(namespace: &str, injected: bool) -> impl Iterator<Item = (&'static str, String)> {
+    let service = format!("namespace: {namespace}\n");
+    let annotations =
+        format!("{METADATA}  annotations:\n    cert-manager.io/inject-ca-from: {namespace}/admit\n");
+    all().map(move |(name, text)| {
+        if !text.contains(NAMESPACE) {
+            return (name, text);
+        }
+        let text = text.replacen(NAMESPACE, &service, 1);
+        (name, if injected { text.replacen(METADATA, &annotations, 1) } else { text })
+    })
+}
+
 pub(super) fn names() -> Vec<String> {
     DEFINITIONS.iter().map(|(name, _)| (*name).to_owned()).collect()
 }

@@ -135,7 +135,9 @@ fn base(policies: &PolicySet, folder: &PolicyFolder, settings: &Settings) -> Res
         resources.push("monitoring".to_owned());
     }
     files.push(file("kustomization.yaml", &kustomization(&resources)));
-    files.extend(crds::all().map(|(name, text)| File::Text { path: Path::new("crds").join(name), text }));
+    let injected = settings.get("certificates") == Some("cert-manager");
+    let definitions = crds::installed(settings.get(NAMESPACE).unwrap_or_default(), injected);
+    files.extend(definitions.map(|(name, text)| File::Text { path: Path::new("crds").join(name), text }));
     files.push(file("crds/kustomization.yaml", &kustomization(&crds::names())));
     for (name, template) in monitoring::templates() {
         files.push(file(&format!("monitoring/{name}"), &fill(name, &template)?));

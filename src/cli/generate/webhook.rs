@@ -100,7 +100,8 @@ pub(in crate::cli) fn configuration(policies: &PolicySet, callee: &Callee<'_>) -
 }
 
 impl Endpoint {
-    fn client_config(&self, path: &str) -> Value {
+    /// As definitions say it, too.
+    pub(in crate::cli) fn client_config(&self, path: &str) -> Value {
         match self {
             Self::Service { name, namespace } => {
                 json!({"service": {"name": name, "namespace": namespace, "path": path, "port": 443}})

@@ -30,7 +30,7 @@ pub(super) use self::args::ServeArgs;
 use self::certificates::Told;
 use self::policies::Sources;
 use super::process::{self, Fault, GRACE, Threads};
-use super::{Exit, following};
+use super::{Exit, converters, following};
 use crate::admission::tls::Managed;
 use crate::admission::{self, Admission, Cluster, InForce, Observed, Port, Shutdown, Workers};
 use crate::controllers::kit::tasks::Supervisor;
@@ -136,6 +136,7 @@ impl ServeArgs {
             metrics: process.metrics.clone(),
             traces: process.traces.clone(),
             readiness: process.readiness.clone(),
+            converters: converters(),
             beta: self.v1beta1,
             timeout: Duration::from_secs(self.timeout),
         };

@@ -8,16 +8,21 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{ObjectMeta, PostParams};
+use kube::api::{ApiResource, DynamicObject, ObjectMeta, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use rustls::ServerConfig;
+use serde_json::json;
 use time::OffsetDateTime;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::super::converting::DEFINITIONS;
 use super::super::process::Fault;
 use super::certificates::{Callers, Told, same};
 use super::changes::Changes;
@@ -162,6 +167,7 @@ impl SelfSigned {
         let (Some(client), false) = (&self.client, managed.bundle.is_empty()) else {
             return Ok(!managed.bundle.is_empty());
         };
+        self.distribute_to_definitions(client, managed).await?;
         let configurations: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
         let refused = |error: kube::Error| {
             let error = with_causes(&error);
@@ -187,6 +193,44 @@ impl SelfSigned {
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
             Err(error) => Err(refused(error)),
         }
+    }
+
+    /// The same to the definitions whose objects our Service converts.
+    async fn distribute_to_definitions(&self, client: &Client, managed: &Managed) -> Result<(), Fault> {
+        let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+        let definitions: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+        let bundle = STANDARD.encode(&managed.bundle);
+        for name in DEFINITIONS {
+            let kept = async {
+                let Some(definition) = definitions.get_opt(name).await? else { return Ok(()) };
+                let config = definition.data.pointer("/spec/conversion/webhook/clientConfig");
+                let of = |field: &str| config.and_then(|config| config.pointer(field)?.as_str());
+                let ours = of("/service/name") == Some(&self.service)
+                    && of("/service/namespace") == Some(&self.namespace);
+                if ours && of("/caBundle") != Some(&bundle) {
+                    let conversion = json!({"webhook": {"clientConfig": {"caBundle": bundle}}});
+                    let patch = Patch::Merge(json!({"spec": {"conversion": conversion}}));
+                    definitions.patch(name, &PatchParams::default(), &patch).await?;
+                }
+                Ok(())
+            };
+            match kept.await {
+                Ok(()) => {}
+                // Rights of an earlier installation do not have it; admission goes on without.
+                Err(kube::Error::Api(status)) if status.code == 403 => {
+                    tracing::warn!(
+                        definition = name,
+                        why = status.message,
+                        "its objects cannot be converted"
+                    );
+                }
+                Err(error) => {
+                    let error = with_causes(&error);
+                    return Err(Fault::internal(format!("the definition `{name}` cannot be kept: {error}")));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn refused(&self, what: &str, error: &kube::Error) -> Fault {

@@ -36,6 +36,7 @@ mod service;
 pub mod settings;
 pub mod status;
 mod stop;
+pub mod versions;
 
 use std::sync::Arc;
 

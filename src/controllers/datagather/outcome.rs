@@ -256,6 +256,30 @@ pub(super) fn go_duration(duration: Duration) -> String {
     }
 }
 
+/// A duration as Go prints it, and as it reads it: numbers with units, one after the other. None for what is none, or is negative.
+pub(super) fn read_go_duration(text: &str) -> Option<Duration> {
+    let mut rest = text;
+    let mut total = Duration::ZERO;
+    while !rest.is_empty() {
+        let (number, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit() && c != '.')?);
+        let (unit, after) =
+            after.split_at(after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len()));
+        let scale = match unit {
+            "h" => 3_600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 1e-3,
+            "us" | "µs" | "μs" => 1e-6,
+            "ns" => 1e-9,
+            _ => return None,
+        };
+        let part = Duration::try_from_secs_f64(number.parse::<f64>().ok()? * scale).ok()?;
+        total = total.checked_add(part)?;
+        rest = after;
+    }
+    (!text.is_empty()).then_some(total)
+}
+
 fn decimal(value: u128, unit: u128, digits: usize) -> String {
     let text = format!("{}.{:0digits$}", value / unit, value % unit);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -294,6 +318,10 @@ mod tests {
             (3_600_000_000, "1h0m0s"),
         ] {
             assert_eq!(go_duration(Duration::from_micros(micros)), text);
+            assert_eq!(read_go_duration(text), Some(Duration::from_micros(micros)), "{text}");
+        }
+        for none in ["", "1", "s", "1d", "-1s", "1.2.3s", "99999999999999999999h"] {
+            assert_eq!(read_go_duration(none), None, "{none}");
         }
     }
 

@@ -51,8 +51,34 @@ impl<'a> Cluster<'a> {
     pub(super) fn define(&self) {
         self.works(&["apply", "-k", &shipped("deploy/crds")]);
         self.works(&["apply", "-f", &shipped("deploy/namespace.yaml")]);
+        // Nothing here listens at the Service that converts: the version that objects are stored in is the only one.
+        self.serve_later_versions(false, &[]);
         let established = ["wait", "--for=condition=Established", "--all", "customresourcedefinitions"];
         self.works(&[&established[..], &["--timeout=60s"]].concat());
+    }
+
+    /// Has the later versions of DataGathers served, or not, with more changes to the definition.
+    fn serve_later_versions(&self, served: bool, more: &[Value]) {
+        let serve = |version| json!({"op": "replace", "path": format!("/spec/versions/{version}/served"), "value": served});
+        let patch: Vec<Value> = more.iter().cloned().chain([1, 2].map(serve)).collect();
+        let datagathers = "customresourcedefinition/datagathers.insights.openshift.io";
+        self.works(&["patch", datagathers, "--type=json", "-p", &Value::from(patch).to_string()]);
+        // What kubectl found out before is not so any more; it is not there where kubectl found out nothing.
+        fs::remove_dir_all(self.place.path(".kube/cache")).ok();
+    }
+
+    /// Has the API server convert DataGathers by this webhook, and serve them in all versions.
+    pub(super) fn convert_by(&self, serving: &Serving) {
+        let bundle = STANDARD.encode(self.place.authority.certificate_pem());
+        let url = format!("https://localhost:{}/convert", serving.webhook.port());
+        self.serve_later_versions(true, &[called_at(&json!({"url": url, "caBundle": bundle}))]);
+    }
+
+    /// As it was defined.
+    pub(super) fn convert_no_longer(&self) {
+        let shipped = yaml(&root().join("deploy/crds/datagathers.yaml"));
+        let config = &shipped["spec"]["conversion"]["webhook"]["clientConfig"];
+        self.serve_later_versions(false, &[called_at(config)]);
     }
 
     /// A kubeconfig by which to be this service account of ours, with the rights in this file of manifests.
@@ -157,4 +183,9 @@ pub(super) fn policy_files() -> Vec<PathBuf> {
     });
     files.sort();
     files
+}
+
+/// The change of a definition that has this webhook convert.
+fn called_at(config: &Value) -> Value {
+    json!({"op": "replace", "path": "/spec/conversion/webhook/clientConfig", "value": config})
 }

@@ -67,7 +67,7 @@ pub(super) fn manifests_are_taken(api: &ApiServer) {
     }
 }
 
-/// What `admit certs` prints, pasted: the Secret is there, and each webhook trusts the authority.
+/// What `admit certs` prints, pasted: the Secret is there, and the authority is trusted for each webhook and for conversion.
 pub(super) fn printed_commands_hand_certificates_over(cluster: &Cluster<'_>) {
     let printed = Command::new(env!("CARGO_BIN_EXE_admit"))
         .args(["certs", "--out", "certs"])
@@ -77,7 +77,7 @@ pub(super) fn printed_commands_hand_certificates_over(cluster: &Cluster<'_>) {
     let printed = String::from_utf8(printed.stdout).unwrap();
     let commands: Vec<&str> =
         printed.lines().filter(|line| line.starts_with("kubectl ") || line.starts_with("for ")).collect();
-    assert_eq!(commands.len(), 2, "{printed}");
+    assert_eq!(commands.len(), 3, "{printed}");
     let pasted = Command::new("bash")
         .args(["-ec", &commands.join("\n")])
         .env("KUBECONFIG", cluster.api.kubeconfig())
@@ -88,6 +88,9 @@ pub(super) fn printed_commands_hand_certificates_over(cluster: &Cluster<'_>) {
     assert!(pasted.status.success(), "{}", said(&pasted));
     let bundle = STANDARD.encode(std::fs::read(cluster.place.path("certs/ca.crt")).unwrap());
     assert_eq!(trusted(cluster), format!("{bundle} {bundle}"));
+    let of_converter = "--output=jsonpath={.spec.conversion.webhook.clientConfig.caBundle}";
+    let datagathers = "customresourcedefinition/datagathers.insights.openshift.io";
+    assert_eq!(cluster.works(&["get", datagathers, of_converter]), bundle);
     cluster.works(&["delete", "secret", "admit-tls", "--namespace=admit-system"]);
 }
 

@@ -20,6 +20,7 @@ pub(super) fn the_tour_is_the_same(api: &ApiServer) {
     fs::copy(api.kubeconfig(), place.kubeconfig()).unwrap();
     let serving = cluster.place.start(&["--policies", &shipped("policies"), "--shutdown-delay", "0"]);
     cluster.register(&serving);
+    cluster.convert_by(&serving);
     let kubeconfig = cluster.as_account("admit-controllers", &shipped("deploy/rbac.yaml"));
     let archives = place.path().join(".admit/archives").display().to_string();
     let replica = Replica::start(&cluster, &kubeconfig, &archives, &[]);
@@ -27,6 +28,7 @@ pub(super) fn the_tour_is_the_same(api: &ApiServer) {
     let wrong = played(&place, &marked("tour"));
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     replica.terminated();
+    cluster.convert_no_longer();
     assert!(serving.terminate().success());
     cluster.unregister();
 }

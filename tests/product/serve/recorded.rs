@@ -114,6 +114,7 @@ async fn serving() -> (watch::Sender<Arc<InForce>>, Client) {
         beta: false,
         traces: Traces::default(),
         readiness: Readiness::default(),
+        converters: admit::cli::converters(),
         // Some cases spend the whole budget of CEL, which takes an unoptimised build on a busy machine long.
         timeout: Duration::from_secs(300),
     };

@@ -2,6 +2,7 @@
 //! of the acceptance table.
 
 mod auditing;
+mod converted;
 mod mutated;
 mod spelling;
 pub(crate) mod support;

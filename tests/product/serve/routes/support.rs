@@ -18,7 +18,7 @@ use admit::telemetry::{Metrics, Readiness, Traces};
 
 pub(super) struct Server {
     router: Router,
-    metrics: Arc<Metrics>,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 pub(super) struct Post {
@@ -66,6 +66,7 @@ pub(super) fn server_of(documents: &[Vec<Value>], cluster: Cluster, beta: bool) 
         beta,
         traces: Traces::default(),
         readiness: Readiness::default(),
+        converters: admit::cli::converters(),
         timeout: std::time::Duration::from_secs(8),
     };
     Server { router: admission.router(), metrics }

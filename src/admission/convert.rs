@@ -1,0 +1,234 @@
+//! `/convert`: ConversionReviews of `apiextensions.k8s.io/v1` in and out. What a conversion does to an object is handed in; here is
+//! what the protocol asks for: the same uid, as many objects in the same order, or a Failure with a message.
+//!
+//! Whatever is asked with a uid is answered as a review, with 200; the rest as on the other routes.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use admit_policy::json;
+use admit_policy::request::GroupVersionKind;
+use axum::body::Body;
+use axum::response::{IntoResponse as _, Response};
+use http::{HeaderMap, StatusCode, Uri};
+use serde_json::{Value, json};
+use tokio::time::{Instant as TokioInstant, timeout_at};
+
+use super::deadline::Deadline;
+use super::log::shown;
+use super::review::{Answer, recover_id};
+use super::routes::{Context, is_json, no_body, no_json};
+use super::undecided::Undecided;
+use super::workers::{Gone, NotDone};
+
+/// As a label of metrics.
+const ROUTE: &str = "convert";
+const API_VERSION: &str = "apiextensions.k8s.io/v1";
+const KIND: &str = "ConversionReview";
+
+/// A kind that is converted here.
+#[derive(Clone, Debug)]
+pub struct Converter {
+    pub group: &'static str,
+    pub kind: &'static str,
+    pub versions: Vec<&'static str>,
+    /// From a version to another; `apiVersion` is set already. Why it cannot be done otherwise.
+    pub convert: fn(&mut Value, &str, &str) -> Result<(), String>,
+}
+
+/// The kinds that are converted.
+#[derive(Clone, Debug, Default)]
+pub struct Converters(Arc<[Converter]>);
+
+impl From<Vec<Converter>> for Converters {
+    fn from(converters: Vec<Converter>) -> Self {
+        Self(converters.into())
+    }
+}
+
+/// An answer, and how it is counted.
+struct Told {
+    answer: Answer,
+    label: &'static str,
+}
+
+impl Told {
+    fn undecided(undecided: &Undecided, uid: Option<&str>) -> Self {
+        let Undecided { code, reason, message, label } = undecided;
+        let answer = match uid {
+            Some(uid) => failure(uid, message),
+            None => Answer::plain(*code, reason, message),
+        };
+        Self { answer, label }
+    }
+}
+
+impl Context {
+    pub(super) async fn convert(self, uri: &Uri, headers: &HeaderMap, body: Body) -> Response {
+        let started = Instant::now();
+        let deadline = Deadline::new(started, self.admission.timeout, uri.query());
+        let metrics = Arc::clone(&self.admission.metrics);
+        let mut trace = self.admission.traces.begin(ROUTE, headers);
+        let Told { answer, label } = self.converted(deadline, headers, body).await;
+        metrics.request(ROUTE, label, started.elapsed());
+        trace.note("admission.answer", label);
+        trace.note("http.response.status_code", i64::from(answer.code.as_u16()));
+        if label != "converted" {
+            trace.failed(label);
+        }
+        answer.into_response()
+    }
+
+    async fn converted(self, deadline: Deadline, headers: &HeaderMap, body: Body) -> Told {
+        if !is_json(headers) {
+            return Told::undecided(&no_json(), None);
+        }
+        let received = match self.memory.receive(headers, body).await {
+            Ok(received) => received,
+            Err(problem) => return Told::undecided(&no_body(problem), None),
+        };
+        let (bytes, converters) = (received.bytes.clone(), self.admission.converters.clone());
+        let work = move |gone: &Gone<'_>| {
+            let passed = || Instant::now() >= deadline.evaluation || gone();
+            let told = converters.answer(&received.bytes, &passed);
+            // As long as the body is worked on, it counts.
+            drop(received);
+            told
+        };
+        let done =
+            timeout_at(TokioInstant::from_std(deadline.answer), self.admission.workers.run(work)).await;
+        let undecided = match done {
+            Ok(Ok(told)) => return told,
+            // Callers try again after 429, which costs less than the review does.
+            Ok(Err(NotDone::Overloaded)) => return Told::undecided(&Undecided::overloaded(), None),
+            Ok(Err(NotDone::Panicked(text))) => {
+                self.admission.metrics.panicked();
+                unconverted("failed", &format!("panicked: {text}"))
+            }
+            Err(_) => unconverted("timeout", "the time for it is over"),
+        };
+        let id = recover_id(&bytes, false);
+        let uid = id.as_ref().map(|id| shown(&id.uid));
+        tracing::error!(uid = uid.as_deref(), cause = undecided.message, "objects could not be converted");
+        Told::undecided(&undecided, id.as_ref().map(|id| id.uid.as_str()))
+    }
+}
+
+fn unconverted(label: &'static str, why: &str) -> Undecided {
+    Undecided {
+        code: StatusCode::INTERNAL_SERVER_ERROR,
+        reason: "InternalError",
+        message: format!("the objects could not be converted: {why}"),
+        label,
+    }
+}
+
+fn malformed(why: &str) -> Undecided {
+    Undecided {
+        code: StatusCode::BAD_REQUEST,
+        reason: "BadRequest",
+        message: format!("the {KIND} is malformed: {why}"),
+        label: "malformed",
+    }
+}
+
+impl Converters {
+    fn answer(&self, body: &[u8], passed: &dyn Fn() -> bool) -> Told {
+        let (uid, version, objects) = match question(body) {
+            Ok(question) => question,
+            Err(why) => {
+                let id = recover_id(body, false);
+                return Told::undecided(&malformed(&why), id.as_ref().map(|id| id.uid.as_str()));
+            }
+        };
+        let mut converted = Vec::with_capacity(objects.len());
+        for (place, object) in objects.into_iter().enumerate() {
+            if passed() {
+                return Told::undecided(&unconverted("timeout", "the time for it is over"), Some(&uid));
+            }
+            match self.one(object, &version) {
+                Ok(object) => converted.push(object),
+                Err(why) => {
+                    tracing::warn!(uid = %shown(&uid), place, %why, "an object cannot be converted");
+                    return Told {
+                        answer: failure(&uid, &format!("object {place}: {why}")),
+                        label: "refused",
+                    };
+                }
+            }
+        }
+        let response = json!({"uid": uid, "convertedObjects": converted, "result": {"status": "Success"}});
+        Told { answer: review(&response), label: "converted" }
+    }
+
+    /// The object as `kind`, where that is a kind that is converted here.
+    pub(super) fn of(&self, object: &Value, kind: &GroupVersionKind) -> Option<Result<Value, String>> {
+        self.find(&kind.group, &kind.kind)?;
+        let wanted = kind.api_version();
+        if object.get("apiVersion").and_then(Value::as_str) == Some(&wanted) {
+            return Some(Ok(object.clone()));
+        }
+        Some(self.one(object.clone(), &wanted))
+    }
+
+    fn find(&self, group: &str, kind: &str) -> Option<&Converter> {
+        self.0.iter().find(|converter| converter.group == group && converter.kind == kind)
+    }
+
+    /// The object in that version, which is written with its group.
+    fn one(&self, mut object: Value, wanted: &str) -> Result<Value, String> {
+        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (found, kind) = (text("apiVersion"), text("kind"));
+        let (group, from) = found.split_once('/').unwrap_or(("", found.as_str()));
+        let Some(converter) = self.find(group, &kind) else {
+            return Err(format!("{}, Kind={} is not converted here", shown(&found), shown(&kind)));
+        };
+        let known = |version: &str| converter.versions.contains(&version);
+        let to = wanted.split_once('/').filter(|(other, to)| *other == group && known(to));
+        let Some((_, to)) = to.filter(|_| known(from)) else {
+            let (found, wanted) = (shown(&found), shown(wanted));
+            return Err(format!("there is no way from {found} to {wanted} for a {kind}"));
+        };
+        if let Value::Object(members) = &mut object {
+            members.insert("apiVersion".to_owned(), wanted.into());
+        }
+        (converter.convert)(&mut object, from, to)?;
+        Ok(object)
+    }
+}
+
+/// The uid, the version that is wanted, and the objects, of a review.
+fn question(body: &[u8]) -> Result<(String, String, Vec<Value>), String> {
+    let document = json::parse(body).map_err(|error| format!("body is not JSON: {error}"))?;
+    if let Some(repeated) = document.duplicates.paths().next() {
+        return Err(format!("duplicate field `{repeated}`"));
+    }
+    let mut review = document.value;
+    let is = |field: &str, expected: &str| review.get(field).and_then(Value::as_str) == Some(expected);
+    if !is("apiVersion", API_VERSION) || !is("kind", KIND) {
+        return Err(format!("expected {API_VERSION}, Kind={KIND}"));
+    }
+    let Some(Value::Object(mut request)) = review.get_mut("request").map(Value::take) else {
+        return Err("`request` is missing".to_owned());
+    };
+    let mut text = |field: &str| match request.shift_remove(field) {
+        Some(Value::String(text)) if !text.is_empty() => Ok(text),
+        _ => Err(format!("`request.{field}` is missing")),
+    };
+    let (uid, version) = (text("uid")?, text("desiredAPIVersion")?);
+    match request.shift_remove("objects") {
+        None | Some(Value::Null) => Ok((uid, version, Vec::new())),
+        Some(Value::Array(objects)) => Ok((uid, version, objects)),
+        Some(_) => Err("`request.objects` is no list".to_owned()),
+    }
+}
+
+fn failure(uid: &str, message: &str) -> Answer {
+    let result = json!({"status": "Failure", "message": message});
+    review(&json!({"uid": uid, "convertedObjects": [], "result": result}))
+}
+
+fn review(response: &Value) -> Answer {
+    let review = json!({"apiVersion": API_VERSION, "kind": KIND, "response": response});
+    Answer { code: StatusCode::OK, body: review.to_string().into() }
+}

@@ -1,0 +1,63 @@
+//! Which kinds the webhook converts between their versions: those that controllers of ours follow in one of several.
+
+use serde_json::{Value, json};
+
+use crate::admission::{Converter, Converters};
+use crate::controllers::datagather::versions::{DATA_GATHER, INSIGHTS_DATA_GATHER, Kind, VERSIONS, shape_of};
+
+/// The path of the route, as definitions name it.
+pub(super) const PATH: &str = "/convert";
+/// Definitions of those kinds that come with us.
+pub(super) const DEFINITIONS: [&str; 1] = ["datagathers.insights.openshift.io"];
+
+/// The definition, where it is one whose objects this program converts, with the address of a webhook of this program.
+pub(super) fn called_at(definition: &Value, client_config: &Value) -> Value {
+    let mut definition = definition.clone();
+    let name = definition.pointer("/metadata/name").and_then(Value::as_str);
+    let ours = name.is_some_and(|name| DEFINITIONS.contains(&name));
+    let conversion = definition.pointer_mut("/spec/conversion").filter(|_| ours);
+    if let Some(conversion) = conversion.filter(|conversion| conversion["strategy"] == "Webhook") {
+        conversion["webhook"] = json!({"conversionReviewVersions": ["v1"], "clientConfig": client_config});
+    }
+    definition
+}
+
+/// All of them.
+#[must_use]
+pub fn converters() -> Converters {
+    let of = |kind: Kind, convert| Converter {
+        group: kind.group,
+        kind: kind.kind,
+        versions: VERSIONS.iter().map(|(version, _)| *version).collect(),
+        convert,
+    };
+    vec![
+        of(DATA_GATHER, |object, from, to| converted(DATA_GATHER, object, from, to)),
+        of(INSIGHTS_DATA_GATHER, |object, from, to| converted(INSIGHTS_DATA_GATHER, object, from, to)),
+    ]
+    .into()
+}
+
+fn converted(kind: Kind, object: &mut Value, from: &str, to: &str) -> Result<(), String> {
+    let (Some(from), Some(to)) = (shape_of(from), shape_of(to)) else {
+        return Err(format!("{from} or {to} is no version of it"));
+    };
+    (kind.convert)(object, from, to).map_err(|why| why.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_definitions_of_ours_that_ask_a_webhook_are_told_where_it_is() {
+        let definition = |name: &str, strategy: &str| json!({"metadata": {"name": name}, "spec": {"conversion": {"strategy": strategy}}});
+        let config = json!({"url": "https://127.0.0.1:1/convert"});
+        let [ours] = DEFINITIONS;
+        let called = called_at(&definition(ours, "Webhook"), &config);
+        assert_eq!(called["spec"]["conversion"]["webhook"]["clientConfig"], config);
+        for other in [definition(ours, "None"), definition("cats.example.com", "Webhook"), json!({})] {
+            assert_eq!(called_at(&other, &config), other);
+        }
+    }
+}

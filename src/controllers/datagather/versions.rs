@@ -1,0 +1,128 @@
+//! DataGathers and InsightsDataGathers in another version of their definition. v1alpha1 has words where v1alpha2 and v1, which are
+//! alike, have lists and modes; what a run came to is a word there and the condition `Progressing` here.
+//!
+//! Pure functions of an object as JSON; they change `spec` and `status` alone. What they lose, because the other version has
+//! no place for it, is told in `deploy/README.md`: parts of a second of a duration, whether somebody ignores a finding, and
+//! through which of its two names a list came. What must not be lost (that something is to be hidden, or not gathered) is refused.
+
+mod configuration;
+mod spec;
+mod status;
+
+use serde_json::{Map, Value};
+
+/// A kind, its versions, and how an object gets from one to another.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    pub group: &'static str,
+    pub kind: &'static str,
+    pub convert: Convert,
+}
+
+/// From a version to another; the `apiVersion` of the object is left to the caller.
+pub type Convert = fn(&mut Value, Shape, Shape) -> Result<(), Inconvertible>;
+
+pub const VERSIONS: [(&str, Shape); 3] =
+    [("v1alpha1", Shape::Words), ("v1alpha2", Shape::Lists), ("v1", Shape::Lists)];
+
+pub const DATA_GATHER: Kind =
+    Kind { group: "insights.openshift.io", kind: "DataGather", convert: data_gather };
+
+pub const INSIGHTS_DATA_GATHER: Kind =
+    Kind { group: "config.openshift.io", kind: "InsightsDataGather", convert: configuration::convert };
+
+/// How a version says things.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shape {
+    /// v1alpha1
+    Words,
+    /// v1alpha2 and v1
+    Lists,
+}
+
+/// Why an object has no form in the other version.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{path}: {why}")]
+pub struct Inconvertible {
+    path: String,
+    why: String,
+}
+
+impl Inconvertible {
+    fn new(path: &str, why: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), why: why.into() }
+    }
+}
+
+/// The shape of a version; none for one that there is not.
+pub fn shape_of(version: &str) -> Option<Shape> {
+    VERSIONS.into_iter().find_map(|(known, shape)| (known == version).then_some(shape))
+}
+
+fn data_gather(object: &mut Value, from: Shape, to: Shape) -> Result<(), Inconvertible> {
+    if from == to {
+        return Ok(());
+    }
+    let made = text(object.pointer("/metadata/creationTimestamp")).to_owned();
+    if let Some(spec) = member(object, "spec")? {
+        match to {
+            Shape::Lists => spec::to_lists(spec, "spec")?,
+            Shape::Words => spec::to_words(spec, "spec")?,
+        }
+    }
+    let Some(status) = member(object, "status")? else { return Ok(()) };
+    match to {
+        Shape::Lists => status::to_lists(status, &made)?,
+        Shape::Words => status::to_words(status)?,
+    }
+    if status.is_empty()
+        && to == Shape::Lists
+        && let Value::Object(members) = object
+    {
+        // A status that says nothing is none there.
+        members.shift_remove("status");
+    }
+    Ok(())
+}
+
+/// The object `name`; none where it is absent or null.
+fn member<'v>(
+    object: &'v mut Value,
+    name: &str,
+) -> Result<Option<&'v mut Map<String, Value>>, Inconvertible> {
+    match object.get_mut(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(members)) => Ok(Some(members)),
+        Some(_) => Err(Inconvertible::new(name, "it is no object")),
+    }
+}
+
+/// Items of a list: a hundred times what the definitions let in. Whoever sends more wants something else than a conversion.
+const MOST_ITEMS: usize = 10_000;
+
+/// Takes the list `name` out of `members`; empty where it is absent or null.
+fn taken_list(members: &mut Map<String, Value>, name: &str, path: &str) -> Result<Vec<Value>, Inconvertible> {
+    match members.shift_remove(name) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(items)) if items.len() <= MOST_ITEMS => Ok(items),
+        Some(Value::Array(_)) => {
+            let why = format!("it has more than {MOST_ITEMS} items");
+            Err(Inconvertible::new(&format!("{path}.{name}"), why))
+        }
+        Some(_) => Err(Inconvertible::new(&format!("{path}.{name}"), "it is no list")),
+    }
+}
+
+/// An empty text where there is none.
+fn text(value: Option<&Value>) -> &str {
+    value.and_then(Value::as_str).unwrap_or_default()
+}
+
+fn put_unless_empty(members: &mut Map<String, Value>, name: &str, items: Vec<Value>) {
+    if !items.is_empty() {
+        members.insert(name.to_owned(), Value::Array(items));
+    }
+}
+
+#[cfg(test)]
+mod tests;
