@@ -1,6 +1,7 @@
 //! Controllers of the systems whose objects admit guards, on a shared kit.
 
 pub mod clusteroperator;
+pub mod cyndi;
 pub mod datagather;
 pub mod kit;
 pub mod mustgather;

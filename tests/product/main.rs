@@ -6,6 +6,7 @@ mod bad_input;
 mod bench;
 mod calendar;
 mod clusteroperator;
+mod cyndi;
 mod datagather;
 mod deploy;
 mod e2e;

@@ -5,6 +5,7 @@ pub(crate) mod crashes;
 pub(crate) mod https;
 pub(crate) mod json_schema;
 pub(crate) mod logs;
+pub(crate) mod postgres;
 pub(crate) mod relay;
 pub(crate) mod reliability;
 pub(crate) mod shipped;

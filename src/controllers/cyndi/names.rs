@@ -1,0 +1,132 @@
+//! Names of tables, connectors and versions, and how names stand in SQL. Pure.
+//!
+//! INVARIANT: a name that did not pass [`Table::parse`] never stands in a statement that changes anything. `LIKE 'hosts_%'`, which others
+//! use, also matches `hostsXforeign`.
+
+use std::fmt;
+
+use jiff::Timestamp;
+
+/// The schema of applications' databases that holds the tables and the view.
+pub const SCHEMA: &str = "inventory";
+/// What applications read.
+pub const VIEW: &str = "hosts";
+/// Who may read the view.
+pub const READER: &str = "cyndi_reader";
+/// Most digits of a version: those of the largest number of nanoseconds that is told.
+const MAX_DIGITS: usize = 20;
+
+/// A version of a pipeline: `1_` and nanoseconds.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Version(String);
+
+impl Version {
+    #[must_use]
+    pub fn at(now: Timestamp) -> Self {
+        Self(format!("1_{}", now.as_nanosecond().max(0)))
+    }
+
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix("1_")?;
+        let fits = (1..=MAX_DIGITS).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit());
+        fits.then(|| Self(text.to_owned()))
+    }
+
+    #[must_use]
+    pub fn table(&self) -> Table {
+        Table(self.clone())
+    }
+
+    #[must_use]
+    pub fn connector(&self, app: &str) -> String {
+        format!("cyndi-{app}-{}", self.0.replacen('_', "-", 1))
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A table of ours: `^hosts_v1_[0-9]{1,20}$`.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Table(Version);
+
+impl Table {
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        name.strip_prefix("hosts_v").and_then(Version::parse).map(Self)
+    }
+
+    #[must_use]
+    pub fn version(&self) -> &Version {
+        &self.0
+    }
+
+    /// As SQL has it, with its schema.
+    #[must_use]
+    pub fn quoted(&self) -> String {
+        format!("{}.{}", quoted(SCHEMA), quoted(&self.to_string()))
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "hosts_v{}", self.0)
+    }
+}
+
+/// `name` as an identifier of SQL, whatever is in it.
+#[must_use]
+pub fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('\0', "").replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tables_of_ours_are_taken_for_such() {
+        for ours in ["hosts_v1_1", "hosts_v1_1597073300783716678", "hosts_v1_00000000000000000000"] {
+            assert_eq!(Table::parse(ours).unwrap().to_string(), ours);
+        }
+        let others = [
+            "hosts",
+            "hosts_v1_",
+            "hostsXforeign",
+            "hosts_v2_1",
+            "hosts_v1_1a",
+            "hosts_v1_1\"",
+            "Hosts_v1_1",
+            "hosts_v1_1 ",
+            "hosts_v1_-1",
+            "hosts_v1_000000000000000000001",
+            "hosts_v1_١",
+            "xhosts_v1_1",
+            "hosts_v1_1\n",
+        ];
+        for other in others {
+            assert_eq!(Table::parse(other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn names_follow_the_version() {
+        let version = Version::at(Timestamp::from_nanosecond(1_597_073_300_783_716_678).unwrap());
+        assert_eq!(version.to_string(), "1_1597073300783716678");
+        assert_eq!(version.table().to_string(), "hosts_v1_1597073300783716678");
+        assert_eq!(version.connector("my-app"), "cyndi-my-app-1-1597073300783716678");
+        assert_eq!(version.table().quoted(), "\"inventory\".\"hosts_v1_1597073300783716678\"");
+        assert_eq!(Table::parse("hosts_v1_5").unwrap().version().to_string(), "1_5");
+        assert_eq!(Version::at(Timestamp::MIN).to_string(), "1_0");
+    }
+
+    #[test]
+    fn quotes_in_identifiers_end_nothing() {
+        assert_eq!(quoted("a\"; DROP TABLE x; --"), "\"a\"\"; DROP TABLE x; --\"");
+        assert_eq!(quoted("a\0b"), "\"ab\"");
+    }
+}

@@ -1,0 +1,211 @@
+//! What a pass does about a pipeline. Pure.
+//!
+//! | state | test | step |
+//! |---|---|---|
+//! | any | connectors and tables of versions that neither run nor are shown | remove, before anything else |
+//! | REMOVED | | remove all, the view as well |
+//! | NEW | | make a table, then a connector, then say so |
+//! | any other | it is not as it should be | build anew |
+//! | UNKNOWN | | build anew |
+//! | VALID | the view shows another table | show this one |
+//! | not valid | too many validations failed | build anew, showing whichever table is nearer |
+//!
+//! The view moves in the pass after the one that found the table valid, and the old table goes in the one after that: whoever dies in
+//! between leaves what the next pass takes up.
+
+use super::config::Config;
+use super::connector::{Found, Wanted};
+use super::crd::{CyndiPipeline, CyndiPipelineStatus};
+use super::names::{Table, Version};
+use super::state::State;
+
+/// What the view shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum View {
+    #[default]
+    Missing,
+    Shows(Table),
+    /// Something that is no table of ours.
+    Other(String),
+}
+
+impl View {
+    /// The table of ours that it shows.
+    #[must_use]
+    pub fn table(&self) -> Option<&Table> {
+        match self {
+            Self::Shows(table) => Some(table),
+            Self::Missing | Self::Other(_) => None,
+        }
+    }
+
+    /// As `status.activeTableName` has it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Missing => String::new(),
+            Self::Shows(table) => table.to_string(),
+            Self::Other(name) => name.clone(),
+        }
+    }
+}
+
+/// Everything that a pass looks at.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub object: CyndiPipeline,
+    pub config: Config,
+    pub spec_hash: String,
+    pub tables: Vec<Table>,
+    pub view: View,
+    /// Those of the pipeline, of whatever version.
+    pub connectors: Vec<Found>,
+    /// What the connector of the running version should be; none where connectors are made by others.
+    pub wanted: Option<Wanted>,
+}
+
+/// Why a pipeline is built anew.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Refresh {
+    Deviation(String),
+    /// Validation failed too often.
+    Invalid,
+}
+
+impl Refresh {
+    /// For the event.
+    #[must_use]
+    pub fn note(&self) -> String {
+        match self {
+            Self::Deviation(what) => format!("Refreshing pipeline due to state deviation: {what}"),
+            Self::Invalid => "Pipeline failed to become valid within the given threshold".to_owned(),
+        }
+    }
+
+    /// For the metric.
+    #[must_use]
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Self::Deviation(_) => "deviation",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// All is gone: the object may go.
+    LetGo,
+    Start,
+    Refresh(Refresh),
+    /// The view is to show this table.
+    Show(Table),
+    /// The connector is to rest, or to work again.
+    Pause(bool),
+    Nothing,
+}
+
+/// What is done, in this order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    pub stale_connectors: Vec<String>,
+    pub stale_tables: Vec<Table>,
+    pub drop_view: bool,
+    pub step: Step,
+}
+
+#[must_use]
+pub fn plan(seen: &Seen) -> Plan {
+    let state = State::of(&seen.object);
+    let removed = state == State::Removed;
+    let current = seen.object.status.as_ref().and_then(CyndiPipelineStatus::version).filter(|_| !removed);
+    let active = seen.view.table().filter(|_| !removed);
+    let app = &seen.object.spec.app_name;
+    let kept = [current.clone(), active.map(|table| table.version().clone())];
+    let kept_connectors: Vec<_> = kept.iter().flatten().map(|version| version.connector(app)).collect();
+    let stale = |table: &&Table| !kept.iter().flatten().any(|version| version == table.version());
+    Plan {
+        stale_connectors: seen
+            .connectors
+            .iter()
+            .filter(|found| !found.leaving && !kept_connectors.contains(&found.name))
+            .map(|found| found.name.clone())
+            .collect(),
+        stale_tables: seen.tables.iter().filter(stale).cloned().collect(),
+        drop_view: removed && seen.view.table().is_some(),
+        step: step(seen, state, current.as_ref()),
+    }
+}
+
+fn step(seen: &Seen, state: State, current: Option<&Version>) -> Step {
+    let refresh = |why: Refresh| Step::Refresh(why);
+    let Some(status) = seen.object.status.as_ref().filter(|_| state != State::New) else {
+        return if state == State::Removed { Step::LetGo } else { Step::Start };
+    };
+    if state == State::Removed {
+        return Step::LetGo;
+    }
+    let Some(version) = current else {
+        let what = format!("version {} is none of this program", status.pipeline_version);
+        return refresh(Refresh::Deviation(what));
+    };
+    if let Some(what) = deviation(seen, status, version) {
+        return refresh(Refresh::Deviation(what));
+    }
+    match state {
+        State::Unknown => {
+            refresh(Refresh::Deviation("the status says neither valid nor initial sync".to_owned()))
+        }
+        State::Valid if seen.view.table() != Some(&version.table()) => Step::Show(version.table()),
+        State::InitialSync | State::Invalid
+            if status.validation_failed_count
+                >= seen.config.validation(state == State::InitialSync).attempts =>
+        {
+            refresh(Refresh::Invalid)
+        }
+        State::Valid | State::InitialSync | State::Invalid | State::Removed | State::New => rest(seen),
+    }
+}
+
+/// Whether the connector rests where it should work, or the other way round.
+fn rest(seen: &Seen) -> Step {
+    let Some(wanted) = &seen.wanted else { return Step::Nothing };
+    let found = seen.connectors.iter().find(|found| found.name == wanted.name);
+    match found {
+        Some(found) if found.paused != wanted.paused => Step::Pause(wanted.paused),
+        Some(_) | None => Step::Nothing,
+    }
+}
+
+/// How the pipeline differs from what it should be, the first of the checks in their order.
+#[must_use]
+pub fn deviation(seen: &Seen, status: &CyndiPipelineStatus, version: &Version) -> Option<String> {
+    let config = &seen.config.hash;
+    if status.cyndi_config_version != *config {
+        return Some(format!(
+            "ConfigMap changed. New hash is {config}, old hash is {}",
+            status.cyndi_config_version
+        ));
+    }
+    if status.spec_hash.as_ref().is_some_and(|hash| *hash != seen.spec_hash) {
+        return Some("CyndiPipeline spec changed".to_owned());
+    }
+    let table = version.table();
+    if !seen.tables.contains(&table) {
+        return Some(format!("Database table {table} not found"));
+    }
+    let wanted = seen.wanted.as_ref()?;
+    match seen.connectors.iter().find(|found| found.name == wanted.name && !found.leaving) {
+        None => Some(format!("Connector {} not found", wanted.name)),
+        Some(found) => wanted.deviation(found),
+    }
+}
+
+/// Whether the view moves to the table that failed to become valid: unless it is strictly further from the inventory.
+#[must_use]
+pub fn is_healthier(inventory: u64, new: u64, active: Option<u64>) -> bool {
+    active.is_none_or(|active| inventory.abs_diff(new) <= inventory.abs_diff(active))
+}
+
+#[cfg(test)]
+mod tests;

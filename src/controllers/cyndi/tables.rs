@@ -1,0 +1,189 @@
+//! What is done in the database of an application: tables are made and dropped, and the view is moved.
+//!
+//! What changes something is one transaction. Nothing is dropped together with what depends on it: a table that somebody else's view
+//! shows stays, and the error says so.
+
+use std::time::Duration;
+
+use deadpool_postgres::Transaction;
+use tokio::time::sleep;
+use tokio_postgres::error::SqlState;
+
+use super::database::{Database, DatabaseError, asked};
+use super::names::{SCHEMA, Table, VIEW};
+use super::plan::View;
+use super::sql::{self, Selection};
+use crate::telemetry::Secrets;
+
+/// Longest that readers of the view wait because it is about to move: who holds it longer is waited for in another attempt, with
+/// nobody behind us.
+const VIEW_LOCK: Duration = Duration::from_millis(90);
+/// Attempts to move the view in one pass, and the wait between them.
+const VIEW_ATTEMPTS: u32 = 5;
+const VIEW_WAIT: Duration = Duration::from_millis(200);
+
+/// Tables of ours; the pattern has no wildcard that a foreign name could match.
+const TABLES: &str = "\
+SELECT c.relname::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+WHERE n.nspname = $1 AND c.relkind IN ('r', 'p') AND c.relname ~ '^hosts_v1_[0-9]+$' ORDER BY 1";
+
+const KIND: &str = "\
+SELECT c.relkind::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+WHERE n.nspname = $1 AND c.relname = $2";
+
+/// What the view reads, by what the server itself goes by: `information_schema` leaves out tables that another role owns.
+const SHOWN: &str = "\
+SELECT DISTINCT tn.nspname::text, t.relname::text FROM pg_catalog.pg_depend d \
+JOIN pg_catalog.pg_rewrite r ON r.oid = d.objid \
+JOIN pg_catalog.pg_class v ON v.oid = r.ev_class \
+JOIN pg_catalog.pg_namespace vn ON vn.oid = v.relnamespace \
+JOIN pg_catalog.pg_class t ON t.oid = d.refobjid \
+JOIN pg_catalog.pg_namespace tn ON tn.oid = t.relnamespace \
+WHERE d.classid = 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+AND vn.nspname = $1 AND v.relname = $2 AND v.relkind = 'v' AND t.oid <> v.oid ORDER BY 1, 2";
+
+impl Database {
+    /// The tables of ours.
+    ///
+    /// # Errors
+    /// As all of these: when the database does not do it.
+    pub async fn tables(&mut self) -> Result<Vec<Table>, DatabaseError> {
+        let secrets = self.secrets();
+        let rows = asked("list the tables", &secrets, self.client()?.query(TABLES, &[&SCHEMA])).await?;
+        Ok(rows.iter().filter_map(|row| row.try_get(0).ok()).filter_map(Table::parse).collect())
+    }
+
+    /// What the view shows.
+    ///
+    /// # Errors
+    /// Also where something else has its name.
+    pub async fn view(&mut self) -> Result<View, DatabaseError> {
+        let secrets = self.secrets();
+        let client = self.client()?;
+        let doing = "look at inventory.hosts";
+        let kind = asked(doing, &secrets, client.query_opt(KIND, &[&SCHEMA, &VIEW])).await?;
+        let Some(kind) = kind else { return Ok(View::Missing) };
+        match kind.try_get(0).unwrap_or_default() {
+            "v" => {}
+            "r" | "p" => return Err(DatabaseError::NoView("a table")),
+            "m" => return Err(DatabaseError::NoView("a materialized view")),
+            _ => return Err(DatabaseError::NoView("something else")),
+        }
+        let rows = asked(doing, &secrets, client.query(SHOWN, &[&SCHEMA, &VIEW])).await?;
+        let named = |at: usize, row: &tokio_postgres::Row| row.try_get::<_, String>(at).unwrap_or_default();
+        let shown: Vec<_> = rows.iter().map(|row| (named(0, row), named(1, row))).collect();
+        Ok(match shown.as_slice() {
+            [(schema, table)] if schema == SCHEMA => {
+                Table::parse(table).map_or_else(|| View::Other(table.clone()), View::Shows)
+            }
+            [] => View::Other("nothing".to_owned()),
+            several => {
+                View::Other(several.iter().map(|(_, table)| table.as_str()).collect::<Vec<_>>().join(","))
+            }
+        })
+    }
+
+    /// Makes a table, with its indexes and rights, or nothing of it.
+    ///
+    /// # Errors
+    /// Also for a schema or a role that is missing.
+    pub async fn make(&mut self, statements: &[String]) -> Result<(), DatabaseError> {
+        let secrets = self.secrets();
+        let client = self.client()?;
+        let doing = "make the table";
+        let transaction = asked(doing, &secrets, client.transaction()).await?;
+        all(&transaction, doing, &secrets, statements).await?;
+        asked(doing, &secrets, transaction.commit()).await
+    }
+
+    /// Has the view show `table`. At every moment it shows this one or the one before.
+    ///
+    /// # Errors
+    /// Also while somebody holds the view for too long.
+    pub async fn show(&mut self, table: &Table) -> Result<(), DatabaseError> {
+        let mut anew = false;
+        for _ in 1..VIEW_ATTEMPTS {
+            match self.try_show(table, anew).await {
+                Err(error) if is(&error, &SqlState::INVALID_TABLE_DEFINITION) && !anew => anew = true,
+                Err(error) if is(&error, &SqlState::LOCK_NOT_AVAILABLE) => sleep(VIEW_WAIT).await,
+                ended => return ended,
+            }
+        }
+        self.try_show(table, anew).await
+    }
+
+    async fn try_show(&mut self, table: &Table, anew: bool) -> Result<(), DatabaseError> {
+        let secrets = self.secrets();
+        let client = self.client()?;
+        let doing = "move the view inventory.hosts";
+        let transaction = asked(doing, &secrets, client.transaction()).await?;
+        let patience = format!("SET LOCAL lock_timeout = {}", VIEW_LOCK.as_millis());
+        all(&transaction, doing, &secrets, &[patience]).await?;
+        all(&transaction, doing, &secrets, &sql::show(table, anew)).await?;
+        asked(doing, &secrets, transaction.commit()).await
+    }
+
+    /// Drops a table that nothing shows.
+    ///
+    /// # Errors
+    /// Also where something depends on it.
+    pub async fn drop_table(&mut self, table: &Table) -> Result<(), DatabaseError> {
+        let statement = format!("DROP TABLE IF EXISTS {}", table.quoted());
+        self.one("drop a table", &statement).await
+    }
+
+    /// Drops the view.
+    ///
+    /// # Errors
+    /// Also where something depends on it.
+    pub async fn drop_view(&mut self) -> Result<(), DatabaseError> {
+        self.one("drop the view inventory.hosts", &format!("DROP VIEW IF EXISTS {}", sql::view())).await
+    }
+
+    async fn one(&mut self, doing: &'static str, statement: &str) -> Result<(), DatabaseError> {
+        let secrets = self.secrets();
+        asked(doing, &secrets, self.client()?.execute(statement, &[])).await.map(drop)
+    }
+
+    /// How many rows are meant; nothing is changed, whatever the conditions of a filter do.
+    ///
+    /// # Errors
+    /// Also for conditions that do not work.
+    pub async fn count(&mut self, selection: &Selection) -> Result<u64, DatabaseError> {
+        let secrets = self.secrets();
+        let client = self.client()?;
+        let doing = "count hosts";
+        let transaction = asked(doing, &secrets, client.build_transaction().read_only(true).start()).await?;
+        let count = counted(&transaction, selection, &secrets).await?;
+        asked(doing, &secrets, transaction.commit()).await?;
+        Ok(count)
+    }
+}
+
+/// How many rows are meant, in a transaction that is under way.
+pub(super) async fn counted(
+    transaction: &Transaction<'_>,
+    selection: &Selection,
+    secrets: &Secrets,
+) -> Result<u64, DatabaseError> {
+    let row = asked("count hosts", secrets, transaction.query_one(&selection.count(), &[])).await?;
+    let count: i64 = row.try_get(0).unwrap_or_default();
+    Ok(count.max(0).unsigned_abs())
+}
+
+/// Each for itself, as the extended protocol has it: what looks like one statement is one.
+async fn all(
+    transaction: &Transaction<'_>,
+    doing: &'static str,
+    secrets: &Secrets,
+    statements: &[String],
+) -> Result<(), DatabaseError> {
+    for statement in statements {
+        asked(doing, secrets, transaction.execute(statement, &[])).await?;
+    }
+    Ok(())
+}
+
+fn is(error: &DatabaseError, state: &SqlState) -> bool {
+    matches!(error, DatabaseError::Statement { code, .. } if code == state.code())
+}

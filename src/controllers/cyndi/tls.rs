@@ -1,0 +1,146 @@
+//! How connections to databases are secured: the modes of libpq, by rustls.
+//!
+//! `require` encrypts and asks nobody's name, unless there is a file of authorities: then it is `verify-ca`, as libpq has it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+
+use super::config::SslMode;
+use crate::outside;
+
+/// Why no connection can be secured as configured.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    #[error("db.ssl.mode {0} needs db.ssl.root.cert: a PEM file with the authorities of the database")]
+    NoRoots(&'static str),
+    #[error("cannot read db.ssl.root.cert `{path}`: {why}")]
+    Unreadable { path: String, why: String },
+    #[error("TLS cannot be set up: {0}")]
+    Setup(#[from] Error),
+}
+
+/// The configuration for a mode; it is not used where the mode is `disable`.
+pub(super) fn config(mode: SslMode, root: Option<&str>) -> Result<ClientConfig, TlsError> {
+    let provider = Arc::new(ring::default_provider());
+    let builder =
+        ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
+    let mode = if mode == SslMode::Require && root.is_some() { SslMode::VerifyCa } else { mode };
+    let verifier: Arc<dyn ServerCertVerifier> = match mode {
+        SslMode::Disable => {
+            return Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth());
+        }
+        SslMode::Require => Arc::new(Anybody(provider)),
+        SslMode::VerifyCa => Arc::new(AnyName(verifier(provider, mode, root)?)),
+        SslMode::VerifyFull => verifier(provider, mode, root)?,
+    };
+    Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+}
+
+fn verifier(
+    provider: Arc<CryptoProvider>,
+    mode: SslMode,
+    root: Option<&str>,
+) -> Result<Arc<WebPkiServerVerifier>, TlsError> {
+    let path = root.ok_or(TlsError::NoRoots(mode.as_str()))?;
+    let unreadable = |why: String| TlsError::Unreadable { path: path.to_owned(), why };
+    let text =
+        outside::text(Path::new(path), outside::MAX_PEM).map_err(|error| unreadable(error.to_string()))?;
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(text.as_bytes()) {
+        roots.add(certificate.map_err(|error| unreadable(error.to_string()))?)?;
+    }
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+        .build()
+        .map_err(|error| unreadable(error.to_string()))
+}
+
+/// Whoever has a key, as `sslmode=require` asks.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls12_signature(message, cert, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        verify_tls13_signature(message, cert, signed, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Whoever has a certificate of a known authority, whatever the name, as `sslmode=verify-ca` asks. The chain is looked at before the
+/// name is.
+#[derive(Debug)]
+struct AnyName(Arc<WebPkiServerVerifier>);
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        match self.0.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now) {
+            Err(Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, cert, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, cert, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}

@@ -1,0 +1,135 @@
+//! Compares a table with the inventory: each side in one snapshot of its database, ids streamed and merged as they come.
+
+use std::time::Duration;
+
+use deadpool_postgres::Transaction;
+use futures::{Stream, StreamExt, stream};
+use tokio::time::timeout;
+use tokio_postgres::{CopyOutStream, IsolationLevel};
+use uuid::Uuid;
+
+use super::copy::Decoder;
+use super::database::{Database, DatabaseError, asked, within};
+use super::merge;
+use super::sql::Selection;
+use super::tables::counted;
+use super::verdict::Verdict;
+use crate::telemetry::Secrets;
+
+/// For a whole validation: fifty million ids take minutes, and one that takes longer than this is stuck.
+const VALIDATION: Duration = Duration::from_mins(30);
+const DOING: &str = "compare hosts";
+
+/// One side: a database, and which of its rows are meant.
+#[derive(Debug)]
+pub struct Source<'a> {
+    pub database: &'a mut Database,
+    pub selection: &'a Selection,
+}
+
+/// Compares the inventory with the table.
+///
+/// # Errors
+/// [`DatabaseError`] when either database does not tell all of it: that is no failed validation. Connections are given up then.
+pub async fn validate(
+    inventory: Source<'_>,
+    table: Source<'_>,
+    threshold: i64,
+) -> Result<Verdict, DatabaseError> {
+    let (left, right) = (inventory.database, table.database);
+    let work = both((left, inventory.selection), (right, table.selection), threshold);
+    let ended = match timeout(VALIDATION, work).await {
+        Ok(ended) => ended,
+        Err(_) => Err(DatabaseError::TooLong { doing: DOING, within: VALIDATION }),
+    };
+    if ended.is_err() {
+        left.give_up();
+        right.give_up();
+    }
+    ended
+}
+
+async fn both(
+    left: (&mut Database, &Selection),
+    right: (&mut Database, &Selection),
+    threshold: i64,
+) -> Result<Verdict, DatabaseError> {
+    let (secrets_left, secrets_right) = (left.0.secrets(), right.0.secrets());
+    let inventory = snapshot(left.0, &secrets_left).await?;
+    let table = snapshot(right.0, &secrets_right).await?;
+    let (hosts, rows) = futures::try_join!(
+        counted(&inventory, left.1, &secrets_left),
+        counted(&table, right.1, &secrets_right)
+    )?;
+    let verdict = match Verdict::by_counts(hosts, rows, threshold) {
+        Some(hopeless) => hopeless,
+        None => {
+            let (of_inventory, of_table) = futures::try_join!(
+                ids(&inventory, left.1, &secrets_left),
+                ids(&table, right.1, &secrets_right)
+            )?;
+            Verdict::by_ids(merge::compare(of_inventory, of_table).await?, threshold)
+        }
+    };
+    asked(DOING, &secrets_left, inventory.commit()).await?;
+    asked(DOING, &secrets_right, table.commit()).await?;
+    Ok(verdict)
+}
+
+/// A transaction that changes nothing and sees one moment of the database.
+async fn snapshot<'a>(
+    database: &'a mut Database,
+    secrets: &Secrets,
+) -> Result<Transaction<'a>, DatabaseError> {
+    let start = database
+        .client()?
+        .build_transaction()
+        .isolation_level(IsolationLevel::RepeatableRead)
+        .read_only(true)
+        .start();
+    let transaction = asked(DOING, secrets, start).await?;
+    let bound = VALIDATION.as_millis();
+    let longer = format!("SET LOCAL statement_timeout = {bound}");
+    asked(DOING, secrets, transaction.execute(&longer, &[])).await?;
+    // One side may wait for the other, which has much more to tell.
+    let longer = format!("SET LOCAL idle_in_transaction_session_timeout = {bound}");
+    asked(DOING, secrets, transaction.execute(&longer, &[])).await?;
+    Ok(transaction)
+}
+
+async fn ids<'a>(
+    transaction: &Transaction<'_>,
+    selection: &Selection,
+    secrets: &'a Secrets,
+) -> Result<impl Stream<Item = Result<Uuid, DatabaseError>> + use<'a>, DatabaseError> {
+    let copy = asked(DOING, secrets, transaction.copy_out(&selection.ids())).await?;
+    let reading = Reading { copy: Box::pin(copy), decoder: Decoder::default(), secrets };
+    Ok(stream::try_unfold(reading, |mut reading| async move {
+        let next = reading.next().await?;
+        Ok(next.map(|id| (id, reading)))
+    }))
+}
+
+struct Reading<'a> {
+    copy: std::pin::Pin<Box<CopyOutStream>>,
+    decoder: Decoder,
+    secrets: &'a Secrets,
+}
+
+impl Reading<'_> {
+    async fn next(&mut self) -> Result<Option<Uuid>, DatabaseError> {
+        loop {
+            if let Some(id) = self.decoder.take_id()? {
+                return Ok(Some(id));
+            }
+            let next = async { self.copy.next().await.transpose() };
+            match within(VALIDATION, DOING, self.secrets, next).await? {
+                Some(bytes) => self.decoder.feed(&bytes),
+                None => {
+                    self.decoder.end()?;
+                    return Ok(None);
+                }
+            }
+        }
+    }
+}

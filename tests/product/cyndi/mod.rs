@@ -1,0 +1,3 @@
+//! CyndiPipelines against a real PostgreSQL. Tests are named after the rows of the fact sheet.
+
+mod database;
