@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::Exit;
 use super::add_on::AddOnArgs;
 use super::controlling::{self, ControllingArgs, Told};
+use super::cyndi::CyndiArgs;
 use super::gather_jobs::JobArgs;
 use super::gathering::{GatheringArgs, RoundArgs};
 use super::must::args::MustGatherArgs;
@@ -72,6 +73,9 @@ pub(super) struct ControllersArgs {
     add_ons: AddOnArgs,
 
     #[command(flatten)]
+    pipelines: CyndiArgs,
+
+    #[command(flatten)]
     jobs: JobArgs,
 
     #[command(flatten)]
@@ -98,7 +102,8 @@ impl ControllersArgs {
             client_with(config)
         };
         let must_gathers = self.must_gathers.settings(self.gathering.proxy_ca.as_deref())?;
-        let told = Told { gathering: settings, must_gathers, add_ons: self.add_ons.settings() };
+        let (add_ons, pipelines) = (self.add_ons.settings(), self.pipelines.settings());
+        let told = Told { gathering: settings, must_gathers, add_ons, pipelines };
         let process = client_with(config.clone())?;
         let manager = self.controlling.manager(process, Some(election), &told, acting)?;
         run(manager, observe, shutdown).await

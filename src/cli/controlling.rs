@@ -12,13 +12,13 @@ use crate::controllers::clusteroperator;
 use crate::controllers::datagather::{self, Settings};
 use crate::controllers::kit::lease::Election;
 use crate::controllers::kit::manager::{Manager, Member};
-use crate::controllers::{mustgather, observability};
+use crate::controllers::{cyndi, mustgather, observability};
 
 /// What was typed about the set of controllers.
 #[derive(Clone, Debug, Args)]
 pub(super) struct ControllingArgs {
-    /// Controllers to run, with commas between them; the last one is stopped first [default: datagather, mustgather and
-    /// observability, and clusteroperator where there is a --payload or --payload-config-map]
+    /// Controllers to run, with commas between them; the last one is stopped first [default: datagather, mustgather,
+    /// observability and cyndi, and clusteroperator where there is a --payload or --payload-config-map]
     #[arg(long, value_name = "NAMES", value_enum, value_delimiter = ',')]
     controllers: Vec<Which>,
 
@@ -42,6 +42,7 @@ pub(super) enum Which {
     Mustgather,
     Clusteroperator,
     Observability,
+    Cyndi,
 }
 
 impl Which {
@@ -52,6 +53,7 @@ impl Which {
             Self::Mustgather => "admit-mustgather",
             Self::Clusteroperator => "admit-clusteroperator",
             Self::Observability => "admit-observability",
+            Self::Cyndi => "admit-cyndi",
         }
     }
 }
@@ -66,6 +68,7 @@ pub(super) struct Told {
     pub(super) gathering: Settings,
     pub(super) must_gathers: mustgather::Settings,
     pub(super) add_ons: observability::Settings,
+    pub(super) pipelines: cyndi::Settings,
 }
 
 impl ControllingArgs {
@@ -87,7 +90,8 @@ impl ControllingArgs {
                 continue;
             }
             chosen.push(which);
-            manager = manager.with(self.member(which, client_of(which.account())?, told)?);
+            let members = self.members(which, client_of(which.account())?, told)?;
+            manager = members.into_iter().fold(manager, Manager::with);
         }
         Ok(manager)
     }
@@ -96,17 +100,18 @@ impl ControllingArgs {
         if self.controllers.is_empty() {
             let announced = self.payload.is_some() || self.payload_config_map.is_some();
             let primer = announced.then_some(Which::Clusteroperator);
-            let always = [Which::Datagather, Which::Mustgather, Which::Observability];
+            let always = [Which::Datagather, Which::Mustgather, Which::Observability, Which::Cyndi];
             return always.into_iter().chain(primer).collect();
         }
         self.controllers.clone()
     }
 
-    fn member(&self, which: Which, client: Client, told: &Told) -> Result<Member, Fault> {
-        match which {
+    fn members(&self, which: Which, client: Client, told: &Told) -> Result<Vec<Member>, Fault> {
+        let member = match which {
             Which::Datagather => datagather::member(client, told.gathering.clone()).map_err(Fault::usage),
             Which::Mustgather => Ok(mustgather::member(client, told.must_gathers.clone())),
             Which::Observability => Ok(observability::member(client, told.add_ons.clone())),
+            Which::Cyndi => return Ok(cyndi::members(&client, &told.pipelines).into()),
             Which::Clusteroperator => {
                 let (payload, config_map) = (self.payload.clone(), self.payload_config_map.clone());
                 if payload.is_none() && config_map.is_none() {
@@ -117,6 +122,7 @@ impl ControllingArgs {
                 let settings = clusteroperator::Settings { payload, ..settings };
                 clusteroperator::member(client, settings).map_err(Fault::usage)
             }
-        }
+        };
+        member.map(|member| vec![member])
     }
 }

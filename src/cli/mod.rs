@@ -12,6 +12,7 @@ mod completion;
 mod controllers;
 mod controlling;
 mod converting;
+mod cyndi;
 mod eval;
 pub mod exit;
 mod explain;

@@ -27,6 +27,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::Exit;
 use super::add_on::AddOnArgs;
 use super::controlling::{self, ControllingArgs, Told};
+use super::cyndi::CyndiArgs;
 use super::gather_jobs::JobArgs;
 use super::gathering::{GatheringArgs, RoundArgs};
 use super::generate::webhook::{self, Callee, Endpoint};
@@ -104,6 +105,9 @@ pub(super) struct UpArgs {
 
     #[command(flatten)]
     add_ons: AddOnArgs,
+
+    #[command(flatten)]
+    pipelines: CyndiArgs,
 }
 
 /// Where policies and definitions are in the repository, which is looked at where nothing is named.
@@ -166,10 +170,9 @@ impl UpArgs {
             server.set_ready("admission", true);
             let ground = Ground { server: &server, authority: &authority, api: addresses.api, folder: pods };
             self.local.start(&mut parts, ground, &shutdown, controlling.clone())?;
-            let manager = self.controllers(
-                &server,
-                &Told { gathering: settings, must_gathers, add_ons: self.add_ons.settings() },
-            )?;
+            let (add_ons, pipelines) = (self.add_ons.settings(), self.pipelines.settings());
+            let told = Told { gathering: settings, must_gathers, add_ons, pipelines };
+            let manager = self.controllers(&server, &told)?;
             let observed = Observed::of(&manager);
             server.set_metrics(move || observed.text());
             start_controllers(&mut parts, manager, &shutdown, controlling);

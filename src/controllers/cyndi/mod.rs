@@ -1,20 +1,133 @@
 //! CyndiPipelines: tables of hosts in the databases of applications, filled by Kafka connectors, and compared with the inventory.
 //!
-//! Here is what is decided about a pipeline, without any I/O, and what is done in databases. Uses kit and telemetry, and no other
-//! controller.
+//! ```text
+//!  ConfigMaps, Secrets ─┐                      ┌─ table, indexes, rights    (database of the application)
+//!  database, view ──────┼─ fetch ── plan ── apply ─ view ────────────────►  applications
+//!  KafkaConnectors ─────┘                      └─ connector, status
+//!
+//!  inventory ── ids ──┐
+//!                     ├─ merge ── verdict ── status: Valid                   (the validation controller)
+//!  table ────── ids ──┘
+//! ```
+//!
+//! What is promised: the view shows a table that was valid, at every moment; whatever is killed when, the next pass leaves one table and
+//! one connector for each version that runs or is shown, and drops nothing that is not a table of ours; a database that is away, or a
+//! stream that breaks, is no failed validation; passwords stand in no text. Uses kit and telemetry, and no other controller.
 
+mod apply;
 pub mod config;
 pub mod connector;
 pub mod copy;
+mod counts;
 pub mod crd;
 pub mod database;
+mod fetch;
 pub mod hash;
+pub mod inspect;
 pub mod merge;
 pub mod names;
+mod pipelines;
 pub mod plan;
+mod service;
+mod settings;
 pub mod sql;
 pub mod state;
+pub mod strimzi;
 pub mod tables;
 pub mod tls;
+mod validating;
 pub mod validation;
 pub mod verdict;
+
+use std::sync::Arc;
+
+use kube::Client;
+use kube::core::DeserializeGuard;
+use kube::runtime::reflector::Store;
+
+use self::config::ConfigError;
+use self::crd::CyndiPipeline;
+use self::database::{DatabaseError, Pools, SecretError};
+use self::sql::SqlError;
+use self::strimzi::Connectors;
+use super::kit::controller::Failure;
+use super::kit::events::Events;
+use super::kit::retry::{Remedy, remedy};
+use super::kit::status::WriteError;
+use crate::telemetry::with_causes;
+
+pub use counts::Counts;
+pub use service::{NAME, VALIDATION, members};
+pub use settings::{INSIGHTS, Settings};
+
+/// Keeps an object until its tables and connectors are removed.
+pub const FINALIZER: &str = "cyndi.cloud.redhat.com/finalizer";
+
+/// What every look at a pipeline is given.
+struct Context {
+    client: Client,
+    settings: Settings,
+    events: Events,
+    counts: Counts,
+    pools: Arc<Pools>,
+    connectors: Connectors,
+    objects: Store<DeserializeGuard<CyndiPipeline>>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Context").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// Why one look at a pipeline came to nothing. Its state is what it was.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error("Secret {0} not found: it has the login of a database")]
+    NoSecret(String),
+    #[error(transparent)]
+    Secret(#[from] SecretError),
+    #[error("application database: {0}")]
+    App(#[source] DatabaseError),
+    #[error("inventory database: {0}")]
+    Inventory(#[source] DatabaseError),
+    #[error("validation: {0}")]
+    Comparison(#[source] DatabaseError),
+    #[error(transparent)]
+    Sql(#[from] SqlError),
+    #[error("the pipeline {0} has the same database, whose tables it would drop: give each its own dbSecret")]
+    Rival(String),
+    #[error(
+        "KafkaConnectors are not served (kafka.strimzi.io): install Strimzi, or set managedConnectors to false and fill the table by \
+         other means"
+    )]
+    NoConnectors,
+    #[error("a connector cannot be written as JSON: {0}")]
+    Unwritable(#[source] serde_json::Error),
+    #[error("the pipeline is to go")]
+    Leaving,
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    #[error("cannot read or write what belongs to the pipeline: {}", with_causes(.0))]
+    Api(#[from] kube::Error),
+}
+
+impl Failure for Error {
+    fn remedy(&self) -> Remedy {
+        match self {
+            // Nothing tells of these but the next look.
+            Self::Config(_)
+            | Self::NoSecret(_)
+            | Self::Secret(_)
+            | Self::Rival(_)
+            | Self::NoConnectors
+            | Self::Leaving => Remedy::Wait,
+            Self::Sql(_) | Self::Unwritable(_) => Remedy::Change,
+            Self::App(error) | Self::Inventory(error) | Self::Comparison(error) => error.remedy(),
+            Self::Write(error) => error.remedy(),
+            Self::Api(error) => remedy(error),
+        }
+    }
+}

@@ -1,3 +1,9 @@
-//! CyndiPipelines against a real PostgreSQL. Tests are named after the rows of the fact sheet.
+//! CyndiPipelines against a real PostgreSQL, and an API server as admit is installed on it. Tests are named after the rows of the fact
+//! sheet.
 
+mod bench;
+mod crash;
 mod database;
+mod removal;
+mod rows;
+mod trouble;

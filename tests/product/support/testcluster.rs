@@ -34,8 +34,9 @@ use crate::soak::Random;
 
 /// Where the manifests put everything that has a namespace.
 pub(crate) const NAMESPACE: &str = "admit-system";
-const DEFINITIONS: [&str; 4] = ["clusteroperators", "datagathers", "mustgathers", "observabilityaddons"];
-const SYSTEMS: [&str; 4] = ["clusteroperator", "datagather", "mustgather", "observability"];
+const DEFINITIONS: [&str; 5] =
+    ["clusteroperators", "cyndipipelines", "datagathers", "mustgathers", "observabilityaddons"];
+const SYSTEMS: [&str; 5] = ["clusteroperator", "cyndi", "datagather", "mustgather", "observability"];
 
 pub(crate) struct TestCluster {
     /// Empties namespaces and takes along what is owned; ended with the value.

@@ -1,0 +1,153 @@
+//! Last stage of a pass: does what was planned, in its order, and says so in the status.
+//!
+//! A table and its connector are made before the status names them: who dies in between leaves what the next pass removes first.
+
+use kube::{Api, ResourceExt};
+
+use super::connector::Wanted;
+use super::crd::{CyndiPipeline, CyndiPipelineStatus};
+use super::fetch::Fetched;
+use super::names::{Table, Version};
+use super::plan::{self, Plan, Refresh, Seen, Step, View};
+use super::sql::{self, Selection};
+use super::{Context, Error};
+use crate::controllers::kit::events::Notice;
+use crate::controllers::kit::status;
+
+impl Context {
+    /// Removes what no version needs any more.
+    pub(super) async fn remove(&self, fetched: &mut Fetched, plan: &Plan) -> Result<(), Error> {
+        let namespace = fetched.seen.object.namespace().unwrap_or_default();
+        for name in &plan.stale_connectors {
+            self.connectors.delete(&namespace, name).await?;
+        }
+        if plan.drop_view {
+            fetched.app.drop_view().await.map_err(Error::App)?;
+        }
+        for table in &plan.stale_tables {
+            fetched.app.drop_table(table).await.map_err(Error::App)?;
+        }
+        Ok(())
+    }
+
+    /// Takes the step, and writes the status that follows, with the table that the view shows now.
+    pub(super) async fn apply(&self, fetched: &mut Fetched, step: Step) -> Result<(), Error> {
+        let object = fetched.seen.object.clone();
+        let before = object.status.clone().unwrap_or_default();
+        let mut notice = None;
+        let mut next = match step {
+            Step::LetGo | Step::Nothing => before.clone(),
+            Step::Start => {
+                let (next, told) = self.start(fetched, &before).await?;
+                notice = Some(told);
+                next
+            }
+            Step::Refresh(why) => {
+                if why == Refresh::Invalid {
+                    self.show_healthier(fetched, &before).await?;
+                }
+                return self.refresh(&fetched.seen, &why).await;
+            }
+            Step::Show(table) => {
+                notice = Some(self.show(fetched, table).await?);
+                before.clone()
+            }
+            Step::Pause(paused) => {
+                let namespace = object.namespace().unwrap_or_default();
+                let name = &before.cyndi_pipeline_name;
+                self.connectors.pause(&namespace, name, paused).await?;
+                before.clone()
+            }
+        };
+        next.active_table_name = fetched.seen.view.name();
+        self.write(&object, &next).await?;
+        if let Some(notice) = notice {
+            self.events.publish(&object, notice).await;
+        }
+        Ok(())
+    }
+
+    async fn start(
+        &self,
+        fetched: &mut Fetched,
+        before: &CyndiPipelineStatus,
+    ) -> Result<(CyndiPipelineStatus, Notice), Error> {
+        let Seen { object, config, spec_hash, .. } = &fetched.seen;
+        let now = self.settings.clock.now();
+        let version = Version::at(now);
+        let table = version.table();
+        // A filter that does not work is found before anything is made that it would be compared by.
+        sql::hosts_of_inventory(config, &object.spec, &self.settings.insights)?;
+        let statements = sql::make_table(&table, config, &object.spec)?;
+        fetched.app.make(&statements).await.map_err(Error::App)?;
+        let mut note = format!("Initial sync of {table} began");
+        let managed = object.spec.managed_connectors;
+        if managed {
+            let owner = object.uid().unwrap_or_default();
+            let wanted = Wanted::of(&version, &owner, config, &object.spec, &fetched.login);
+            self.connectors.create(object, &wanted).await?;
+        } else {
+            note = format!("{table} is to be filled by connectors that others make");
+        }
+        let next = before.started(&version, &object.spec.app_name, (&config.hash, spec_hash), now);
+        let reason = if managed { "InitialSync" } else { "ExternalConnectorUpdate" };
+        Ok((next, Notice { warning: !managed, reason, action: "Start", note }))
+    }
+
+    async fn show(&self, fetched: &mut Fetched, table: Table) -> Result<Notice, Error> {
+        fetched.app.show(&table).await.map_err(Error::App)?;
+        let note = format!("Pipeline became valid. inventory.hosts view now points to {table}");
+        fetched.seen.view = View::Shows(table);
+        Ok(Notice { warning: false, reason: "ValidationSucceeded", action: "Show", note })
+    }
+
+    /// Shows the table that did not become valid, where it is no further from the inventory than the one that is shown.
+    async fn show_healthier(&self, fetched: &mut Fetched, status: &CyndiPipelineStatus) -> Result<(), Error> {
+        let Some(new) = status.table().filter(|new| fetched.seen.view.table() != Some(new)) else {
+            return Ok(());
+        };
+        let hosts = {
+            let Seen { object, config, .. } = &fetched.seen;
+            let selection = sql::hosts_of_inventory(config, &object.spec, &self.settings.insights)?;
+            let credentials = fetched.inventory.as_ref().ok_or(Error::Leaving)?;
+            let mut inventory = self.pools.open(credentials, config).await.map_err(Error::Inventory)?;
+            inventory.count(&selection).await.map_err(Error::Inventory)?
+        };
+        let rows = fetched.app.count(&Selection::all(&new)).await.map_err(Error::App)?;
+        let active = match fetched.seen.view.table().cloned() {
+            Some(table) => Some(fetched.app.count(&Selection::all(&table)).await.map_err(Error::App)?),
+            None => None,
+        };
+        if plan::is_healthier(hosts, rows, active) {
+            fetched.app.show(&new).await.map_err(Error::App)?;
+            fetched.seen.view = View::Shows(new);
+        }
+        Ok(())
+    }
+
+    /// Has the pipeline built anew, from the next pass on.
+    pub(super) async fn refresh(&self, seen: &Seen, why: &Refresh) -> Result<(), Error> {
+        let before = seen.object.status.clone().unwrap_or_default();
+        let mut next = before.reset(self.settings.clock.now());
+        next.active_table_name = seen.view.name();
+        self.write(&seen.object, &next).await?;
+        self.counts.refreshed(&seen.object.spec.app_name, why);
+        let notice = Notice { warning: true, reason: "Refreshing", action: "Refresh", note: why.note() };
+        self.events.publish(&seen.object, notice).await;
+        Ok(())
+    }
+
+    /// Writes a status that says something new.
+    pub(super) async fn write(
+        &self,
+        object: &CyndiPipeline,
+        next: &CyndiPipelineStatus,
+    ) -> Result<(), Error> {
+        if object.status.as_ref() == Some(next) {
+            return Ok(());
+        }
+        let api = Api::namespaced(self.client.clone(), &object.namespace().unwrap_or_default());
+        status::write(&api, object, next).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,86 @@
+//! First stage: what surrounds a pipeline, read in the order in which its absence is told: configuration, Secrets, database, connectors.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::core::DeserializeGuard;
+use kube::runtime::reflector::Store;
+use kube::{Api, ResourceExt};
+
+use super::config::{CONFIG_MAP, Config, GLOBAL_NAMESPACE, spec_hash};
+use super::connector::{Login, Wanted};
+use super::crd::{CyndiPipeline, CyndiPipelineStatus};
+use super::database::{Credentials, Database};
+use super::plan::Seen;
+use super::{Context, Error};
+
+/// A pipeline, and what may be asked about it.
+#[derive(Debug)]
+pub(super) struct Fetched {
+    pub(super) seen: Seen,
+    pub(super) app: Database,
+    pub(super) login: Login,
+    /// Of the inventory; an object that is to go needs none.
+    pub(super) inventory: Option<Credentials>,
+}
+
+pub(super) async fn fetch(context: &Context, object: &CyndiPipeline) -> Result<Fetched, Error> {
+    let namespace = object.namespace().unwrap_or_default();
+    let (global, own) =
+        (config_map(context, GLOBAL_NAMESPACE).await?, config_map(context, &namespace).await?);
+    let config = Config::read(&namespace, &global, &own, &object.spec)?;
+    let of_app = credentials(context, &namespace, &object.spec.db_secret()).await?;
+    let inventory = if object.metadata.deletion_timestamp.is_none() {
+        Some(credentials(context, &namespace, &config.inventory_secret).await?)
+    } else {
+        None
+    };
+    let mut app = context.pools.open(&of_app, &config).await.map_err(Error::App)?;
+    let (tables, view) = (app.tables().await.map_err(Error::App)?, app.view().await.map_err(Error::App)?);
+    let login = login(context, of_app);
+    let owner = object.uid().unwrap_or_default();
+    let version = object.status.as_ref().and_then(CyndiPipelineStatus::version);
+    let managed = object.spec.managed_connectors;
+    let connectors = if managed { context.connectors.list(&namespace, &owner).await? } else { Vec::new() };
+    let wanted = version
+        .filter(|_| managed)
+        .map(|version| Wanted::of(&version, &owner, &config, &object.spec, &login));
+    let spec_hash = spec_hash(&object.spec);
+    let seen = Seen { object: object.clone(), config, spec_hash, tables, view, connectors, wanted };
+    Ok(Fetched { seen, app, login, inventory })
+}
+
+fn login(context: &Context, credentials: Credentials) -> Login {
+    if !context.settings.ephemeral {
+        return Login::Environment;
+    }
+    let Credentials { host, port, name, user, password, .. } = credentials;
+    Login::Literal { host, port: port.to_string(), name, user, password }
+}
+
+async fn config_map(context: &Context, namespace: &str) -> Result<BTreeMap<String, String>, Error> {
+    let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), namespace);
+    Ok(maps.get_opt(CONFIG_MAP).await?.and_then(|map| map.data).unwrap_or_default())
+}
+
+async fn credentials(context: &Context, namespace: &str, name: &str) -> Result<Credentials, Error> {
+    let secrets: Api<Secret> = Api::namespaced(context.client.clone(), namespace);
+    let secret = secrets.get_opt(name).await?.ok_or_else(|| Error::NoSecret(name.to_owned()))?;
+    Ok(Credentials::of(&secret)?)
+}
+
+/// The older pipeline that has the same database, where there is one: each would drop the other's tables.
+pub(super) fn rival(
+    objects: &Store<DeserializeGuard<CyndiPipeline>>,
+    object: &CyndiPipeline,
+) -> Option<String> {
+    let place = |it: &CyndiPipeline| (it.creation_timestamp(), it.uid());
+    let others = objects.state();
+    let others = others.iter().filter_map(|other| other.0.as_ref().ok());
+    let same = |other: &&CyndiPipeline| {
+        other.namespace() == object.namespace()
+            && other.uid() != object.uid()
+            && other.spec.db_secret() == object.spec.db_secret()
+    };
+    others.filter(same).filter(|other| place(other) < place(object)).map(ResourceExt::name_any).min()
+}

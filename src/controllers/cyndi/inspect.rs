@@ -1,0 +1,99 @@
+//! What the next pass and a validation would find and do, for people who ask before it is done. Nothing is written, and databases are
+//! asked in transactions that cannot write.
+
+use kube::runtime::reflector;
+use kube::{Api, Client};
+
+use super::crd::{CyndiPipeline, CyndiPipelineStatus};
+use super::database::Pools;
+use super::fetch::fetch;
+use super::plan::{Plan, Step, plan};
+use super::state::State;
+use super::strimzi::Connectors;
+use super::validating::compare;
+use super::verdict::Verdict;
+use super::{Context, Counts, Error, Settings};
+use crate::controllers::kit::events::Events;
+
+/// What the next pass would do.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    pub state: State,
+    /// As the status has it; empty where there is none.
+    pub table: String,
+    /// What the view shows.
+    pub active: String,
+    pub plan: Plan,
+}
+
+impl Planned {
+    /// The step, in a few words.
+    #[must_use]
+    pub fn step(&self) -> (&'static str, String) {
+        match &self.plan.step {
+            Step::LetGo => ("let-go", "let the pipeline go".to_owned()),
+            Step::Start => ("start", "make a table and its connector".to_owned()),
+            Step::Refresh(why) => ("refresh", why.note()),
+            Step::Show(table) => ("show", format!("have inventory.hosts show {table}")),
+            Step::Pause(true) => ("pause", "have the connector rest".to_owned()),
+            Step::Pause(false) => ("resume", "have the connector work again".to_owned()),
+            Step::Nothing => ("nothing", "nothing is to be done".to_owned()),
+        }
+    }
+}
+
+/// What the next pass would do about a pipeline.
+///
+/// # Errors
+/// Whatever keeps a pass from being made; also where there is no such pipeline.
+pub async fn planned(
+    client: Client,
+    settings: Settings,
+    namespace: &str,
+    name: &str,
+) -> Result<Planned, Error> {
+    let (context, object) = alone(client, settings, namespace, name).await?;
+    let fetched = fetch(&context, &object).await?;
+    let table = object.status.as_ref().map(|status| status.table_name.clone()).unwrap_or_default();
+    let active = fetched.seen.view.name();
+    Ok(Planned { state: State::of(&object), table, active, plan: plan(&fetched.seen) })
+}
+
+/// What a validation of a pipeline's table comes to; none where there is no table to be validated.
+///
+/// # Errors
+/// Whatever keeps a validation from being made; also where there is no such pipeline.
+pub async fn validated(
+    client: Client,
+    settings: Settings,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Verdict>, Error> {
+    let (context, object) = alone(client, settings, namespace, name).await?;
+    let status = object.status.clone().unwrap_or_default();
+    let table = CyndiPipelineStatus::table(&status).filter(|_| object.metadata.deletion_timestamp.is_none());
+    let Some(table) = table else { return Ok(None) };
+    let mut fetched = fetch(&context, &object).await?;
+    let rules = fetched.seen.config.validation(status.initial_sync_in_progress);
+    compare(&context, &mut fetched, &table, rules).await.map(Some)
+}
+
+async fn alone(
+    client: Client,
+    settings: Settings,
+    namespace: &str,
+    name: &str,
+) -> Result<(Context, CyndiPipeline), Error> {
+    let pipelines: Api<CyndiPipeline> = Api::namespaced(client.clone(), namespace);
+    let object = pipelines.get(name).await?;
+    let context = Context {
+        connectors: Connectors::new(client.clone()),
+        events: Events::new(client.clone(), "admit-cyndi"),
+        client,
+        settings,
+        counts: Counts::default(),
+        pools: Pools::default().into(),
+        objects: reflector::store().0,
+    };
+    Ok((context, object))
+}

@@ -1,0 +1,90 @@
+//! The pipeline controller: what a pipeline consists of is there, and goes with it.
+
+use kube::{Api, ResourceExt};
+use tracing::debug;
+
+use super::crd::CyndiPipeline;
+use super::fetch::{fetch, rival};
+use super::plan::plan;
+use super::{Context, Error, FINALIZER};
+use crate::controllers::kit::conditions::{self, Statement, Truth};
+use crate::controllers::kit::controller::{Next, Reconcile};
+use crate::controllers::kit::finalizer::{Cleanup, Finalizer, FinalizerError};
+use crate::controllers::kit::key::Key;
+
+/// The condition of a pipeline that is to go, and cannot.
+const CLEANED_UP: &str = "CleanedUp";
+
+/// The controller of what belongs to pipelines.
+#[derive(Debug)]
+pub(super) struct Pipelines(pub(super) std::sync::Arc<Context>);
+
+impl Reconcile for Pipelines {
+    type Object = CyndiPipeline;
+    type Error = FinalizerError<Error>;
+
+    async fn reconcile(&self, object: &CyndiPipeline) -> Result<Next, FinalizerError<Error>> {
+        let context = &self.0;
+        context.counts.begin(&object.spec.app_name);
+        let api: Api<CyndiPipeline> =
+            Api::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
+        let patience = context.settings.ephemeral.then_some(std::time::Duration::ZERO);
+        let finalizer = Finalizer { name: FINALIZER, patience };
+        finalizer.look(&api, object, self, &context.events, context.settings.clock.now()).await
+    }
+
+    fn gone(&self, _: &Key) {
+        self.0.pools.clear();
+    }
+}
+
+impl Cleanup for Pipelines {
+    type Object = CyndiPipeline;
+    type Error = Error;
+
+    async fn keep(&self, object: &CyndiPipeline) -> Result<Next, Error> {
+        let context = &self.0;
+        if let Some(other) = rival(&context.objects, object) {
+            return Err(Error::Rival(other));
+        }
+        let mut fetched = fetch(context, object).await?;
+        let plan = plan(&fetched.seen);
+        debug!(pipeline = object.name_any(), ?plan, "a pass");
+        context.remove(&mut fetched, &plan).await?;
+        context.apply(&mut fetched, plan.step).await?;
+        Ok(Next::After(fetched.seen.config.standard_interval))
+    }
+
+    async fn clean(&self, object: &CyndiPipeline) -> Result<(), Error> {
+        let context = &self.0;
+        // What it would find in the database is the other's.
+        if rival(&context.objects, object).is_some() {
+            return Ok(());
+        }
+        let namespace = object.namespace().unwrap_or_default();
+        if object.spec.managed_connectors {
+            // Whether the database is there or not: nothing goes on being written.
+            for found in context.connectors.list(&namespace, &object.uid().unwrap_or_default()).await? {
+                context.connectors.delete(&namespace, &found.name).await?;
+            }
+        }
+        let mut fetched = fetch(context, object).await?;
+        let plan = plan(&fetched.seen);
+        context.remove(&mut fetched, &plan).await
+    }
+
+    async fn tell(&self, object: &CyndiPipeline, left: &str) {
+        let since = object.metadata.deletion_timestamp.as_ref().map(|at| at.0.to_string());
+        let message = format!(
+            "kept since {}: {left}. It goes when this is mended; to let it go with its tables left behind, remove the finalizer \
+             {FINALIZER}",
+            since.unwrap_or_default()
+        );
+        let mut status = object.status.clone().unwrap_or_default();
+        let statement = Statement::new(CLEANED_UP, Truth::False, "CleanupFailed", message);
+        conditions::set(&mut status.conditions, statement, None, self.0.settings.clock.now());
+        if let Err(error) = self.0.write(object, &status).await {
+            debug!(pipeline = object.name_any(), %error, "the condition of a pipeline that cannot go was not written");
+        }
+    }
+}

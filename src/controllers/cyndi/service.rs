@@ -1,0 +1,130 @@
+//! What the two controllers of CyndiPipelines watch, and how a process runs them.
+
+use std::convert::Infallible;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::runtime::reflector::Store;
+use kube::runtime::watcher::Config as Selected;
+use kube::{Api, Client, ResourceExt};
+
+use super::config::{CONFIG_MAP, GLOBAL_NAMESPACE};
+use super::connector::OWNER;
+use super::crd::CyndiPipeline;
+use super::database::Pools;
+use super::pipelines::Pipelines;
+use super::settings::Settings;
+use super::state::VALID;
+use super::strimzi::{Connectors, KafkaConnector};
+use super::validating::Validating;
+use super::{Context, Counts, FINALIZER};
+use crate::controllers::kit::controller::{Controller, Surroundings};
+use crate::controllers::kit::events::Events;
+use crate::controllers::kit::key::Key;
+use crate::controllers::kit::manager::{Definition, Member, Term};
+use crate::controllers::kit::operator::Operator;
+
+/// The names of the two controllers.
+pub const NAME: &str = "cyndi";
+pub const VALIDATION: &str = "cyndi-validation";
+const EVENTS: &str = "admit-cyndi";
+
+type Objects = Store<DeserializeGuard<CyndiPipeline>>;
+
+/// Both controllers as members of a set that is managed. They share connections to databases and what they count.
+#[must_use]
+pub fn members(client: &Client, settings: &Settings) -> [Member; 2] {
+    let (pools, counts) = (Arc::new(Pools::default()), Counts::default());
+    let making = {
+        let (client, settings, counts) = (client.clone(), settings.clone(), counts.clone());
+        move |objects: Objects| {
+            let context = Context {
+                client: client.clone(),
+                settings: settings.clone(),
+                events: Events::new(client.clone(), EVENTS),
+                counts: counts.clone(),
+                pools: Arc::clone(&pools),
+                connectors: Connectors::new(client.clone()),
+                objects,
+            };
+            Arc::new(context)
+        }
+    };
+    let needs = || vec![Definition::of::<CyndiPipeline>()];
+    let (own, make) = (client.clone(), making.clone());
+    let pipelines = Member::new(NAME, client.clone(), needs(), move |term: Term| {
+        let controller = pipelines(&own);
+        let context = make(controller.store());
+        let around = Surroundings::of(&term, context.events.clone());
+        async move {
+            controller.run(Arc::new(Pipelines(context)), around, term.stop).await;
+            Ok::<_, Infallible>(())
+        }
+    });
+    let own = client.clone();
+    let validation = Member::new(VALIDATION, client.clone(), needs(), move |term: Term| {
+        let controller = validation(&own);
+        let context = making(controller.store());
+        let around = Surroundings::of(&term, context.events.clone());
+        async move {
+            controller.run(Arc::new(Validating(context)), around, term.stop).await;
+            Ok::<_, Infallible>(())
+        }
+    });
+    let operator = Operator::new(EVENTS).relating("cyndi.cloud.redhat.com", "cyndipipelines");
+    [pipelines.counting(|registry| counts.register(registry)).reporting(operator), validation]
+}
+
+fn pipelines(client: &Client) -> Controller<CyndiPipeline> {
+    let objects: Api<DeserializeGuard<CyndiPipeline>> = Api::all(client.clone());
+    let maps: Api<PartialObjectMeta<ConfigMap>> = Api::all(client.clone());
+    let connectors: Api<PartialObjectMeta<KafkaConnector>> = Api::all(client.clone());
+    Controller::new(NAME, objects, Selected::default())
+        .when(moved)
+        .watches(maps, Selected::default().fields(&format!("metadata.name={CONFIG_MAP}")), configured)
+        .watches(connectors, Selected::default().labels(OWNER), owners)
+}
+
+fn validation(client: &Client) -> Controller<CyndiPipeline> {
+    let objects: Api<DeserializeGuard<CyndiPipeline>> = Api::all(client.clone());
+    Controller::new(VALIDATION, objects, Selected::default()).when(begun)
+}
+
+/// A change that the pipeline controller looks at: what is asked for, whether it is to go, and what the validation came to.
+fn moved(object: &CyndiPipeline) -> Option<u64> {
+    let status = object.status.as_ref();
+    let valid = status.and_then(|status| status.conditions.iter().find(|it| it.type_ == VALID));
+    let mut hash = DefaultHasher::new();
+    object.metadata.generation.hash(&mut hash);
+    object.finalizers().iter().any(|name| name == FINALIZER).hash(&mut hash);
+    object.metadata.deletion_timestamp.is_some().hash(&mut hash);
+    status.map(|status| (&status.pipeline_version, status.validation_failed_count)).hash(&mut hash);
+    valid.map(|valid| &valid.status).hash(&mut hash);
+    Some(hash.finish())
+}
+
+/// A change that the validation controller looks at: what is asked for, and a version that begins. Its own writes are none.
+fn begun(object: &CyndiPipeline) -> Option<u64> {
+    let mut hash = DefaultHasher::new();
+    object.metadata.generation.hash(&mut hash);
+    object.status.as_ref().map(|status| &status.pipeline_version).hash(&mut hash);
+    Some(hash.finish())
+}
+
+/// The global ConfigMap is every pipeline's.
+fn configured(map: &PartialObjectMeta<ConfigMap>, objects: &Objects) -> Vec<Key> {
+    let namespace = map.namespace();
+    let all = namespace.as_deref() == Some(GLOBAL_NAMESPACE);
+    let found = objects.state();
+    let concerned = found.iter().filter(|object| all || object.namespace() == namespace);
+    concerned.map(|object| Key::of(object.as_ref())).collect()
+}
+
+fn owners(connector: &PartialObjectMeta<KafkaConnector>, objects: &Objects) -> Vec<Key> {
+    let Some(owner) = connector.labels().get(OWNER) else { return Vec::new() };
+    let found = objects.state();
+    let own = found.iter().filter(|object| object.uid().as_ref() == Some(owner));
+    own.map(|object| Key::of(object.as_ref())).collect()
+}

@@ -1,0 +1,21 @@
+//! What the controllers of CyndiPipelines are told by whoever starts them.
+
+use crate::controllers::kit::clock::Clock;
+
+/// What hosts with an insights id have in an inventory of the time of the first version.
+pub const INSIGHTS: &str = "canonical_facts ? 'insights_id'";
+
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The environment does not last: logins stand in connectors, and a pipeline goes though its database is away.
+    pub ephemeral: bool,
+    /// The condition, in SQL, for hosts of the inventory with an insights id.
+    pub insights: String,
+    pub clock: Clock,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { ephemeral: false, insights: INSIGHTS.to_owned(), clock: Clock::default() }
+    }
+}

@@ -1,0 +1,106 @@
+//! What is missing or wrong changes no state (CY §8, last rows): it is told, and waited out.
+
+use admit::controllers::cyndi::Settings;
+use admit::controllers::cyndi::inspect::planned;
+use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::json;
+
+use super::bench::{Bench, USERS};
+
+#[tokio::test]
+async fn cy_08_15_trouble_is_told_and_waited_out() {
+    let Some(bench) = Bench::new().await else { return };
+    bench.pair.hosts([1]).await;
+    let secrets: Api<Secret> = Api::namespaced(bench.cluster.admin.clone(), USERS);
+    let admin = bench.pair.admin(&bench.pair.app).await;
+    secrets.delete("app-db", &DeleteParams::default()).await.unwrap();
+    admin.batch_execute("ALTER SCHEMA inventory RENAME TO away").await.unwrap();
+    bench.configure("standard.interval", "abc").await;
+    let running = bench.start();
+    bench.create(&json!({})).await;
+    let words =
+        "Error parsing cyndi configmap in apps: \"abc\" is not a valid value for \"standard.interval\"";
+    bench.until_event("ReconcileFailed", words).await;
+    // Events of one reason are told as one; what a look says is said to whoever asks.
+    let looked = async || {
+        let client = bench.cluster.admin.clone();
+        planned(client, Settings::default(), USERS, "app").await.map_err(|error| error.to_string())
+    };
+    assert_eq!(looked().await.unwrap_err(), words);
+    bench.configure("standard.interval", "1").await;
+    assert_eq!(looked().await.unwrap_err(), "Secret app-db not found: it has the login of a database");
+    bench.secret("app-db", &bench.pair.app).await;
+    let missing = Patch::Merge(json!({"data": {"db.host": null}}));
+    secrets.patch("app-db", &PatchParams::default(), &missing).await.unwrap();
+    assert_eq!(looked().await.unwrap_err(), "db.host missing from app-db secret");
+    secrets.delete("app-db", &DeleteParams::default()).await.unwrap();
+    bench.secret("app-db", &bench.pair.app).await;
+    // A schema that is missing is found when a table is made in it.
+    assert_eq!(looked().await.unwrap().step().0, "start");
+    let before = bench.pipelines.get("app").await.unwrap();
+    assert_eq!(before.data["status"], serde_json::Value::Null);
+    admin
+        .batch_execute("ALTER SCHEMA away RENAME TO inventory; CREATE TABLE inventory.hosts (id uuid)")
+        .await
+        .unwrap();
+    let error = looked().await.unwrap_err();
+    assert_eq!(error, "application database: inventory.hosts is a table, not a view: drop or rename it");
+    admin.batch_execute("DROP TABLE inventory.hosts").await.unwrap();
+    bench.until_started().await;
+    running.stop(&bench).await;
+}
+
+#[tokio::test]
+async fn cy_08_15_a_schema_or_a_role_that_is_missing_is_named() {
+    let Some(bench) = Bench::new().await else { return };
+    let admin = bench.pair.admin(&bench.pair.app).await;
+    admin.batch_execute("ALTER SCHEMA inventory RENAME TO away").await.unwrap();
+    let running = bench.start();
+    bench.create(&json!({})).await;
+    bench.until_event("ReconcileFailed", "schema \"inventory\" does not exist (SQLSTATE 3F000)").await;
+    admin.batch_execute("ALTER SCHEMA away RENAME TO inventory").await.unwrap();
+    bench.until_started().await;
+    running.stop(&bench).await;
+}
+
+/// A comparison that cannot be made says nothing about the table.
+#[tokio::test]
+async fn cy_09_10_an_inventory_that_is_away_is_no_failed_validation() {
+    let Some(bench) = Bench::new().await else { return };
+    bench.pair.hosts([1]).await;
+    let inventory = bench.pair.admin(&bench.pair.inventory).await;
+    inventory.batch_execute("ALTER TABLE hosts RENAME TO away").await.unwrap();
+    let running = bench.start();
+    bench.create(&json!({})).await;
+    let started = bench.until_started().await;
+    bench
+        .until_event(
+            "ReconcileFailed",
+            "validation: cannot count hosts: relation \"public.hosts\" does not exist",
+        )
+        .await;
+    let now = bench.until_started().await;
+    assert_eq!((now.table(), &now.0["validationFailedCount"]), (started.table(), &json!(0)));
+    inventory.batch_execute("ALTER TABLE away RENAME TO hosts").await.unwrap();
+    bench.pair.fill(started.table(), [1]).await;
+    bench.until_shown(started.table()).await;
+    running.stop(&bench).await;
+}
+
+/// A script that is more than indexes is refused with the statement, and nothing of it is run.
+#[tokio::test]
+async fn cy_09_03_scripts_of_indexes_do_nothing_else() {
+    let Some(bench) = Bench::new().await else { return };
+    let app = bench.pair.app().await;
+    app.batch_execute("CREATE TABLE inventory.precious (id uuid)").await.unwrap();
+    let running = bench.start();
+    let script = "CREATE INDEX a ON inventory.{{.TableName}} (account); DROP TABLE inventory.precious";
+    bench.create(&json!({"dbTableIndexSQL": script})).await;
+    bench.until_event("ReconcileFailed", "not: DROP TABLE inventory.precious").await;
+    assert_eq!(bench.pair.relations().await, ["precious"]);
+    bench.change(&json!({"dbTableIndexSQL": "CREATE INDEX ON inventory.{{.TableName}} (account)"})).await;
+    bench.until_started().await;
+    running.stop(&bench).await;
+}
