@@ -1,8 +1,21 @@
-//! The flags of the controllers of CyndiPipelines, shared by the commands that run them.
+//! CyndiPipelines: the flags of their controllers, shared by the commands that run them, and `admit cyndi`, which looks without writing.
 
-use clap::Args;
+use std::path::PathBuf;
 
-use crate::controllers::cyndi::{INSIGHTS, Settings};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::Exit;
+use super::controllers::client;
+use super::process::{self, Fault, GRACE, Threads};
+use super::render::{self, Output};
+use super::typed::label;
+use crate::controllers::cyndi::inspect::{Planned, planned, validated};
+use crate::controllers::cyndi::merge::Side;
+use crate::controllers::cyndi::verdict::Verdict;
+use crate::controllers::cyndi::{Error, INSIGHTS, Settings};
+use crate::telemetry::{LogFormat, with_causes};
 
 /// What was typed about CyndiPipelines.
 #[derive(Clone, Debug, Args)]
@@ -22,4 +35,138 @@ impl CyndiArgs {
     pub(super) fn settings(&self) -> Settings {
         Settings { ephemeral: self.ephemeral, insights: self.insights.clone(), ..Settings::default() }
     }
+}
+
+/// Arguments of `admit cyndi`.
+#[derive(Debug, Args)]
+pub(super) struct CyndiCommand {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say what the next pass would do about a pipeline
+    Plan(LookArgs),
+    /// Compare the table of a pipeline with the inventory
+    Validate(LookArgs),
+}
+
+/// Arguments of both.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  admit cyndi plan application-pipeline -n apps
+  admit cyndi validate application-pipeline -n apps -o json
+
+Nothing is written. The Secrets that the pipeline names are read, and the databases asked. Exit code 0 when there is nothing to do or
+the table is valid, 1 when not.")]
+struct LookArgs {
+    /// Name of the CyndiPipeline
+    name: String,
+
+    /// Its namespace
+    #[arg(short, long, value_name = "NAMESPACE", default_value = "default", value_parser = label)]
+    namespace: String,
+
+    /// How it is told
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Output,
+
+    /// Which cluster, and as whom [default: KUBECONFIG, ~/.kube/config, or the Pod's service account]
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// How log lines are written
+    #[arg(long, value_enum, default_value_t)]
+    log_format: LogFormat,
+
+    #[command(flatten)]
+    pipelines: CyndiArgs,
+}
+
+impl CyndiCommand {
+    pub(super) fn run(self) -> Exit {
+        let (Command::Plan(args) | Command::Validate(args)) = &self.command;
+        process::run(Threads::Work, args.log_format, GRACE, |shutdown| self.look(shutdown))
+    }
+
+    async fn look(self, shutdown: CancellationToken) -> Result<(), Fault> {
+        let looking = async {
+            match self.command {
+                Command::Plan(args) => plan(args).await,
+                Command::Validate(args) => validate(args).await,
+            }
+        };
+        match shutdown.run_until_cancelled(looking).await {
+            Some(looked) => looked,
+            None => Err(Fault::usage("asked to stop")),
+        }
+    }
+}
+
+async fn plan(args: LookArgs) -> Result<(), Fault> {
+    let client = client(args.kubeconfig.clone()).await?;
+    let looked = planned(client, args.pipelines.settings(), &args.namespace, &args.name).await;
+    let found = looked.map_err(|error| args.fault(&error))?;
+    let (step, words) = found.step();
+    args.print(&plan_document(&found), || {
+        let mut lines = vec![format!("{} {}", found.state.as_str(), found.table)];
+        lines.extend(found.plan.stale_connectors.iter().map(|name| format!("remove connector {name}")));
+        lines.extend(found.plan.stale_tables.iter().map(|table| format!("drop table {table}")));
+        lines.extend(found.plan.drop_view.then(|| "drop view inventory.hosts".to_owned()));
+        lines.push(words.clone());
+        lines
+    });
+    if step == "nothing" { Ok(()) } else { Err(differs(words)) }
+}
+
+async fn validate(args: LookArgs) -> Result<(), Fault> {
+    let client = client(args.kubeconfig.clone()).await?;
+    let looked = validated(client, args.pipelines.settings(), &args.namespace, &args.name).await;
+    let found = looked.map_err(|error| args.fault(&error))?;
+    let Some(verdict) = found else {
+        return Err(differs("the pipeline has no table that could be compared: it is new, or to go"));
+    };
+    args.print(&verdict_document(&verdict), || vec![verdict.message()]);
+    if verdict.valid { Ok(()) } else { Err(differs(verdict.message())) }
+}
+
+fn differs(why: impl Into<String>) -> Fault {
+    Fault { exit: Exit::Differs, ..Fault::usage(why.into()) }
+}
+
+impl LookArgs {
+    fn print(&self, document: &Value, lines: impl Fn() -> Vec<String>) {
+        match self.output {
+            Output::Json => render::print(&render::json(document)),
+            Output::Text => lines().iter().for_each(|line| render::print(&format!("{line}\n"))),
+        }
+    }
+
+    fn fault(&self, error: &Error) -> Fault {
+        Fault::usage(format!("{}/{}: {}", self.namespace, self.name, with_causes(error)))
+    }
+}
+
+fn plan_document(found: &Planned) -> Value {
+    let (step, words) = found.step();
+    let tables: Vec<_> = found.plan.stale_tables.iter().map(ToString::to_string).collect();
+    json!({
+        "state": found.state.as_str(), "table": found.table, "activeTable": found.active, "removeConnectors": found.plan.stale_connectors,
+        "dropTables": tables, "dropView": found.plan.drop_view, "step": step, "message": words,
+    })
+}
+
+fn verdict_document(verdict: &Verdict) -> Value {
+    let ids = |side: fn(&Verdict) -> Option<&Side>| {
+        let shown = side(verdict).map(|side| side.shown.as_slice()).unwrap_or_default();
+        shown.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    json!({
+        "valid": verdict.valid, "inventory": verdict.inventory, "table": verdict.table, "mismatches": verdict.mismatches,
+        "percent": verdict.percent, "threshold": verdict.threshold, "message": verdict.message(),
+        "missing": ids(|verdict| verdict.difference.as_ref().map(|it| &it.left)),
+        "superfluous": ids(|verdict| verdict.difference.as_ref().map(|it| &it.right)),
+    })
 }

@@ -96,6 +96,8 @@ enum Command {
     ReportCondition(Box<report_condition::ReportConditionArgs>),
     /// Wait until the ClusterOperators of a payload are well
     WaitOperators(wait_operators::WaitOperatorsArgs),
+    /// Look at a CyndiPipeline without writing: what the next pass would do, whether its table is valid
+    Cyndi(Box<cyndi::CyndiCommand>),
     /// Print manifests that follow from the policies
     Generate(generate::GenerateArgs),
     /// Make the certificates of a webhook that runs in a cluster
@@ -185,6 +187,7 @@ impl Cli {
             Command::Upload(args) => args.run(),
             Command::ReportCondition(args) => args.run(),
             Command::WaitOperators(args) => args.run(),
+            Command::Cyndi(args) => args.run(),
             Command::Generate(args) => args.run(),
             Command::Certs(args) => args.run(),
             Command::Completion(args) => args.run(),

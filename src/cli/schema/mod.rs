@@ -40,6 +40,10 @@ pub(super) enum Subject {
     Bench,
     /// What `admit wait-operators -o json` prints
     WaitOperators,
+    /// What `admit cyndi plan -o json` prints
+    CyndiPlan,
+    /// What `admit cyndi validate -o json` prints
+    CyndiValidate,
 }
 
 impl SchemaArgs {
@@ -58,6 +62,8 @@ pub(super) fn print(of: Subject) -> Exit {
         Subject::Eval => "eval",
         Subject::Bench => "bench",
         Subject::WaitOperators => "wait-operators",
+        Subject::CyndiPlan => "cyndi-plan",
+        Subject::CyndiValidate => "cyndi-validate",
     };
     match serde_json::from_str(include_str!("output.json")) {
         Ok(all) => whole(&render::json(&part(&all, name))),

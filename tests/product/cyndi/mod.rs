@@ -2,6 +2,7 @@
 //! sheet.
 
 mod bench;
+mod command;
 mod crash;
 mod database;
 mod removal;

@@ -90,6 +90,11 @@ impl TestCluster {
         Self { _housekeeping: AbortOnDrop(keeping), server, admin }
     }
 
+    /// The server for an administrator, to be served on a port.
+    pub(crate) fn router(&self) -> axum::Router {
+        self.server.router()
+    }
+
     /// A process that may do everything, on a wire of its own.
     pub(crate) fn process_of_admin(&self) -> Process {
         self.process_as(Identity::admin())
