@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 pub(crate) use self::builtin::selector_text;
-use self::jsonpath::JsonPath;
+use self::jsonpath::{Budget, JsonPath};
 use crate::builtin::{decode, tables};
 use crate::interrupt;
 use crate::resources::{PrinterColumn, ResourceInfo};
@@ -118,12 +118,12 @@ impl<'a> Printer<'a> {
             Self::Builtin(kind) => kind.cells(object, options.now),
             Self::Plain => vec![name, builtin::age(object, options.now).into()],
             Self::Custom(columns) => {
+                let mut budget = Budget::of_row();
                 let mut cells = vec![name];
-                cells.extend(
-                    columns
-                        .iter()
-                        .map(|(column, path)| custom_cell(column, path.as_ref(), object, options.now)),
-                );
+                cells.extend(columns.iter().map(|(column, path)| {
+                    let value = path.as_ref().and_then(|path| path.first(object, &mut budget));
+                    value.map_or(Value::Null, |value| custom_cell(column, value, options.now))
+                }));
                 cells
             }
         };
@@ -171,9 +171,8 @@ fn custom_definition(column: &PrinterColumn) -> Value {
     builtin::definition(&column.name, &column.kind, &column.format, &description, column.priority)
 }
 
-/// The first value that the path selects, in the form of the column's type; null where it has another type.
-fn custom_cell(column: &PrinterColumn, path: Option<&JsonPath>, object: &Value, now: Timestamp) -> Value {
-    let Some(value) = path.and_then(|path| path.select(object).first().copied()) else { return Value::Null };
+/// The first value that the column's path selects, in the form of its type; null where it has another type.
+fn custom_cell(column: &PrinterColumn, value: &Value, now: Timestamp) -> Value {
     match (column.kind.as_str(), value) {
         (_, Value::Null) => Value::Null,
         ("string", Value::String(_)) => value.clone(),
