@@ -44,7 +44,7 @@ async fn row_38_secrets_are_told_to_nobody_else() {
             "messageExpression: \"'see https://user:' + object.data.v + '@host/'\"",
         ),
     );
-    let serving = place.start_tracing();
+    let serving = place.start_logging("trace", &[]);
     let mut client = Client::connect(serving.webhook, &place.tls()).await.unwrap();
     let mut answers = Vec::new();
     for body in [secret_review().to_string(), review("u", &json!({"v": CANARY}))] {

@@ -99,10 +99,10 @@ impl Place {
         Serving { child, webhook, observe, log: Arc::default() }
     }
 
-    /// Starts it such that it logs whatever there is to log.
-    pub(crate) fn start_tracing(&self) -> Serving {
-        let mut command = self.command(&with_files(&[]));
-        command.env("RUST_LOG", "trace");
+    /// Starts it such that it logs what `filter` says.
+    pub(crate) fn start_logging(&self, filter: &str, args: &[&str]) -> Serving {
+        let mut command = self.command(&with_files(args));
+        command.env("RUST_LOG", filter);
         Self::spawned(command)
     }
 
