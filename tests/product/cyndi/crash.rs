@@ -6,7 +6,7 @@ use futures::future::join_all;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::bench::{ACCOUNT, Bench, RefusedNothing as _, manager};
+use super::bench::{ACCOUNT, Bench, RefusedNothing as _, Status, manager};
 use crate::support::testcluster::Moment;
 
 /// From the creation of a pipeline over a refresh to its end.
@@ -83,17 +83,16 @@ async fn recover(bench: &Bench) {
     }
     let object = bench.pipelines.get("app").await.unwrap();
     if object.metadata.deletion_timestamp.is_none() {
-        // Whatever table is being filled: it becomes valid, and is shown.
-        let shown = async {
-            loop {
-                let status = bench.until(|status| status.state() != "NEW").await;
-                let insert = bench.pair.try_fill(status.table(), [1, 2]).await;
-                if insert && status.state() == "VALID" && status.text("activeTableName") == status.table() {
-                    return status;
-                }
-            }
-        };
-        let status = tokio::time::timeout(crate::support::cluster::PATIENCE, shown).await.unwrap();
+        // Whatever table is being filled: it becomes valid, and is shown, unless another one takes its place.
+        let shown =
+            |status: &Status| status.state() == "VALID" && status.text("activeTableName") == status.table();
+        let mut status = bench.until(|status| status.state() != "NEW").await;
+        while !shown(&status) {
+            bench.pair.try_fill(status.table(), [1, 2]).await;
+            let table = status.table().to_owned();
+            let on = |status: &Status| status.state() != "NEW" && (shown(status) || status.table() != table);
+            status = bench.until(on).await;
+        }
         bench.until_there(&["hosts", status.table()], &[status.connector()]).await;
         bench.pipelines.delete("app", &DeleteParams::default()).await.unwrap();
     }
