@@ -50,7 +50,7 @@ impl HubServer {
     fn serve(&mut self, listener: TcpListener) {
         let groups = ["system:serviceaccounts", "system:authenticated"].map(ToOwned::to_owned);
         let spoke = Identity::new("system:serviceaccount:admit-system:admit-observability", groups);
-        let (router, token) = (self.place.cluster.router(spoke), Arc::clone(&self.token));
+        let (router, token) = (self.place.cluster.router_as(spoke), Arc::clone(&self.token));
         let service = tower::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
             let (router, wanted) = (router.clone(), format!("Bearer {}", token.lock().unwrap()));
             async move {

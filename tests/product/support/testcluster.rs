@@ -119,7 +119,7 @@ impl TestCluster {
     }
 
     /// The server to whoever comes as `identity`, for a listener of the test's own.
-    pub(crate) fn router(&self, identity: Identity) -> axum::Router {
+    pub(crate) fn router_as(&self, identity: Identity) -> axum::Router {
         self.server.router().layer(axum::Extension(identity))
     }
 
