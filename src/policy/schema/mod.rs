@@ -30,6 +30,6 @@ pub use parse::parse;
 pub use pattern::Pattern;
 pub use prune::prune;
 pub use structural::{
-    AdditionalProperties, Annotations, Checks, ListType, MapType, Reason, Rule, Schema, SchemaType,
-    Unsupported,
+    AdditionalProperties, Annotations, Checks, ListType, MapType, OwnChecks, Reason, Rule, Schema,
+    SchemaType, Unsupported,
 };

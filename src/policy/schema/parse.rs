@@ -89,7 +89,7 @@ impl Reader<'_> {
                 "atomic" => MapType::Atomic,
                 other => MapType::Other(other.into()),
             }),
-            checks: self.checks(at),
+            checks: self.checks(at).into(),
             rules: self.rules(at),
             annotations: Annotations {
                 description: self.text(at, "description").is_some(),

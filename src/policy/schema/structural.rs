@@ -1,6 +1,9 @@
 //! The schema's own compact form. One node type serves the structural spine and the value checks below
 //! `allOf`/`anyOf`/`oneOf`/`not`; what a nested node may not carry is told at registration.
 
+use std::ops::{Deref, DerefMut};
+use std::sync::LazyLock;
+
 use indexmap::IndexMap;
 use serde_json::Value;
 
@@ -121,6 +124,32 @@ pub struct Checks {
     pub not: Option<Box<Schema>>,
 }
 
+/// The checks of one node. Most nodes have none, and then take no room for them: a definition may have tens of thousands.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OwnChecks(Option<Box<Checks>>);
+
+impl From<Checks> for OwnChecks {
+    fn from(checks: Checks) -> Self {
+        Self((checks != *NO_CHECKS).then(|| Box::new(checks)))
+    }
+}
+
+impl Deref for OwnChecks {
+    type Target = Checks;
+
+    fn deref(&self) -> &Checks {
+        self.0.as_deref().unwrap_or(&NO_CHECKS)
+    }
+}
+
+impl DerefMut for OwnChecks {
+    fn deref_mut(&mut self) -> &mut Checks {
+        self.0.get_or_insert_default()
+    }
+}
+
+static NO_CHECKS: LazyLock<Checks> = LazyLock::new(Checks::default);
+
 /// Keywords that no custom resource may use; kept so that registration can name them, and the mistakes in them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Unsupported {
@@ -162,7 +191,7 @@ pub struct Schema {
     pub list_type: Option<ListType>,
     pub list_map_keys: Vec<Box<str>>,
     pub map_type: Option<MapType>,
-    pub checks: Checks,
+    pub checks: OwnChecks,
     pub rules: Vec<Rule>,
     pub annotations: Annotations,
     pub unsupported: Vec<Unsupported>,

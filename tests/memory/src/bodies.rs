@@ -112,7 +112,12 @@ fn policy_of(numbers: Range<usize>) -> Value {
 
 fn patterned(numbers: Range<usize>, property: impl Fn(usize) -> Value) -> Value {
     let properties: serde_json::Map<_, _> = numbers.map(|n| (format!("p{n}"), property(n))).collect();
-    let spec = json!({"type": "object", "properties": properties});
+    definition(&json!({"type": "object", "properties": properties}))
+}
+
+/// A definition of objects whose `spec` has this schema.
+#[must_use]
+pub fn definition(spec: &Value) -> Value {
     let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}});
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "ps.e.x"},

@@ -47,7 +47,9 @@ impl Cluster {
     /// # Errors
     /// What keeps it from being made.
     pub fn new() -> Result<Self, String> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        // Stacks as `admit` gives its threads.
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).thread_stack_size(8 << 20).enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         let server = runtime.block_on(Server::builder().build()).map_err(|refusal| format!("{refusal:?}"))?;
         let cluster = Self { runtime, server };

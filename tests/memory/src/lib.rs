@@ -7,6 +7,7 @@
 //! | [`readers`] | what reads bytes: reviews, JSON, YAML, policies |
 //! | [`cluster`] | an API server in process, with objects to change |
 //! | [`bodies`] | the worst that is known for each, of any size, and generated text |
+//! | [`definitions`] | definitions that are large in one way or another |
 //! | [`objects`] | objects of very many parts, which a server stores |
 //!
 //! | [`fuzzing`] | what the targets `memory_*` of `tests/fuzz` assert of any bytes |
@@ -15,6 +16,7 @@
 
 pub mod bodies;
 pub mod cluster;
+pub mod definitions;
 pub mod fuzzing;
 pub mod objects;
 pub mod readers;

@@ -62,6 +62,7 @@ fn row_39_nothing_grows_faster_than_the_bytes() {
     of_bodies(&mut seen);
     of_changes(&mut seen);
     patterns::of_patterns(&mut seen);
+    patterns::of_definitions(&mut seen);
     stored::of_large_objects(&mut seen);
     stored::of_patches(&mut seen);
     stored::of_roles(&mut seen);

@@ -1,7 +1,8 @@
-//! Patterns that are large when they are compiled: one that is too large by itself, and many that are so together.
+//! Definitions, and patterns that are large when they are compiled: one that is too large by itself, and many that are so
+//! together.
 
 use memory::cluster::{ADMISSION_POLICIES, Cluster, DEFINITIONS};
-use memory::{bodies, growth, readers};
+use memory::{bodies, definitions, growth, readers};
 
 use crate::Seen;
 
@@ -17,6 +18,25 @@ pub(crate) fn of_patterns(seen: &mut Seen) {
             assert_eq!(code, 422, "{count} of {name}: {}", String::from_utf8_lossy(&answer));
             let (grown, ()) = growth(|| readers::policies(body.as_bytes()));
             seen.note(&format!("{count} patterns of {name} in a file"), length, grown);
+        }
+    }
+}
+
+/// Definitions that are stored and served: what is made of their schemas grows with the bytes.
+pub(crate) fn of_definitions(seen: &mut Seen) {
+    let sized = [100 << 10, 1 << 20].into_iter().flat_map(definitions::definitions);
+    for (name, body) in sized.chain(definitions::wide(60, 10_000)) {
+        let (cluster, body) = (Cluster::new().unwrap(), body.to_string());
+        let length = body.len();
+        let (grown, (code, answer)) =
+            growth(|| cluster.send("POST", DEFINITIONS, "application/json", body.into()));
+        seen.note(&format!("a definition of many {name}, {code}"), length, grown);
+        if length < 200 << 10 {
+            assert_eq!(code, 201, "{name}: {}", String::from_utf8_lossy(&answer));
+        }
+        for document in ["/openapi/v2", "/openapi/v3/apis/e.x/v1"] {
+            let (grown, _) = growth(|| cluster.send("GET", document, "application/json", Vec::new().into()));
+            seen.note(&format!("{document} after a definition of many {name}"), length, grown);
         }
     }
 }
