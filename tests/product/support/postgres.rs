@@ -5,6 +5,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::{PermissionsExt as _, chown};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -220,6 +221,8 @@ fn keep(folder: &Path, bin: &Path, port: u16) -> Option<Child> {
         .arg(settings)
         .arg(folder)
         .current_dir(folder)
+        // Whoever ends this program with its group leaves the one who ends the server.
+        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
