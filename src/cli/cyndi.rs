@@ -39,6 +39,10 @@ impl CyndiArgs {
 
 /// Arguments of `admit cyndi`.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  admit cyndi plan application-pipeline -n apps
+  admit cyndi validate application-pipeline -n apps -o json")]
 pub(super) struct CyndiCommand {
     #[command(subcommand)]
     command: Command,

@@ -145,6 +145,23 @@ impl Bench {
         }
     }
 
+    /// The status once another table than `before` is being filled, and it and its connector are all that is there. Both
+    /// controllers look for deviations, and one that sees the pipeline as it was a moment ago begins anew once more.
+    pub(super) async fn until_built_anew(&self, before: &str) -> Status {
+        let looking = async {
+            loop {
+                let anew = |status: &Status| status.state() == "INITIAL_SYNC" && status.table() != before;
+                let status = self.until(anew).await;
+                let (is, has) = (self.pair.relations().await, self.connectors().await);
+                if is == [status.table()] && has == [status.connector()] {
+                    return status;
+                }
+            }
+        };
+        let built = tokio::time::timeout(PATIENCE, looking).await;
+        built.unwrap_or_else(|_| panic!("another table than {before} is not all that is there"))
+    }
+
     /// Waits for an event on the pipeline.
     pub(super) async fn until_event(&self, reason: &str, words: &str) -> Event {
         let events: Api<Event> = Api::namespaced(self.cluster.admin.clone(), USERS);

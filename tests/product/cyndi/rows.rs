@@ -186,10 +186,7 @@ async fn cy_08_12_deviations_build_anew() {
             }
             _ => patch(&bench, last.connector(), &json!({"spec": {"config": {"batch.size": 7}}})).await,
         }
-        let next =
-            bench.until(|status| status.state() == "INITIAL_SYNC" && status.table() != last.table()).await;
-        bench.until_there(&[next.table()], &[next.connector()]).await;
-        last = next;
+        last = bench.until_built_anew(last.table()).await;
         if what == "configmap" {
             let connector = bench.connectors.get(last.connector()).await.unwrap();
             assert_eq!(connector.metadata.labels.unwrap()["strimzi.io/cluster"], "test01");
