@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 /// A queue with room for so many pieces of work.
 #[derive(Debug)]
@@ -17,7 +18,8 @@ pub(super) struct Queue<T> {
 
 #[derive(Debug)]
 struct Waiting<T> {
-    work: VecDeque<T>,
+    /// With when it came, the oldest first.
+    work: VecDeque<(Instant, T)>,
     closed: bool,
 }
 
@@ -33,7 +35,7 @@ impl<T> Queue<T> {
         if waiting.closed || waiting.work.len() >= self.room {
             return Err(work);
         }
-        waiting.work.push_back(work);
+        waiting.work.push_back((Instant::now(), work));
         drop(waiting);
         self.more.notify_one();
         Ok(())
@@ -43,7 +45,7 @@ impl<T> Queue<T> {
     pub(super) fn take(&self) -> Option<T> {
         let mut waiting = self.locked();
         loop {
-            if let Some(work) = waiting.work.pop_front() {
+            if let Some((_, work)) = waiting.work.pop_front() {
                 return Some(work);
             }
             if waiting.closed {
@@ -51,6 +53,14 @@ impl<T> Queue<T> {
             }
             waiting = self.more.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Takes out what came before `then`, and says whether anything else waits still.
+    pub(super) fn give_up(&self, then: Instant) -> (Vec<T>, bool) {
+        let mut waiting = self.locked();
+        let late = waiting.work.partition_point(|(came, _)| *came < then);
+        let given_up = waiting.work.drain(..late).map(|(_, work)| work).collect();
+        (given_up, !waiting.work.is_empty())
     }
 
     /// No more work comes: what waits is still done.
@@ -80,6 +90,24 @@ mod tests {
         queue.close();
         assert_eq!(queue.put(4), Err(4));
         assert_eq!((queue.take(), queue.take(), queue.take()), (Some(2), Some(3), None));
+    }
+
+    #[test]
+    fn what_came_before_some_time_is_given_up_and_nothing_else() {
+        let queue = Queue::new(3);
+        assert_eq!(queue.give_up(Instant::now()), (vec![], false));
+        (queue.put(1).unwrap(), queue.put(2).unwrap());
+        let then = loop {
+            // A clock may show the same time twice.
+            let now = Instant::now();
+            if queue.locked().work.back().is_some_and(|(came, _)| *came < now) {
+                break now;
+            }
+        };
+        queue.put(3).unwrap();
+        assert_eq!(queue.give_up(then), (vec![1, 2], true));
+        assert_eq!(queue.give_up(then), (vec![], true));
+        assert_eq!(queue.take(), Some(3));
     }
 
     #[test]

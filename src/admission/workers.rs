@@ -2,8 +2,8 @@
 //!
 //! Not tokio's blocking threads: those are up to 512, so that overload would turn into memory and into waiting without
 //! end, and they share their stack size with everything else that blocks. What does not fit in the queue is refused at
-//! once, and what waited in it too long as soon as it did, by its caller's own clock: nobody may ever come to take it. The
-//! caller's failure policy then decides sooner than any wait could.
+//! once, and what waited in it too long soon after, whether or not a thread ever comes to take it. The caller's failure policy
+//! then decides sooner than any wait could.
 //!
 //! INVARIANT: the time that work waits is bounded by a time, not by a length. How long a queue of so many pieces takes
 //! depends on what policies cost; one that stands adds its whole length to every latency and to no throughput.
@@ -11,12 +11,11 @@
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
-use tokio::time::timeout;
 
 use super::beat::Beat;
 use super::queue::Queue;
@@ -27,7 +26,8 @@ use crate::telemetry::panic_text;
 const STACK: usize = 32 * 1024 * 1024;
 /// Work that waits for each thread.
 const QUEUE_PER_THREAD: usize = 64;
-/// How long work may wait for a thread. With the work itself, an answer takes less than a second under any load.
+/// How long work may wait for a thread, give or take a beat. With the work itself, an answer takes less than a second under
+/// any load.
 const MAX_WAIT: Duration = Duration::from_millis(600);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -83,21 +83,22 @@ impl Workers {
                 .stack_size(STACK)
                 .spawn(move || work(&jobs))?;
         }
-        Ok(Self { queue, beat: Arc::default() })
+        let jobs = Arc::downgrade(&jobs);
+        let beat = Beat::new(move || jobs.upgrade().is_some_and(|jobs| give_up_late(&jobs)));
+        Ok(Self { queue, beat: Arc::new(beat) })
     }
 
     /// The result of `work`, which may ask whether its caller has gone. Work whose caller has gone before is not begun, nor
-    /// what no thread has taken by the end of [`MAX_WAIT`]: that is refused then, even when all threads are held.
+    /// what no thread has taken within [`MAX_WAIT`] and a beat: that is refused then, even when all threads are held.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Gone<'_>) -> T + Send + 'static,
     ) -> Result<T, NotDone> {
-        let (sender, mut result) = oneshot::channel();
-        // Whoever takes it has it: a thread to do it, or this caller to drop it, with all that it holds.
-        let waiting = Arc::new(Mutex::new(Some(work)));
-        let taken = Arc::clone(&waiting);
+        let (sender, result) = oneshot::channel();
         let job: Job = Box::new(move || {
-            let Some(work) = take(&taken).filter(|_| !sender.is_closed()) else { return };
+            if sender.is_closed() {
+                return;
+            }
             // The closure is gone after a panic, and with it everything it might have left half done.
             let done = catch_unwind(AssertUnwindSafe(|| work(&|| sender.is_closed())));
             let _ = sender.send(done.map_err(|payload| NotDone::Panicked(panic_text(payload.as_ref()))));
@@ -106,22 +107,23 @@ impl Workers {
             return Err(NotDone::Overloaded);
         }
         self.beat.keep();
-        let done = match timeout(MAX_WAIT, &mut result).await {
-            Ok(done) => done,
-            Err(_) if take(&waiting).is_some() => return Err(NotDone::Overloaded),
-            Err(_) => result.await,
-        };
-        done.unwrap_or_else(|_| Err(NotDone::Panicked("the work was dropped".to_owned())))
+        // What is begun always says something; so what says nothing was given up.
+        result.await.unwrap_or(Err(NotDone::Overloaded))
     }
+}
+
+/// Drops what has waited for too long, and so tells whoever waits for it; whether anything else waits.
+fn give_up_late(jobs: &Queue<Job>) -> bool {
+    // A clock that began just now has nothing that is late.
+    let Some(then) = Instant::now().checked_sub(MAX_WAIT) else { return true };
+    let (late, others) = jobs.give_up(then);
+    // Not under the lock of the queue: it may be large.
+    drop(late);
+    others
 }
 
 /// Says whether nobody waits any more for what is being done.
 pub(super) type Gone<'a> = dyn Fn() -> bool + 'a;
-
-fn take<T>(waiting: &Mutex<Option<T>>) -> Option<T> {
-    // Nothing panics while it is held.
-    waiting.lock().unwrap_or_else(PoisonError::into_inner).take()
-}
 
 fn work(jobs: &Queue<Job>) {
     while let Some(job) = jobs.take() {
