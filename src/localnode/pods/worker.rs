@@ -237,7 +237,11 @@ impl<'a> Worker<'a> {
                     let (begun, has_begun) = oneshot::channel();
                     let run = self.a_run(place, container, Policy::Always, &self.beside);
                     beside.push(Box::pin(run.keep(Some(begun))));
-                    let _ = while_beside(&mut beside, has_begun).await;
+                    // One that cannot be started is asked to end only once this is over.
+                    tokio::select! {
+                        _ = while_beside(&mut beside, has_begun) => {}
+                        () = stop.asked() => return None,
+                    }
                 } else {
                     let run = self.a_run(place, container, policy.of_init(), &self.main);
                     if while_beside(&mut beside, run.keep(None)).await? != 0 {

@@ -76,6 +76,28 @@ async fn a_deleted_pod_is_asked_to_end_and_then_made_to() {
     until_ended(&process);
 }
 
+/// What was never begun is not asked to end either, and nobody may wait for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sidecar_that_cannot_start_holds_up_neither_its_deletion_nor_the_end_of_the_node() {
+    let place = Place::new().await;
+    let mut spec = script("true");
+    let side = |name: &str| json!({"name": name, "image": "unknown.example/side", "restartPolicy": "Always"});
+    spec["initContainers"] = json!([side("one"), side("two")]);
+    let pulling = |status: &PodStatus| {
+        let first = status.init_container_statuses.iter().flatten().next();
+        let waits = first.and_then(|first| first.state.clone()?.waiting?.reason);
+        waits.as_deref() == Some("ImagePullBackOff")
+    };
+    let pod = place.pod("deleted", spec.clone()).await;
+    place.until_pod("deleted", pulling).await;
+    place.pods.delete("deleted", &DeleteParams::default()).await.unwrap();
+    gone(&place, &pod).await;
+    place.pod("left", spec).await;
+    place.until_pod("left", pulling).await;
+    let place = place.restarted(|running| assert!(running.terminate().success())).await;
+    assert_eq!(reason(&place.ended("left").await), ("Failed", "Terminated"));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_job_takes_its_pods_along() {
     let place = Place::new().await;
