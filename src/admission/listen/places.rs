@@ -19,6 +19,14 @@ use super::pace::Between;
 const CONNECTED_TO_ASK: Duration = Duration::from_secs(2);
 /// How long one that is to go may take, before another is chosen: its farewell, and a moment.
 const ROOM: Duration = Duration::from_millis(300);
+/// A place in so many is kept free where there are many: who makes room takes a while to go, and nobody who comes meanwhile
+/// waits for that.
+const ONE_KEPT_FREE_OF: usize = 64;
+/// How many are chosen to go at a time: to look at all connections costs as much as a handshake, and whoever holds all places
+/// and comes again as soon as one is closed makes thousands of others go in a second.
+const CHOSEN: usize = 64;
+/// How long a choice holds, before one that has been silent for longer may have come to be.
+const CHOICE: Duration = Duration::from_millis(100);
 /// The least time between two log lines about a lack of room, of which there might be thousands a second.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
@@ -26,9 +34,12 @@ const TELL_AGAIN: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(super) struct Places {
     free: Arc<Semaphore>,
+    /// When fewer are free, somebody goes for each who comes.
+    kept_free: usize,
     taken: Arc<Mutex<HashMap<u64, Taken>>>,
     next: AtomicU64,
     began: Instant,
+    leaving: Mutex<Leaving>,
     told: Mutex<Option<Instant>>,
 }
 
@@ -36,7 +47,19 @@ pub(super) struct Places {
 struct Taken {
     between: Between,
     leave: CancellationToken,
+    /// It was asked to go. The token knows, too, and has a lock.
+    leaves: bool,
 }
+
+/// Who goes next, chosen for a while. They are taken from the end.
+#[derive(Debug, Default)]
+struct Leaving {
+    chosen: Option<Instant>,
+    next: Vec<(Idle, u64)>,
+}
+
+/// The greatest goes first: those that connected and said nothing, then those that have lain idle for longest.
+type Idle = (bool, Duration);
 
 /// The room of one connection, given back with the value.
 #[derive(Debug)]
@@ -53,9 +76,11 @@ impl Places {
     pub(super) fn new(most: usize) -> Self {
         Self {
             free: Arc::new(Semaphore::new(most)),
+            kept_free: most / ONE_KEPT_FREE_OF,
             taken: Arc::default(),
             next: AtomicU64::default(),
             began: Instant::now(),
+            leaving: Mutex::default(),
             told: Mutex::default(),
         }
     }
@@ -63,7 +88,7 @@ impl Places {
     /// A place for one more, as soon as there is one; where there is none, the longest idle is asked to go.
     pub(super) async fn enter(&self) -> Place {
         loop {
-            if self.free.available_permits() == 0 {
+            if self.free.available_permits() <= self.kept_free {
                 self.make_room();
             }
             if let Ok(Ok(room)) = timeout(ROOM, Arc::clone(&self.free).acquire_owned()).await {
@@ -73,16 +98,21 @@ impl Places {
     }
 
     /// Asks the connection to go that has lain idle for longest, if one has.
-    ///
-    /// Looks at all of them, which takes a fraction of the handshake that the new one costs.
     pub(super) fn make_room(&self) {
         let now = Instant::now();
-        let longest = {
-            let taken = lock(&self.taken);
-            let staying = taken.values().filter(|one| !one.leave.is_cancelled());
-            let idle = staying.filter_map(|one| Some((goes_after(&one.between, now)?, one.leave.clone())));
-            idle.max_by_key(|(key, _)| *key).map(|(_, leave)| leave)
-        };
+        self.tell(now);
+        let mut leaving = lock(&self.leaving);
+        let mut taken = lock(&self.taken);
+        if leaving.chosen.is_none_or(|chosen| now.duration_since(chosen) >= CHOICE) {
+            leaving.choose(&taken, now);
+        }
+        if !leaving.let_one_go(&mut taken, now) {
+            leaving.choose(&taken, now);
+            leaving.let_one_go(&mut taken, now);
+        }
+    }
+
+    fn tell(&self, now: Instant) {
         let mut told = lock(&self.told);
         if told.is_none_or(|told| now.duration_since(told) >= TELL_AGAIN) {
             *told = Some(now);
@@ -90,16 +120,44 @@ impl Places {
                 "there is no room for another connection; the longest idle are closed for new ones"
             );
         }
-        if let Some(leave) = longest {
-            leave.cancel();
-        }
     }
 
     fn place(&self, room: OwnedSemaphorePermit) -> Place {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let (between, leave) = (Between::since(self.began), CancellationToken::new());
-        lock(&self.taken).insert(number, Taken { between: between.clone(), leave: leave.clone() });
+        lock(&self.taken)
+            .insert(number, Taken { between: between.clone(), leave: leave.clone(), leaves: false });
         Place { between, leave, number, taken: Arc::clone(&self.taken), _room: room }
+    }
+}
+
+impl Leaving {
+    /// Looks at all, and chooses those that are to go next.
+    fn choose(&mut self, taken: &HashMap<u64, Taken>, now: Instant) {
+        self.chosen = Some(now);
+        let staying = taken.iter().filter(|(_, one)| !one.leaves);
+        self.next.clear();
+        self.next.extend(staying.filter_map(|(number, one)| Some((idleness(&one.between, now)?, *number))));
+        let others = self.next.len().saturating_sub(CHOSEN);
+        if others > 0 {
+            self.next.select_nth_unstable(others);
+            self.next.drain(..others);
+        }
+        self.next.sort_unstable();
+        self.next.shrink_to(CHOSEN);
+    }
+
+    /// Asks the next of those chosen to go that has not stirred since; whether there was one.
+    fn let_one_go(&mut self, taken: &mut HashMap<u64, Taken>, now: Instant) -> bool {
+        while let Some((idle, number)) = self.next.pop() {
+            let Some(one) = taken.get_mut(&number) else { continue };
+            if idleness(&one.between, now).is_some_and(|since| since >= idle) {
+                one.leaves = true;
+                one.leave.cancel();
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -130,8 +188,8 @@ impl Drop for Place {
     }
 }
 
-/// The greatest goes first; none while a request is under way.
-fn goes_after(between: &Between, now: Instant) -> Option<(bool, Duration)> {
+/// None while a request is under way.
+fn idleness(between: &Between, now: Instant) -> Option<Idle> {
     let idle = between.idle(now)?;
     Some((!between.has_asked() && idle >= CONNECTED_TO_ASK, idle))
 }
@@ -183,6 +241,40 @@ mod tests {
         advance(3 * SECOND).await;
         places.make_room();
         assert_eq!(leaving(&[&kept, &silent]), [false, true]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_go_in_the_order_of_their_idleness_but_who_stirs_meanwhile() {
+        let places = Places::new(3 * CHOSEN);
+        let mut all = Vec::new();
+        for _ in 0..3 * CHOSEN - places.kept_free {
+            all.push(places.enter().await);
+            advance(Duration::from_millis(1)).await;
+        }
+        assert!(!leaving(&all.iter().collect::<Vec<_>>()).contains(&true), "there was room");
+        places.make_room();
+        all[1].between.stirs();
+        all[2].between.request_begins();
+        for _ in 1..2 * CHOSEN {
+            places.make_room();
+        }
+        let left: Vec<_> = (0..all.len()).filter(|at| all[*at].leave.is_cancelled()).collect();
+        let expected: Vec<_> = (0..2 * CHOSEN + 2).filter(|at| ![1, 2].contains(at)).collect();
+        assert_eq!(left, expected);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_place_is_kept_free_where_there_are_many() {
+        let places = Places::new(2 * ONE_KEPT_FREE_OF);
+        let mut all = Vec::new();
+        for _ in 0..2 * ONE_KEPT_FREE_OF - 2 {
+            all.push(places.enter().await);
+        }
+        assert!(all.iter().all(|one| !one.leave.is_cancelled()));
+        let began = Instant::now();
+        let _two = (places.enter().await, places.enter().await);
+        assert_eq!(began.elapsed(), Duration::ZERO, "though nobody has gone yet");
+        assert_eq!(all.iter().filter(|one| one.leave.is_cancelled()).count(), 2);
     }
 
     #[tokio::test(start_paused = true)]
