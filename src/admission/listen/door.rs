@@ -14,6 +14,7 @@ use rustls::ServerConfig;
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -24,15 +25,30 @@ const MAX_CONNECTIONS: usize = 8_192;
 /// Descriptors that are kept for everything else: the policies' files, the cluster, the second port.
 const OTHER_DESCRIPTORS: usize = 128;
 
+/// Connections that are taken from the system before the thread of handshakes has looked at them. Further ones wait with the
+/// system: taken at once, the thousands that a time limit closes together, and that come again together, would stand before
+/// every request.
+const AHEAD: usize = 32;
+
 /// Carries the handshakes of a port; those under way end with the value.
 #[derive(Debug)]
-pub(super) struct Door(Option<Runtime>);
+pub(super) struct Door {
+    /// None once it closes.
+    runtime: Option<Runtime>,
+    ahead: Arc<Semaphore>,
+}
+
+/// Leave to take another connection; over when its handshake has begun.
+#[derive(Debug)]
+pub(super) struct Turn {
+    _leave: Option<OwnedSemaphorePermit>,
+}
 
 /// The way in for one connection.
-#[derive(Clone)]
 pub(super) struct Entry {
     acceptor: TlsAcceptor,
     handshakes: Handle,
+    turn: Turn,
 }
 
 /// Ends a task with the value; one that has ended is left alone.
@@ -65,19 +81,26 @@ impl Door {
             .thread_name("handshakes")
             .enable_time()
             .build()
-            .map(|runtime| Self(Some(runtime)))
+            .map(|runtime| Self { runtime: Some(runtime), ahead: Arc::new(Semaphore::new(AHEAD)) })
+    }
+
+    /// Leave to take a connection, as soon as few enough wait for their handshake.
+    pub(super) async fn turn(&self) -> Turn {
+        // Nobody closes it.
+        Turn { _leave: Arc::clone(&self.ahead).acquire_owned().await.ok() }
     }
 
     /// Whoever comes in by it sees the certificate of `config`.
-    pub(super) fn entry(&self, config: Arc<ServerConfig>) -> Entry {
-        let handshakes = self.0.as_ref().map_or_else(Handle::current, |runtime| runtime.handle().clone());
-        Entry { acceptor: TlsAcceptor::from(config), handshakes }
+    pub(super) fn entry(&self, turn: Turn, config: Arc<ServerConfig>) -> Entry {
+        let handshakes =
+            self.runtime.as_ref().map_or_else(Handle::current, |runtime| runtime.handle().clone());
+        Entry { acceptor: TlsAcceptor::from(config), handshakes, turn }
     }
 }
 
 impl Drop for Door {
     fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
+        if let Some(runtime) = self.runtime.take() {
             // Waiting for the thread is not allowed where others are served.
             runtime.shutdown_background();
         }
@@ -87,13 +110,17 @@ impl Drop for Door {
 impl Entry {
     /// The handshake of a connection, which may take as long as `limit`.
     pub(super) async fn shake(
-        &self,
+        self,
         stream: TcpStream,
         limit: Duration,
     ) -> Result<TlsStream<TcpStream>, NoEntry> {
         let accepting = self.acceptor.accept(stream);
         // The stream stays with the runtime that accepted it, whose events wake the handshake wherever it runs.
-        let shaken = self.handshakes.spawn(async move { timeout(limit, accepting).await });
+        let turn = self.turn;
+        let shaken = self.handshakes.spawn(async move {
+            drop(turn);
+            timeout(limit, accepting).await
+        });
         // Whoever gives up waiting gives up the connection, too.
         let _given_up = AbortOnDrop(shaken.abort_handle());
         match shaken.await {

@@ -96,15 +96,15 @@ async fn serve_at_most(most: usize, port: Port, shutdown: Shutdown) -> Result<()
     };
     let mut linger = std::pin::pin!(linger);
     loop {
-        let (stream, place) = tokio::select! {
+        let (entry, stream, place) = tokio::select! {
             () = &mut linger => break,
-            accepted = accept(&listener, &places) => match accepted? {
+            accepted = accept(&listener, door.as_ref().zip(tls.as_ref()), &places) => match accepted? {
                 Some(accepted) => accepted,
                 None => continue,
             },
         };
         let connection = Connection {
-            entry: door.as_ref().zip(tls.as_ref()).map(|(door, tls)| door.entry(Arc::clone(&tls.borrow()))),
+            entry,
             router: router.clone(),
             place,
             closing: shutdown.asked.clone(),
@@ -125,10 +125,25 @@ async fn serve_at_most(most: usize, port: Port, shutdown: Shutdown) -> Result<()
     Ok(())
 }
 
-/// The next connection, and a place for it; none where the one that came has gone, or the system has no room for it.
-async fn accept(listener: &TcpListener, places: &Places) -> io::Result<Option<(TcpStream, Place)>> {
+/// The way in with TLS, and what certificate is shown there.
+type In<'a> = (&'a Door, &'a watch::Receiver<Arc<ServerConfig>>);
+
+/// The next connection, its way in where it needs one, and a place for it; none where the one that came has gone, or the
+/// system has no room for it.
+async fn accept(
+    listener: &TcpListener,
+    door: Option<In<'_>>,
+    places: &Places,
+) -> io::Result<Option<(Option<Entry>, TcpStream, Place)>> {
+    let turn = match door {
+        Some((door, _)) => Some(door.turn().await),
+        None => None,
+    };
     match listener.accept().await {
-        Ok((stream, _)) => Ok(Some((stream, places.enter().await))),
+        Ok((stream, _)) => {
+            let entry = door.zip(turn).map(|((door, tls), turn)| door.entry(turn, Arc::clone(&tls.borrow())));
+            Ok(Some((entry, stream, places.enter().await)))
+        }
         Err(error) if is_of_one_connection(&error) => Ok(None),
         Err(error) if is_exhaustion(&error) => {
             tracing::warn!(%error, "the system has no room for another connection");
@@ -165,9 +180,9 @@ impl Connection {
         counted.iter().for_each(|metrics| metrics.connection_closed());
     }
 
-    async fn run(self, stream: TcpStream) -> Result<(), Failure> {
+    async fn run(mut self, stream: TcpStream) -> Result<(), Failure> {
         stream.set_nodelay(true)?;
-        let Some(entry) = &self.entry else { return self.serve(stream).await };
+        let Some(entry) = self.entry.take() else { return self.serve(stream).await };
         let shaken = tokio::select! {
             shaken = entry.shake(stream, HEAD_TIMEOUT) => shaken,
             () = self.place.is_wanted_by_another() => Err(NoEntry::NoRoom),
