@@ -96,7 +96,8 @@ mod tests {
     fn what_came_before_some_time_is_given_up_and_nothing_else() {
         let queue = Queue::new(3);
         assert_eq!(queue.give_up(Instant::now()), (vec![], false));
-        (queue.put(1).unwrap(), queue.put(2).unwrap());
+        queue.put(1).unwrap();
+        queue.put(2).unwrap();
         let then = loop {
             // A clock may show the same time twice.
             let now = Instant::now();
