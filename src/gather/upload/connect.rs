@@ -36,6 +36,8 @@ pub(super) enum ConnectError {
     Name(String),
     #[error("cannot set up TLS to the proxy: {0}")]
     Setup(#[from] TransportSetupError),
+    #[error("TLS was not set up for this server")]
+    NoTls,
     #[error("no TLS handshake within {} s", HANDSHAKE_TIMEOUT.as_secs())]
     Slow,
     #[error("{0}")]
@@ -45,7 +47,8 @@ pub(super) enum ConnectError {
 /// How the service is reached.
 #[derive(Clone, Debug)]
 pub(super) struct Ways {
-    pub(super) tls: Arc<ClientConfig>,
+    /// None where everything is asked for in the clear.
+    pub(super) tls: Option<Arc<ClientConfig>>,
     /// PEM file of authorities to trust for proxies under TLS, besides the system's.
     pub(super) proxy_ca: Option<PathBuf>,
     pub(super) addresses: Addresses,
@@ -69,8 +72,8 @@ impl Ways {
         }
         let name = ServerName::try_from(host.name().to_owned());
         let name = name.map_err(|_| ConnectError::Name(host.name().to_owned()))?;
-        let shaking =
-            timeout(HANDSHAKE_TIMEOUT, TlsConnector::from(Arc::clone(&self.tls)).connect(name, stream));
+        let tls = TlsConnector::from(self.tls.clone().ok_or(ConnectError::NoTls)?);
+        let shaking = timeout(HANDSHAKE_TIMEOUT, tls.connect(name, stream));
         let stream = shaking.await.map_err(|_| ConnectError::Slow)??;
         Ok(TokioIo::new(Carried(Box::new(stream))))
     }

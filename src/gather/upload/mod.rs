@@ -33,7 +33,7 @@ pub use processing::{Processed, ProcessingError};
 pub use report::{HealthCheck, Report, ReportError};
 pub use template::Template;
 pub use token::{Token, TokenError, TokenSource};
-pub use transport::{Body, Outlet, Transport, TransportError};
+pub use transport::{Body, Bounds, Outlet, Transport, TransportError};
 pub use turns::Turns;
 
 /// Largest archive, compressed, that the service takes; one of exactly this size is refused.
@@ -273,7 +273,7 @@ fn request_id(answer: &Response<Bytes>, secrets: &Secrets) -> Option<String> {
 }
 
 /// Percent-encodes all but unreserved characters.
-fn percent_encode(text: &str) -> String {
+pub fn percent_encode(text: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::uri::Scheme;
+use http::{Request, Response, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use hyper_util::client::legacy::Client;
@@ -61,12 +62,23 @@ const EXCHANGE_TIMEOUT: Duration = Duration::from_mins(5);
 /// Reports of a large cluster stay well below this.
 const MAX_ANSWER: usize = 8 * 1024 * 1024;
 
+/// What one exchange may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// From the lookup of the server to the end of its answer.
+    pub within: Duration,
+    /// Bytes of the answer.
+    pub most: usize,
+}
+
 /// What all transports of a process have in common: whom they trust and where they may go.
 #[derive(Clone, Debug)]
 pub struct Outlet {
-    tls: Arc<ClientConfig>,
+    /// None where nothing under TLS is asked for.
+    tls: Option<Arc<ClientConfig>>,
     proxy_ca: Option<PathBuf>,
     addresses: Addresses,
+    bounds: Bounds,
 }
 
 impl Outlet {
@@ -82,13 +94,29 @@ impl Outlet {
     ) -> Result<Self, TransportSetupError> {
         // Read again for each connection by such a proxy; looked at now, so that a bad file shows at start.
         proxy_ca.map(|path| client_tls(Some(path))).transpose()?;
-        let (tls, proxy_ca) = (client_tls(ca)?, proxy_ca.map(PathBuf::from));
-        Ok(Self { tls, proxy_ca, addresses: Addresses::PublicAnd(allowed.into()) })
+        let (tls, proxy_ca) = (Some(client_tls(ca)?), proxy_ca.map(PathBuf::from));
+        let bounds = Bounds { within: EXCHANGE_TIMEOUT, most: MAX_ANSWER };
+        Ok(Self { tls, proxy_ca, addresses: Addresses::PublicAnd(allowed.into()), bounds })
+    }
+
+    /// For a server at whatever address, which whoever starts the process names by `uri` and is trusted with: mostly a Service of the
+    /// cluster. Under TLS it is one of the system's CAs or of those of the PEM file `ca`.
+    ///
+    /// # Errors
+    /// [`TransportSetupError`] as above, for https.
+    pub fn to_named_server(
+        uri: &Uri,
+        ca: Option<&Path>,
+        bounds: Bounds,
+    ) -> Result<Self, TransportSetupError> {
+        let secure = uri.scheme() == Some(&Scheme::HTTPS);
+        let tls = if secure { Some(client_tls(ca)?) } else { None };
+        Ok(Self { tls, proxy_ca: None, addresses: Addresses::All, bounds })
     }
 
     /// A transport by these proxies, or straight where none leads to the service.
     pub fn transport(&self, proxies: Proxies) -> Transport {
-        let Self { tls, proxy_ca, addresses } = self.clone();
+        let Self { tls, proxy_ca, addresses, bounds } = self.clone();
         let ways = Arc::new(Ways { tls, proxy_ca, addresses, proxies });
         let connector = tower::service_fn(move |uri| {
             let ways = Arc::clone(&ways);
@@ -97,7 +125,7 @@ impl Outlet {
         let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
         BoxCloneSyncService::new(tower::service_fn(move |request| {
             let client = client.clone();
-            async move { exchange(&client, request).await }
+            async move { exchange(&client, request, bounds).await }
         }))
     }
 }
@@ -105,19 +133,20 @@ impl Outlet {
 async fn exchange(
     client: &Client<impl Connect + Clone + Send + Sync + 'static, Body>,
     request: Request<Body>,
+    Bounds { within, most }: Bounds,
 ) -> Result<Response<Bytes>, TransportError> {
     let whole = async {
         let answer = client.request(request).await.map_err(|error| unreached(&error))?;
         let (head, body) = answer.into_parts();
-        let body = Limited::new(body, MAX_ANSWER).collect().await;
+        let body = Limited::new(body, most).collect().await;
         let body = body.map_err(|error| match error.downcast_ref::<LengthLimitError>() {
-            Some(_) => TransportError::TooLarge(MAX_ANSWER),
+            Some(_) => TransportError::TooLarge(most),
             None => TransportError::Broken(error.to_string()),
         })?;
         Ok(Response::from_parts(head, body.to_bytes()))
     };
-    let timeout = TransportError::Timeout(EXCHANGE_TIMEOUT);
-    tokio::time::timeout(EXCHANGE_TIMEOUT, whole).await.unwrap_or(Err(timeout))
+    let timeout = TransportError::Timeout(within);
+    tokio::time::timeout(within, whole).await.unwrap_or(Err(timeout))
 }
 
 fn unreached(error: &(dyn Error + 'static)) -> TransportError {
