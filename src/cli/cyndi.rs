@@ -11,6 +11,7 @@ use super::controllers::client;
 use super::process::{self, Fault, GRACE, Threads};
 use super::render::{self, Output};
 use super::typed::label;
+use crate::controllers::cyndi::connect::Connect;
 use crate::controllers::cyndi::inspect::{Planned, planned, validated};
 use crate::controllers::cyndi::merge::Side;
 use crate::controllers::cyndi::verdict::Verdict;
@@ -28,12 +29,26 @@ pub(super) struct CyndiArgs {
     /// Condition, in SQL, for hosts of the inventory that have an insights id
     #[arg(long = "cyndi-insights-condition", value_name = "SQL", default_value = INSIGHTS)]
     insights: String,
+
+    /// REST interface of Kafka Connect, as http://host:8083, where its connectors are not Strimzi's objects [default: Strimzi]
+    #[arg(long, value_name = "URL")]
+    connect_url: Option<String>,
+
+    /// Authorities to trust for a Kafka Connect under TLS, besides the system's, PEM
+    #[arg(long, value_name = "FILE", requires = "connect_url")]
+    connect_ca: Option<PathBuf>,
 }
 
 impl CyndiArgs {
     /// What the flags mean.
-    pub(super) fn settings(&self) -> Settings {
-        Settings { ephemeral: self.ephemeral, insights: self.insights.clone(), ..Settings::default() }
+    ///
+    /// # Errors
+    /// For an address or authorities of Kafka Connect that do not work.
+    pub(super) fn settings(&self) -> Result<Settings, Fault> {
+        let connect = |url: &String| Connect::new(url, self.connect_ca.as_deref());
+        let connect = self.connect_url.as_ref().map(connect).transpose().map_err(Fault::usage)?;
+        let (ephemeral, insights) = (self.ephemeral, self.insights.clone());
+        Ok(Settings { ephemeral, insights, connect, ..Settings::default() })
     }
 }
 
@@ -111,7 +126,7 @@ impl CyndiCommand {
 
 async fn plan(args: LookArgs) -> Result<(), Fault> {
     let client = client(args.kubeconfig.clone()).await?;
-    let looked = planned(client, args.pipelines.settings(), &args.namespace, &args.name).await;
+    let looked = planned(client, args.pipelines.settings()?, &args.namespace, &args.name).await;
     let found = looked.map_err(|error| args.fault(&error))?;
     let (step, words) = found.step();
     args.print(&plan_document(&found), || {
@@ -127,7 +142,7 @@ async fn plan(args: LookArgs) -> Result<(), Fault> {
 
 async fn validate(args: LookArgs) -> Result<(), Fault> {
     let client = client(args.kubeconfig.clone()).await?;
-    let looked = validated(client, args.pipelines.settings(), &args.namespace, &args.name).await;
+    let looked = validated(client, args.pipelines.settings()?, &args.namespace, &args.name).await;
     let found = looked.map_err(|error| args.fault(&error))?;
     let Some(verdict) = found else {
         return Err(differs("the pipeline has no table that could be compared: it is new, or to go"));

@@ -170,7 +170,7 @@ impl UpArgs {
             server.set_ready("admission", true);
             let ground = Ground { server: &server, authority: &authority, api: addresses.api, folder: pods };
             self.local.start(&mut parts, ground, &shutdown, controlling.clone())?;
-            let (add_ons, pipelines) = (self.add_ons.settings(), self.pipelines.settings());
+            let (add_ons, pipelines) = (self.add_ons.settings(), self.pipelines.settings()?);
             let told = Told { gathering: settings, must_gathers, add_ons, pipelines };
             let manager = self.controllers(&server, &told)?;
             let observed = Observed::of(&manager);

@@ -3,6 +3,7 @@
 //! A table and its connector are made before the status names them: who dies in between leaves what the next pass removes first.
 
 use kube::{Api, ResourceExt};
+use tracing::debug;
 
 use super::connector::Wanted;
 use super::crd::{CyndiPipeline, CyndiPipelineStatus};
@@ -11,15 +12,29 @@ use super::names::{Table, Version};
 use super::plan::{self, Plan, Refresh, Seen, Step, View};
 use super::sql::{self, Selection};
 use super::{Context, Error};
+use crate::controllers::kit::conditions::{self, Statement, Truth};
 use crate::controllers::kit::events::Notice;
 use crate::controllers::kit::status;
+use crate::telemetry::Outside;
+
+/// The condition of a pipeline whose connector Kafka Connect does not take.
+const ACCEPTED: &str = "ConnectorAccepted";
 
 impl Context {
+    /// Says in a condition why Kafka Connect does not take the connector, as long as it does not. Failing to costs only that.
+    pub(super) async fn tell_refusal(&self, object: &CyndiPipeline, refusal: &Outside) {
+        let mut status = object.status.clone().unwrap_or_default();
+        let statement = Statement::new(ACCEPTED, Truth::False, "InvalidConfiguration", refusal.as_str());
+        conditions::set(&mut status.conditions, statement, None, self.settings.clock.now());
+        if let Err(error) = self.write(object, &status).await {
+            debug!(pipeline = object.name_any(), %error, "the condition of a refused connector was not written");
+        }
+    }
+
     /// Removes what no version needs any more.
     pub(super) async fn remove(&self, fetched: &mut Fetched, plan: &Plan) -> Result<(), Error> {
-        let namespace = fetched.seen.object.namespace().unwrap_or_default();
         for name in &plan.stale_connectors {
-            self.connectors.delete(&namespace, name).await?;
+            self.connectors.delete(&fetched.seen.object, name).await?;
         }
         if plan.drop_view {
             fetched.app.drop_view().await.map_err(Error::App)?;
@@ -52,10 +67,15 @@ impl Context {
                 notice = Some(self.show(fetched, table).await?);
                 before.clone()
             }
-            Step::Pause(paused) => {
-                let namespace = object.namespace().unwrap_or_default();
+            Step::Restart(failed) => {
                 let name = &before.cyndi_pipeline_name;
-                self.connectors.pause(&namespace, name, paused).await?;
+                self.connectors.restart(&object, name).await?;
+                let note = format!("{failed} of {name} failed and is started again");
+                notice = Some(Notice { warning: true, reason: "Restarting", action: "Restart", note });
+                before.clone()
+            }
+            Step::Pause(paused) => {
+                self.connectors.pause(&object, &before.cyndi_pipeline_name, paused).await?;
                 before.clone()
             }
         };
@@ -85,11 +105,12 @@ impl Context {
         if managed {
             let owner = object.uid().unwrap_or_default();
             let wanted = Wanted::of(&version, &owner, config, &object.spec, &fetched.login);
-            self.connectors.create(object, &wanted).await?;
+            self.connectors.create(object, &wanted, &fetched.app.secrets()).await?;
         } else {
             note = format!("{table} is to be filled by connectors that others make");
         }
-        let next = before.started(&version, &object.spec.app_name, (&config.hash, spec_hash), now);
+        let mut next = before.started(&version, &object.spec.app_name, (&config.hash, spec_hash), now);
+        next.conditions.retain(|condition| condition.type_ != ACCEPTED);
         let reason = if managed { "InitialSync" } else { "ExternalConnectorUpdate" };
         Ok((next, Notice { warning: !managed, reason, action: "Start", note }))
     }

@@ -2,7 +2,7 @@
 //!
 //! The configuration is a map that is built, not a text that is filled in: a quote in a filter stays a quote.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
@@ -233,6 +233,8 @@ pub struct Found {
     pub paused: bool,
     /// What failed, where something did: the connector, or one of its tasks.
     pub failed: Option<String>,
+    /// What failed is started again, before the table is built anew for it.
+    pub restartable: bool,
     /// Marked to go, and not gone.
     pub leaving: bool,
 }
@@ -244,11 +246,23 @@ pub fn as_texts(config: &Value) -> BTreeMap<String, String> {
     config.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect()
 }
 
+/// What failed of a connector whose `status` Kafka Connect tells. Traces are not repeated: they quote records.
+#[must_use]
+pub fn failed(status: &Value) -> Option<String> {
+    if status["connector"]["state"] == "FAILED" {
+        return Some("the connector".to_owned());
+    }
+    let failed = status["tasks"].as_array()?.iter().filter(|task| task["state"] == "FAILED");
+    let ids: BTreeSet<_> = failed.map(|task| task["id"].to_string()).collect();
+    let ids: Vec<_> = ids.into_iter().collect();
+    (!ids.is_empty()).then(|| format!("task {}", ids.join(", ")))
+}
+
 impl Wanted {
     /// How `found` differs, the first of: failed, labels in their order, configuration.
     #[must_use]
     pub fn deviation(&self, found: &Found) -> Option<String> {
-        if let Some(failed) = &found.failed {
+        if let Some(failed) = found.failed.as_ref().filter(|_| !found.restartable) {
             return Some(format!("Connector {} is in the FAILED state: {failed}", self.name));
         }
         for label in [APP, INSIGHTS_ONLY, CLUSTER, MAX_AGE] {
@@ -363,6 +377,24 @@ mod tests {
             Login::Literal { host: text(), port: text(), name: text(), user: text(), password: text() };
         assert_eq!(format!("{login:?}"), "Literal(..)");
         assert_eq!(wanted(&spec(), &login).config["connection.password"], "hunter2");
+    }
+
+    #[test]
+    fn cy_02_a_failed_connector_or_task_is_seen() {
+        let status = |connector: &str, task: &str| json!({"connector": {"state": connector}, "tasks": [{"id": 0, "state": "RUNNING"}, {"id": 1, "state": task, "trace": "x"}]});
+        assert_eq!(super::failed(&status("RUNNING", "RUNNING")), None);
+        assert_eq!(super::failed(&status("RUNNING", "FAILED")).unwrap(), "task 1");
+        assert_eq!(super::failed(&status("FAILED", "RUNNING")).unwrap(), "the connector");
+        assert_eq!(super::failed(&Value::Null), None);
+    }
+
+    #[test]
+    fn what_is_started_again_is_no_deviation_yet() {
+        let made = wanted(&spec(), &Login::Environment);
+        let found = Found { failed: Some("task 0".to_owned()), restartable: true, ..same(&made) };
+        assert_eq!(made.deviation(&found), None);
+        let given_up = Found { restartable: false, ..found };
+        assert!(made.deviation(&given_up).unwrap().contains("FAILED"));
     }
 
     #[test]

@@ -25,13 +25,10 @@ pub(super) struct Fetched {
 }
 
 pub(super) async fn fetch(context: &Context, object: &CyndiPipeline) -> Result<Fetched, Error> {
-    let namespace = object.namespace().unwrap_or_default();
-    let (global, own) =
-        (config_map(context, GLOBAL_NAMESPACE).await?, config_map(context, &namespace).await?);
-    let config = Config::read(&namespace, &global, &own, &object.spec)?;
-    let of_app = credentials(context, &namespace, &object.spec.db_secret()).await?;
+    let config = configuration(context, object).await?;
+    let of_app = context.credentials(object, &object.spec.db_secret()).await?;
     let inventory = if object.metadata.deletion_timestamp.is_none() {
-        Some(credentials(context, &namespace, &config.inventory_secret).await?)
+        Some(context.credentials(object, &config.inventory_secret).await?)
     } else {
         None
     };
@@ -41,13 +38,31 @@ pub(super) async fn fetch(context: &Context, object: &CyndiPipeline) -> Result<F
     let owner = object.uid().unwrap_or_default();
     let version = object.status.as_ref().and_then(CyndiPipelineStatus::version);
     let managed = object.spec.managed_connectors;
-    let connectors = if managed { context.connectors.list(&namespace, &owner).await? } else { Vec::new() };
+    let connectors = if managed { context.connectors.list(object).await? } else { Vec::new() };
     let wanted = version
         .filter(|_| managed)
         .map(|version| Wanted::of(&version, &owner, &config, &object.spec, &login));
     let spec_hash = spec_hash(&object.spec);
     let seen = Seen { object: object.clone(), config, spec_hash, tables, view, connectors, wanted };
     Ok(Fetched { seen, app, login, inventory })
+}
+
+/// The configuration of a pipeline.
+async fn configuration(context: &Context, object: &CyndiPipeline) -> Result<Config, Error> {
+    let namespace = object.namespace().unwrap_or_default();
+    let (global, own) =
+        (config_map(context, GLOBAL_NAMESPACE).await?, config_map(context, &namespace).await?);
+    Ok(Config::read(&namespace, &global, &own, &object.spec)?)
+}
+
+impl Context {
+    /// The login that a Secret beside the pipeline has.
+    async fn credentials(&self, object: &CyndiPipeline, name: &str) -> Result<Credentials, Error> {
+        let namespace = object.namespace().unwrap_or_default();
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &namespace);
+        let secret = secrets.get_opt(name).await?.ok_or_else(|| Error::NoSecret(name.to_owned()))?;
+        Ok(Credentials::of(&secret)?)
+    }
 }
 
 fn login(context: &Context, credentials: Credentials) -> Login {
@@ -61,12 +76,6 @@ fn login(context: &Context, credentials: Credentials) -> Login {
 async fn config_map(context: &Context, namespace: &str) -> Result<BTreeMap<String, String>, Error> {
     let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), namespace);
     Ok(maps.get_opt(CONFIG_MAP).await?.and_then(|map| map.data).unwrap_or_default())
-}
-
-async fn credentials(context: &Context, namespace: &str, name: &str) -> Result<Credentials, Error> {
-    let secrets: Api<Secret> = Api::namespaced(context.client.clone(), namespace);
-    let secret = secrets.get_opt(name).await?.ok_or_else(|| Error::NoSecret(name.to_owned()))?;
-    Ok(Credentials::of(&secret)?)
 }
 
 /// The older pipeline that has the same database, where there is one: each would drop the other's tables.

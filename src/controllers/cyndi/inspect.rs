@@ -9,10 +9,9 @@ use super::database::Pools;
 use super::fetch::fetch;
 use super::plan::{Plan, Step, plan};
 use super::state::State;
-use super::strimzi::Connectors;
 use super::validating::compare;
 use super::verdict::Verdict;
-use super::{Context, Counts, Error, Settings};
+use super::{Context, Counts, Error, Settings, connectors};
 use crate::controllers::kit::events::Events;
 
 /// What the next pass would do.
@@ -35,6 +34,7 @@ impl Planned {
             Step::Start => ("start", "make a table and its connector".to_owned()),
             Step::Refresh(why) => ("refresh", why.note()),
             Step::Show(table) => ("show", format!("have inventory.hosts show {table}")),
+            Step::Restart(failed) => ("restart", format!("start {failed} of the connector again")),
             Step::Pause(true) => ("pause", "have the connector rest".to_owned()),
             Step::Pause(false) => ("resume", "have the connector work again".to_owned()),
             Step::Nothing => ("nothing", "nothing is to be done".to_owned()),
@@ -87,7 +87,7 @@ async fn alone(
     let pipelines: Api<CyndiPipeline> = Api::namespaced(client.clone(), namespace);
     let object = pipelines.get(name).await?;
     let context = Context {
-        connectors: Connectors::new(client.clone()),
+        connectors: connectors::of(&settings, &client),
         events: Events::new(client.clone(), "admit-cyndi"),
         client,
         settings,

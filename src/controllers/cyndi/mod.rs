@@ -3,7 +3,7 @@
 //! ```text
 //!  ConfigMaps, Secrets ─┐                      ┌─ table, indexes, rights    (database of the application)
 //!  database, view ──────┼─ fetch ── plan ── apply ─ view ────────────────►  applications
-//!  KafkaConnectors ─────┘                      └─ connector, status
+//!  connectors ──────────┘                      └─ connector, status        (objects of Strimzi, or Kafka Connect itself)
 //!
 //!  inventory ── ids ──┐
 //!                     ├─ merge ── verdict ── status: Valid                   (the validation controller)
@@ -12,11 +12,14 @@
 //!
 //! What is promised: the view shows a table that was valid, at every moment; whatever is killed when, the next pass leaves one table and
 //! one connector for each version that runs or is shown, and drops nothing that is not a table of ours; a database that is away, or a
-//! stream that breaks, is no failed validation; passwords stand in no text. Uses kit and telemetry, and no other controller.
+//! stream that breaks, is no failed validation; passwords stand in no text. Uses kit, telemetry and gather's way to servers of HTTP, and
+//! no other controller.
 
 mod apply;
 pub mod config;
+pub mod connect;
 pub mod connector;
+mod connectors;
 pub mod copy;
 mod counts;
 pub mod crd;
@@ -46,10 +49,11 @@ use kube::core::DeserializeGuard;
 use kube::runtime::reflector::Store;
 
 use self::config::ConfigError;
+use self::connect::ConnectError;
+use self::connectors::Connectors;
 use self::crd::CyndiPipeline;
 use self::database::{DatabaseError, Pools, SecretError};
 use self::sql::SqlError;
-use self::strimzi::Connectors;
 use super::kit::controller::Failure;
 use super::kit::events::Events;
 use super::kit::retry::{Remedy, remedy};
@@ -70,7 +74,7 @@ struct Context {
     events: Events,
     counts: Counts,
     pools: Arc<Pools>,
-    connectors: Connectors,
+    connectors: Arc<dyn Connectors>,
     objects: Store<DeserializeGuard<CyndiPipeline>>,
 }
 
@@ -100,10 +104,12 @@ pub enum Error {
     #[error("the pipeline {0} has the same database, whose tables it would drop: give each its own dbSecret")]
     Rival(String),
     #[error(
-        "KafkaConnectors are not served (kafka.strimzi.io): install Strimzi, or set managedConnectors to false and fill the table by \
-         other means"
+        "KafkaConnectors are not served (kafka.strimzi.io): install Strimzi, give --connect-url, or set managedConnectors to false and \
+         fill the table by other means"
     )]
     NoConnectors,
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
     #[error("a connector cannot be written as JSON: {0}")]
     Unwritable(#[source] serde_json::Error),
     #[error("the pipeline is to go")]
@@ -123,6 +129,7 @@ impl Failure for Error {
             | Self::Secret(_)
             | Self::Rival(_)
             | Self::NoConnectors
+            | Self::Connect(_)
             | Self::Leaving => Remedy::Wait,
             Self::Sql(_) | Self::Unwritable(_) => Remedy::Change,
             Self::App(error) | Self::Inventory(error) | Self::Comparison(error) => error.remedy(),

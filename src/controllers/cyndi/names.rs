@@ -38,6 +38,13 @@ impl Version {
         Table(self.clone())
     }
 
+    /// That of a connector of the application that is called `name`.
+    #[must_use]
+    pub fn of_connector(name: &str, app: &str) -> Option<Self> {
+        let digits = name.strip_prefix("cyndi-")?.strip_prefix(app)?.strip_prefix("-1-")?;
+        Self::parse(&format!("1_{digits}"))
+    }
+
     #[must_use]
     pub fn connector(&self, app: &str) -> String {
         format!("cyndi-{app}-{}", self.0.replacen('_', "-", 1))
@@ -122,6 +129,17 @@ mod tests {
         assert_eq!(version.table().quoted(), "\"inventory\".\"hosts_v1_1597073300783716678\"");
         assert_eq!(Table::parse("hosts_v1_5").unwrap().version().to_string(), "1_5");
         assert_eq!(Version::at(Timestamp::MIN).to_string(), "1_0");
+        assert_eq!(Version::of_connector(&version.connector("my-app"), "my-app"), Some(version));
+        for (name, app) in [
+            ("cyndi-my-app-1-5", "my"),
+            ("cyndi-a-1-1-5", "a"),
+            ("cyndi-a-2-5", "a"),
+            ("cyndi-a-1-5x", "a"),
+            ("cyndi-a-1-", "a"),
+            ("xcyndi-a-1-5", "a"),
+        ] {
+            assert_eq!(Version::of_connector(name, app), None, "{name} of {app}");
+        }
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! The pipeline controller: what a pipeline consists of is there, and goes with it.
 
+use std::time::Duration;
+
 use kube::{Api, ResourceExt};
 use tracing::debug;
 
+use super::connect::ConnectError;
 use super::crd::CyndiPipeline;
 use super::fetch::{fetch, rival};
 use super::plan::plan;
@@ -28,7 +31,7 @@ impl Reconcile for Pipelines {
         context.counts.begin(&object.spec.app_name);
         let api: Api<CyndiPipeline> =
             Api::namespaced(context.client.clone(), &object.namespace().unwrap_or_default());
-        let patience = context.settings.ephemeral.then_some(std::time::Duration::ZERO);
+        let patience = context.settings.ephemeral.then_some(Duration::ZERO);
         let finalizer = Finalizer { name: FINALIZER, patience };
         finalizer.look(&api, object, self, &context.events, context.settings.clock.now()).await
     }
@@ -38,11 +41,8 @@ impl Reconcile for Pipelines {
     }
 }
 
-impl Cleanup for Pipelines {
-    type Object = CyndiPipeline;
-    type Error = Error;
-
-    async fn keep(&self, object: &CyndiPipeline) -> Result<Next, Error> {
+impl Pipelines {
+    async fn pass(&self, object: &CyndiPipeline) -> Result<Next, Error> {
         let context = &self.0;
         if let Some(other) = rival(&context.objects, object) {
             return Err(Error::Rival(other));
@@ -54,6 +54,19 @@ impl Cleanup for Pipelines {
         context.apply(&mut fetched, plan.step).await?;
         Ok(Next::After(fetched.seen.config.standard_interval))
     }
+}
+
+impl Cleanup for Pipelines {
+    type Object = CyndiPipeline;
+    type Error = Error;
+
+    async fn keep(&self, object: &CyndiPipeline) -> Result<Next, Error> {
+        let ended = self.pass(object).await;
+        if let Err(Error::Connect(ConnectError::Refused(why))) = &ended {
+            self.0.tell_refusal(object, why).await;
+        }
+        ended
+    }
 
     async fn clean(&self, object: &CyndiPipeline) -> Result<(), Error> {
         let context = &self.0;
@@ -61,11 +74,10 @@ impl Cleanup for Pipelines {
         if rival(&context.objects, object).is_some() {
             return Ok(());
         }
-        let namespace = object.namespace().unwrap_or_default();
         if object.spec.managed_connectors {
             // Whether the database is there or not: nothing goes on being written.
-            for found in context.connectors.list(&namespace, &object.uid().unwrap_or_default()).await? {
-                context.connectors.delete(&namespace, &found.name).await?;
+            for found in context.connectors.list(object).await? {
+                context.connectors.delete(object, &found.name).await?;
             }
         }
         let mut fetched = fetch(context, object).await?;

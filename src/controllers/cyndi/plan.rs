@@ -9,6 +9,7 @@
 //! | UNKNOWN | | build anew |
 //! | VALID | the view shows another table | show this one |
 //! | not valid | too many validations failed | build anew, showing whichever table is nearer |
+//! | any but NEW | its connector failed in part, rests, or works against the spec | start that again, or have it work or rest |
 //!
 //! The view moves in the pass after the one that found the table valid, and the old table goes in the one after that: whoever dies in
 //! between leaves what the next pass takes up.
@@ -100,6 +101,8 @@ pub enum Step {
     Refresh(Refresh),
     /// The view is to show this table.
     Show(Table),
+    /// What failed of the connector is to be started again.
+    Restart(String),
     /// The connector is to rest, or to work again.
     Pause(bool),
     Nothing,
@@ -163,17 +166,20 @@ fn step(seen: &Seen, state: State, current: Option<&Version>) -> Step {
         {
             refresh(Refresh::Invalid)
         }
-        State::Valid | State::InitialSync | State::Invalid | State::Removed | State::New => rest(seen),
+        State::Valid | State::InitialSync | State::Invalid | State::Removed | State::New => tend(seen),
     }
 }
 
-/// Whether the connector rests where it should work, or the other way round.
-fn rest(seen: &Seen) -> Step {
+/// Whether something of the connector failed, or it rests where it should work, or the other way round.
+fn tend(seen: &Seen) -> Step {
     let Some(wanted) = &seen.wanted else { return Step::Nothing };
-    let found = seen.connectors.iter().find(|found| found.name == wanted.name);
-    match found {
-        Some(found) if found.paused != wanted.paused => Step::Pause(wanted.paused),
-        Some(_) | None => Step::Nothing,
+    let Some(found) = seen.connectors.iter().find(|found| found.name == wanted.name) else {
+        return Step::Nothing;
+    };
+    match &found.failed {
+        Some(failed) => Step::Restart(failed.clone()),
+        None if found.paused != wanted.paused => Step::Pause(wanted.paused),
+        None => Step::Nothing,
     }
 }
 

@@ -4,7 +4,9 @@ use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+use futures::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::reflector::Store;
 use kube::runtime::watcher::Config as Selected;
@@ -17,9 +19,9 @@ use super::database::Pools;
 use super::pipelines::Pipelines;
 use super::settings::Settings;
 use super::state::VALID;
-use super::strimzi::{Connectors, KafkaConnector};
+use super::strimzi;
 use super::validating::Validating;
-use super::{Context, Counts, FINALIZER};
+use super::{Context, Counts, FINALIZER, connectors};
 use crate::controllers::kit::controller::{Controller, Surroundings};
 use crate::controllers::kit::events::Events;
 use crate::controllers::kit::key::Key;
@@ -46,16 +48,16 @@ pub fn members(client: &Client, settings: &Settings) -> [Member; 2] {
                 events: Events::new(client.clone(), EVENTS),
                 counts: counts.clone(),
                 pools: Arc::clone(&pools),
-                connectors: Connectors::new(client.clone()),
+                connectors: connectors::of(&settings, &client),
                 objects,
             };
             Arc::new(context)
         }
     };
     let needs = || vec![Definition::of::<CyndiPipeline>()];
-    let (own, make) = (client.clone(), making.clone());
+    let (own, told, make) = (client.clone(), settings.clone(), making.clone());
     let pipelines = Member::new(NAME, client.clone(), needs(), move |term: Term| {
-        let controller = pipelines(&own);
+        let controller = pipelines(&own, &told);
         let context = make(controller.store());
         let around = Surroundings::of(&term, context.events.clone());
         async move {
@@ -77,14 +79,18 @@ pub fn members(client: &Client, settings: &Settings) -> [Member; 2] {
     [pipelines.counting(|registry| counts.register(registry)).reporting(operator), validation]
 }
 
-fn pipelines(client: &Client) -> Controller<CyndiPipeline> {
+fn pipelines(client: &Client, settings: &Settings) -> Controller<CyndiPipeline> {
     let objects: Api<DeserializeGuard<CyndiPipeline>> = Api::all(client.clone());
     let maps: Api<PartialObjectMeta<ConfigMap>> = Api::all(client.clone());
-    let connectors: Api<PartialObjectMeta<KafkaConnector>> = Api::all(client.clone());
-    Controller::new(NAME, objects, Selected::default())
+    let controller = Controller::new(NAME, objects, Selected::default())
         .when(moved)
-        .watches(maps, Selected::default().fields(&format!("metadata.name={CONFIG_MAP}")), configured)
-        .watches(connectors, Selected::default().labels(OWNER), owners)
+        .watches(maps, Selected::default().fields(&format!("metadata.name={CONFIG_MAP}")), configured);
+    if settings.connect.is_some() {
+        return controller;
+    }
+    let store = controller.store();
+    let connectors = strimzi::changes(client.clone());
+    controller.wakes(connectors.flat_map(move |connector| stream::iter(owners(&connector, &store))))
 }
 
 fn validation(client: &Client) -> Controller<CyndiPipeline> {
@@ -122,8 +128,10 @@ fn configured(map: &PartialObjectMeta<ConfigMap>, objects: &Objects) -> Vec<Key>
     concerned.map(|object| Key::of(object.as_ref())).collect()
 }
 
-fn owners(connector: &PartialObjectMeta<KafkaConnector>, objects: &Objects) -> Vec<Key> {
-    let Some(owner) = connector.labels().get(OWNER) else { return Vec::new() };
+fn owners(connector: &ObjectMeta, objects: &Objects) -> Vec<Key> {
+    let Some(owner) = connector.labels.as_ref().and_then(|labels| labels.get(OWNER)) else {
+        return Vec::new();
+    };
     let found = objects.state();
     let own = found.iter().filter(|object| object.uid().as_ref() == Some(owner));
     own.map(|object| Key::of(object.as_ref())).collect()

@@ -1,5 +1,6 @@
 //! What the controllers of CyndiPipelines are told by whoever starts them.
 
+use super::connect::Connect;
 use crate::controllers::kit::clock::Clock;
 
 /// What hosts with an insights id have in an inventory of the time of the first version.
@@ -11,11 +12,13 @@ pub struct Settings {
     pub ephemeral: bool,
     /// The condition, in SQL, for hosts of the inventory with an insights id.
     pub insights: String,
+    /// Kafka Connect itself, where its connectors are not Strimzi's objects.
+    pub connect: Option<Connect>,
     pub clock: Clock,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { ephemeral: false, insights: INSIGHTS.to_owned(), clock: Clock::default() }
+        Self { ephemeral: false, insights: INSIGHTS.to_owned(), connect: None, clock: Clock::default() }
     }
 }

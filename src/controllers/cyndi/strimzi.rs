@@ -1,24 +1,78 @@
 //! Connectors as KafkaConnector objects, which Strimzi turns into connectors of Kafka Connect.
+//!
+//! Strimzi serves v1beta2, v1 or both, and takes the older away in the course of time: which one is asked for is looked up, and looked
+//! up again where it is gone.
 
-use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+use futures::stream::{self, BoxStream};
+use futures::{FutureExt as _, Stream, StreamExt as _};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::core::GroupVersionKind;
-use kube::{Api, Client, CustomResource, Resource, ResourceExt};
+use kube::core::{GroupVersionKind, PartialObjectMeta};
+use kube::runtime::watcher::{Config, Event};
+use kube::{Api, Client, CustomResource, Resource, ResourceExt as _};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
-use tokio::sync::OnceCell;
+use serde_json::json;
+use tokio::time::sleep;
 
 use super::Error;
-use super::connector::{CLASS, Found, OWNER, Wanted, as_texts};
+use super::connector::{CLASS, Found, OWNER, Wanted, as_texts, failed};
+use super::connectors::{Connectors, Done};
 use super::crd::CyndiPipeline;
+use crate::controllers::kit::wait::GrowingWait;
+use crate::controllers::kit::watch;
+use crate::telemetry::Secrets;
 
 pub const GROUP: &str = "kafka.strimzi.io";
 const KIND: &str = "KafkaConnector";
-/// Those that are known, the older first: clusters that serve both store it.
-const VERSIONS: [&str; 2] = ["v1beta2", "v1"];
 /// Connectors of one pipeline: two, or some more that a crash left. A list of more is not one of ours.
 const MAX_LISTED: u32 = 500;
+/// How soon it is seen that Strimzi was installed: at first, and later.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+/// How soon the watch follows when a version is taken away: somebody upgraded Strimzi, and pipelines are looked at every two minutes
+/// all the same.
+const WATCHED: Duration = Duration::from_mins(5);
+
+/// Versions that are known, the older first: clusters that serve both store it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Version {
+    V1Beta2,
+    V1,
+}
+
+impl Version {
+    const ALL: [Self; 2] = [Self::V1Beta2, Self::V1];
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::V1Beta2 => "v1beta2",
+            Self::V1 => "v1",
+        }
+    }
+
+    /// Which one is served, if any.
+    async fn served(client: &Client) -> Result<Option<Self>, kube::Error> {
+        for version in Self::ALL {
+            let group = format!("{GROUP}/{}", version.as_str());
+            match client.list_api_group_resources(&group).await {
+                Ok(listed) if listed.resources.iter().any(|resource| resource.kind == KIND) => {
+                    return Ok(Some(version));
+                }
+                Ok(_) => {}
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    fn resource(self) -> ApiResource {
+        ApiResource::from_gvk(&GroupVersionKind::gvk(GROUP, self.as_str(), KIND))
+    }
+}
 
 /// The kind, for watches of its metadata alone.
 #[derive(Clone, CustomResource, Debug, Default, Deserialize, Serialize)]
@@ -32,64 +86,121 @@ const MAX_LISTED: u32 = 500;
 )]
 pub struct KafkaConnectorSpec {}
 
-/// The KafkaConnectors of a cluster.
-pub struct Connectors {
-    client: Client,
-    served: OnceCell<ApiResource>,
+/// The same of Strimzi's later releases.
+mod v1 {
+    use kube::CustomResource;
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Clone, CustomResource, Debug, Default, Deserialize, Serialize)]
+    #[kube(
+        group = "kafka.strimzi.io",
+        version = "v1",
+        kind = "KafkaConnector",
+        plural = "kafkaconnectors",
+        namespaced,
+        schema = "disabled"
+    )]
+    pub(super) struct KafkaConnectorSpec {}
 }
 
-impl std::fmt::Debug for Connectors {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Connectors").field("served", &self.served).finish_non_exhaustive()
-    }
+/// The metadata of pipelines' connectors as they change, come and go, in whichever version is served, from when it is.
+pub(super) fn changes(client: Client) -> impl Stream<Item = ObjectMeta> + Send {
+    let epochs = stream::unfold(client, |client| async move {
+        let version = installed(&client).await;
+        let changes = match version {
+            Version::V1Beta2 => metadata::<KafkaConnector>(&client),
+            Version::V1 => metadata::<v1::KafkaConnector>(&client),
+        };
+        let over = taken_away(client.clone(), version).boxed();
+        Some((changes.take_until(over), client))
+    });
+    epochs.flatten()
 }
 
-impl Connectors {
-    #[must_use]
-    pub fn new(client: Client) -> Self {
-        Self { client, served: OnceCell::new() }
-    }
-
-    async fn api(&self, namespace: &str) -> Result<Api<DynamicObject>, Error> {
-        let resource = self.served.get_or_try_init(|| self.look()).await?;
-        Ok(Api::namespaced_with(self.client.clone(), namespace, resource))
-    }
-
-    /// Which version is served.
-    async fn look(&self) -> Result<ApiResource, Error> {
-        for version in VERSIONS {
-            let group = format!("{GROUP}/{version}");
-            match self.client.list_api_group_resources(&group).await {
-                Ok(listed) if listed.resources.iter().any(|resource| resource.kind == KIND) => {
-                    return Ok(ApiResource::from_gvk(&GroupVersionKind::gvk(GROUP, version, KIND)));
-                }
-                Ok(_) => {}
-                Err(kube::Error::Api(status)) if status.code == 404 => {}
-                Err(error) => return Err(error.into()),
-            }
+async fn installed(client: &Client) -> Version {
+    let mut wait = GrowingWait::new(FIRST_WAIT, LONGEST_WAIT);
+    loop {
+        // What it is that fails is told by the looks at pipelines.
+        if let Ok(Some(version)) = Version::served(client).await {
+            return version;
         }
-        Err(Error::NoConnectors)
+        sleep(wait.grow()).await;
+    }
+}
+
+async fn taken_away(client: Client, version: Version) {
+    loop {
+        sleep(WATCHED).await;
+        if Version::served(&client).await.is_ok_and(|served| served != Some(version)) {
+            return;
+        }
+    }
+}
+
+fn metadata<K>(client: &Client) -> BoxStream<'static, ObjectMeta>
+where
+    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + Send + Sync + 'static,
+{
+    let all: Api<PartialObjectMeta<K>> = Api::all(client.clone());
+    let events = watch::events(all, Config::default().labels(OWNER));
+    let changed = events.filter_map(async |event| match event {
+        Event::Apply(object) | Event::InitApply(object) | Event::Delete(object) => Some(object.metadata),
+        Event::Init | Event::InitDone => None,
+    });
+    changed.boxed()
+}
+
+/// The KafkaConnectors of a cluster.
+pub(super) struct Strimzi {
+    client: Client,
+    /// Which version was found to be served.
+    served: Mutex<Option<Version>>,
+}
+
+impl Strimzi {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, served: Mutex::new(None) }
     }
 
-    /// Those that the pipeline with the uid owns.
-    ///
-    /// # Errors
-    /// [`Error::NoConnectors`] where the kind is not served.
-    pub(super) async fn list(&self, namespace: &str, owner: &str) -> Result<Vec<Found>, Error> {
-        let params = ListParams::default().labels(&format!("{OWNER}={owner}")).limit(MAX_LISTED);
-        let listed = self.api(namespace).await?.list(&params).await?;
-        Ok(listed.items.iter().map(found).collect())
+    async fn version(&self) -> Result<Version, Error> {
+        if let Some(known) = *self.served() {
+            return Ok(known);
+        }
+        let found = Version::served(&self.client).await?.ok_or(Error::NoConnectors)?;
+        *self.served() = Some(found);
+        Ok(found)
     }
 
-    pub(super) async fn create(&self, pipeline: &CyndiPipeline, wanted: &Wanted) -> Result<(), Error> {
+    fn served(&self) -> std::sync::MutexGuard<'_, Option<Version>> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn api(&self, pipeline: &CyndiPipeline) -> Result<Api<DynamicObject>, Error> {
+        let resource = self.version().await?.resource();
         let namespace = pipeline.namespace().unwrap_or_default();
-        let api = self.api(&namespace).await?;
+        Ok(Api::namespaced_with(self.client.clone(), &namespace, &resource))
+    }
+
+    async fn listed(&self, pipeline: &CyndiPipeline) -> Result<Vec<Found>, Error> {
+        let owner = pipeline.uid().unwrap_or_default();
+        let params = ListParams::default().labels(&format!("{OWNER}={owner}")).limit(MAX_LISTED);
+        let mut listed = self.api(pipeline).await?.list(&params).await;
+        if matches!(&listed, Err(kube::Error::Api(status)) if status.code == 404) {
+            // Not served any more in the version that was found.
+            *self.served() = None;
+            listed = self.api(pipeline).await?.list(&params).await;
+        }
+        Ok(listed?.items.iter().map(found).collect())
+    }
+
+    async fn made(&self, pipeline: &CyndiPipeline, wanted: &Wanted) -> Result<(), Error> {
+        let api = self.api(pipeline).await?;
         let object = json!({
-            "apiVersion": self.served.get().map(|resource| resource.api_version.clone()),
+            "apiVersion": format!("{GROUP}/{}", self.version().await?.as_str()),
             "kind": KIND,
             "metadata": {
                 "name": wanted.name,
-                "namespace": namespace,
+                "namespace": pipeline.namespace(),
                 "labels": wanted.labels,
                 "ownerReferences": pipeline.controller_owner_ref(&()).into_iter().collect::<Vec<_>>(),
             },
@@ -104,20 +215,45 @@ impl Connectors {
         api.create(&PostParams::default(), &object).await?;
         Ok(())
     }
+}
 
-    pub(super) async fn pause(&self, namespace: &str, name: &str, paused: bool) -> Result<(), Error> {
-        let patch = Patch::Merge(json!({"spec": {"state": state(paused)}}));
-        self.api(namespace).await?.patch(name, &PatchParams::default(), &patch).await?;
-        Ok(())
+impl Connectors for Strimzi {
+    fn list<'a>(&'a self, pipeline: &'a CyndiPipeline) -> Done<'a, Vec<Found>> {
+        self.listed(pipeline).boxed()
     }
 
-    /// That it is gone already is as good.
-    pub(super) async fn delete(&self, namespace: &str, name: &str) -> Result<(), Error> {
-        match self.api(namespace).await?.delete(name, &DeleteParams::background()).await {
-            Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-            Err(error) => Err(error.into()),
+    fn create<'a>(
+        &'a self,
+        pipeline: &'a CyndiPipeline,
+        wanted: &'a Wanted,
+        _secrets: &'a Secrets,
+    ) -> Done<'a> {
+        self.made(pipeline, wanted).boxed()
+    }
+
+    fn pause<'a>(&'a self, pipeline: &'a CyndiPipeline, name: &'a str, paused: bool) -> Done<'a> {
+        async move {
+            let patch = Patch::Merge(json!({"spec": {"state": state(paused)}}));
+            self.api(pipeline).await?.patch(name, &PatchParams::default(), &patch).await?;
+            Ok(())
         }
+        .boxed()
+    }
+
+    /// Strimzi starts what failed again itself, where it is told to; none of ours is found to be restartable.
+    fn restart<'a>(&'a self, _: &'a CyndiPipeline, _: &'a str) -> Done<'a> {
+        async { Ok(()) }.boxed()
+    }
+
+    fn delete<'a>(&'a self, pipeline: &'a CyndiPipeline, name: &'a str) -> Done<'a> {
+        async move {
+            match self.api(pipeline).await?.delete(name, &DeleteParams::background()).await {
+                Ok(_) => Ok(()),
+                Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+                Err(error) => Err(error.into()),
+            }
+        }
+        .boxed()
     }
 }
 
@@ -133,35 +269,7 @@ fn found(object: &DynamicObject) -> Found {
         config: as_texts(&spec["config"]),
         paused: spec["state"] == "paused",
         failed: failed(&object.data["status"]["connectorStatus"]),
+        restartable: false,
         leaving: object.meta().deletion_timestamp.is_some(),
-    }
-}
-
-/// What failed of a connector, as Kafka Connect tells it. Traces are not repeated: they quote records.
-fn failed(status: &Value) -> Option<String> {
-    if status["connector"]["state"] == "FAILED" {
-        return Some("the connector".to_owned());
-    }
-    let tasks = status["tasks"].as_array()?;
-    let failed: BTreeMap<_, _> = tasks
-        .iter()
-        .filter(|task| task["state"] == "FAILED")
-        .map(|task| (task["id"].to_string(), ()))
-        .collect();
-    let ids: Vec<_> = failed.into_keys().collect();
-    (!ids.is_empty()).then(|| format!("task {}", ids.join(", ")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn cy_02_a_failed_connector_or_task_is_seen() {
-        let status = |connector: &str, task: &str| json!({"connector": {"state": connector}, "tasks": [{"id": 0, "state": "RUNNING"}, {"id": 1, "state": task, "trace": "x"}]});
-        assert_eq!(failed(&status("RUNNING", "RUNNING")), None);
-        assert_eq!(failed(&status("RUNNING", "FAILED")).unwrap(), "task 1");
-        assert_eq!(failed(&status("FAILED", "RUNNING")).unwrap(), "the connector");
-        assert_eq!(failed(&Value::Null), None);
     }
 }

@@ -1,43 +1,81 @@
 //! A pipeline's surroundings: an API server with Strimzi's kind, a pair of databases, the Secrets with their logins, and the controllers
 //! under their own account.
 
-use admit::controllers::cyndi::{Settings, members};
+use std::pin::pin;
+use std::time::Duration;
+
+use admit::controllers::cyndi::{Settings, connect as product, members};
 use admit::controllers::kit::manager::{Manager, ManagerError};
+use futures::StreamExt as _;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::GroupVersionKind;
+use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::support::cluster::PATIENCE;
+use crate::support::connect::{Connect, Manner};
 use crate::support::postgres::{PASSWORD, Pair};
 use crate::support::testcluster::{Process, TestCluster};
 
 pub(super) const USERS: &str = "apps";
 pub(super) const ACCOUNT: &str = "admit-cyndi";
 
+/// For an exchange with Kafka Connect: one that is answered takes milliseconds, and what is not answered is waited for.
+const PATIENT: Duration = Duration::from_secs(3);
+
 pub(super) struct Bench {
     pub(super) cluster: TestCluster,
     pub(super) pair: Pair,
     pub(super) pipelines: Api<DynamicObject>,
     pub(super) connectors: Api<DynamicObject>,
+    /// Where there is no Strimzi.
+    pub(super) connect: Option<Connect>,
 }
 
 /// The controllers, while they run.
 pub(super) struct Running {
     stop: CancellationToken,
     task: JoinHandle<Result<(), ManagerError>>,
-    process: Process,
+    pub(super) process: Process,
 }
 
 impl Bench {
     /// With both Secrets, and looks that follow one another quickly; nothing where there is no PostgreSQL.
     pub(super) async fn new() -> Option<Self> {
+        Self::with_strimzi(&["v1beta2"]).await
+    }
+
+    /// The same with other versions of Strimzi's kind, of which the first is stored.
+    pub(super) async fn with_strimzi(versions: &[&str]) -> Option<Self> {
         let pair = Pair::new().await?;
+        let bench = Self::of(pair, None, versions[0]).await;
+        bench.cluster.create(&kafka_connectors(versions)).await;
+        Some(bench)
+    }
+
+    /// Without Strimzi: Kafka Connect itself, whose workers know the logins of databases.
+    pub(super) async fn with_connect(manner: Manner) -> Option<Self> {
+        let pair = Pair::new().await?;
+        let port = pair.port.to_string();
+        let known = [
+            ("APP_DB_HOSTNAME", "127.0.0.1"),
+            ("APP_DB_PORT", port.as_str()),
+            ("APP_DB_NAME", pair.app.as_str()),
+            ("APP_DB_USERNAME", pair.user.as_str()),
+            ("APP_DB_PASSWORD", PASSWORD),
+        ];
+        let environment = known.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let connect = Connect::start(Manner { environment, ..manner }).await;
+        Some(Self::of(pair, Some(connect), "v1beta2").await)
+    }
+
+    async fn of(pair: Pair, connect: Option<Connect>, version: &str) -> Self {
         let cluster = TestCluster::new().await;
-        cluster.create(&kafka_connectors()).await;
         for name in [USERS, "cyndi"] {
             let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
             cluster.create(&namespace).await;
@@ -47,8 +85,8 @@ impl Bench {
             Api::namespaced_with(cluster.admin.clone(), USERS, &resource)
         };
         let pipelines = of("cyndi.cloud.redhat.com", "v1alpha1", "CyndiPipeline");
-        let connectors = of("kafka.strimzi.io", "v1beta2", "KafkaConnector");
-        let bench = Self { cluster, pair, pipelines, connectors };
+        let connectors = of("kafka.strimzi.io", version, "KafkaConnector");
+        let bench = Self { cluster, pair, pipelines, connectors, connect };
         bench.secret("app-db", &bench.pair.app).await;
         bench.secret("host-inventory-read-only-db", &bench.pair.inventory).await;
         let quickly = [
@@ -59,7 +97,12 @@ impl Bench {
             ("validation.attempts.threshold", "1000"),
         ];
         bench.config_map(USERS, &quickly).await;
-        Some(bench)
+        bench
+    }
+
+    /// The double of Kafka Connect.
+    pub(super) fn connect(&self) -> &Connect {
+        self.connect.as_ref().unwrap()
     }
 
     pub(super) async fn secret(&self, name: &str, database: &str) {
@@ -126,6 +169,9 @@ impl Bench {
 
     /// The connectors that are there, by name.
     pub(super) async fn connectors(&self) -> Vec<String> {
+        if let Some(connect) = &self.connect {
+            return connect.connectors();
+        }
         let listed = self.connectors.list(&ListParams::default()).await.unwrap();
         listed.items.iter().map(|object| object.name_any()).collect()
     }
@@ -145,8 +191,7 @@ impl Bench {
         }
     }
 
-    /// The status once another table than `before` is being filled, and it and its connector are all that is there. Both
-    /// controllers look for deviations, and one that sees the pipeline as it was a moment ago begins anew once more.
+    /// The status once another table than `before` is being filled, and it and its connector are all that is there.
     pub(super) async fn until_built_anew(&self, before: &str) -> Status {
         let looking = async {
             loop {
@@ -160,6 +205,20 @@ impl Bench {
         };
         let built = tokio::time::timeout(PATIENCE, looking).await;
         built.unwrap_or_else(|_| panic!("another table than {before} is not all that is there"))
+    }
+
+    /// The statuses that the pipeline has from now on.
+    pub(super) fn history(&self) -> History {
+        let (sender, seen) = watch::channel(Vec::new());
+        let pipelines = self.pipelines.clone();
+        let task = tokio::spawn(async move {
+            let mut changes = pin!(watcher(pipelines, watcher::Config::default()).applied_objects());
+            while let Some(object) = changes.next().await {
+                let status = Status(object.unwrap().data["status"].clone());
+                sender.send_modify(|seen: &mut Vec<Status>| seen.push(status));
+            }
+        });
+        History { seen, task }
     }
 
     /// Waits for an event on the pipeline.
@@ -185,7 +244,16 @@ impl Bench {
     }
 
     pub(super) fn start(&self) -> Running {
-        self.start_with(&Settings::default())
+        self.start_with(&self.settings())
+    }
+
+    /// Kafka Connect is asked by the worker that does not lead, where there is one.
+    pub(super) fn settings(&self) -> Settings {
+        let connect = self.connect.as_ref().map(|connect| {
+            let url = connect.url(connect.workers() - 1);
+            product::Connect::answering_within(&url, None, PATIENT).unwrap()
+        });
+        Settings { connect, ..Settings::default() }
     }
 
     pub(super) fn start_with(&self, settings: &Settings) -> Running {
@@ -200,8 +268,11 @@ impl Bench {
         let events: Api<Event> = Api::namespaced(self.cluster.admin.clone(), USERS);
         let events = events.list(&ListParams::default()).await.unwrap();
         let pipelines = self.pipelines.list(&ListParams::default()).await.unwrap();
-        let connectors = self.connectors.list(&ListParams::default()).await.unwrap();
-        let told = [json!(events.items), json!(pipelines.items), json!(connectors.items)];
+        let connectors = match &self.connect {
+            Some(connect) => connect.connectors().iter().map(|name| json!(connect.config(name))).collect(),
+            None => json!(self.connectors.list(&ListParams::default()).await.unwrap().items),
+        };
+        let told = [json!(events.items), json!(pipelines.items), connectors];
         assert!(!told.iter().any(|part| part.to_string().contains("canary")), "{told:#?}");
     }
 }
@@ -232,6 +303,32 @@ impl RefusedNothing for Process {
         let mut denied = self.wire.denied();
         denied.retain(|line| !line.ends_with("/cyndipipelines/app: 422 Unprocessable Entity"));
         assert_eq!(denied, Vec::<String>::new());
+    }
+}
+
+/// Statuses of a pipeline, in their order, while it is watched.
+pub(super) struct History {
+    seen: watch::Receiver<Vec<Status>>,
+    task: JoinHandle<()>,
+}
+
+impl History {
+    /// The versions that it had, each once.
+    pub(super) fn versions(&self) -> Vec<String> {
+        let mut versions: Vec<String> = Vec::new();
+        for status in self.seen.borrow().iter() {
+            let version = status.text("pipelineVersion");
+            if !version.is_empty() && !versions.iter().any(|known| known == version) {
+                versions.push(version.to_owned());
+            }
+        }
+        versions
+    }
+}
+
+impl Drop for History {
+    fn drop(&mut self) {
+        self.task.abort();
     }
 }
 
@@ -269,7 +366,7 @@ impl Status {
 }
 
 /// Strimzi's kind, as far as anything here looks at it: its own schema is wider.
-fn kafka_connectors() -> Value {
+fn kafka_connectors(versions: &[&str]) -> Value {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let spec = json!({"type": "object", "properties": {
         "class": {"type": "string"}, "tasksMax": {"type": "integer", "minimum": 1}, "config": open, "pause": {"type": "boolean"},
@@ -282,8 +379,10 @@ fn kafka_connectors() -> Value {
             "group": "kafka.strimzi.io", "scope": "Namespaced",
             "names": {"kind": "KafkaConnector", "listKind": "KafkaConnectorList", "plural": "kafkaconnectors",
                 "singular": "kafkaconnector"},
-            "versions": [{"name": "v1beta2", "served": true, "storage": true, "subresources": {"status": {}},
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": open}}}}],
+            "versions": versions.iter().map(|name| json!({
+                "name": name, "served": true, "storage": *name == versions[0], "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec, "status": open}}},
+            })).collect::<Vec<_>>(),
         },
     })
 }

@@ -2,9 +2,12 @@
 //! sheet.
 
 mod bench;
+mod clients;
 mod command;
+mod connect;
 mod crash;
 mod database;
 mod removal;
 mod rows;
+mod strimzi;
 mod trouble;

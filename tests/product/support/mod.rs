@@ -1,6 +1,7 @@
 //! What several subjects stand on.
 
 pub(crate) mod cluster;
+pub(crate) mod connect;
 pub(crate) mod crashes;
 pub(crate) mod https;
 pub(crate) mod json_schema;

@@ -177,6 +177,15 @@ fn connectors_of_others_are_no_deviation_and_paused_ones_are_woken() {
 }
 
 #[test]
+fn what_failed_is_started_again_where_that_is_worth_a_try() {
+    let mut seen = started();
+    seen.connectors[0].failed = Some("task 1".to_owned());
+    assert!(matches!(step_of(&seen), Step::Refresh(Refresh::Deviation(_))));
+    seen.connectors[0].restartable = true;
+    assert_eq!(step_of(&seen), Step::Restart("task 1".to_owned()));
+}
+
+#[test]
 fn cy_08_the_view_moves_to_a_table_that_is_not_strictly_worse() {
     assert!(is_healthier(10, 8, Some(7)) && is_healthier(10, 12, Some(8)) && is_healthier(10, 0, None));
     assert!(!is_healthier(10, 7, Some(8)) && !is_healthier(10, 13, Some(8)));

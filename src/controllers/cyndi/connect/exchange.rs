@@ -1,0 +1,237 @@
+//! Questions to Kafka Connect, and what its answers mean.
+//!
+//! | answer | means |
+//! |---|---|
+//! | 200, 201, 202, 204 | done |
+//! | 404 in its own words | there is no such connector |
+//! | 409 | its workers are being rebalanced: asked again, later each time |
+//! | 400 | the configuration is refused, with the reasons |
+//! | any other, in its own words | it failed |
+//! | what is no JSON, or 404 in the words of a server of HTTP | somebody else answers: nothing is concluded from it |
+
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, Uri, header};
+use http_body_util::{BodyExt as _, Full};
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+use tower::ServiceExt as _;
+
+use crate::controllers::kit::wait::GrowingWait;
+use crate::gather::tunnel::{Proxies, TransportSetupError};
+use crate::gather::upload::{Body, Bounds, Outlet, Transport, TransportError};
+use crate::telemetry::{Outside, Secrets};
+
+/// For one exchange. Kafka Connect itself gives up after 90 s; what it does after we have given up is what the next look asks for
+/// again.
+pub(super) const WITHIN: Duration = Duration::from_secs(30);
+/// Bytes of an answer. The longest has the names of all connectors: a megabyte is ten thousand of them.
+const MOST: usize = 1024 * 1024;
+/// Wait after the first 409: a rebalance without new workers takes less than a second.
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+/// Bound of the waits.
+const LONGEST_WAIT: Duration = Duration::from_secs(4);
+/// The part of an exchange's time for which one look waits for a rebalance to end. Those that take longer than 10 s wait for a worker
+/// that left, for minutes: the look fails then, which is told once, and others have their turn.
+const PATIENCE: u32 = 3;
+/// Characters of an answer of somebody else that are shown.
+const MAX_STRANGE: usize = 120;
+/// Message of Kafka Connect's server of HTTP for paths that it does not know, whatever connectors there are.
+const NO_SUCH_PATH: &str = "HTTP 404 Not Found";
+
+/// Why Kafka Connect did not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("cannot {doing}: Kafka Connect: {error}")]
+    Unreached { doing: &'static str, error: TransportError },
+    #[error("cannot {doing}: Kafka Connect rebalances its workers (409)")]
+    Rebalance { doing: &'static str },
+    #[error("Kafka Connect refuses the configuration of the connector: {0}")]
+    Refused(Outside),
+    #[error("cannot {doing}: Kafka Connect answers {code}: {message}")]
+    Failed { doing: &'static str, code: u16, message: Outside },
+    #[error(
+        "cannot {doing}: what answers is not the REST interface of Kafka Connect ({code}: {shown}): see where --connect-url leads"
+    )]
+    Stranger { doing: &'static str, code: u16, shown: Outside },
+}
+
+/// Why Kafka Connect cannot be asked at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectSetupError {
+    #[error("`{0}` is no address of Kafka Connect: write http://host:8083 or https://host")]
+    NotAUrl(String),
+    #[error("an address of Kafka Connect holds no login: everybody who sees the command would read it")]
+    Credentials,
+    #[error(transparent)]
+    Tls(#[from] TransportSetupError),
+}
+
+/// The REST interface of a cluster of Kafka Connect, at any of its workers.
+#[derive(Clone, Debug)]
+pub(super) struct Rest {
+    /// Without a slash at the end.
+    base: String,
+    transport: Transport,
+    patience: Duration,
+}
+
+/// What is asked for.
+#[derive(Debug)]
+pub(super) struct Question<'q> {
+    pub(super) method: Method,
+    /// From the base on, encoded.
+    pub(super) path: String,
+    pub(super) body: Option<Value>,
+    /// For errors: a verb and its object.
+    pub(super) doing: &'static str,
+    /// What no error may show of the answer.
+    pub(super) secrets: &'q Secrets,
+}
+
+impl Rest {
+    pub(super) fn new(url: &str, ca: Option<&Path>, within: Duration) -> Result<Self, ConnectSetupError> {
+        let wrong = || ConnectSetupError::NotAUrl(Outside::of(url, &Secrets::default()).into_string());
+        let uri: Uri = url.parse().map_err(|_| wrong())?;
+        let authority = uri.authority().ok_or_else(wrong)?;
+        if authority.as_str().contains('@') {
+            return Err(ConnectSetupError::Credentials);
+        }
+        if !matches!(uri.scheme_str(), Some("http" | "https")) || uri.query().is_some() {
+            return Err(wrong());
+        }
+        let bounds = Bounds { within, most: MOST };
+        let transport = Outlet::to_named_server(&uri, ca, bounds)?.transport(Proxies::default());
+        Ok(Self { base: url.trim_end_matches('/').to_owned(), transport, patience: within / PATIENCE })
+    }
+
+    /// What is answered; nothing where there is no such connector. A rebalance is waited out for a while.
+    pub(super) async fn ask(&self, question: &Question<'_>) -> Result<Option<Value>, ConnectError> {
+        let mut wait = GrowingWait::new(FIRST_WAIT, LONGEST_WAIT);
+        let until = Instant::now() + self.patience;
+        loop {
+            let answer = self.once(question).await;
+            let answer = answer.map_err(|error| ConnectError::Unreached { doing: question.doing, error })?;
+            if answer.status() != StatusCode::CONFLICT {
+                return meaning(question, &answer);
+            }
+            let due = wait.grow();
+            if Instant::now() + due > until {
+                return Err(ConnectError::Rebalance { doing: question.doing });
+            }
+            sleep(due).await;
+        }
+    }
+
+    async fn once(&self, question: &Question<'_>) -> Result<Response<Bytes>, TransportError> {
+        let mut request = Request::builder()
+            .method(question.method.clone())
+            .uri(format!("{}{}", self.base, question.path))
+            .header(header::ACCEPT, "application/json");
+        let body = question.body.as_ref().map(Value::to_string);
+        if body.is_some() {
+            request = request.header(header::CONTENT_TYPE, "application/json");
+        }
+        let body = Full::from(body.unwrap_or_default()).map_err(|never| match never {});
+        let request = request.body(Body::new(body));
+        let request = request.map_err(|error| TransportError::Request(error.to_string()))?;
+        self.transport.clone().oneshot(request).await
+    }
+}
+
+fn meaning(question: &Question<'_>, answer: &Response<Bytes>) -> Result<Option<Value>, ConnectError> {
+    let (doing, code, body) = (question.doing, answer.status().as_u16(), answer.body());
+    let strange = || ConnectError::Stranger {
+        doing,
+        code,
+        shown: Outside::at_most(MAX_STRANGE, body, question.secrets),
+    };
+    if answer.status().is_success() && body.is_empty() {
+        return Ok(Some(Value::Null));
+    }
+    let told: Value = serde_json::from_slice(body).map_err(|_| strange())?;
+    if answer.status().is_success() {
+        return Ok(Some(told));
+    }
+    let words = told["message"].as_str().filter(|_| told["error_code"].as_u64() == Some(code.into()));
+    let message = |words: &str| Outside::of(words, question.secrets);
+    match (code, words) {
+        (404, Some(NO_SUCH_PATH)) | (_, None) => Err(strange()),
+        (404, Some(_)) => Ok(None),
+        (400, Some(words)) => Err(ConnectError::Refused(message(words))),
+        (_, Some(words)) => Err(ConnectError::Failed { doing, code, message: message(words) }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(code: u16, body: &str) -> Result<Option<Value>, ConnectError> {
+        let secrets = Secrets::of(["canary-4711"]);
+        let question = Question {
+            method: Method::GET,
+            path: "/connectors".to_owned(),
+            body: None,
+            doing: "look",
+            secrets: &secrets,
+        };
+        let answer = Response::builder().status(code).body(Bytes::from(body.to_owned())).unwrap();
+        meaning(&question, &answer)
+    }
+
+    fn error(code: u16, body: &str) -> String {
+        of(code, body).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn cy_10_what_answers_mean() {
+        assert_eq!(of(204, "").unwrap(), Some(Value::Null));
+        assert_eq!(of(202, "").unwrap(), Some(Value::Null));
+        assert_eq!(of(200, "[]").unwrap(), Some(Value::Array(vec![])));
+        assert_eq!(of(404, r#"{"error_code": 404, "message": "Connector a not found"}"#).unwrap(), None);
+        let refused =
+            error(400, r#"{"error_code": 400, "message": "1 error(s):\nInvalid value canary-4711"}"#);
+        assert_eq!(
+            refused,
+            "Kafka Connect refuses the configuration of the connector: 1 error(s): Invalid value [redacted]"
+        );
+        let failed = error(500, r#"{"error_code": 500, "message": "Request timed out"}"#);
+        assert_eq!(failed, "cannot look: Kafka Connect answers 500: Request timed out");
+    }
+
+    /// A connector is taken for gone where Kafka Connect says so, and nobody else.
+    #[test]
+    fn cy_10_what_others_answer_means_nothing() {
+        for (code, body) in [
+            (404, "<html>not found</html>"),
+            (404, r#"{"error_code": 404, "message": "HTTP 404 Not Found"}"#),
+            (404, r#"{"message": "no Route matched with those values"}"#),
+            (404, ""),
+            (200, "<!DOCTYPE html><title>Sign in</title>"),
+            (200, "[1, "),
+            (302, ""),
+            (400, "Bad Request"),
+            (502, "<html>Bad Gateway</html>"),
+            (500, "null"),
+        ] {
+            assert!(error(code, body).contains("is not the REST interface"), "{code} {body}");
+        }
+        let long = error(502, &format!("<html>{}", "x".repeat(5_000)));
+        assert!(long.len() < 400, "{long}");
+    }
+
+    #[test]
+    fn addresses_hold_no_login() {
+        let refused = |url: &str| Rest::new(url, None, WITHIN).unwrap_err().to_string();
+        let login = refused("http://me:canary@connect:8083");
+        assert!(login.contains("holds no login") && !login.contains("canary"), "{login}");
+        for url in ["connect:8083", "ftp://connect", "http://", "/connect", "http://a/?b=c", ""] {
+            assert!(refused(url).contains("is no address of Kafka Connect"), "{url}");
+        }
+        let rest = Rest::new("http://connect:8083/rest/", None, WITHIN).unwrap();
+        assert_eq!(rest.base, "http://connect:8083/rest");
+    }
+}

@@ -1,0 +1,223 @@
+//! Connectors by the REST interface of Kafka Connect, where there is no Strimzi.
+//!
+//! Three things about Kafka Connect decide how it is asked. Any worker answers from what it has read of a topic so far, so that one
+//! may not know yet of a connector that another one has just made: the connector of the version that runs is taken for missing only
+//! after a while. A list with details leaves out connectors that have no status yet: names are listed, and looked at each. And a task
+//! that failed stays failed: it is started again a few times before the table is built anew.
+
+mod exchange;
+mod reading;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use http::Method;
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use self::exchange::{Question, Rest, WITHIN};
+use super::connector::{Found, Wanted};
+use super::connectors::{Connectors, Done};
+use super::crd::{CyndiPipeline, CyndiPipelineStatus};
+use super::names::Version;
+use crate::controllers::kit::wait::GrowingWait;
+use crate::gather::upload::percent_encode;
+use crate::telemetry::Secrets;
+
+pub use exchange::{ConnectError, ConnectSetupError};
+
+/// Looks at a connector that should be there before it is taken for missing, and the waits between them: 1.5 s in all, where workers
+/// read of a change in milliseconds.
+const LOOKS: u32 = 5;
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_millis(800);
+/// How often in a row what failed of a connector is started again: errors that pass have passed by then, at a look every two minutes.
+const RESTARTS: u32 = 3;
+/// Connectors of one pipeline that are looked at: two, or some more that a crash left.
+const MAX_LISTED: usize = 100;
+
+/// A cluster of Kafka Connect. Clones remember the same.
+#[derive(Clone, Debug)]
+pub struct Connect {
+    rest: Rest,
+    /// How often each connector that has failed was started again, since it worked the last time.
+    restarted: Arc<Mutex<BTreeMap<String, u32>>>,
+}
+
+impl Connect {
+    /// The cluster whose workers answer at `url`, under TLS by the system's CAs or those of the PEM file `ca`.
+    ///
+    /// # Errors
+    /// [`ConnectSetupError`] for what is no URL of HTTP, or has a login in it; nobody is asked anything.
+    pub fn new(url: &str, ca: Option<&Path>) -> Result<Self, ConnectSetupError> {
+        Self::answering_within(url, ca, WITHIN)
+    }
+
+    /// The same with another bound on how long an exchange may take, and on the waits for a rebalance.
+    ///
+    /// # Errors
+    /// [`ConnectSetupError`].
+    pub fn answering_within(
+        url: &str,
+        ca: Option<&Path>,
+        within: Duration,
+    ) -> Result<Self, ConnectSetupError> {
+        Ok(Self { rest: Rest::new(url, ca, within)?, restarted: Arc::default() })
+    }
+
+    async fn listed(&self, pipeline: &CyndiPipeline) -> Result<Vec<Found>, ConnectError> {
+        let version = pipeline.status.as_ref().and_then(CyndiPipelineStatus::version);
+        let running = version.map(|version| version.connector(&pipeline.spec.app_name));
+        let mut names = self.names(&pipeline.spec.app_name).await?;
+        names.extend(running.clone());
+        let mut listed = Vec::new();
+        for name in &names {
+            let info = if running.as_ref() == Some(name) {
+                self.look_for(name).await?
+            } else {
+                self.info(name).await?
+            };
+            if let Some(info) = info {
+                listed.extend(self.found(pipeline, name, &info).await?);
+            } else {
+                self.restarts().remove(name);
+            }
+        }
+        Ok(listed)
+    }
+
+    /// Those that are called as the connectors of an application are.
+    async fn names(&self, app: &str) -> Result<BTreeSet<String>, ConnectError> {
+        let all = self.get("/connectors".to_owned(), "list connectors").await?.unwrap_or_default();
+        let all = all.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let ours = all.filter(|name| Version::of_connector(name, app).is_some());
+        Ok(ours.take(MAX_LISTED).map(ToOwned::to_owned).collect())
+    }
+
+    async fn info(&self, name: &str) -> Result<Option<Value>, ConnectError> {
+        self.get(path(name, ""), "look at a connector").await
+    }
+
+    /// The same of a connector that was made.
+    async fn look_for(&self, name: &str) -> Result<Option<Value>, ConnectError> {
+        let mut wait = GrowingWait::new(FIRST_WAIT, LONGEST_WAIT);
+        for _ in 1..LOOKS {
+            let info = self.info(name).await?;
+            if info.is_some() {
+                return Ok(info);
+            }
+            sleep(wait.grow()).await;
+        }
+        self.info(name).await
+    }
+
+    async fn found(
+        &self,
+        pipeline: &CyndiPipeline,
+        name: &str,
+        info: &Value,
+    ) -> Result<Option<Found>, ConnectError> {
+        let status = self.get(path(name, "/status"), "look at the state of a connector").await?;
+        let found = reading::found(name, info, status.as_ref(), pipeline.spec.connector_paused);
+        if !reading::is_owned(&found, &pipeline.uid().unwrap_or_default()) {
+            return Ok(None);
+        }
+        let mut restarted = self.restarts();
+        let restartable = match (&found.failed, status) {
+            (Some(_), _) => restarted.get(name).is_none_or(|times| *times < RESTARTS),
+            (None, Some(status)) => {
+                if is_running(&status) {
+                    restarted.remove(name);
+                }
+                false
+            }
+            (None, None) => false,
+        };
+        Ok(Some(Found { restartable, ..found }))
+    }
+
+    fn count_restart(&self, name: &str) {
+        let mut restarted = self.restarts();
+        let times = restarted.entry(name.to_owned()).or_default();
+        *times = times.saturating_add(1);
+    }
+
+    fn restarts(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, u32>> {
+        self.restarted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn get(&self, path: String, doing: &'static str) -> Result<Option<Value>, ConnectError> {
+        let secrets = Secrets::default();
+        self.rest.ask(&Question { method: Method::GET, path, body: None, doing, secrets: &secrets }).await
+    }
+
+    /// Has something done about a connector. That there is none is as good: the next look tells.
+    async fn have(&self, method: Method, path: String, doing: &'static str) -> Result<(), ConnectError> {
+        let secrets = Secrets::default();
+        self.rest.ask(&Question { method, path, body: None, doing, secrets: &secrets }).await.map(drop)
+    }
+
+    async fn set_paused(&self, name: &str, paused: bool) -> Result<(), ConnectError> {
+        let (verb, doing) =
+            if paused { ("/pause", "pause a connector") } else { ("/resume", "resume a connector") };
+        self.have(Method::PUT, path(name, verb), doing).await
+    }
+
+    async fn put(&self, wanted: &Wanted, secrets: &Secrets) -> Result<(), ConnectError> {
+        let question = Question {
+            method: Method::PUT,
+            path: path(&wanted.name, "/config"),
+            body: Some(json!(reading::document(wanted))),
+            doing: "make a connector",
+            secrets,
+        };
+        self.rest.ask(&question).await?;
+        if wanted.paused { self.set_paused(&wanted.name, true).await } else { Ok(()) }
+    }
+}
+
+/// Whether nothing of a connector waits to be started.
+fn is_running(status: &Value) -> bool {
+    let runs = |part: &Value| part["state"] == "RUNNING";
+    runs(&status["connector"]) && status["tasks"].as_array().is_some_and(|tasks| tasks.iter().all(runs))
+}
+
+fn path(name: &str, below: &str) -> String {
+    format!("/connectors/{}{below}", percent_encode(name))
+}
+
+impl Connectors for Connect {
+    fn list<'a>(&'a self, pipeline: &'a CyndiPipeline) -> Done<'a, Vec<Found>> {
+        async move { Ok(self.listed(pipeline).await?) }.boxed()
+    }
+
+    fn create<'a>(&'a self, _: &'a CyndiPipeline, wanted: &'a Wanted, secrets: &'a Secrets) -> Done<'a> {
+        async move { Ok(self.put(wanted, secrets).await?) }.boxed()
+    }
+
+    fn pause<'a>(&'a self, _: &'a CyndiPipeline, name: &'a str, paused: bool) -> Done<'a> {
+        async move { Ok(self.set_paused(name, paused).await?) }.boxed()
+    }
+
+    fn restart<'a>(&'a self, _: &'a CyndiPipeline, name: &'a str) -> Done<'a> {
+        async move {
+            self.count_restart(name);
+            let failed_alone = path(name, "/restart?includeTasks=true&onlyFailed=true");
+            Ok(self.have(Method::POST, failed_alone, "restart what failed of a connector").await?)
+        }
+        .boxed()
+    }
+
+    fn delete<'a>(&'a self, _: &'a CyndiPipeline, name: &'a str) -> Done<'a> {
+        async move {
+            self.have(Method::DELETE, path(name, ""), "delete a connector").await?;
+            self.restarts().remove(name);
+            Ok(())
+        }
+        .boxed()
+    }
+}
