@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::DeserializeGuard;
 use kube::runtime::reflector::Store;
 use kube::{Api, ResourceExt};
@@ -62,6 +63,16 @@ impl Context {
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &namespace);
         let secret = secrets.get_opt(name).await?.ok_or_else(|| Error::NoSecret(name.to_owned()))?;
         Ok(Credentials::of(&secret)?)
+    }
+
+    /// Whether `object` is what the server has. The watch may be behind: to an object of a moment ago, the table and the connector that
+    /// were made just now are stale.
+    pub(super) async fn is_current(&self, object: &CyndiPipeline) -> Result<bool, Error> {
+        let api: Api<CyndiPipeline> =
+            Api::namespaced(self.client.clone(), &object.namespace().unwrap_or_default());
+        let now = api.get_metadata_opt(&object.name_any()).await?;
+        let version = |meta: &ObjectMeta| (meta.uid.clone(), meta.resource_version.clone());
+        Ok(now.is_some_and(|now| version(&now.metadata) == version(&object.metadata)))
     }
 }
 

@@ -18,6 +18,9 @@ use crate::controllers::kit::key::Key;
 /// The condition of a pipeline that is to go, and cannot.
 const CLEANED_UP: &str = "CleanedUp";
 
+/// Until the watch has told of an object what the server knows already.
+const AGAIN: Duration = Duration::from_millis(200);
+
 /// The controller of what belongs to pipelines.
 #[derive(Debug)]
 pub(super) struct Pipelines(pub(super) std::sync::Arc<Context>);
@@ -50,6 +53,9 @@ impl Pipelines {
         let mut fetched = fetch(context, object).await?;
         let plan = plan(&fetched.seen);
         debug!(pipeline = object.name_any(), ?plan, "a pass");
+        if plan.changes_something() && !context.is_current(object).await? {
+            return Ok(Next::After(AGAIN));
+        }
         context.remove(&mut fetched, &plan).await?;
         context.apply(&mut fetched, plan.step).await?;
         Ok(Next::After(fetched.seen.config.standard_interval))

@@ -117,6 +117,15 @@ pub struct Plan {
     pub step: Step,
 }
 
+impl Plan {
+    /// Whether anything is made, removed or written.
+    #[must_use]
+    pub fn changes_something(&self) -> bool {
+        let Self { stale_connectors, stale_tables, drop_view, step } = self;
+        !stale_connectors.is_empty() || !stale_tables.is_empty() || *drop_view || *step != Step::Nothing
+    }
+}
+
 #[must_use]
 pub fn plan(seen: &Seen) -> Plan {
     let state = State::of(&seen.object);

@@ -199,6 +199,28 @@ async fn patch(bench: &Bench, name: &str, patch: &serde_json::Value) {
     bench.connectors.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
 }
 
+/// Both controllers see a deviation, and each hears of what the other wrote a moment later: it is built anew once.
+#[tokio::test]
+async fn cy_02_each_deviation_builds_anew_once() {
+    let Some(bench) = Bench::new().await else { return };
+    bench.pair.hosts([1]).await;
+    let (history, running) = (bench.history(), bench.start());
+    running.process.wire.shuffle(11);
+    bench.create(&json!({})).await;
+    let mut last = bench.until_started().await;
+    for round in 0..12_u64 {
+        match round % 3 {
+            0 => drop(bench.connectors.delete(last.connector(), &DeleteParams::default()).await.unwrap()),
+            1 => patch(&bench, last.connector(), &json!({"spec": {"config": {"batch.size": 7}}})).await,
+            _ => bench.change(&json!({"refresh": round.to_string()})).await,
+        }
+        last = bench.until_built_anew(last.table()).await;
+    }
+    let versions = history.versions();
+    assert_eq!(versions.len(), 13, "{versions:#?}");
+    running.stop(&bench).await;
+}
+
 #[tokio::test]
 async fn cy_08_13_intervals_are_no_reason_to_build_anew_and_connectors_may_rest() {
     let Some(bench) = Bench::new().await else { return };
