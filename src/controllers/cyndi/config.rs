@@ -11,7 +11,8 @@ pub const CONFIG_MAP: &str = "cyndi";
 pub const GLOBAL_NAMESPACE: &str = "cyndi";
 
 /// Settings that change nothing of what is built: a change of them is no reason to build it anew.
-const NOT_HASHED: [&str; 7] = [
+const NOT_HASHED: [&str; 8] = [
+    "db.initialPasswordSecret",
     "standard.interval",
     "validation.interval",
     "validation.attempts.threshold",
@@ -85,6 +86,8 @@ pub struct Config {
     pub table: Option<String>,
     pub ssl_mode: SslMode,
     pub ssl_root: Option<String>,
+    /// A Secret whose `db.password` a database was made with, before the application's Secret had its own.
+    pub initial_secret: Option<String>,
     pub standard_interval: Duration,
     pub running: Validation,
     pub initial: Validation,
@@ -174,6 +177,7 @@ impl Config {
             table: data.get("db.schema").cloned(),
             ssl_mode,
             ssl_root: data.get("db.ssl.root.cert").filter(|path| !path.is_empty()).cloned(),
+            initial_secret: data.get("db.initialPasswordSecret").filter(|name| !name.is_empty()).cloned(),
             standard_interval: seconds(read.number("standard.interval", 120)?),
             running,
             initial,
@@ -266,6 +270,7 @@ mod tests {
             table: None,
             ssl_mode: SslMode::Disable,
             ssl_root: None,
+            initial_secret: None,
             standard_interval: Duration::from_mins(2),
             running: Validation { interval: Duration::from_mins(30), attempts: 3, percentage: 5 },
             initial: Validation { interval: Duration::from_mins(1), attempts: 30, percentage: 5 },
@@ -312,6 +317,7 @@ mod tests {
             ("db.schema", "CREATE"),
             ("db.ssl.mode", "verify-full"),
             ("db.ssl.root.cert", "/ca"),
+            ("db.initialPasswordSecret", "first"),
             ("standard.interval", "6"),
             ("validation.interval", "7"),
             ("validation.attempts.threshold", "8"),
@@ -335,6 +341,7 @@ mod tests {
             table: Some("CREATE".to_owned()),
             ssl_mode: SslMode::VerifyFull,
             ssl_root: Some("/ca".to_owned()),
+            initial_secret: Some("first".to_owned()),
             standard_interval: Duration::from_secs(6),
             running: Validation { interval: Duration::from_secs(7), attempts: 8, percentage: 9 },
             initial: Validation { interval: Duration::from_secs(10), attempts: 11, percentage: 12 },

@@ -93,6 +93,22 @@ impl Credentials {
         })
     }
 
+    /// The same login with the password of another Secret.
+    ///
+    /// # Errors
+    /// [`SecretError`] where it has none.
+    pub fn with_password_of(&self, other: &Secret) -> Result<Self, SecretError> {
+        let key = "db.password";
+        let named = other.name_any();
+        let bytes = other.data.as_ref().and_then(|data| data.get(key)).filter(|it| !it.0.is_empty());
+        let bytes = bytes.ok_or_else(|| SecretError::Missing { key, secret: named.clone() })?;
+        let wrong = || SecretError::Wrong { key, secret: named.clone(), what: "no text" };
+        let password = str::from_utf8(&bytes.0).map_err(|_| wrong())?.to_owned();
+        let secret = (other.namespace().unwrap_or_default(), named.clone());
+        let version = (other.uid().unwrap_or_default(), other.resource_version().unwrap_or_default());
+        Ok(Self { password, secret, version, ..self.clone() })
+    }
+
     fn pool(&self, mode: SslMode, root: Option<&str>) -> Result<Pool, DatabaseError> {
         let mut login = tokio_postgres::Config::new();
         login
@@ -240,7 +256,8 @@ impl Pools {
         Ok(pool)
     }
 
-    fn forget(&self, credentials: &Credentials) {
+    /// Closes what was opened with the credentials.
+    pub(super) fn forget(&self, credentials: &Credentials) {
         let mut pools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = pools.remove(&credentials.secret) {
             kept.pool.close();

@@ -14,6 +14,7 @@ use super::crd::{CyndiPipeline, CyndiPipelineStatus};
 use super::database::{Credentials, Database};
 use super::plan::Seen;
 use super::{Context, Error};
+use crate::controllers::kit::key::Key;
 
 /// A pipeline, and what may be asked about it.
 #[derive(Debug)]
@@ -49,7 +50,7 @@ pub(super) async fn fetch(context: &Context, object: &CyndiPipeline) -> Result<F
 }
 
 /// The configuration of a pipeline.
-async fn configuration(context: &Context, object: &CyndiPipeline) -> Result<Config, Error> {
+pub(super) async fn configuration(context: &Context, object: &CyndiPipeline) -> Result<Config, Error> {
     let namespace = object.namespace().unwrap_or_default();
     let (global, own) =
         (config_map(context, GLOBAL_NAMESPACE).await?, config_map(context, &namespace).await?);
@@ -57,9 +58,10 @@ async fn configuration(context: &Context, object: &CyndiPipeline) -> Result<Conf
 }
 
 impl Context {
-    /// The login that a Secret beside the pipeline has.
-    async fn credentials(&self, object: &CyndiPipeline, name: &str) -> Result<Credentials, Error> {
+    /// The login that a Secret beside the pipeline has. From now on the pipeline is looked at when that Secret changes.
+    pub(super) async fn credentials(&self, object: &CyndiPipeline, name: &str) -> Result<Credentials, Error> {
         let namespace = object.namespace().unwrap_or_default();
+        self.uses.note(Key::of(object), &namespace, name);
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), &namespace);
         let secret = secrets.get_opt(name).await?.ok_or_else(|| Error::NoSecret(name.to_owned()))?;
         Ok(Credentials::of(&secret)?)

@@ -9,6 +9,7 @@ use super::database::Pools;
 use super::fetch::fetch;
 use super::plan::{Plan, Step, plan};
 use super::state::State;
+use super::uses::Uses;
 use super::validating::compare;
 use super::verdict::Verdict;
 use super::{Context, Counts, Error, Settings, connectors};
@@ -92,6 +93,7 @@ async fn alone(
         client,
         settings,
         counts: Counts::default(),
+        uses: Uses::default(),
         pools: Pools::default().into(),
         objects: reflector::store().0,
     };

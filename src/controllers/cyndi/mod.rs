@@ -25,12 +25,14 @@ mod counts;
 pub mod crd;
 pub mod database;
 mod fetch;
+mod first_login;
 pub mod hash;
 pub mod inspect;
 pub mod merge;
 pub mod names;
 mod pipelines;
 pub mod plan;
+pub mod scram;
 mod service;
 mod settings;
 pub mod sql;
@@ -38,6 +40,7 @@ pub mod state;
 pub mod strimzi;
 pub mod tables;
 pub mod tls;
+mod uses;
 mod validating;
 pub mod validation;
 pub mod verdict;
@@ -53,7 +56,9 @@ use self::connect::ConnectError;
 use self::connectors::Connectors;
 use self::crd::CyndiPipeline;
 use self::database::{DatabaseError, Pools, SecretError};
+use self::scram::ScramError;
 use self::sql::SqlError;
+use self::uses::Uses;
 use super::kit::controller::Failure;
 use super::kit::events::Events;
 use super::kit::retry::{Remedy, remedy};
@@ -75,6 +80,7 @@ struct Context {
     counts: Counts,
     pools: Arc<Pools>,
     connectors: Arc<dyn Connectors>,
+    uses: Uses,
     objects: Store<DeserializeGuard<CyndiPipeline>>,
 }
 
@@ -95,6 +101,10 @@ pub enum Error {
     Secret(#[from] SecretError),
     #[error("application database: {0}")]
     App(#[source] DatabaseError),
+    #[error("login of the application with the initial password: {0}")]
+    First(#[source] DatabaseError),
+    #[error(transparent)]
+    Scram(#[from] ScramError),
     #[error("inventory database: {0}")]
     Inventory(#[source] DatabaseError),
     #[error("validation: {0}")]
@@ -130,9 +140,12 @@ impl Failure for Error {
             | Self::Rival(_)
             | Self::NoConnectors
             | Self::Connect(_)
+            | Self::Scram(_)
             | Self::Leaving => Remedy::Wait,
             Self::Sql(_) | Self::Unwritable(_) => Remedy::Change,
-            Self::App(error) | Self::Inventory(error) | Self::Comparison(error) => error.remedy(),
+            Self::App(error) | Self::First(error) | Self::Inventory(error) | Self::Comparison(error) => {
+                error.remedy()
+            }
             Self::Write(error) => error.remedy(),
             Self::Api(error) => remedy(error),
         }

@@ -7,6 +7,7 @@ use tracing::debug;
 
 use super::connect::ConnectError;
 use super::crd::CyndiPipeline;
+use super::database::DatabaseError;
 use super::fetch::{fetch, rival};
 use super::plan::plan;
 use super::{Context, Error, FINALIZER};
@@ -39,7 +40,8 @@ impl Reconcile for Pipelines {
         finalizer.look(&api, object, self, &context.events, context.settings.clock.now()).await
     }
 
-    fn gone(&self, _: &Key) {
+    fn gone(&self, key: &Key) {
+        self.0.uses.forget(key);
         self.0.pools.clear();
     }
 }
@@ -50,7 +52,12 @@ impl Pipelines {
         if let Some(other) = rival(&context.objects, object) {
             return Err(Error::Rival(other));
         }
-        let mut fetched = fetch(context, object).await?;
+        let mut fetched = match fetch(context, object).await {
+            Err(Error::App(DatabaseError::Password(_))) if context.set_password(object).await? => {
+                fetch(context, object).await?
+            }
+            fetched => fetched?,
+        };
         let plan = plan(&fetched.seen);
         debug!(pipeline = object.name_any(), ?plan, "a pass");
         if plan.changes_something() && !context.is_current(object).await? {

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use futures::{StreamExt as _, stream};
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::reflector::Store;
@@ -20,6 +20,7 @@ use super::pipelines::Pipelines;
 use super::settings::Settings;
 use super::state::VALID;
 use super::strimzi;
+use super::uses::Uses;
 use super::validating::Validating;
 use super::{Context, Counts, FINALIZER, connectors};
 use crate::controllers::kit::controller::{Controller, Surroundings};
@@ -38,9 +39,10 @@ type Objects = Store<DeserializeGuard<CyndiPipeline>>;
 /// Both controllers as members of a set that is managed. They share connections to databases and what they count.
 #[must_use]
 pub fn members(client: &Client, settings: &Settings) -> [Member; 2] {
-    let (pools, counts) = (Arc::new(Pools::default()), Counts::default());
+    let (pools, counts, uses) = (Arc::new(Pools::default()), Counts::default(), Uses::default());
     let making = {
-        let (client, settings, counts) = (client.clone(), settings.clone(), counts.clone());
+        let (client, settings) = (client.clone(), settings.clone());
+        let (counts, uses) = (counts.clone(), uses.clone());
         move |objects: Objects| {
             let context = Context {
                 client: client.clone(),
@@ -48,6 +50,7 @@ pub fn members(client: &Client, settings: &Settings) -> [Member; 2] {
                 events: Events::new(client.clone(), EVENTS),
                 counts: counts.clone(),
                 pools: Arc::clone(&pools),
+                uses: uses.clone(),
                 connectors: connectors::of(&settings, &client),
                 objects,
             };
@@ -55,9 +58,9 @@ pub fn members(client: &Client, settings: &Settings) -> [Member; 2] {
         }
     };
     let needs = || vec![Definition::of::<CyndiPipeline>()];
-    let (own, told, make) = (client.clone(), settings.clone(), making.clone());
+    let (own, told, make, used) = (client.clone(), settings.clone(), making.clone(), uses.clone());
     let pipelines = Member::new(NAME, client.clone(), needs(), move |term: Term| {
-        let controller = pipelines(&own, &told);
+        let controller = pipelines(&own, &told, &used);
         let context = make(controller.store());
         let around = Surroundings::of(&term, context.events.clone());
         async move {
@@ -67,7 +70,7 @@ pub fn members(client: &Client, settings: &Settings) -> [Member; 2] {
     });
     let own = client.clone();
     let validation = Member::new(VALIDATION, client.clone(), needs(), move |term: Term| {
-        let controller = validation(&own);
+        let controller = validation(&own).wakes(uses.changes());
         let context = making(controller.store());
         let around = Surroundings::of(&term, context.events.clone());
         async move {
@@ -79,12 +82,17 @@ pub fn members(client: &Client, settings: &Settings) -> [Member; 2] {
     [pipelines.counting(|registry| counts.register(registry)).reporting(operator), validation]
 }
 
-fn pipelines(client: &Client, settings: &Settings) -> Controller<CyndiPipeline> {
+fn pipelines(client: &Client, settings: &Settings, uses: &Uses) -> Controller<CyndiPipeline> {
     let objects: Api<DeserializeGuard<CyndiPipeline>> = Api::all(client.clone());
     let maps: Api<PartialObjectMeta<ConfigMap>> = Api::all(client.clone());
+    let secrets: Api<PartialObjectMeta<Secret>> = Api::all(client.clone());
+    let uses = uses.clone();
     let controller = Controller::new(NAME, objects, Selected::default())
         .when(moved)
-        .watches(maps, Selected::default().fields(&format!("metadata.name={CONFIG_MAP}")), configured);
+        .watches(maps, Selected::default().fields(&format!("metadata.name={CONFIG_MAP}")), configured)
+        .watches(secrets, Selected::default(), move |secret, _| {
+            uses.changed(&secret.namespace().unwrap_or_default(), &secret.name_any())
+        });
     if settings.connect.is_some() {
         return controller;
     }

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use tokio_postgres::error::SqlState;
 
 use super::database::{Database, DatabaseError, asked};
-use super::names::{SCHEMA, Table, VIEW};
+use super::names::{SCHEMA, Table, VIEW, quoted};
 use super::plan::View;
 use super::sql::{self, Selection};
 use crate::telemetry::Secrets;
@@ -138,6 +138,15 @@ impl Database {
     /// Also where something depends on it.
     pub async fn drop_view(&mut self) -> Result<(), DatabaseError> {
         self.one("drop the view inventory.hosts", &format!("DROP VIEW IF EXISTS {}", sql::view())).await
+    }
+
+    /// Gives a role a password, by what the server stores of it.
+    ///
+    /// # Errors
+    /// Also for a role that may not change its own.
+    pub async fn set_password(&mut self, role: &str, verifier: &str) -> Result<(), DatabaseError> {
+        let statement = format!("ALTER ROLE {} PASSWORD '{verifier}'", quoted(role));
+        self.one("set the password of a role", &statement).await
     }
 
     async fn one(&mut self, doing: &'static str, statement: &str) -> Result<(), DatabaseError> {

@@ -9,5 +9,6 @@ mod crash;
 mod database;
 mod removal;
 mod rows;
+mod secrets;
 mod strimzi;
 mod trouble;

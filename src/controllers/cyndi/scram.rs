@@ -1,0 +1,68 @@
+//! A password as PostgreSQL stores it (RFC 5802, SCRAM-SHA-256). A role's password is set by that: the password itself would stand in
+//! the statement, and so in the logs of the server. Pure but for the salt.
+
+use std::num::NonZeroU32;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ring::rand::{SecureRandom as _, SystemRandom};
+use ring::{digest, hmac, pbkdf2};
+
+/// As PostgreSQL has them by itself.
+const SALT: usize = 16;
+const ITERATIONS: NonZeroU32 = NonZeroU32::MIN.saturating_add(4095);
+
+#[derive(Clone, Copy, Debug, thiserror::Error, PartialEq)]
+pub enum ScramError {
+    /// Others are normalised before they are hashed, each server in its own way.
+    #[error("only a password of printable ASCII characters can be set")]
+    NotAscii,
+    #[error("there is no randomness for a salt")]
+    NoSalt,
+}
+
+/// What `ALTER ROLE … PASSWORD` takes for `password`. It has no quotes in it.
+///
+/// # Errors
+/// [`ScramError`], which has nothing of the password.
+pub fn verifier(password: &str) -> Result<String, ScramError> {
+    let mut salt = [0; SALT];
+    SystemRandom::new().fill(&mut salt).map_err(|_| ScramError::NoSalt)?;
+    with_salt(password, &salt)
+}
+
+fn with_salt(password: &str, salt: &[u8]) -> Result<String, ScramError> {
+    if !password.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Err(ScramError::NotAscii);
+    }
+    let mut salted = [0; digest::SHA256_OUTPUT_LEN];
+    pbkdf2::derive(pbkdf2::PBKDF2_HMAC_SHA256, ITERATIONS, salt, password.as_bytes(), &mut salted);
+    let salted = hmac::Key::new(hmac::HMAC_SHA256, &salted);
+    let client = hmac::sign(&salted, b"Client Key");
+    let stored = digest::digest(&digest::SHA256, client.as_ref());
+    let server = hmac::sign(&salted, b"Server Key");
+    let (salt, stored, server) = (STANDARD.encode(salt), STANDARD.encode(stored), STANDARD.encode(server));
+    Ok(format!("SCRAM-SHA-256${ITERATIONS}:{salt}${stored}:{server}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of RFC 7677: user `user`, password `pencil`.
+    #[test]
+    fn the_example_of_the_standard() {
+        let salt = STANDARD.decode("W22ZaJ0SNY7soEsUEjb6gQ==").unwrap();
+        let expected = "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=";
+        assert_eq!(with_salt("pencil", &salt).unwrap(), expected);
+        assert_ne!(verifier("pencil"), verifier("pencil"));
+    }
+
+    #[test]
+    fn what_is_normalised_otherwise_is_refused() {
+        for password in ["pässword", "a\nb", "a\u{7f}"] {
+            assert_eq!(verifier(password), Err(ScramError::NotAscii));
+        }
+        assert!(verifier("it's \"fine\" $%").is_ok());
+    }
+}
