@@ -99,7 +99,8 @@ pub const SHIPPED: Vocabulary = Vocabulary {
     name: "shipped",
     collector: "MetricsCollector",
     workloads_collector: "UwlMetricsCollector",
-    standards: &["Available", "Degraded", "Progressing"],
+    // The last two are never told. An add-on whose names were those of the seed may have one that is True, beside which none may be.
+    standards: &["Available", "Degraded", "Progressing", "Disabled", "NotSupported"],
     reasons: &[
         reason("NotSupported", NotSupported, "Degraded", None, AFTER_NOT_SUPPORTED),
         reason("UpdateFailed", UpdateFailure, "Degraded", None, AFTER_UPDATE_FAILURE),

@@ -7,6 +7,8 @@ mod hub;
 mod link;
 mod place;
 mod property;
+mod quiet;
+mod released;
 mod roles;
 
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use admit::controllers::observability::crd::ObservabilityAddon;
 use admit::controllers::observability::endpoint::EndpointSettings;
 use admit::controllers::observability::hub::HubSettings;
 use admit::controllers::observability::report::{Outcome, Report, Reporter};
-use admit::controllers::observability::vocabulary::{Meaning, SEED};
+use admit::controllers::observability::vocabulary::{Meaning, SEED, Vocabulary};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use kube::core::GroupVersionKind;
@@ -79,8 +79,18 @@ impl Place {
 
     /// A component reports, as the endpoint operator's account, which may say everything.
     pub(super) async fn report(&self, component: &'static str, meaning: Meaning) -> Outcome {
-        let report = Report::of(&SEED, component, meaning, format!("{meaning:?}")).unwrap();
-        Reporter::new(self.account().client, &SEED).report(&report).await.unwrap()
+        self.report_as(&SEED, component, meaning).await
+    }
+
+    /// The same in other words.
+    pub(super) async fn report_as(
+        &self,
+        vocabulary: &'static Vocabulary,
+        component: &'static str,
+        meaning: Meaning,
+    ) -> Outcome {
+        let report = Report::of(vocabulary, component, meaning, format!("{meaning:?}")).unwrap();
+        Reporter::new(self.account().client, vocabulary).report(&report).await.unwrap()
     }
 
     /// The definition of ManagedClusterAddOns, and the one of the hub's namespace.
