@@ -4,11 +4,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::process::Fault;
 use super::report_condition::VocabularyName;
 use super::typed::{label, object};
 use crate::controllers::observability::Settings;
+use crate::controllers::observability::crd::SPOKE_NAMESPACE;
 use crate::controllers::observability::endpoint::EndpointSettings;
 use crate::controllers::observability::hub::HubSettings;
+
+/// Finalizers and specs would be handed from the object to itself.
+const OWN_NAMESPACE: &str = "--hub-namespace is where the add-on of this cluster itself lies: name the namespace that the hub has for \
+                             this cluster, or another server with --hub-kubeconfig";
 
 /// What was typed about the status of ObservabilityAddons.
 #[derive(Clone, Debug, Args)]
@@ -43,13 +49,19 @@ pub(super) struct AddOnArgs {
 
 impl AddOnArgs {
     /// What the flags mean.
-    pub(super) fn settings(&self) -> Settings {
+    ///
+    /// # Errors
+    /// When the add-on would be shown in the place where it lies.
+    pub(super) fn settings(&self) -> Result<Settings, Fault> {
+        if self.hub_kubeconfig.is_none() && self.hub_namespace.as_deref() == Some(SPOKE_NAMESPACE) {
+            return Err(Fault::usage(OWN_NAMESPACE));
+        }
         let hub = self.hub_namespace.clone().map(|namespace| {
             let kubeconfig = self.hub_kubeconfig.clone();
             HubSettings { namespace, kubeconfig }
         });
         let prometheus = self.prometheus_service.clone();
         let endpoint = (!self.no_endpoint_operator).then_some(EndpointSettings { prometheus });
-        Settings { hub, endpoint, ..Settings::new(self.vocabulary.vocabulary()) }
+        Ok(Settings { hub, endpoint, ..Settings::new(self.vocabulary.vocabulary()) })
     }
 }

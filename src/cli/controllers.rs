@@ -102,7 +102,7 @@ impl ControllersArgs {
             client_with(config)
         };
         let must_gathers = self.must_gathers.settings(self.gathering.proxy_ca.as_deref())?;
-        let (add_ons, pipelines) = (self.add_ons.settings(), self.pipelines.settings()?);
+        let (add_ons, pipelines) = (self.add_ons.settings()?, self.pipelines.settings()?);
         let told = Told { gathering: settings, must_gathers, add_ons, pipelines };
         let process = client_with(config.clone())?;
         let manager = self.controlling.manager(process, Some(election), &told, acting)?;

@@ -127,14 +127,7 @@ impl UpArgs {
         let notes = state::folder(&self.state_dir)?;
         let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
         let (definitions, policies) = self.read(&shutdown).await?;
-        let mut settings = self.gathering.settings(&self.state_dir.join("archives"));
-        self.rounds.apply(&mut settings);
-        settings.runner = self.gather_jobs.runner(&self.gathering, self.must_gathers.image());
-        if settings.archive_dir.starts_with(&self.state_dir) {
-            settings.archive_readers = Readers::Owner;
-        }
-        datagather::check(&settings).map_err(Fault::usage)?;
-        let must_gathers = self.must_gathers.settings(self.gathering.proxy_ca.as_deref())?;
+        let told = self.told()?;
         let token_key = token_key::open(&self.state_dir)?;
         let pods = jobs::folder(&self.state_dir)?;
         let store = state::store(&self.state_dir)?;
@@ -170,8 +163,6 @@ impl UpArgs {
             server.set_ready("admission", true);
             let ground = Ground { server: &server, authority: &authority, api: addresses.api, folder: pods };
             self.local.start(&mut parts, ground, &shutdown, controlling.clone())?;
-            let (add_ons, pipelines) = (self.add_ons.settings(), self.pipelines.settings()?);
-            let told = Told { gathering: settings, must_gathers, add_ons, pipelines };
             let manager = self.controllers(&server, &told)?;
             let observed = Observed::of(&manager);
             server.set_metrics(move || observed.text());
@@ -185,6 +176,20 @@ impl UpArgs {
         }
         let ended = parts.join().await.map_err(Fault::internal);
         started.and(ended)
+    }
+
+    /// What the flags tell the controllers.
+    fn told(&self) -> Result<Told, Fault> {
+        let mut gathering = self.gathering.settings(&self.state_dir.join("archives"));
+        self.rounds.apply(&mut gathering);
+        gathering.runner = self.gather_jobs.runner(&self.gathering, self.must_gathers.image());
+        if gathering.archive_dir.starts_with(&self.state_dir) {
+            gathering.archive_readers = Readers::Owner;
+        }
+        datagather::check(&gathering).map_err(Fault::usage)?;
+        let must_gathers = self.must_gathers.settings(self.gathering.proxy_ca.as_deref())?;
+        let (add_ons, pipelines) = (self.add_ons.settings()?, self.pipelines.settings()?);
+        Ok(Told { gathering, must_gathers, add_ons, pipelines })
     }
 
     /// The definitions, and the policies with them; or that the process is to end, whatever the files are on.

@@ -2,6 +2,8 @@
 //! which may deny a write of the keeper.
 
 use admit::controllers::kit::clock::Clock;
+use admit::controllers::observability::Settings;
+use admit::controllers::observability::hub::HubSettings;
 use admit::controllers::observability::vocabulary::{Meaning, SEED};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -12,6 +14,7 @@ use tokio::time::timeout;
 
 use super::place::{NAME, Place, at, with, with_hub};
 use super::{HUB, Running, SPOKE, addon};
+use crate::running::Workplace;
 use crate::support::cluster::PATIENCE;
 
 const FINALIZER: &str = "observability.open-cluster-management.io/addon-cleanup";
@@ -178,4 +181,31 @@ async fn ob_06_a_copy_that_skips_states_is_not_denied() {
     let patch = Patch::Merge(json!({"status": status}));
     let refused = place.addons(SPOKE).patch_status(NAME, &PatchParams::default(), &patch).await.unwrap_err();
     assert!(refused.to_string().contains("reason transition not allowed by the table"), "{refused}");
+}
+
+/// By its own namespace on its own server, which a kubeconfig may lead to as well.
+#[tokio::test]
+async fn an_add_on_is_no_copy_of_itself() {
+    let place = Place::new().await;
+    place.create(&addon(SPOKE)).await;
+    let account = place.account();
+    let hub = HubSettings { namespace: SPOKE.to_owned(), kubeconfig: None };
+    let keeper = Running::start(account.client.clone(), Settings { hub: Some(hub), ..Settings::new(&SEED) });
+    let refused = "observability_addon_hub_replication_total{result=\"refused\"}";
+    keeper.until_counted(refused, |count| count > 0).await;
+    place.report(SEED.collector, Meaning::UpdateFailure).await;
+    let told = place.until_told(SPOKE, "Degraded/UpdateFailure").await;
+    assert_eq!(told.finalizers(), Vec::<String>::new(), "it would be held for itself, for ever");
+    keeper.end().await;
+    assert_eq!(account.wire.denied(), Vec::<String>::new());
+}
+
+#[test]
+fn a_hub_where_the_add_on_itself_lies_is_refused_at_start() {
+    let place = Workplace::new();
+    let output = place.command().args(["--hub-namespace", SPOKE]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let wanted = "--hub-namespace is where the add-on of this cluster itself lies: name the namespace that the hub has for this cluster";
+    assert!(said.contains(wanted), "{said}");
 }

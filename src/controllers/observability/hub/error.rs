@@ -24,6 +24,10 @@ pub enum HubError {
     },
     #[error("the hub did not answer within {} s", .0.as_secs())]
     Silent(Duration),
+    #[error(
+        "the hub is this cluster, and {namespace} the namespace of its own add-on: name the namespace that the hub has for this cluster"
+    )]
+    Itself { namespace: String },
     #[error("cannot {verb} the add-on of this cluster: {}", with_causes(source))]
     Spoke {
         verb: &'static str,
@@ -61,6 +65,7 @@ impl HubError {
         match self {
             Self::Api { source, .. } => Class::of(source),
             Self::Kubeconfig { .. } | Self::Silent(_) => Class::Credentials,
+            Self::Itself { .. } => Class::Final,
             Self::Spoke { .. } => Class::Passing,
         }
     }
@@ -82,6 +87,7 @@ impl Failure for HubError {
         let source = match self {
             Self::Spoke { source, .. } => return remedy(source),
             Self::Kubeconfig { .. } | Self::Silent(_) => return Remedy::Wait,
+            Self::Itself { .. } => return Remedy::Change,
             Self::Api { asked: Some(asked), .. } => return Remedy::After(*asked),
             Self::Api { source, .. } => source,
         };

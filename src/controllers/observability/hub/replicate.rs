@@ -74,6 +74,9 @@ impl Reconcile for Replicator {
 
 impl Replicator {
     async fn look(&self, hub: &ObservabilityAddon) -> Result<Looked, HubError> {
+        if self.spoke.is_own(hub).await? {
+            return Err(HubError::Itself { namespace: self.namespace.clone() });
+        }
         if hub.metadata.deletion_timestamp.is_some() {
             return self.release(hub).await;
         }

@@ -28,6 +28,22 @@ impl Spoke {
         Self { api, namespace: namespace.to_owned(), seen, made: Mutex::default() }
     }
 
+    /// Whether what was found on the hub is the spoke's add-on itself: the kubeconfig of the hub leads to this cluster. Only the same
+    /// namespace has it, which is asked for first.
+    ///
+    /// # Errors
+    /// [`HubError::Spoke`]
+    pub(super) async fn is_own(&self, hub: &ObservabilityAddon) -> Result<bool, HubError> {
+        if hub.namespace().as_deref() != Some(self.namespace.as_str()) {
+            return Ok(false);
+        }
+        let own = match self.seen.get() {
+            Some(seen) => Some(seen),
+            None => self.api.get_opt(NAME).await.map_err(|error| failed("read", error))?,
+        };
+        Ok(own.is_some_and(|own| own.uid() == hub.uid()))
+    }
+
     /// Brings the spoke's add-on to the spec of `hub`. What is to be shown of it: none where it has just been made, or was not looked
     /// at yet.
     ///
