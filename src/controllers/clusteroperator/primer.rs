@@ -53,6 +53,8 @@ pub(super) struct Primer {
     later: BTreeMap<String, Later>,
     /// What was told of the payload, so that it is told once.
     told: Vec<String>,
+    /// Those that this pass has primed.
+    primed: Vec<ClusterOperator>,
 }
 
 /// When to try again, and why.
@@ -91,6 +93,7 @@ impl Primer {
             live: Live::default(),
             later: BTreeMap::new(),
             told: Vec::new(),
+            primed: Vec::new(),
         }
     }
 
@@ -212,6 +215,7 @@ impl Primer {
             }
             self.done(&wanted.name, outcome).await;
         }
+        self.tell_of_primed().await;
         result
     }
 
@@ -234,11 +238,8 @@ impl Primer {
         let result = match outcome {
             Outcome::Primed(object) => {
                 info!(name, "primed");
-                let note = "created with conditions Unknown, until its operator reports".to_owned();
-                let notice =
-                    Notice { warning: false, reason: "ClusterOperatorPrimed", action: "Prime", note };
-                self.events.publish(object.as_ref(), notice).await;
-                self.live.wrote(*object);
+                self.live.wrote(object.as_ref().clone());
+                self.primed.push(*object);
                 self.later.remove(name);
                 "primed"
             }
@@ -260,6 +261,31 @@ impl Primer {
             }
         };
         self.counts.primed(result);
+    }
+
+    /// One event for all of a pass: a payload has hundreds, and each says itself that it is primed.
+    async fn tell_of_primed(&mut self) {
+        let primed = std::mem::take(&mut self.primed);
+        let names: Vec<String> = primed.iter().map(ResourceExt::name_any).collect();
+        let note = match names.as_slice() {
+            [] => return,
+            [_] => "created with conditions Unknown, until its operator reports".to_owned(),
+            _ => format!(
+                "{} created with conditions Unknown, until their operators report: {}",
+                names.len(),
+                names.join(", ")
+            ),
+        };
+        let notice = Notice { warning: false, reason: "ClusterOperatorPrimed", action: "Prime", note };
+        match primed.as_slice() {
+            [alone] => self.events.publish(alone, notice).await,
+            // Of several, on the ClusterOperator of the primer.
+            _ => {
+                self.events
+                    .publish(&ClusterOperator::new(FIELD_MANAGER, ClusterOperatorSpec {}), notice)
+                    .await;
+            }
+        }
     }
 
     async fn failed(&mut self, name: &str, error: String) {

@@ -118,7 +118,16 @@ impl Bench {
 
     pub(super) fn start_on(router: Router, settings: Settings) -> Running {
         let client = Client::new(router, "default");
-        let manager = Manager::new(client.clone(), None).with(member(client, settings).unwrap());
+        Self::run(Manager::new(client.clone(), None).with(member(client, settings).unwrap()))
+    }
+
+    /// One that does not report as a ClusterOperator itself.
+    pub(super) fn start_unreported_on(router: Router, settings: Settings) -> Running {
+        let client = Client::new(router, "default");
+        Self::run(Manager::new(client.clone(), None).reports(false).with(member(client, settings).unwrap()))
+    }
+
+    fn run(manager: Manager) -> Running {
         let (stop, observed) = (CancellationToken::new(), Observed::of(&manager));
         Running { task: tokio::spawn(manager.run(stop.clone())), stop, observed }
     }

@@ -9,4 +9,5 @@ mod metrics;
 mod payload;
 mod priming;
 mod races;
+mod requests;
 mod waiting;
