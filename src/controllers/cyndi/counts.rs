@@ -56,14 +56,15 @@ impl Counts {
     }
 
     /// Shows an application from the start: a counter that appears with its first event hides that event.
-    pub(super) fn begin(&self, app: &str) {
+    pub fn begin(&self, app: &str) {
         drop(self.failed.get_or_create(&App { app: app.to_owned() }));
         for reason in ["deviation", "invalid"] {
             drop(self.refreshed.get_or_create(&Reason { app: app.to_owned(), reason }));
         }
     }
 
-    pub(super) fn validated(&self, app: &str, verdict: &Verdict) {
+    /// Takes note of a validation of an application's table.
+    pub fn validated(&self, app: &str, verdict: &Verdict) {
         let of = App { app: app.to_owned() };
         let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         self.hosts.get_or_create(&of).set(whole(verdict.table));

@@ -6,8 +6,10 @@ use std::fs;
 use std::time::Duration;
 
 use admit::controllers::clusteroperator::crd::{ClusterOperator, ClusterOperatorSpec};
+use admit::controllers::cyndi::merge::Difference;
+use admit::controllers::cyndi::verdict::Verdict;
 use admit::controllers::observability::vocabulary::SEED;
-use admit::controllers::{clusteroperator, mustgather, observability};
+use admit::controllers::{clusteroperator, cyndi, mustgather, observability};
 use admit::telemetry::{ControllerMetrics, Metrics, Readiness};
 use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
@@ -188,6 +190,10 @@ fn of_controllers() -> String {
     let add_ons = observability::counts::Counts::new(&SEED);
     add_ons.register(&mut counts);
     add_ons.replicated("reconnected");
+    let pipelines = cyndi::Counts::default();
+    pipelines.register(&mut counts);
+    pipelines.begin("a");
+    pipelines.validated("a", &Verdict::by_ids(Difference::default(), 5));
     metrics.include(counts);
     metrics.text(&readiness)
 }
@@ -229,6 +235,7 @@ fn spoken_of(expression: &str) -> (BTreeSet<String>, BTreeSet<String>) {
         "must_gather_operator_",
         "cluster_operator_",
         "observability_addon_",
+        "cyndi_",
     ];
     let words =
         expression.split(|c: char| !is_name(c)).filter(|word| ours.iter().any(|it| word.starts_with(it)));
