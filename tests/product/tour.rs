@@ -103,6 +103,7 @@ fn the_tour_prints_what_the_readme_says() {
     let running = place.start();
     let mut steps = marked("tour");
     steps.extend(marked("jobs"));
+    steps.extend(marked("systems"));
     assert!(steps.len() > 10, "the tour has only {} commands", steps.len());
     let wrong = played(&place, &steps);
     assert!(wrong.is_empty(), "{}\n\nlog of admit up:\n{}", wrong.join("\n\n"), place.log());

@@ -5,6 +5,7 @@ mod chart;
 mod container;
 pub(crate) mod helm;
 mod image;
+mod samples;
 mod wiring;
 
 use std::collections::BTreeMap;
