@@ -18,6 +18,7 @@ mod changes;
 pub mod counts;
 pub mod crd;
 pub mod endpoint;
+pub mod failures;
 pub mod hub;
 pub mod keeper;
 pub mod report;
