@@ -47,7 +47,13 @@ impl Outside {
     /// An error that tells of something outside, with its causes.
     #[must_use]
     pub fn error(error: &(dyn std::error::Error + 'static)) -> Self {
-        Self::of(super::causes(error), &Secrets::default())
+        Self::error_without(error, &Secrets::default())
+    }
+
+    /// The same, of somebody who was told `secrets` and may quote them.
+    #[must_use]
+    pub fn error_without(error: &(dyn std::error::Error + 'static), secrets: &Secrets) -> Self {
+        Self::of(super::causes(error), secrets)
     }
 
     #[must_use]

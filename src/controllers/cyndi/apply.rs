@@ -5,7 +5,7 @@
 use kube::{Api, ResourceExt};
 use tracing::debug;
 
-use super::connector::Wanted;
+use super::connector::{Found, Wanted};
 use super::crd::{CyndiPipeline, CyndiPipelineStatus};
 use super::fetch::Fetched;
 use super::names::{Table, Version};
@@ -34,7 +34,9 @@ impl Context {
     /// Removes what no version needs any more.
     pub(super) async fn remove(&self, fetched: &mut Fetched, plan: &Plan) -> Result<(), Error> {
         for name in &plan.stale_connectors {
-            self.connectors.delete(&fetched.seen.object, name).await?;
+            let secrets = fetched.seen.connectors.iter().find(|it| it.name == *name).map(Found::secrets);
+            let deleted = self.connectors.delete(&fetched.seen.object, name).await;
+            deleted.map_err(|error| error.hiding(&secrets.unwrap_or_default()))?;
         }
         if plan.drop_view {
             fetched.app.drop_view().await.map_err(Error::App)?;
@@ -75,7 +77,8 @@ impl Context {
                 before.clone()
             }
             Step::Pause(paused) => {
-                self.connectors.pause(&object, &before.cyndi_pipeline_name, paused).await?;
+                let patched = self.connectors.pause(&object, &before.cyndi_pipeline_name, paused).await;
+                patched.map_err(|error| error.hiding(&fetched.login.secrets()))?;
                 before.clone()
             }
         };
@@ -105,7 +108,8 @@ impl Context {
         if managed {
             let owner = object.uid().unwrap_or_default();
             let wanted = Wanted::of(&version, &owner, config, &object.spec, &fetched.login);
-            self.connectors.create(object, &wanted, &fetched.app.secrets()).await?;
+            let created = self.connectors.create(object, &wanted, &fetched.app.secrets()).await;
+            created.map_err(|error| error.hiding(&fetched.login.secrets()))?;
         } else {
             note = format!("{table} is to be filled by connectors that others make");
         }

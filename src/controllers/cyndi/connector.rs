@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::config::Config;
 use super::crd::CyndiPipelineSpec;
 use super::names::{SCHEMA, Version};
+use crate::telemetry::Secrets;
 
 /// The plugin of Kafka Connect that writes into databases.
 pub const CLASS: &str = "io.confluent.connect.jdbc.JdbcSinkConnector";
@@ -24,6 +25,8 @@ const FIELDS: &str = "account,org_id,display_name,tags,updated,created,last_chec
                       reporter,per_reporter_staleness,groups";
 /// Where the transforms of the platform are.
 const TRANSFORMS: &str = "com.redhat.insights.kafka.connect.transforms";
+/// The member that is a password, or leads to one.
+const PASSWORD: &str = "connection.password";
 /// Tells the sink which type of PostgreSQL a text is of.
 const TYPE_NAME: &str = "com.redhat.cloud.inventory.syndication.pgtype";
 
@@ -53,6 +56,24 @@ impl std::fmt::Debug for Login {
             Self::Environment => "Environment",
             Self::Literal { .. } => "Literal(..)",
         })
+    }
+}
+
+impl Login {
+    /// What a connector with this login holds, and nobody is told.
+    pub(super) fn secrets(&self) -> Secrets {
+        match self {
+            Self::Environment => Secrets::default(),
+            Self::Literal { password, .. } => Secrets::of([password.as_str()]),
+        }
+    }
+}
+
+impl Found {
+    /// The same of one that is there, whose login may be an older one.
+    pub(super) fn secrets(&self) -> Secrets {
+        let literal = self.config.get(PASSWORD).filter(|text| !text.starts_with("${"));
+        Secrets::of(literal.map(String::as_str))
     }
 }
 
@@ -136,7 +157,7 @@ fn connection(map: &mut Building, config: &Config, app: &str, login: &Login) {
     let root = config.ssl_root.as_ref().map(|path| format!("&sslrootcert={path}")).unwrap_or_default();
     map.put("connection.url", &format!("jdbc:postgresql://{host}:{port}/{name}?sslmode={mode}{root}"));
     map.put("connection.user", &user);
-    map.put("connection.password", &password);
+    map.put(PASSWORD, &password);
 }
 
 fn transforms(map: &mut Building, config: &Config, spec: &CyndiPipelineSpec) {

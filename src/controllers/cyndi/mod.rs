@@ -63,7 +63,7 @@ use super::kit::controller::Failure;
 use super::kit::events::Events;
 use super::kit::retry::{Remedy, remedy};
 use super::kit::status::WriteError;
-use crate::telemetry::with_causes;
+use crate::telemetry::{Outside, Secrets, with_causes};
 
 pub use counts::Counts;
 pub use service::{NAME, VALIDATION, members};
@@ -128,6 +128,21 @@ pub enum Error {
     Write(#[from] WriteError),
     #[error("cannot read or write what belongs to the pipeline: {}", with_causes(.0))]
     Api(#[from] kube::Error),
+    /// A server that saw a login in a connector, and may have quoted it.
+    #[error("cannot write the connector of the pipeline: {told}")]
+    Connector { told: Outside, remedy: Remedy },
+}
+
+impl Error {
+    /// The same without `secrets`, which whoever refused a connector may have read in it: an admission policy or a webhook.
+    fn hiding(self, secrets: &Secrets) -> Self {
+        match self {
+            Self::Api(error) => {
+                Self::Connector { told: Outside::error_without(&error, secrets), remedy: remedy(&error) }
+            }
+            other => other,
+        }
+    }
 }
 
 impl Failure for Error {
@@ -148,6 +163,7 @@ impl Failure for Error {
             }
             Self::Write(error) => error.remedy(),
             Self::Api(error) => remedy(error),
+            Self::Connector { remedy, .. } => *remedy,
         }
     }
 }

@@ -90,7 +90,8 @@ impl Cleanup for Pipelines {
         if object.spec.managed_connectors {
             // Whether the database is there or not: nothing goes on being written.
             for found in context.connectors.list(object).await? {
-                context.connectors.delete(object, &found.name).await?;
+                let deleted = context.connectors.delete(object, &found.name).await;
+                deleted.map_err(|error| error.hiding(&found.secrets()))?;
             }
         }
         let mut fetched = fetch(context, object).await?;
