@@ -51,6 +51,19 @@ fn files_that_are_none_are_told_each_and_hinder_no_other() {
     assert!(payload.mistakes.iter().all(|mistake| !mistake.contains("root:")), "{:#?}", payload.mistakes);
 }
 
+/// No mode keeps an administrator out: what cannot be read is what leads in a circle, or is no folder.
+#[test]
+fn a_payload_that_cannot_be_read_is_an_error_that_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::os::unix::fs::symlink(at("circle"), at("circle")).unwrap();
+    fs::write(at("file"), manifest("dns").to_string()).unwrap();
+    for name in ["circle", "file", "file/below", "none"] {
+        let error = Source::new(Some(&at(name)), Inclusion::default()).read().unwrap_err().to_string();
+        assert!(error.contains(&*at(name).to_string_lossy()), "{name}: {error}");
+    }
+}
+
 /// A folder that goes is told; what is there stays, and the primer goes on when it is back.
 #[tokio::test]
 async fn a_payload_that_goes_and_comes_back() {

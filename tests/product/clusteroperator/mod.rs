@@ -10,4 +10,5 @@ mod payload;
 mod priming;
 mod races;
 mod requests;
+mod roles;
 mod waiting;

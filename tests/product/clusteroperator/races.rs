@@ -13,13 +13,15 @@ use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 
 use super::bench::{Bench, available};
+use crate::soak::{percent, scaled};
 use crate::support::cluster::PATIENCE;
 use crate::support::crashes::everywhere;
+use crate::support::reliability::Row;
 use crate::support::shipped::api;
 use crate::support::testcluster::{Moment, TestCluster};
 
 /// A policy that lets nobody create the ClusterOperator `name`.
-fn refusing(name: &str) -> [Value; 2] {
+pub(super) fn refusing(name: &str) -> [Value; 2] {
     let of = |kind: &str, spec: Value| json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "refusing"}, "spec": spec});
     let rules = json!([{"apiGroups": ["config.openshift.io"], "apiVersions": ["v1"], "operations": ["CREATE"],
         "resources": ["clusteroperators"]}]);
@@ -87,11 +89,23 @@ async fn co_08_04_who_reports_between_creation_and_status_is_left_alone() {
 /// All are primed once, whenever the primer dies.
 #[tokio::test(flavor = "multi_thread")]
 async fn co_08_05_a_primer_that_dies_at_any_write_is_followed_by_one_that_ends_the_work() {
-    let points = everywhere(dies_at).await;
+    let points = everywhere(async |number, moment| dies_at(number, moment, 0).await).await;
     assert!(points >= 6, "{points}");
 }
 
-async fn dies_at(number: usize, moment: Moment) -> Option<String> {
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "minutes: scripts/soak runs it"]
+async fn row_34_primers_at_full_length() {
+    let mut row = Row::full(34, "primers of ClusterOperators, dead at each write", percent());
+    let (seeds, mut points) = (scaled(20), 0);
+    for seed in 1..=u64::try_from(seeds).unwrap() {
+        points = everywhere(async |number, moment| dies_at(number, moment, seed).await).await.max(points);
+    }
+    row.measured(json!({"pointsOfPrimers": points, "moments": 2, "seeds": seeds, "unprimed": 0}));
+}
+
+/// In the order of requests that `seed` makes of them; 0 leaves it alone.
+async fn dies_at(number: usize, moment: Moment, seed: u64) -> Option<String> {
     let cluster = TestCluster::new().await;
     let payload = tempfile::tempdir().unwrap();
     let names = ["dns", "ingress", "network"];
@@ -119,6 +133,9 @@ async fn dies_at(number: usize, moment: Moment) -> Option<String> {
     };
     let mut over = std::pin::pin!(over);
     let (first, next) = (cluster.process("admit-clusteroperator"), cluster.process("admit-clusteroperator"));
+    if seed > 0 {
+        first.wire.shuffle(seed);
+    }
     first.wire.crash_at(number, moment);
     let lived = first.until_death(work(first.client.clone()), &mut over).await;
     if lived.is_none() {

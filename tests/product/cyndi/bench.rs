@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use admit::controllers::cyndi::{Settings, connect as product, members};
 use admit::controllers::kit::manager::{Manager, ManagerError};
+use admit::controllers::kit::observe::Observed;
 use futures::StreamExt as _;
 use k8s_openapi::api::events::v1::Event;
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
@@ -42,6 +43,7 @@ pub(super) struct Running {
     stop: CancellationToken,
     task: JoinHandle<Result<(), ManagerError>>,
     pub(super) process: Process,
+    observed: Observed,
 }
 
 impl Bench {
@@ -72,6 +74,13 @@ impl Bench {
         let environment = known.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let connect = Connect::start(Manner { environment, ..manner }).await;
         Some(Self::of(pair, Some(connect), "v1beta2").await)
+    }
+
+    /// On a pair of a test's own server.
+    pub(super) async fn on(pair: Pair) -> Self {
+        let bench = Self::of(pair, None, "v1beta2").await;
+        bench.cluster.create(&kafka_connectors(&["v1beta2"])).await;
+        bench
     }
 
     async fn of(pair: Pair, connect: Option<Connect>, version: &str) -> Self {
@@ -106,11 +115,16 @@ impl Bench {
     }
 
     pub(super) async fn secret(&self, name: &str, database: &str) {
+        self.secret_of(name, &self.pair, database).await;
+    }
+
+    /// The login of another pair's user.
+    pub(super) async fn secret_of(&self, name: &str, pair: &Pair, database: &str) {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": USERS},
             "stringData": {
-                "db.host": "127.0.0.1", "db.port": self.pair.port.to_string(), "db.name": database,
-                "db.user": self.pair.user, "db.password": PASSWORD,
+                "db.host": "127.0.0.1", "db.port": pair.port.to_string(), "db.name": database,
+                "db.user": pair.user, "db.password": PASSWORD,
             },
         });
         self.cluster.create(&secret).await;
@@ -135,8 +149,13 @@ impl Bench {
 
     /// Creates a pipeline of the name `app` with this spec beside the application's name.
     pub(super) async fn create(&self, spec: &Value) {
+        self.create_named("app", spec).await;
+    }
+
+    /// The same for the application of this name.
+    pub(super) async fn create_named(&self, app: &str, spec: &Value) {
         let mut object = json!({"apiVersion": "cyndi.cloud.redhat.com/v1alpha1", "kind": "CyndiPipeline",
-            "metadata": {"name": "app", "namespace": USERS}, "spec": {"appName": "app"}});
+            "metadata": {"name": app, "namespace": USERS}, "spec": {"appName": app}});
         json_patch::merge(&mut object["spec"], spec);
         self.cluster.create(&object).await;
     }
@@ -174,6 +193,13 @@ impl Bench {
         }
         let listed = self.connectors.list(&ListParams::default()).await.unwrap();
         listed.items.iter().map(|object| object.name_any()).collect()
+    }
+
+    /// Those of one application.
+    pub(super) async fn connectors_of(&self, app: &str) -> Vec<String> {
+        let mut all = self.connectors().await;
+        all.retain(|name| name.starts_with(&format!("cyndi-{app}-")));
+        all
     }
 
     /// Waits until what is there is exactly this: tables and views of the application, and connectors.
@@ -221,6 +247,14 @@ impl Bench {
         History { seen, task }
     }
 
+    /// The status once another table than `before` is being filled while the view shows that one.
+    pub(super) async fn until_built_anew_beside(&self, before: &str) -> Status {
+        let anew = |status: &Status| status.state() == "INITIAL_SYNC" && status.table() != before;
+        let status = self.until(anew).await;
+        assert_eq!(status.text("activeTableName"), before);
+        status
+    }
+
     /// Waits for an event on the pipeline.
     pub(super) async fn until_event(&self, reason: &str, words: &str) -> Event {
         let events: Api<Event> = Api::namespaced(self.cluster.admin.clone(), USERS);
@@ -243,6 +277,15 @@ impl Bench {
         }
     }
 
+    /// Waits until the event has come again.
+    pub(super) async fn until_counted(&self, event: &Event) {
+        let events: Api<Event> = Api::namespaced(self.cluster.admin.clone(), USERS);
+        let again = |found: Option<&Event>| found.is_some_and(|found| found.series.is_some());
+        let name = event.name_any();
+        let waiting = kube::runtime::wait::await_condition(events, &name, again);
+        drop(tokio::time::timeout(PATIENCE, waiting).await.unwrap().unwrap());
+    }
+
     pub(super) fn start(&self) -> Running {
         self.start_with(&self.settings())
     }
@@ -259,8 +302,9 @@ impl Bench {
     pub(super) fn start_with(&self, settings: &Settings) -> Running {
         let process = self.cluster.process(ACCOUNT);
         let stop = CancellationToken::new();
-        let run = manager(&process.client, settings).run(stop.clone());
-        Running { task: tokio::spawn(run), stop, process }
+        let manager = manager(&process.client, settings);
+        let observed = Observed::of(&manager);
+        Running { task: tokio::spawn(manager.run(stop.clone())), stop, process, observed }
     }
 
     /// Nothing that people read has a password in it.
@@ -283,12 +327,46 @@ pub(super) fn manager(client: &Client, settings: &Settings) -> Manager {
 }
 
 impl Running {
-    /// Ends the controllers, which were refused nothing and told no secret.
-    pub(super) async fn stop(self, bench: &Bench) {
+    /// Ends the controllers, which were refused nothing and told no secret. What is left of their process.
+    pub(super) async fn stop(self, bench: &Bench) -> Process {
+        let process = self.end().await;
+        process.refused_nothing();
+        bench.no_secrets_told().await;
+        process
+    }
+
+    /// Ends the controllers, whatever they were refused.
+    pub(super) async fn end(self) -> Process {
         self.stop.cancel();
         tokio::time::timeout(PATIENCE, self.task).await.unwrap().unwrap().unwrap();
-        self.process.refused_nothing();
-        bench.no_secrets_told().await;
+        self.process
+    }
+
+    pub(super) fn metrics(&self) -> String {
+        self.observed.text()
+    }
+
+    /// Looks of both controllers that came to nothing so far.
+    pub(super) fn failures(&self) -> u64 {
+        let failed = |line: &str| {
+            let (series, count) = line.split_once(' ')?;
+            (series.starts_with("controller_runtime_reconcile_total{") && series.contains("result=\"error\""))
+                .then(|| count.parse::<u64>().unwrap())
+        };
+        self.metrics().lines().filter_map(failed).sum()
+    }
+
+    /// Waits until so many more looks came to nothing.
+    pub(super) async fn until_failed(&self, more: u64) {
+        let wanted = self.failures() + more;
+        let failing = async {
+            while self.failures() < wanted {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, failing)
+            .await
+            .unwrap_or_else(|_| panic!("no failure: {}", self.metrics()));
     }
 }
 
@@ -301,7 +379,11 @@ impl RefusedNothing for Process {
     /// fails, where a look began with an older object, is a conflict.
     fn refused_nothing(&self) {
         let mut denied = self.wire.denied();
-        denied.retain(|line| !line.ends_with("/cyndipipelines/app: 422 Unprocessable Entity"));
+        let conflict = |line: &str| {
+            let object = line.split_once("/cyndipipelines/").map_or("", |(_, rest)| rest);
+            object.ends_with(": 422 Unprocessable Entity") && !object.contains('/')
+        };
+        denied.retain(|line| !conflict(line));
         assert_eq!(denied, Vec::<String>::new());
     }
 }

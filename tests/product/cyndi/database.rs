@@ -15,13 +15,19 @@ use serde_json::json;
 use crate::support::postgres::{PASSWORD, Pair, uuid};
 
 /// Hosts with an insights id, as the inventory of the tests has them.
-const INSIGHTS: &str = "canonical_facts ? 'insights_id'";
+pub(super) const INSIGHTS: &str = "canonical_facts ? 'insights_id'";
 
-fn secret(pair: &Pair, database: &str, password: &str, version: &str) -> Credentials {
+pub(super) fn secret(pair: &Pair, database: &str, password: &str, version: &str) -> Credentials {
     secret_at(pair, database, password, version, "127.0.0.1")
 }
 
-fn secret_at(pair: &Pair, database: &str, password: &str, version: &str, host: &str) -> Credentials {
+pub(super) fn secret_at(
+    pair: &Pair,
+    database: &str,
+    password: &str,
+    version: &str,
+    host: &str,
+) -> Credentials {
     let secret: Secret = serde_json::from_value(json!({
         "metadata": {"name": "app-db", "namespace": database, "uid": "u", "resourceVersion": version},
     }))
@@ -38,12 +44,12 @@ fn secret_at(pair: &Pair, database: &str, password: &str, version: &str, host: &
     Credentials::of(&Secret { data: Some(data.into()), ..secret }).unwrap()
 }
 
-fn config(pairs: &[(&str, &str)]) -> Config {
+pub(super) fn config(pairs: &[(&str, &str)]) -> Config {
     let data = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     Config::read("test", &BTreeMap::new(), &data, &CyndiPipelineSpec::default()).unwrap()
 }
 
-fn table(version: &str) -> Table {
+pub(super) fn table(version: &str) -> Table {
     Version::parse(version).unwrap().table()
 }
 

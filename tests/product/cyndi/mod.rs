@@ -2,13 +2,19 @@
 //! sheet.
 
 mod bench;
+mod canaries;
 mod clients;
 mod command;
 mod connect;
 mod crash;
 mod database;
+mod faults;
 mod removal;
+mod roles;
 mod rows;
 mod secrets;
+mod servers;
+mod streams;
 mod strimzi;
+mod thresholds;
 mod trouble;

@@ -1,5 +1,6 @@
 //! What several subjects stand on.
 
+pub(crate) mod canaries;
 pub(crate) mod cluster;
 pub(crate) mod connect;
 pub(crate) mod crashes;
@@ -9,6 +10,7 @@ pub(crate) mod logs;
 pub(crate) mod postgres;
 pub(crate) mod relay;
 pub(crate) mod reliability;
+pub(crate) mod rights;
 pub(crate) mod shipped;
 pub(crate) mod sshd;
 pub(crate) mod testcluster;

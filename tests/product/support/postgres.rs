@@ -31,14 +31,55 @@ const INVENTORY: &str = "\
 CREATE TABLE hosts (id uuid PRIMARY KEY, account varchar(10), display_name varchar(200), canonical_facts jsonb NOT NULL DEFAULT '{}', \
 insights_id uuid, reporter varchar(255));";
 
-struct Cluster {
+/// A server with the roles of onboarding.
+pub(crate) struct Server {
     port: u16,
-    ca: PathBuf,
+    folder: PathBuf,
+    bin: PathBuf,
     /// Ends the server when its standard input closes: with this program, whatever ends that.
-    _keeper: Child,
+    keeper: Child,
 }
 
-static CLUSTER: OnceLock<Option<Cluster>> = OnceLock::new();
+impl Server {
+    /// One of its own, for a test of what concerns a whole server.
+    pub(crate) fn own() -> Option<Self> {
+        let server = start();
+        if server.is_none() {
+            skip(&impossible().unwrap_or_default());
+        }
+        server
+    }
+
+    /// Where its files are, and those of tests that it is to read.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Starts it anew as a server that follows another one: it is in recovery until it is promoted.
+    pub(crate) fn follow_nobody(&self) {
+        let signal = self.folder.join("cluster/standby.signal");
+        fs::write(&signal, "").unwrap();
+        let (user, group) = owner();
+        chown(&signal, Some(user), Some(group)).unwrap();
+        let started = Command::new("runuser")
+            .args(["-u", USER, "--"])
+            .arg(self.bin.join("pg_ctl"))
+            .args(["-D", "cluster", "-w", "-s", "-m", "fast", "-l", "cluster/log", "restart"])
+            .current_dir(&self.folder)
+            .status();
+        assert!(started.unwrap().success(), "{}", log(&self.folder));
+    }
+}
+
+impl Drop for Server {
+    /// The one of the whole program is never dropped.
+    fn drop(&mut self) {
+        drop(self.keeper.stdin.take());
+        let _ = self.keeper.wait();
+    }
+}
+
+static SERVER: OnceLock<Option<Server>> = OnceLock::new();
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 /// A pair of databases.
@@ -55,15 +96,19 @@ pub(crate) struct Pair {
 impl Pair {
     /// A pair of its own; nothing where the machine cannot have a server, which is said loudly.
     pub(crate) async fn new() -> Option<Self> {
-        let cluster = CLUSTER.get_or_init(start).as_ref();
-        let Some(cluster) = cluster else {
+        let server = SERVER.get_or_init(start).as_ref();
+        if server.is_none() {
             skip(&impossible().unwrap_or_default());
-            return None;
-        };
+        }
+        Some(Self::on(server?).await)
+    }
+
+    /// The same on a server of a test.
+    pub(crate) async fn on(server: &Server) -> Self {
         let number = NUMBER.fetch_add(1, Ordering::SeqCst);
         let pair = Self {
-            port: cluster.port,
-            ca: cluster.ca.clone(),
+            port: server.port,
+            ca: server.folder.join("ca.crt"),
             app: format!("app_{number}"),
             inventory: format!("inventory_{number}"),
             user: format!("user_{number}"),
@@ -81,7 +126,7 @@ impl Pair {
         let inventory = pair.admin(inventory).await;
         inventory.batch_execute(INVENTORY).await.unwrap();
         inventory.batch_execute(&format!("GRANT SELECT ON hosts TO {user}")).await.unwrap();
-        Some(pair)
+        pair
     }
 
     /// A connection of the server's administrator to `database`.
@@ -166,17 +211,25 @@ fn impossible() -> Option<String> {
     (!may).then(|| format!("runuser cannot become {USER}: run as root"))
 }
 
-fn start() -> Option<Cluster> {
+/// User and group that servers run as.
+pub(crate) fn owner() -> (u32, u32) {
+    use std::os::unix::fs::MetadataExt as _;
+
+    let home = fs::metadata("/var/lib/postgresql").unwrap();
+    (home.uid(), home.gid())
+}
+
+fn log(folder: &Path) -> String {
+    fs::read_to_string(folder.join("cluster/log")).unwrap_or_default()
+}
+
+fn start() -> Option<Server> {
     if impossible().is_some() {
         return None;
     }
     let bin = programs()?;
     let folder = tempfile::tempdir().unwrap().keep();
-    let owner = fs::metadata("/var/lib/postgresql").unwrap();
-    let owner = {
-        use std::os::unix::fs::MetadataExt as _;
-        (owner.uid(), owner.gid())
-    };
+    let owner = owner();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(folder.join("password"), ADMIN_PASSWORD).unwrap();
     certificates(&folder);
@@ -199,10 +252,9 @@ fn start() -> Option<Cluster> {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         keep(&folder, &bin, port).map(|keeper| (keeper, port))
     });
-    let log = || fs::read_to_string(folder.join("cluster/log")).unwrap_or_default();
-    let (keeper, port) = started.unwrap_or_else(|| panic!("PostgreSQL does not start:\n{}", log()));
+    let (keeper, port) = started.unwrap_or_else(|| panic!("PostgreSQL does not start:\n{}", log(&folder)));
     roles(port);
-    Some(Cluster { port, ca: folder.join("ca.crt"), _keeper: keeper })
+    Some(Server { port, folder, bin, keeper })
 }
 
 /// A server on `port`, and who ends it and removes its folder when this program is gone; nothing where it does not start.

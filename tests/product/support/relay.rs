@@ -11,65 +11,83 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, copy_bidirectional};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-/// Hands bytes on, and cuts each connection once the client has sent so many bytes in it.
+/// Hands bytes on, and cuts each connection once so many bytes have gone by in it.
 pub(crate) struct Relay {
     pub(crate) address: SocketAddr,
     /// Connections taken.
     pub(crate) taken: Arc<AtomicU64>,
     /// Bytes that clients have sent.
     pub(crate) sent: Arc<AtomicU64>,
+    /// Bytes that the server has sent.
+    pub(crate) answered: Arc<AtomicU64>,
+}
+
+/// Whose bytes are counted until a cut.
+#[derive(Clone, Copy, PartialEq)]
+enum Counted {
+    Client,
+    Server,
 }
 
 impl Relay {
-    /// Leads to `server`. `cuts` are the bytes after which one connection after the other is cut; those behind the last
-    /// are not.
+    /// Leads to `server`. `cuts` are the bytes of the client after which one connection after the other is cut; those behind the
+    /// last are not.
     pub(crate) async fn start(server: SocketAddr, cuts: Vec<u64>) -> Self {
+        Self::cutting(server, Counted::Client, cuts).await
+    }
+
+    /// The same by the bytes of the server.
+    pub(crate) async fn cutting_answers(server: SocketAddr, cuts: Vec<u64>) -> Self {
+        Self::cutting(server, Counted::Server, cuts).await
+    }
+
+    async fn cutting(server: SocketAddr, counted: Counted, cuts: Vec<u64>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let (taken, sent) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-        let relay = Self { address, taken: taken.clone(), sent: sent.clone() };
+        let [taken, sent, answered] = [(); 3].map(|()| Arc::new(AtomicU64::new(0)));
+        let relay = Self { address, taken: taken.clone(), sent: sent.clone(), answered: answered.clone() };
         tokio::spawn(async move {
             let mut cuts = cuts.into_iter();
             while let Ok((client, _)) = listener.accept().await {
                 taken.fetch_add(1, Ordering::SeqCst);
                 let cut = cuts.next().unwrap_or(u64::MAX);
+                let [up, down] = [Counted::Client, Counted::Server]
+                    .map(|side| if side == counted { cut } else { u64::MAX });
                 let server = TcpStream::connect(server).await.unwrap();
-                tokio::spawn(hand_on(client, server, cut, sent.clone()));
+                let (from_client, to_client) = client.into_split();
+                let (from_server, to_server) = server.into_split();
+                let (sent, answered) = (sent.clone(), answered.clone());
+                tokio::spawn(async move {
+                    // Whichever ends first takes the other along.
+                    tokio::select! {
+                        () = hand_on(from_client, to_server, up, sent) => {}
+                        () = hand_on(from_server, to_client, down, answered) => {}
+                    }
+                });
             }
         });
         relay
     }
 }
 
-async fn hand_on(client: TcpStream, server: TcpStream, cut: u64, sent: Arc<AtomicU64>) {
-    let (mut from_client, mut to_client) = client.into_split();
-    let (mut from_server, mut to_server) = server.into_split();
-    let up = async {
-        let mut left = cut;
-        let mut buffer = vec![0; 64 * 1024];
-        while left > 0 {
-            let read = from_client.read(&mut buffer).await.unwrap_or(0);
-            if read == 0 {
-                return;
-            }
-            let passed = (read as u64).min(left);
-            left -= passed;
-            sent.fetch_add(passed, Ordering::SeqCst);
-            if to_server.write_all(&buffer[..usize::try_from(passed).unwrap()]).await.is_err() {
-                return;
-            }
+async fn hand_on(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, cut: u64, count: Arc<AtomicU64>) {
+    let mut left = cut;
+    let mut buffer = vec![0; 64 * 1024];
+    while left > 0 {
+        let read = from.read(&mut buffer).await.unwrap_or(0);
+        if read == 0 {
+            return;
         }
-    };
-    let down = async {
-        let _ = tokio::io::copy(&mut from_server, &mut to_client).await;
-    };
-    // Whichever ends first takes the other along.
-    tokio::select! {
-        () = up => {}
-        () = down => {}
+        let passed = (read as u64).min(left);
+        left -= passed;
+        count.fetch_add(passed, Ordering::SeqCst);
+        if to.write_all(&buffer[..usize::try_from(passed).unwrap()]).await.is_err() {
+            return;
+        }
     }
 }
 

@@ -217,8 +217,17 @@ struct State {
     asked: BTreeSet<Asked>,
 }
 
-/// What a role would have to allow: the verb, the group, and the resource with its subresource.
-pub(crate) type Asked = (&'static str, String, String);
+/// What a role would have to allow.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Asked {
+    pub(crate) verb: &'static str,
+    pub(crate) group: String,
+    /// With its subresource.
+    pub(crate) resource: String,
+    pub(crate) namespace: Option<String>,
+    /// Also where a list or a watch selects one name.
+    pub(crate) name: Option<String>,
+}
 
 impl fmt::Debug for Wire {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -336,24 +345,37 @@ fn asked(request: &Request, watching: bool) -> Option<Asked> {
         ["apis", group, _version, rest @ ..] => (*group, rest),
         _ => return None,
     };
-    let rest = match rest {
-        ["namespaces", _, below @ ..] if !below.is_empty() => below,
-        rest => rest,
+    let (namespace, rest) = match rest {
+        ["namespaces", namespace, below @ ..] if !below.is_empty() => (Some((*namespace).to_owned()), below),
+        rest => (None, rest),
     };
-    let (resource, named) = match rest {
+    let (resource, name) = match rest {
         [] => return None,
-        [plural] => ((*plural).to_owned(), false),
-        [plural, _] => ((*plural).to_owned(), true),
-        [plural, _, subresource, ..] => (format!("{plural}/{subresource}"), true),
+        [plural] => ((*plural).to_owned(), None),
+        [plural, name] => ((*plural).to_owned(), Some((*name).to_owned())),
+        [plural, name, subresource, ..] => (format!("{plural}/{subresource}"), Some((*name).to_owned())),
     };
     let verb = match *request.method() {
         Method::GET if watching => "watch",
-        Method::GET if named => "get",
+        Method::GET if name.is_some() => "get",
         Method::GET => "list",
         Method::POST => "create",
         Method::PUT => "update",
         Method::PATCH => "patch",
         _ => "delete",
     };
-    Some((verb, group.to_owned(), resource))
+    Some(Asked {
+        verb,
+        group: group.to_owned(),
+        resource,
+        namespace,
+        name: name.or_else(|| selected(request)),
+    })
+}
+
+/// The one name that a list or a watch selects by field.
+fn selected(request: &Request) -> Option<String> {
+    let parameters = request.uri().query()?.split('&');
+    let mut names = parameters.filter_map(|it| it.strip_prefix("fieldSelector=metadata.name%3D"));
+    names.next().map(ToOwned::to_owned)
 }
