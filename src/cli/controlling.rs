@@ -72,6 +72,11 @@ pub(super) struct Told {
 }
 
 impl ControllingArgs {
+    /// Has the ClusterOperators of `folder` primed, where no other payload is named.
+    pub(super) fn announce(&mut self, folder: PathBuf) {
+        self.payload.get_or_insert(folder);
+    }
+
     /// The controllers that were asked for, under one election. `client_of` makes the client of a service account.
     ///
     /// # Errors

@@ -13,6 +13,7 @@ mod controllers;
 mod controlling;
 mod converting;
 mod cyndi;
+mod demo;
 mod eval;
 pub mod exit;
 mod explain;

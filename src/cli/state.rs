@@ -16,6 +16,7 @@ const STATE: &[&str] = &[
     "data.redb",
     "data.redb.new",
     "data.redb.room",
+    "demo",
     "kubeconfig",
     "kubeconfig.new",
     "local",

@@ -28,6 +28,7 @@ use super::Exit;
 use super::add_on::AddOnArgs;
 use super::controlling::{self, ControllingArgs, Told};
 use super::cyndi::CyndiArgs;
+use super::demo::{Actors, DemoArgs};
 use super::gather_jobs::JobArgs;
 use super::gathering::{GatheringArgs, RoundArgs};
 use super::generate::webhook::{self, Callee, Endpoint};
@@ -42,6 +43,7 @@ use crate::controllers::datagather;
 use crate::controllers::kit::manager::Manager;
 use crate::controllers::kit::observe::Observed;
 use crate::controllers::kit::tasks::Supervisor;
+use crate::controllers::observability::crd::SPOKE_NAMESPACE;
 use crate::controllers::policies::ClusterCache;
 use crate::gather::store::Readers;
 use crate::telemetry::{LogFormat, Metrics, Readiness, Traces, with_causes};
@@ -108,6 +110,9 @@ pub(super) struct UpArgs {
 
     #[command(flatten)]
     pipelines: CyndiArgs,
+
+    #[command(flatten)]
+    demo: DemoArgs,
 }
 
 /// Where policies and definitions are in the repository, which is looked at where nothing is named.
@@ -122,12 +127,13 @@ impl UpArgs {
         process::run(Threads::Work, self.log_format, GRACE, |shutdown| self.up(shutdown))
     }
 
-    async fn up(self, shutdown: CancellationToken) -> Result<(), Fault> {
+    async fn up(mut self, shutdown: CancellationToken) -> Result<(), Fault> {
         // Everything that can be wrong with files is found before anything listens.
         let notes = state::folder(&self.state_dir)?;
         let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
         let (definitions, policies) = self.read(&shutdown).await?;
-        let told = self.told()?;
+        let mut told = self.told()?;
+        let demo = self.demo.prepare(&self.state_dir, &mut self.controlling, &mut told)?;
         let token_key = token_key::open(&self.state_dir)?;
         let pods = jobs::folder(&self.state_dir)?;
         let store = state::store(&self.state_dir)?;
@@ -166,6 +172,9 @@ impl UpArgs {
             let manager = self.controllers(&server, &told)?;
             let observed = Observed::of(&manager);
             server.set_metrics(move || observed.text());
+            if let Some(demo) = demo {
+                demo.start(&mut parts, actors(&server), &shutdown, controlling.clone());
+            }
             start_controllers(&mut parts, manager, &shutdown, controlling);
             server.set_ready("controllers", true);
             self.announce(addresses.api, &authority)
@@ -308,6 +317,15 @@ fn local(listener: &TcpListener) -> Result<SocketAddr, Fault> {
 /// A client that calls the server in process, as `identity`.
 fn client(server: &Server, identity: Identity) -> Client {
     Client::new(server.router().layer(axum::Extension(identity)), "default")
+}
+
+/// As whom the demo acts: an administrator, and the collectors of an add-on.
+fn actors(server: &Server) -> Actors {
+    let collectors = controlling::user(SPOKE_NAMESPACE, "collectors");
+    Actors {
+        admin: client(server, Identity::admin()),
+        collectors: client(server, Identity::new(collectors, [MASTERS.to_owned()])),
+    }
 }
 
 /// Starts the controllers; `controlling` goes when they have ended, however that may be.

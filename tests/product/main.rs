@@ -8,6 +8,7 @@ mod calendar;
 mod clusteroperator;
 mod cyndi;
 mod datagather;
+mod demo;
 mod deploy;
 mod e2e;
 mod jobs;

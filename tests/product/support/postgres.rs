@@ -202,6 +202,13 @@ fn programs() -> Option<PathBuf> {
     folders.filter(|bin| bin.join("initdb").exists()).max()
 }
 
+/// Whether there can be a server on this machine; where not, this says so.
+pub(crate) fn can_be() -> bool {
+    let why = impossible();
+    why.iter().for_each(|why| skip(why));
+    why.is_none()
+}
+
 fn impossible() -> Option<String> {
     if programs().is_none() {
         return Some("no /usr/lib/postgresql/*/bin/initdb: install postgresql".to_owned());

@@ -1,0 +1,169 @@
+//! A PostgreSQL of the demo's own, as long as it runs: in a temporary folder, on a free port of this machine, with a password of its own.
+
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::{Child, ChildStdin, Command};
+use tokio::time::timeout;
+use tokio_postgres::{Client, Config, NoTls};
+
+/// Its administrator.
+const ADMIN: &str = "admin";
+/// For a cluster to be made and started: seconds, on a busy machine many.
+const STARTING: Duration = Duration::from_mins(1);
+/// For it to end, which it does at once.
+const ENDING: Duration = Duration::from_secs(15);
+/// For a connection, and for what is done over it.
+const STATEMENT: Duration = Duration::from_secs(20);
+/// Ports that are tried: between looking for a free one and listening another program may take it.
+const PORTS: usize = 3;
+
+/// Makes and starts a cluster, and ends and removes it when its standard input closes: with this program, whatever ends that. PostgreSQL
+/// does not run as root; root has the package's user for it.
+const SCRIPT: &str = r#"
+umask 077
+bin=$1 port=$2
+if [ "$(id -u)" = 0 ]; then as() { runuser -u postgres -- "$@"; }; else as() { "$@"; }; fi
+cd / && folder=$(as mktemp -d "${TMPDIR:-/tmp}/admit-demo-XXXXXX") || exit 1
+trap 'as "$bin/pg_ctl" -D "$folder/cluster" -w -s -m immediate stop >/dev/null 2>&1; rm -rf "$folder" 2>/dev/null' EXIT
+trap '' HUP INT TERM
+read -r password
+printf '%s\n' "$password" | as sh -c 'cat >"$1/password"' sh "$folder" || exit 1
+as "$bin/initdb" -A scram-sha-256 --no-sync -U admin -D "$folder/cluster" --pwfile "$folder/password" >/dev/null || exit 1
+as "$bin/pg_ctl" -D "$folder/cluster" -w -s -l "$folder/log" -o "-c port=$port -c listen_addresses=127.0.0.1 \
+    -c unix_socket_directories=$folder -c fsync=off -c max_connections=30 -c shared_buffers=16MB" start >/dev/null || exit 1
+echo started
+read -r _
+"#;
+
+/// A server that runs.
+pub(super) struct Postgres {
+    pub(super) port: u16,
+    /// Of the administrator, and of everybody else.
+    pub(super) password: String,
+    keeper: Child,
+    /// Whoever closes it ends the server.
+    hold: ChildStdin,
+}
+
+/// Why there is none.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    #[error("PostgreSQL is not installed: no initdb in /usr/lib/postgresql/*/bin or on the PATH")]
+    NotInstalled,
+    #[error("PostgreSQL does not start: {0}")]
+    NotStarted(String),
+    #[error("PostgreSQL does not start: {0}")]
+    Io(#[from] std::io::Error),
+    #[error("PostgreSQL: {0}")]
+    Statement(#[from] tokio_postgres::Error),
+    #[error("PostgreSQL did not answer within {} s", STATEMENT.as_secs())]
+    Silent,
+}
+
+impl Postgres {
+    /// Starts one.
+    ///
+    /// # Errors
+    /// Also where PostgreSQL is not installed.
+    pub(super) async fn start() -> Result<Self, Error> {
+        let bin = programs().ok_or(Error::NotInstalled)?;
+        let mut why = Error::NotStarted("nothing was tried".to_owned());
+        for _ in 0..PORTS {
+            match Self::start_in(&bin).await {
+                Ok(started) => return Ok(started),
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
+    }
+
+    async fn start_in(bin: &Path) -> Result<Self, Error> {
+        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
+        let password = uuid::Uuid::new_v4().to_string();
+        let mut keeper = Command::new("sh")
+            .args(["-c", SCRIPT, "sh"])
+            .arg(bin)
+            .arg(port.to_string())
+            // Ctrl-C at the terminal is for this program, which ends the server last.
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let parts = (keeper.stdin.take(), keeper.stdout.take(), keeper.stderr.take());
+        let (Some(mut hold), Some(said), Some(complaints)) = parts else {
+            return Err(Error::NotStarted("its pipes are missing".to_owned()));
+        };
+        hold.write_all(format!("{password}\n").as_bytes()).await?;
+        let mut line = String::new();
+        let mut said = BufReader::new(said);
+        let started = timeout(STARTING, said.read_line(&mut line)).await;
+        if line.trim() == "started" {
+            return Ok(Self { port, password, keeper, hold });
+        }
+        drop(hold);
+        let mut why = String::new();
+        // The last line of what was said counts; a keeper that says nothing more has ended.
+        let mut lines = BufReader::new(complaints).lines();
+        while let Ok(Ok(Some(line))) = timeout(ENDING, lines.next_line()).await {
+            why = line;
+        }
+        drop(timeout(ENDING, keeper.wait()).await);
+        if started.is_err() {
+            why = format!("it took longer than {} s", STARTING.as_secs());
+        }
+        Err(Error::NotStarted(why))
+    }
+
+    /// Has `database` do one statement after the other, as the administrator.
+    ///
+    /// # Errors
+    /// The first that fails.
+    pub(super) async fn run(&self, database: &str, statements: &[String]) -> Result<(), Error> {
+        let mut config = Config::new();
+        config.host("127.0.0.1").port(self.port).dbname(database).user(ADMIN).password(&self.password);
+        let work = async {
+            let (client, connection) = config.connect(NoTls).await?;
+            let all = each(&client, statements);
+            tokio::select! {
+                done = all => done,
+                // It goes on as long as the client is there, or fails.
+                broken = connection => broken,
+            }
+        };
+        timeout(STATEMENT, work).await.map_err(|_| Error::Silent)?.map_err(Error::Statement)
+    }
+
+    /// Ends it; its folder is gone then.
+    pub(super) async fn end(mut self) {
+        drop(self.hold);
+        if timeout(ENDING, self.keeper.wait()).await.is_err() {
+            tracing::warn!("the PostgreSQL of the demo does not end");
+        }
+    }
+}
+
+async fn each(client: &Client, statements: &[String]) -> Result<(), tokio_postgres::Error> {
+    for statement in statements {
+        client.batch_execute(statement).await?;
+    }
+    Ok(())
+}
+
+/// The folder of the newest version's programs.
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().filter_map(Result::ok);
+    let mut found: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    found.sort_by_key(|bin| {
+        let version = bin.parent().and_then(|version| version.file_name()?.to_str()?.parse::<u32>().ok());
+        std::cmp::Reverse(version)
+    });
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    found.extend(std::env::split_paths(&path));
+    found.into_iter().find(|bin| bin.join("initdb").is_file() && bin.join("pg_ctl").is_file())
+}
