@@ -13,7 +13,9 @@ use crate::output_schemas::schema;
 use crate::repository::root;
 use crate::serve::server::{Place, Serving};
 use crate::support::json_schema::complaints;
-use crate::support::sshd::{Sshd, Wanted};
+use crate::support::postgres;
+use crate::support::sshd::{Sshd, Wanted, skip};
+use crate::tour::has_kubectl;
 
 /// Names that start with `periodic` are for the operator.
 const DENIED: &str = r#"
@@ -228,6 +230,39 @@ fn the_figures_of_the_command_line_can_be_made() {
     assert_eq!(figures["corpus"], "/nowhere/corpora/openshift-api is absent");
 }
 
+/// What they come to here, built without optimization beside other tests, counts for nothing.
+#[test]
+fn the_figures_of_the_keepers_can_be_made() {
+    if !has_kubectl() || Command::new("python3").arg("--version").output().is_err() {
+        return skip("the keepers cannot be measured without kubectl and python3");
+    }
+    let small = ["THOUSANDS", "OPERATORS", "ADDONS", "CHANGES", "PIPELINES", "REFRESHES", "ROUNDS", "SETTLE"];
+    let mut parts = vec!["priming", "resync", "copy", "idle"];
+    let mut figures = vec!["priming", "resync", "resync writes", "copy", "idle", "idle start"];
+    if postgres::can_be() {
+        parts.extend(["validation", "pipelines", "view"]);
+        figures.extend(["validation", "validation memory", "pipelines memory", "pipelines connections"]);
+        figures.extend(["view failures", "view"]);
+    }
+    let output = Command::new(root().join("scripts/bench-keepers"))
+        .args(&parts)
+        .env("BINARIES", Path::new(env!("CARGO_BIN_EXE_admit")).parent().unwrap())
+        .envs(small.map(|name| (name, "2")))
+        .env("QUERIES", "20")
+        .output()
+        .unwrap();
+    let (made, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(matches!(output.status.code(), Some(0 | 1)), "{made}{said}");
+    let named = |line: &str| Some(line.strip_prefix("figure: ")?.split_once(": ")?.0.to_owned());
+    let names: Vec<String> = made.lines().filter_map(named).collect();
+    assert_eq!(names, figures, "{made}{said}");
+    // These are no matter of speed.
+    for held in ["resync writes: 0 ", "view failures: 0 ", "pipelines connections: 1 "] {
+        let wanted = figures.contains(&held.split(':').next().unwrap());
+        assert_eq!(made.contains(&format!("figure: {held}")), wanted, "{made}{said}");
+    }
+}
+
 #[test]
 fn what_the_scripts_cannot_use_is_told_in_one_line() {
     let binaries = Path::new(env!("CARGO_BIN_EXE_admit")).parent().unwrap().to_str().unwrap();
@@ -248,6 +283,8 @@ fn what_the_scripts_cannot_use_is_told_in_one_line() {
         ("bench-uploads", "MIB", "0", "MIB is `0`: a number from 1"),
         ("bench-cli", "BINARIES", "nowhere", "nowhere/admit; BINARIES names a folder with admit"),
         ("bench-cli", "ROUNDS", "x", "ROUNDS is `x`: a number from 1"),
+        ("bench-keepers", "BINARIES", "nowhere", "nowhere/admit; BINARIES names a folder with admit"),
+        ("bench-keepers", "ADDONS", "0", "ADDONS is `0`: a number from 1"),
     ] {
         let output = Command::new(root().join("scripts").join(script))
             .env("BINARIES", binaries)
