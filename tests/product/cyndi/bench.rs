@@ -327,6 +327,14 @@ pub(super) fn manager(client: &Client, settings: &Settings) -> Manager {
 }
 
 impl Running {
+    /// Ends them as a crash does: nothing of what they do reaches the server any more.
+    pub(super) async fn kill(self) {
+        self.process.wire.kill();
+        self.task.abort();
+        drop(self.task.await);
+        self.process.refused_nothing();
+    }
+
     /// Ends the controllers, which were refused nothing and told no secret. What is left of their process.
     pub(super) async fn stop(self, bench: &Bench) -> Process {
         let process = self.end().await;
@@ -390,7 +398,7 @@ impl RefusedNothing for Process {
 
 /// Statuses of a pipeline, in their order, while it is watched.
 pub(super) struct History {
-    seen: watch::Receiver<Vec<Status>>,
+    pub(super) seen: watch::Receiver<Vec<Status>>,
     task: JoinHandle<()>,
 }
 

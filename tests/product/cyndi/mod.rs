@@ -9,6 +9,7 @@ mod connect;
 mod crash;
 mod database;
 mod faults;
+mod model;
 mod removal;
 mod roles;
 mod rows;

@@ -25,6 +25,8 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use crate::soak::Random;
+
 pub(crate) use group::Fault;
 use group::{Group, Shared};
 
@@ -129,6 +131,16 @@ impl Connect {
     /// Lets a task fail; each time that it is started again, as many times as are told.
     pub(crate) fn fail(&self, connector: &str, task: usize, times: usize) {
         self.group(|group| group.fail(connector, task, times));
+    }
+
+    /// Lets any of its tasks fail once, if it runs.
+    pub(crate) fn fail_some(&self, connector: &str, random: &mut Random) {
+        self.group(|group| {
+            let count = group.task_count(connector);
+            if count > 0 {
+                group.fail(connector, random.below(count), 1);
+            }
+        });
     }
 
     /// Names of connectors, as the one that leads has them.
