@@ -82,21 +82,23 @@ pub struct Login {
     pub known_hosts: Option<String>,
 }
 
+/// Of an object that is to go nothing is read: what of it is to be removed is looked for by the clean-up, whose patience has an end.
+///
 /// # Errors
 /// [`Error::Api`] when something cannot be read.
 pub async fn fetch(context: &Context, object: &MustGather) -> Result<Fetched, Error> {
     let uid = object.uid().unwrap_or_default();
+    let leaves = object.metadata.deletion_timestamp.is_some();
     let (namespace, name) = place(object, context.settings.rules.job_namespace.as_deref());
     let jobs: Api<Job> = Api::namespaced(context.client.clone(), &namespace);
     let long = name.len() > job::MAX_NAME;
-    let found = if long { None } else { jobs.get_opt(&name).await? };
+    let found = if long || leaves { None } else { jobs.get_opt(&name).await? };
     let job = job::view(found.as_ref(), &uid);
     let hindrance = match &found {
         Some(found) if job == JobView::Active && !object.has_ended() => hindered(context, found).await?,
         _ => None,
     };
-    let begins =
-        job == JobView::Missing && !object.has_ended() && object.metadata.deletion_timestamp.is_none();
+    let begins = job == JobView::Missing && !object.has_ended() && !leaves;
     let inputs = if begins { Some(inputs(context, object, &namespace).await?) } else { None };
     let now = context.settings.clock.now();
     let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
