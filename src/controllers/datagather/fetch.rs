@@ -2,17 +2,16 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 
 use super::crd::{DataGather, State};
-use super::job::{self, JOB_NAME, JobView};
+use super::job::{self, JobView};
 use super::progress::Activity;
+use super::service::PodSeen;
 use super::settings::RunnerKind;
 use super::{Context, Error};
 use crate::controllers::kit::key::Key;
-use crate::controllers::kit::pods::{Hindrance, hindrance};
+use crate::controllers::kit::pods::Hindrance;
 
 /// One DataGather and what surrounds it.
 #[derive(Debug)]
@@ -27,23 +26,33 @@ pub struct Fetched {
 /// # Errors
 /// [`Error::Api`] when the Job cannot be read.
 pub async fn fetch(context: &Context, object: &DataGather) -> Result<Fetched, Error> {
-    let uid = object.uid().unwrap_or_default();
     let now = whole_seconds(context.settings().clock.now());
     let job = match &context.settings().runner {
         RunnerKind::InProcess => JobView::NotUsed,
-        RunnerKind::Job(_) => {
-            let jobs: Api<Job> = Api::namespaced(context.client.clone(), &context.settings().namespace);
-            let job = jobs.get_opt(&object.name_any()).await?;
-            let view = job::view(job.as_ref(), &uid);
-            match job {
-                Some(job) if view == JobView::Active && has_not_begun(object) => {
-                    stuck(context, &job, now).await?
-                }
-                _ => view,
-            }
-        }
+        RunnerKind::Job(_) => of_job(context, object, now).await?,
     };
     Ok(Fetched { activity: context.runs.activity(&Key::of(object)), object: object.clone(), job, now })
+}
+
+/// How the Job fares, as the watch told of it. One of this object that it has not told of may be there all the same, and that of an earlier
+/// object of the name may be gone: both are asked for. Of an object that has ended nobody asks.
+async fn of_job(context: &Context, object: &DataGather, now: Timestamp) -> Result<JobView, Error> {
+    let (namespace, name) = (&context.settings().namespace, object.name_any());
+    let uid = object.uid().unwrap_or_default();
+    let known = context.known.jobs.get(namespace, &name);
+    let job = match known.filter(|job| job::view(Some(job), &uid) != JobView::Foreign) {
+        Some(job) => Some(job),
+        None if object.has_ended() => None,
+        None => {
+            let jobs: Api<Job> = Api::namespaced(context.client.clone(), namespace);
+            jobs.get_opt(&name).await?
+        }
+    };
+    let view = job::view(job.as_ref(), &uid);
+    Ok(match job {
+        Some(job) if view == JobView::Active && has_not_begun(object) => stuck(context, &job, now),
+        _ => view,
+    })
 }
 
 fn has_not_begun(object: &DataGather) -> bool {
@@ -51,14 +60,13 @@ fn has_not_begun(object: &DataGather) -> bool {
     matches!(state, None | Some(State::Pending))
 }
 
-/// Whether the Job's Pod will start.
-async fn stuck(context: &Context, job: &Job, now: Timestamp) -> Result<JobView, Error> {
-    let pods: Api<Pod> = Api::namespaced(context.client.clone(), &context.settings().namespace);
-    let of_job = ListParams::default().labels(&format!("{JOB_NAME}={}", job.name_any()));
-    let pods = pods.list(&of_job).await?;
-    let lasting = pods.items.iter().filter_map(hindrance).find(|hindrance| !hindrance.passes);
+/// Whether the Job's Pod will start, as far as it has told.
+fn stuck(context: &Context, job: &Job, now: Timestamp) -> JobView {
+    let name = job.name_any();
+    let of_job = |pod: &PodSeen| pod.lasting.clone().filter(|_| pod.job == name);
+    let lasting = context.known.pods.find(&context.settings().namespace, of_job);
     let stuck = |hindrance: Hindrance| JobView::Stuck { why: hindrance.text(), age: job::age(job, now) };
-    Ok(lasting.map_or(JobView::Active, stuck))
+    lasting.map_or(JobView::Active, stuck)
 }
 
 fn whole_seconds(at: Timestamp) -> Timestamp {

@@ -48,6 +48,7 @@ use self::health::Health;
 use self::plan::Rules;
 use self::run::Workshop;
 use self::runs::Runs;
+use self::service::Known;
 use super::kit::controller::{Failure, Next, Reconcile};
 use super::kit::events::Events;
 use super::kit::key::Key;
@@ -71,6 +72,8 @@ pub struct Context {
     pub health: Health,
     /// What was copied into the InsightsOperator.
     pub copied: Copied,
+    /// What the watches have told.
+    known: Known,
 }
 
 impl std::fmt::Debug for Context {

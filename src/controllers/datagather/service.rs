@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
-use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::core::DeserializeGuard;
 use kube::runtime::reflector::Store;
 use kube::runtime::wait::await_condition;
 use kube::runtime::watcher;
@@ -25,9 +25,11 @@ use super::{
 };
 use crate::controllers::kit::controller::{Controller, Surroundings};
 use crate::controllers::kit::events::Events;
+use crate::controllers::kit::kept::{Kept, slim_job};
 use crate::controllers::kit::key::Key;
 use crate::controllers::kit::manager::{Definition, Member, Term};
 use crate::controllers::kit::operator::Operator;
+use crate::controllers::kit::pods::{Hindrance, hindrance};
 use crate::controllers::kit::rounds::rounds;
 use crate::controllers::kit::tasks::{Driver, Supervisor, TaskError, pool};
 use crate::gather::GATHERERS;
@@ -201,6 +203,7 @@ async fn work(workshop: Workshop, scope: Scope, term: Term) -> Result<(), RunErr
         client: client.clone(),
         health,
         copied: Copied::default(),
+        known: Known::default(),
         workshop: Arc::new(workshop),
         rules,
         runs,
@@ -269,20 +272,47 @@ async fn watch_objects(
     });
     let mut controller = Controller::new(NAME, api, watched).wakes(woken);
     if let RunnerKind::Job(_) = settings.runner {
-        let jobs: Api<PartialObjectMeta<Job>> = Api::namespaced(context.client.clone(), &settings.namespace);
-        let pods: Api<PartialObjectMeta<Pod>> = Api::namespaced(context.client.clone(), &settings.namespace);
+        let jobs: Api<Job> = Api::namespaced(context.client.clone(), &settings.namespace);
+        let pods: Api<Pod> = Api::namespaced(context.client.clone(), &settings.namespace);
         let of_gatherings = watcher::Config::default().labels(job::LABEL);
-        controller = controller.owns(jobs, watcher::Config::default()).watches(pods, of_gatherings, of_pod);
+        let known = &context.known;
+        controller = controller
+            .keeps(jobs, watcher::Config::default(), (&known.jobs, slim_job), |job, _| {
+                Key::owners::<DataGather>(job, false)
+            })
+            .keeps(pods, of_gatherings, (&known.pods, |pod: Pod| PodSeen::of(&pod)), of_pod);
     }
     let around = Surroundings::of(&term, context.events.clone());
     controller.run(context, around, term.stop).await;
     Ok(())
 }
 
+/// What the watches have told of Jobs and Pods.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    /// Without what they are made of.
+    pub(super) jobs: Kept<Job>,
+    pub(super) pods: Kept<PodSeen>,
+}
+
+/// What counts of a Pod.
+#[derive(Clone, Debug)]
+pub(super) struct PodSeen {
+    pub(super) job: String,
+    /// What keeps it from starting and seldom mends itself.
+    pub(super) lasting: Option<Hindrance>,
+}
+
+impl PodSeen {
+    fn of(pod: &Pod) -> Self {
+        let job = pod.labels().get(job::JOB_NAME).cloned().unwrap_or_default();
+        Self { job, lasting: hindrance(pod).filter(|hindrance| !hindrance.passes) }
+    }
+}
+
 /// Whose gathering a Pod is: its Job has the name of the DataGather.
-fn of_pod(pod: &PartialObjectMeta<Pod>, objects: &Store<DeserializeGuard<DataGather>>) -> Vec<Key> {
-    let job = pod.labels().get(job::JOB_NAME);
+fn of_pod(pod: &PodSeen, objects: &Store<DeserializeGuard<DataGather>>) -> Vec<Key> {
     let found = objects.state();
-    let owner = found.iter().find(|object| object.0.as_ref().is_ok_and(|it| Some(&it.name_any()) == job));
+    let owner = found.iter().find(|object| object.0.as_ref().is_ok_and(|it| it.name_any() == pod.job));
     owner.map(|object| Key::of(object.as_ref())).into_iter().collect()
 }

@@ -32,7 +32,7 @@ impl Key {
     }
 
     /// The objects of kind `K` that own `object`. Owners of namespaced kinds are in the namespace of what they own.
-    pub(super) fn owners<K: Resource<DynamicType = ()>>(
+    pub(in crate::controllers) fn owners<K: Resource<DynamicType = ()>>(
         object: &impl Resource,
         namespaced: bool,
     ) -> Vec<Self> {

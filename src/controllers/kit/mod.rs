@@ -10,6 +10,7 @@ pub mod conflict;
 pub mod controller;
 pub mod events;
 pub mod finalizer;
+pub mod kept;
 pub mod key;
 pub mod lease;
 pub mod manager;

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::crd::{MustGather, Phase};
 use super::fetch::Fetched;
-use super::job::{OWNER, copy_name, is_of, place};
+use super::job::{CONTROLLER, OWNER, copy_name, is_of, place};
 use super::plan::{self, Created, Plan, Prepared};
 use super::{Context, Error, FINALIZER};
 use crate::controllers::kit::finalizer::Finalizer;
@@ -189,7 +189,7 @@ pub async fn clean_up(context: &Context, object: &MustGather) -> Result<(), Erro
     };
     let job_uid = job.metadata.uid.clone().unwrap_or_default();
     let pods: Api<Pod> = Api::namespaced(context.client.clone(), &namespace);
-    let of_job = ListParams::default().labels(&format!("batch.kubernetes.io/controller-uid={job_uid}"));
+    let of_job = ListParams::default().labels(&format!("{CONTROLLER}={job_uid}"));
     for pod in pods.list_metadata(&of_job).await?.items {
         if pod.metadata.owner_references.iter().flatten().any(|owner| owner.uid == job_uid) {
             delete(&pods, &pod.metadata).await?;

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, ServiceAccount};
-use kube::api::{ApiResource, DynamicObject, ListParams};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, ServiceAccount};
+use kube::api::{ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
 use kube::{Api, ResourceExt};
 
 use super::crd::{ImageStream, MustGather};
 use super::job::{self, JobView, place};
+use super::service::PodSeen;
 use super::{Context, Error};
-use crate::controllers::kit::pods::{Hindrance, hindrance};
+use crate::controllers::kit::pods::Hindrance;
 use crate::gather::cluster::{self, Names, names};
 use crate::gather::tunnel::Proxies;
 use crate::gather::upload::sftp::Credentials;
@@ -90,12 +91,11 @@ pub async fn fetch(context: &Context, object: &MustGather) -> Result<Fetched, Er
     let uid = object.uid().unwrap_or_default();
     let leaves = object.metadata.deletion_timestamp.is_some();
     let (namespace, name) = place(object, context.settings.rules.job_namespace.as_deref());
-    let jobs: Api<Job> = Api::namespaced(context.client.clone(), &namespace);
     let long = name.len() > job::MAX_NAME;
-    let found = if long || leaves { None } else { jobs.get_opt(&name).await? };
+    let found = if long || leaves { None } else { existing(context, object, &namespace, &name).await? };
     let job = job::view(found.as_ref(), &uid);
     let hindrance = match &found {
-        Some(found) if job == JobView::Active && !object.has_ended() => hindered(context, found).await?,
+        Some(found) if job == JobView::Active && !object.has_ended() => hindered(context, found),
         _ => None,
     };
     let begins = job == JobView::Missing && !object.has_ended() && !leaves;
@@ -105,17 +105,34 @@ pub async fn fetch(context: &Context, object: &MustGather) -> Result<Fetched, Er
     Ok(Fetched { object: object.clone(), job, hindrance, inputs, now })
 }
 
-/// What keeps the Pod of a Job from starting. A Job with a Pod that is ready is not asked about.
-async fn hindered(context: &Context, job: &Job) -> Result<Option<Hindrance>, Error> {
+/// The Job, as the watch told of it. One of this object that it has not told of may be there all the same, and a stranger of the name may
+/// be gone: both are asked for. For an object that has ended none is made any more, and the watch tells of what is left.
+async fn existing(
+    context: &Context,
+    object: &MustGather,
+    namespace: &str,
+    name: &str,
+) -> Result<Option<Job>, Error> {
+    let uid = object.uid().unwrap_or_default();
+    match context.known.jobs.get(namespace, name).filter(|job| job::is_of(&job.metadata, &uid)) {
+        Some(job) => Ok(Some(job)),
+        None if object.has_ended() => Ok(None),
+        None => {
+            let jobs: Api<Job> = Api::namespaced(context.client.clone(), namespace);
+            Ok(jobs.get_opt(name).await?)
+        }
+    }
+}
+
+/// What keeps the Pod of a Job from starting, as far as it has told. A Job with a Pod that is ready is not asked about.
+fn hindered(context: &Context, job: &Job) -> Option<Hindrance> {
     let ready = job.status.as_ref().and_then(|status| status.ready).unwrap_or(0);
     if ready > 0 {
-        return Ok(None);
+        return None;
     }
-    let pods: Api<Pod> = Api::namespaced(context.client.clone(), &job.namespace().unwrap_or_default());
-    let of_job = ListParams::default()
-        .labels(&format!("batch.kubernetes.io/controller-uid={}", job.uid().unwrap_or_default()));
-    let pods = pods.list(&of_job).await?.items;
-    Ok(pods.iter().find_map(hindrance))
+    let uid = job.uid()?;
+    let of_job = |pod: &PodSeen| pod.hindrance.clone().filter(|_| pod.job == uid);
+    context.known.pods.find(&job.namespace().unwrap_or_default(), of_job)
 }
 
 async fn inputs(context: &Context, object: &MustGather, namespace: &str) -> Result<Inputs, Error> {

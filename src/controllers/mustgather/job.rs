@@ -23,6 +23,8 @@ pub use manifest::{Creation, Hiding, manifest};
 
 /// Label of a Job, its Pods and its copied Secret: the uid of the MustGather. What lies in another namespace cannot be owned.
 pub const OWNER: &str = "mustgathers.operator.openshift.io/owner-uid";
+/// Label of Pods: the uid of their Job, as the Job controller writes it.
+pub(super) const CONTROLLER: &str = "batch.kubernetes.io/controller-uid";
 /// Attempts at gathering after the first.
 pub const BACKOFF_LIMIT: i32 = 3;
 /// Longest name of a Job: its Pods carry it as a label.

@@ -31,7 +31,7 @@ use super::kit::status::WriteError;
 use crate::telemetry::with_causes;
 
 pub use counts::Counts;
-pub use service::{member, run};
+pub use service::{Known, member, run};
 pub use settings::{Rules, Settings};
 
 /// Keeps an object until what it left behind is removed.
@@ -45,6 +45,8 @@ pub struct Context {
     pub settings: Settings,
     pub events: Events,
     pub counts: Counts,
+    /// What the watches have told.
+    pub known: Known,
 }
 
 impl std::fmt::Debug for Context {

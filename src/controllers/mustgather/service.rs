@@ -12,14 +12,16 @@ use kube::runtime::watcher::Config;
 use kube::{Api, Client, Resource, ResourceExt};
 
 use super::crd::MustGather;
-use super::job::OWNER;
+use super::job::{CONTROLLER, OWNER};
 use super::settings::Settings;
 use super::{Context, Counts, FINALIZER, NAME};
 use crate::controllers::kit::controller::{Controller, Surroundings};
 use crate::controllers::kit::events::Events;
+use crate::controllers::kit::kept::{Kept, slim_job};
 use crate::controllers::kit::key::Key;
 use crate::controllers::kit::manager::{Definition, Member, Term};
 use crate::controllers::kit::operator::Operator;
+use crate::controllers::kit::pods::{Hindrance, hindrance};
 
 type Objects = Store<DeserializeGuard<MustGather>>;
 
@@ -34,6 +36,7 @@ pub fn member(client: Client, settings: Settings) -> Member {
             settings: settings.clone(),
             events: Events::new(own.clone(), "admit-mustgather"),
             counts: counts.clone(),
+            known: Known::default(),
         };
         async move {
             run(Arc::new(context), term).await;
@@ -46,13 +49,39 @@ pub fn member(client: Client, settings: Settings) -> Member {
 
 /// Runs the controller for a term.
 pub async fn run(context: Arc<Context>, term: Term) {
-    let controller = controller(&context.client, &context.settings);
+    let controller = controller(&context);
     let around = Surroundings::of(&term, context.events.clone());
     controller.run(context, around, term.stop).await;
 }
 
+/// What the watches have told of Jobs and Pods; clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Without what they are made of.
+    pub(super) jobs: Kept<Job>,
+    pub(super) pods: Kept<PodSeen>,
+}
+
+/// What counts of a Pod.
+#[derive(Clone, Debug)]
+pub(super) struct PodSeen {
+    /// The uid of the MustGather.
+    of: String,
+    /// The uid of its Job.
+    pub(super) job: String,
+    pub(super) hindrance: Option<Hindrance>,
+}
+
+impl PodSeen {
+    fn of(pod: &Pod) -> Self {
+        let label = |name: &str| pod.labels().get(name).cloned().unwrap_or_default();
+        Self { of: label(OWNER), job: label(CONTROLLER), hindrance: hindrance(pod) }
+    }
+}
+
 /// The controller: objects, their Jobs with their Pods, and the Secrets that some of them wait for.
-fn controller(client: &Client, settings: &Settings) -> Controller<MustGather> {
+fn controller(context: &Context) -> Controller<MustGather> {
+    let Context { client, settings, known, .. } = context;
     let objects: Api<DeserializeGuard<MustGather>> = Api::all(client.clone());
     let ours = Config::default().labels(OWNER);
     let (jobs, pods): (Api<Job>, Api<Pod>) = match &settings.rules.job_namespace {
@@ -64,8 +93,10 @@ fn controller(client: &Client, settings: &Settings) -> Controller<MustGather> {
     let secrets: Api<PartialObjectMeta<Secret>> = Api::all(client.clone());
     Controller::new(NAME, objects, Config::default())
         .when(moved)
-        .watches(jobs, ours.clone(), labelled)
-        .watches(pods, ours, labelled)
+        .keeps(jobs, ours.clone(), (&known.jobs, slim_job), labelled)
+        .keeps(pods, ours, (&known.pods, |pod: Pod| PodSeen::of(&pod)), |pod, objects| {
+            of_uid(&pod.of, objects)
+        })
         .watches(secrets, Config::default(), of_secret)
 }
 
@@ -78,9 +109,12 @@ fn moved(object: &MustGather) -> Option<u64> {
     Some(generation.wrapping_mul(4) + u64::from(ours) * 2 + u64::from(leaves))
 }
 
-fn labelled<K: Resource>(ours: &K, objects: &Objects) -> Vec<Key> {
-    let Some(uid) = ours.labels().get(OWNER) else { return Vec::new() };
-    keys(objects, |object| object.uid().as_ref() == Some(uid))
+fn labelled(job: &Job, objects: &Objects) -> Vec<Key> {
+    job.labels().get(OWNER).map_or_else(Vec::new, |uid| of_uid(uid, objects))
+}
+
+fn of_uid(uid: &str, objects: &Objects) -> Vec<Key> {
+    keys(objects, |object| object.meta().uid.as_deref() == Some(uid))
 }
 
 fn of_secret(secret: &PartialObjectMeta<Secret>, objects: &Objects) -> Vec<Key> {

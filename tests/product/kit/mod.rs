@@ -7,6 +7,7 @@ mod lease;
 mod manager;
 mod observe;
 mod operator;
+mod quiet;
 mod second;
 mod tasks;
 mod watch;

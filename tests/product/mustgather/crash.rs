@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use admit::controllers::kit::events::Events;
 use admit::controllers::kit::manager::Term;
-use admit::controllers::mustgather::{Context, Counts, run};
+use admit::controllers::mustgather::{Context, Counts, Known, run};
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::GroupVersionKind;
@@ -54,7 +54,8 @@ impl Place {
         let mut settings = settings();
         settings.rules.job_namespace = copies.then(|| NAMESPACE.to_owned());
         let events = Events::new(client.clone(), "admit-mustgather");
-        let context = Context { client, settings, events, counts: Counts::default() };
+        let context =
+            Context { client, settings, events, counts: Counts::default(), known: Known::default() };
         run(Arc::new(context), Term::alone(CancellationToken::new()))
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use admit::controllers::kit::clock::Clock;
 use admit::controllers::kit::events::Events;
 use admit::controllers::kit::manager::Term;
-use admit::controllers::mustgather::{Context, Counts, FINALIZER, run};
+use admit::controllers::mustgather::{Context, Counts, FINALIZER, Known, run};
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::events::v1::Event;
@@ -73,7 +73,7 @@ impl Place {
         });
         let events = Events::new(client.clone(), "admit-mustgather");
         let context =
-            Context { client, settings, events, counts: Counts::default() };
+            Context { client, settings, events, counts: Counts::default(), known: Known::default() };
         tokio::spawn(run(Arc::new(context), Term::alone(CancellationToken::new())))
     }
 

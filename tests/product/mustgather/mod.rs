@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 use admit::controllers::kit::events::Events;
 use admit::controllers::kit::manager::Term;
 use admit::controllers::mustgather::crd::{MustGather, MustGatherStatus, Phase};
-use admit::controllers::mustgather::{Context, Counts, Settings, run};
+use admit::controllers::mustgather::{Context, Counts, Known, Settings, run};
 use admit_apiserver::Server;
 use axum::extract::Request;
 use axum::http::{Method, StatusCode};
@@ -188,7 +188,8 @@ impl Bench {
     fn start(&self, settings: Settings) -> CancellationToken {
         let stop = self.stop.child_token();
         let events = Events::new(self.faulty.clone(), "admit-mustgather");
-        let context = Context { client: self.faulty.clone(), settings, events, counts: self.counts.clone() };
+        let (client, counts) = (self.faulty.clone(), self.counts.clone());
+        let context = Context { client, settings, events, counts, known: Known::default() };
         tokio::spawn(run(Arc::new(context), Term::alone(stop.clone())));
         stop
     }

@@ -215,6 +215,8 @@ struct State {
     /// What the server itself refused by right, by rule or by policy.
     denied: Vec<String>,
     asked: BTreeSet<Asked>,
+    /// What was asked for so far, but for watches.
+    requests: Vec<String>,
 }
 
 /// What a role would have to allow.
@@ -275,6 +277,11 @@ impl Wire {
         self.state.lock().unwrap().asked.clone()
     }
 
+    /// All requests so far, but for watches.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.state.lock().unwrap().requests.clone()
+    }
+
     /// What the server refused by right, by rule or by policy.
     pub(crate) fn denied(&self) -> Vec<String> {
         self.state.lock().unwrap().denied.clone()
@@ -290,7 +297,11 @@ impl Wire {
         }
         let name = format!("{} {}", request.method(), request.uri().path());
         let watching = request.uri().query().is_some_and(|query| query.contains("watch=true"));
-        self.state.lock().unwrap().asked.extend(asked(&request, watching));
+        {
+            let mut state = self.state.lock().unwrap();
+            state.asked.extend(asked(&request, watching));
+            state.requests.extend((!watching).then(|| name.clone()));
+        }
         let now = self.note(&name, &request);
         if now == Some(Moment::Before) {
             self.kill();

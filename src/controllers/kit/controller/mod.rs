@@ -31,6 +31,7 @@ use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 
 use self::roots::Roots;
+use super::kept::Kept;
 use super::key::Key;
 use super::retry::Remedy;
 use super::watch;
@@ -148,6 +149,29 @@ impl<K: Root> Controller<K> {
         let touched = watch::events(api, selected).map(move |event| match event {
             Event::Apply(object) | Event::InitApply(object) | Event::Delete(object) => map(&object, &store),
             Event::Init | Event::InitDone => Vec::new(),
+        });
+        self.triggers.push(touched.flat_map(futures::stream::iter).boxed());
+        self
+    }
+
+    /// As [`Self::watches`], with what is known of each object in `kept`: what `value` makes of it, which is what `map` is told. That an
+    /// object went while the watch was broken is heard of as well.
+    #[must_use]
+    pub fn keeps<C, V>(
+        mut self,
+        api: Api<C>,
+        selected: watcher::Config,
+        (kept, value): (&Kept<V>, impl Fn(C) -> V + Send + 'static),
+        map: impl Fn(&V, &Store<DeserializeGuard<K>>) -> Vec<Key> + Send + 'static,
+    ) -> Self
+    where
+        C: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+        V: Clone + Send + 'static,
+    {
+        let (store, kept) = (self.store(), kept.clone());
+        let touched = watch::events(api, selected).map(move |event| {
+            let about = kept.hear(event, &value);
+            about.iter().flat_map(|value| map(value, &store)).collect::<Vec<_>>()
         });
         self.triggers.push(touched.flat_map(futures::stream::iter).boxed());
         self
