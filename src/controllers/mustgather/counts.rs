@@ -1,12 +1,14 @@
 //! What is counted of must-gathers, under the names of upstream.
 
 use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     jobs: Counter,
-    errors: Counter,
+    /// A counter that is shown as a gauge: the name of upstream does not end as OpenMetrics has those of counters end.
+    errors: Gauge,
 }
 
 impl Counts {
@@ -27,6 +29,6 @@ impl Counts {
 
     /// Jobs made, and MustGathers that failed.
     pub fn counted(&self) -> (u64, u64) {
-        (self.jobs.get(), self.errors.get())
+        (self.jobs.get(), u64::try_from(self.errors.get()).unwrap_or_default())
     }
 }
