@@ -8,9 +8,14 @@ use clap::Args;
 
 use super::typed::{label, name};
 use crate::controllers::datagather::{ObfuscationSettings, Settings, TokenSettings, UploadSettings};
+use crate::gather::Agents;
 use crate::gather::obfuscate::Network;
 use crate::gather::tunnel::{Proxies, Reach};
+use crate::gather::upload::VersionTemplate;
 use crate::localnode;
+
+/// Where a Pod has the token of its service account.
+const ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 /// What was typed about data gathering.
 #[derive(Clone, Debug, Args)]
@@ -39,6 +44,14 @@ pub(super) struct GatheringArgs {
     /// Address or network that uploads may go to, or have a proxy in, although it is not public; repeatable
     #[arg(long, value_name = "CIDR")]
     allow_upload_to: Vec<Reach>,
+
+    /// Where the service is asked which logs to gather besides, with %s in the place of the cluster's version
+    #[arg(long, value_name = "URL")]
+    remote_configuration_url: Option<VersionTemplate>,
+
+    /// Ask no agents of nodes (insights-runtime-extractor) what runs in containers
+    #[arg(long)]
+    no_runtime_info: bool,
 
     /// Id of the cluster [default: what the cluster says, else the uid of namespace kube-system]
     #[arg(long, value_name = "ID")]
@@ -122,6 +135,8 @@ impl GatheringArgs {
             upload_ca: _,
             proxy_ca: _,
             allow_upload_to,
+            remote_configuration_url: _,
+            no_runtime_info: _,
             cluster_id,
             namespace_prefix,
             gathering_namespace,
@@ -151,6 +166,8 @@ impl GatheringArgs {
             upload_ca,
             proxy_ca,
             allow_upload_to,
+            remote_configuration_url,
+            no_runtime_info,
             cluster_id,
             namespace_prefix,
             gathering_namespace,
@@ -169,6 +186,10 @@ impl GatheringArgs {
             base_domain: base_domain.clone(),
             api_host: api_host.clone(),
         };
+        settings.remote.clone_from(remote_configuration_url);
+        settings.release = std::env::var("RELEASE_VERSION").ok().filter(|version| !version.is_empty());
+        settings.agents = (!no_runtime_info)
+            .then(|| Agents::of(gathering_namespace.as_str(), localnode::mounted(Path::new(ACCOUNT_TOKEN))));
         settings.allow_uploads_to.clone_from(allow_upload_to);
         settings.proxies = Proxies::environment(|name| std::env::var(name).ok());
         settings.proxy_ca.clone_from(proxy_ca);

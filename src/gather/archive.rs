@@ -1,7 +1,7 @@
 //! From the records of a gathering to a gzip-compressed tar stream.
 //!
-//! Decides the layout: flat paths, mode 0640, modification time = capture time, newest first; and
-//! `insights-operator/gathers.json`, which is kept even when the limits of an archive are reached because it says what is missing.
+//! Decides the layout: flat paths, mode 0640, modification time = capture time, newest first; and what is kept even when the limits of
+//! an archive are reached because it says what is missing: `insights-operator/gathers.json` and the remote configuration.
 //! The records lie in a [`Spool`]; where the archive's bytes go is [`super::store`]'s business.
 
 use std::collections::BTreeMap;
@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::collect::{Row, Verdict};
+use super::remote::{self, Remote};
 use super::spool::Spool;
 
 /// Path of the file that tells how each gatherer fared.
@@ -23,7 +24,8 @@ pub const GATHERS: &str = "insights-operator/gathers.json";
 #[derive(Debug)]
 pub struct Archive {
     spool: Spool,
-    gathers: String,
+    /// By their paths.
+    always: BTreeMap<&'static str, String>,
     /// Original address to stand-in; empty without obfuscation.
     pub translation: BTreeMap<String, String>,
     newest: Timestamp,
@@ -37,20 +39,27 @@ pub struct ProcessFacts {
 }
 
 impl Archive {
-    /// The archive of what is in `spool`, which `rows` tell about.
+    /// The archive of what is in `spool`, which `rows` tell about, gathered by the remote configuration `remote`.
     ///
     /// # Errors
     /// When a record could not be put on disk.
-    pub fn new(mut spool: Spool, rows: &[Row], facts: ProcessFacts, now: Timestamp) -> io::Result<Self> {
+    pub fn new(
+        mut spool: Spool,
+        rows: &[Row],
+        facts: ProcessFacts,
+        remote: &Remote,
+        now: Timestamp,
+    ) -> io::Result<Self> {
         spool.check()?;
         let newest = spool.records().map(|(_, captured)| captured).max().unwrap_or(now);
         let gathers = gathers(rows, facts, spool.obfuscates()).to_string();
-        let gathers = spool.obfuscated(gathers);
+        let always = [(GATHERS, gathers), (remote::PATH, remote.text())];
+        let always = always.map(|(path, text)| (path, spool.obfuscated(text))).into();
         let translation = spool.take_table();
-        Ok(Self { spool, gathers, translation, newest })
+        Ok(Self { spool, always, translation, newest })
     }
 
-    /// Records kept, `gathers.json` not counted.
+    /// Records kept, those that are kept always not counted.
     pub fn records(&self) -> usize {
         self.spool.len()
     }
@@ -67,14 +76,17 @@ impl Archive {
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         let mut tar = tar::Builder::new(GzEncoder::new(out, Compression::default()));
         let mut files: Vec<_> = self.spool.records().collect();
-        files.push((GATHERS, self.newest));
+        files.extend(self.always.keys().map(|path| (*path, self.newest)));
         files.sort_by(|(path, captured), (other, of_other)| {
             of_other.cmp(captured).then_with(|| path.cmp(other))
         });
         for (path, captured) in files {
             match self.spool.read(path) {
                 Some((record, size)) => append(&mut tar, path, captured, record, size)?,
-                None => append(&mut tar, path, captured, self.gathers.as_bytes(), self.gathers.len() as u64)?,
+                None => {
+                    let text = self.always.get(path).map(String::as_bytes).unwrap_or_default();
+                    append(&mut tar, path, captured, text, text.len() as u64)?;
+                }
             }
         }
         tar.into_inner()?.finish()?.flush()

@@ -1,6 +1,8 @@
 //! What a gatherer is: a row of the table in [`super::gatherers`], a function that puts records where its context says, and the
 //! closed set of ways in which it can fail.
 
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -10,6 +12,7 @@ use serde_json::Value;
 
 use super::keeper::Keeper;
 use super::record::Record;
+use super::remote::Remote;
 use crate::telemetry::with_causes;
 
 /// One gatherer of the table. `id` is `<group>/<function>`, the name used in `gatherersConfig` and in status rows.
@@ -40,8 +43,32 @@ pub struct Context {
     pub now: Timestamp,
     /// Time between gatherings: what happened before it is in another archive.
     pub interval: Duration,
+    /// What is gathered besides.
+    pub remote: Arc<Remote>,
+    /// Who tells what runs in containers; without them nobody is asked.
+    pub agents: Option<Agents>,
     /// Where records go.
     pub keeper: Keeper,
+}
+
+/// The agents on nodes that look into containers: Pods with the label `app.kubernetes.io/name=insights-runtime-extractor`.
+#[derive(Clone, Debug)]
+pub struct Agents {
+    /// Where they run, and the ConfigMap with their authority.
+    pub namespace: String,
+    /// Where they listen, on the address of their Pod.
+    pub port: u16,
+    /// File of the token of our service account, by which they know us.
+    pub token: PathBuf,
+}
+
+impl Agents {
+    /// Those of `namespace`, where they are as a cluster has them.
+    pub fn of(namespace: impl Into<String>, token: impl Into<PathBuf>) -> Self {
+        /// Of the proxy in front of each, which checks who asks.
+        const PORT: u16 = 8443;
+        Self { namespace: namespace.into(), port: PORT, token: token.into() }
+    }
 }
 
 impl std::fmt::Debug for Context {

@@ -20,11 +20,12 @@ mod lister;
 pub mod must;
 pub mod obfuscate;
 pub mod record;
+pub mod remote;
 pub mod select;
 pub mod spool;
 pub mod store;
 pub mod tunnel;
 pub mod upload;
 
-pub use gatherer::{Context, Failure, Gatherer};
+pub use gatherer::{Agents, Context, Failure, Gatherer};
 pub use gatherers::GATHERERS;

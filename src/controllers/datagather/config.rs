@@ -5,6 +5,7 @@
 //! A value that makes no sense is named and left out: the layer below it counts.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::SignedDuration;
@@ -15,7 +16,7 @@ use serde_json::Value;
 use super::settings::Settings;
 use crate::gather::cluster;
 use crate::gather::tunnel::{Proxies, Proxy};
-use crate::gather::upload::{Endpoints, Template};
+use crate::gather::upload::{EndpointError, Endpoints, Template, VersionTemplate};
 use crate::telemetry::{Outside, Secrets, with_causes};
 
 const SUPPORT: (&str, &str) = ("openshift-config", "support");
@@ -47,6 +48,10 @@ pub struct Config {
     pub upload: Option<String>,
     pub status: Option<Template>,
     pub report: Option<Template>,
+    /// Where the service is asked what to gather besides.
+    pub remote: Option<VersionTemplate>,
+    /// Agents on nodes are not asked what runs in containers.
+    pub no_agents: bool,
     /// By which proxies.
     pub proxies: Proxies,
     /// Values that do not count, and why.
@@ -111,6 +116,8 @@ impl Config {
             obfuscate: settings.obfuscation.always,
             upload: settings.upload.as_ref().map(|upload| upload.url.clone()),
             status: settings.upload.as_ref().and_then(|upload| upload.status.clone()),
+            remote: settings.remote.clone(),
+            no_agents: settings.agents.is_none(),
             ..Self::default()
         }
     }
@@ -125,6 +132,9 @@ impl Config {
         });
         layer.template("reportEndpointTechPreview", of("reportEndpointTechPreview"), |config| {
             &mut config.report
+        });
+        layer.template("conditionalGathererEndpoint", of("conditionalGathererEndpoint"), |config| {
+            &mut config.remote
         });
         match of("enableGlobalObfuscation") {
             Some("true" | "True" | "TRUE" | "1" | "t" | "T") => layer.config.obfuscate = true,
@@ -164,6 +174,14 @@ impl Config {
             of("/dataReporting/downloadEndpointTechPreview"),
             |config| &mut config.report,
         );
+        layer.template(
+            "dataReporting.conditionalGathererEndpoint",
+            of("/dataReporting/conditionalGathererEndpoint"),
+            |config| &mut config.remote,
+        );
+        if values.pointer("/dataReporting/disableRuntimeExtractor") == Some(&Value::Bool(true)) {
+            layer.config.no_agents = true;
+        }
         layer.obfuscation(values.pointer("/dataReporting/obfuscation"));
         if of("/dataReporting/storagePath").is_some() {
             layer.refuse("dataReporting.storagePath", "where archives lie is said with --archive-dir");
@@ -239,7 +257,12 @@ impl Layer<'_> {
         }
     }
 
-    fn template(&mut self, key: &str, text: Option<&str>, of: fn(&mut Config) -> &mut Option<Template>) {
+    fn template<T: FromStr<Err = EndpointError>>(
+        &mut self,
+        key: &str,
+        text: Option<&str>,
+        of: fn(&mut Config) -> &mut Option<T>,
+    ) {
         let Some(text) = text else { return };
         match text.parse() {
             Ok(template) => *of(self.config) = Some(template),

@@ -141,8 +141,11 @@ pub(super) async fn hand(context: &Context, object: &DataGather) -> Result<Resul
 /// What the configuration says, as flags. It is not read again by the Job.
 fn flags(config: &Config) -> Vec<String> {
     let status = config.status.as_ref().map(|template| format!("--processing-status-url={template}"));
+    let remote = config.remote.as_ref().map(|template| format!("--remote-configuration-url={template}"));
     let obfuscate = config.obfuscate.then(|| "--obfuscate-always".to_owned());
-    ["--configured".to_owned()].into_iter().chain(obfuscate).chain(status).collect()
+    let no_agents = config.no_agents.then(|| "--no-runtime-info".to_owned());
+    let configured = ["--configured".to_owned()].into_iter();
+    configured.chain(obfuscate).chain(no_agents).chain(status).chain(remote).collect()
 }
 
 /// A flag of the Job, the key of the ConfigMap that it names, and the authorities there.

@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::counts::Counts;
 use super::crd::{DataGather, DataGatherStatus, InsightsReport};
 use super::job;
-use super::plan::{ANALYSIS, RECORDED, UPLOADED};
+use super::plan::{ANALYSIS, RECORDED, REMOTE_AVAILABLE, REMOTE_VALID, UPLOADED};
 use crate::controllers::kit::conditions::{Statement, Truth};
 use crate::controllers::kit::key::Key;
 use crate::controllers::kit::operator::{Aspect, Says};
@@ -56,6 +56,8 @@ struct Ended {
     upload: Upload,
     /// Of the report, once it was asked for: its condition.
     analysis: Option<Condition>,
+    /// Of the remote configuration, where one was asked for.
+    remote: Vec<Statement>,
     report: Option<InsightsReport>,
 }
 
@@ -126,6 +128,9 @@ impl Health {
         newest.sort_by_key(|ended| std::cmp::Reverse(ended.at));
         self.says.say_and_show("Upload", Aspect::Degraded, uploads(&newest));
         self.says.say_and_show("InsightsDownload", Aspect::Degraded, downloads(&newest));
+        for statement in newest.first().into_iter().flat_map(|ended| &ended.remote) {
+            self.says.show(statement.clone());
+        }
         self.counts.health(newest.iter().find_map(|ended| ended.report.as_ref()));
     }
 }
@@ -151,8 +156,19 @@ impl Ended {
             (None, _) => Upload::NotTried,
         };
         let analysis = condition(ANALYSIS).cloned();
-        Some(Self { at, upload, analysis, report: status.insights_report.clone() })
+        let again = |type_| condition(type_).map(|condition| restated(type_, condition));
+        let remote = [REMOTE_AVAILABLE, REMOTE_VALID].into_iter().filter_map(again).collect();
+        Some(Self { at, upload, analysis, remote, report: status.insights_report.clone() })
     }
+}
+
+fn restated(type_: &'static str, condition: &Condition) -> Statement {
+    let truth = match condition.status.as_str() {
+        "True" => Truth::True,
+        "False" => Truth::False,
+        _ => Truth::Unknown,
+    };
+    Statement::new(type_, truth, &condition.reason, condition.message.clone())
 }
 
 /// The answer to the upload: 0 where there was none; nothing where none was tried.
@@ -249,6 +265,26 @@ mod tests {
         assert_eq!(truth(&says, UPLOAD_DEGRADED), Truth::True);
         see(ended("good", 7, &[(UPLOADED, "True", "HttpStatus202", "")]));
         assert_eq!(truth(&says, UPLOAD_DEGRADED), Truth::False);
+    }
+
+    #[test]
+    fn the_remote_configuration_of_the_newest_gathering_is_shown() {
+        let says = Says::default();
+        let health = Health::new(says.clone(), Counts::default());
+        let see = |(key, object): (Key, DataGather)| health.see(&key, &object);
+        see(ended("plain", 1, &[]));
+        assert!(says.shown(REMOTE_AVAILABLE).is_none());
+        let of = |code: &'static str| {
+            [(REMOTE_AVAILABLE, "False", code, "away"), (REMOTE_VALID, "Unknown", "NoValidationYet", "")]
+        };
+        see(ended("new", 3, &of("HttpStatus500")));
+        see(ended("old", 2, &of("HttpStatus0")));
+        let told = says.shown(REMOTE_AVAILABLE).unwrap();
+        assert_eq!(
+            (told.truth, told.reason.as_str(), told.message.as_str()),
+            (Truth::False, "HttpStatus500", "away")
+        );
+        assert_eq!(truth(&says, REMOTE_VALID), Truth::Unknown);
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub mod fetch;
 pub mod handed;
 pub mod health;
 mod hiding;
+mod instructions;
 pub mod job;
 mod leftover;
 mod outcome;

@@ -9,8 +9,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use super::crd::{
     DataGatherStatus, GathererStatus, HealthCheck, HealthCheckState, InsightsReport, RelatedObject,
 };
-use super::plan::{ANALYSIS, PROCESSED, RECORDED, UPLOADED};
-use super::progress::{ProcessOutcome, Progress, Recorded, ReportOutcome, UploadOutcome};
+use super::plan::{ANALYSIS, PROCESSED, RECORDED, REMOTE_AVAILABLE, REMOTE_VALID, UPLOADED};
+use super::progress::{ProcessOutcome, Progress, Recorded, RemoteOutcome, ReportOutcome, UploadOutcome};
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 use crate::controllers::kit::events::Notice;
 use crate::gather::collect::{Row, Verdict};
@@ -27,12 +27,13 @@ pub(super) fn of_progress(
     generation: Option<i64>,
     now: Timestamp,
 ) -> DataGatherStatus {
-    let Progress { rows, recorded, uploaded, processed, ended: _ } = progress;
+    let Progress { rows, remote, recorded, uploaded, processed, ended: _ } = progress;
     let mut status = old.clone();
     if status.gatherers.is_empty() {
         status.gatherers = gatherer_rows(rows, now);
     }
     let mut state = |statement| conditions::set(&mut status.conditions, statement, generation, now);
+    remote.iter().flat_map(remote_statements).for_each(&mut state);
     if let Some(recorded) = recorded {
         state(recorded_statement(recorded));
     }
@@ -49,6 +50,29 @@ pub(super) fn of_progress(
         relate(&mut status, secret(namespace, name));
     }
     status
+}
+
+fn remote_statements(remote: &RemoteOutcome) -> [Statement; 2] {
+    let available =
+        |truth, reason: &str, message: &str| Statement::new(REMOTE_AVAILABLE, truth, reason, message);
+    let valid = |truth, reason: &str, message: &str| Statement::new(REMOTE_VALID, truth, reason, message);
+    let came = available(Truth::True, "AsExpected", "the remote configuration was downloaded");
+    match remote {
+        RemoteOutcome::Followed => {
+            [came, valid(Truth::True, "AsExpected", "the remote configuration was followed")]
+        }
+        RemoteOutcome::Invalid(why) => {
+            let message = format!("the built-in configuration counted instead of the remote one: {why}");
+            [came, valid(Truth::False, "Invalid", &message)]
+        }
+        RemoteOutcome::Unavailable { code, message } => {
+            let message = format!("the built-in configuration counted instead of the remote one: {message}");
+            [
+                available(Truth::False, &format!("HttpStatus{code}"), &message),
+                valid(Truth::Unknown, "NoValidationYet", "there is no remote configuration to follow"),
+            ]
+        }
+    }
 }
 
 fn recorded_statement(recorded: &Result<Recorded, String>) -> Statement {
@@ -199,7 +223,7 @@ pub(super) fn success_notice(progress: &Progress) -> Notice {
 }
 
 pub(super) fn failure_notice(progress: &Progress) -> Notice {
-    let Progress { rows: _, recorded, uploaded, processed, ended: _ } = progress;
+    let Progress { rows: _, remote: _, recorded, uploaded, processed, ended: _ } = progress;
     let note = match (recorded, uploaded, processed) {
         (Some(Err(reason)), _, _) => format!("recording failed: {reason}"),
         (_, Some(UploadOutcome::Failed { message, code: _ }), _) => format!("upload failed: {message}"),

@@ -29,6 +29,8 @@ pub const RECORDED: &str = "DataRecorded";
 pub const UPLOADED: &str = "DataUploaded";
 pub const PROCESSED: &str = "DataProcessed";
 pub const ANALYSIS: &str = "AnalysisAvailable";
+pub const REMOTE_AVAILABLE: &str = "RemoteConfigurationAvailable";
+pub const REMOTE_VALID: &str = "RemoteConfigurationValid";
 
 /// What is said of a DataGather whose volume this process cannot mount.
 const NEEDS_A_JOB: &str =

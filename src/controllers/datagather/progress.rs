@@ -24,6 +24,8 @@ pub enum Activity {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
     pub rows: Vec<Row>,
+    /// What the service was asked for, if it is asked for anything.
+    pub remote: Option<RemoteOutcome>,
     pub recorded: Option<Result<Recorded, String>>,
     pub uploaded: Option<UploadOutcome>,
     pub processed: Option<ProcessOutcome>,
@@ -34,7 +36,7 @@ pub struct Progress {
 impl Progress {
     /// Whether a step failed, so that the run as a whole did.
     pub fn failed(&self) -> bool {
-        let Self { rows: _, recorded, uploaded, processed, ended: _ } = self;
+        let Self { rows: _, remote: _, recorded, uploaded, processed, ended: _ } = self;
         !matches!(recorded, Some(Ok(_)))
             || matches!(uploaded, Some(UploadOutcome::Failed { .. }))
             || matches!(processed, Some(ProcessOutcome::Failed(_)))
@@ -50,6 +52,19 @@ pub struct Recorded {
     pub translation: Option<(String, String)>,
     /// Network facts were to be hidden, and neither the cluster nor the settings say what its domain is.
     pub names_unknown: bool,
+}
+
+/// What became of the remote configuration. Without one the built-in one counts, and the gathering goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum RemoteOutcome {
+    Followed,
+    /// `code` is 0 where there was no answer.
+    Unavailable {
+        code: u16,
+        message: String,
+    },
+    /// It cannot be followed.
+    Invalid(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -15,6 +15,7 @@ use tracing::{info, warn};
 use super::config::{Config, ConfigError};
 use super::counts::Counts;
 use super::hiding::{self, Hiding};
+use super::instructions::{self, Instructions};
 use super::plan::GatherRequest;
 use super::progress::{ProcessOutcome, Recorded, ReportOutcome, UploadOutcome};
 use super::runs::Sink;
@@ -104,7 +105,7 @@ impl Workshop {
     }
 
     /// The upload client, once the cluster's id is known; none where nothing is uploaded.
-    async fn ingress(&self, config: &Config) -> Result<Option<Ingress>, IngressError> {
+    pub(super) async fn ingress(&self, config: &Config) -> Result<Option<Ingress>, IngressError> {
         let (Some(url), Some(token)) = (&config.upload, self.token(config)) else { return Ok(None) };
         let settings = self.settings.upload.as_ref();
         let (outlet, pacing) = match &self.uploads {
@@ -143,7 +144,7 @@ impl Workshop {
 
 /// Why there is no upload client.
 #[derive(Debug, thiserror::Error)]
-enum IngressError {
+pub(super) enum IngressError {
     #[error(transparent)]
     Id(#[from] cluster::IdError),
     #[error("upload URL: {0}")]
@@ -165,7 +166,9 @@ pub async fn gather(workshop: Arc<Workshop>, uid: String, request: GatherRequest
 
 async fn steps(workshop: &Arc<Workshop>, uid: &str, request: &GatherRequest, sink: &Sink) {
     let gathered = workshop.settings.clock.now();
-    let (rows, recorded) = record(workshop, uid, request, gathered).await;
+    let instructions = instructions::ask(workshop).await;
+    sink.progress(|progress| progress.remote.clone_from(&instructions.outcome));
+    let (rows, recorded) = record(workshop, uid, request, instructions, gathered).await;
     let published = recorded.map(|(published, recorded)| {
         sink.progress(|progress| {
             progress.rows.clone_from(&rows);
@@ -225,7 +228,13 @@ async fn deliver(workshop: &Workshop, archive: &Published, gathered: Timestamp, 
 type Made = (Vec<Row>, Result<(Published, Recorded), String>);
 
 /// Collects, assembles and publishes the archive.
-async fn record(workshop: &Arc<Workshop>, uid: &str, request: &GatherRequest, now: Timestamp) -> Made {
+async fn record(
+    workshop: &Arc<Workshop>,
+    uid: &str,
+    request: &GatherRequest,
+    instructions: Instructions,
+    now: Timestamp,
+) -> Made {
     let Ok(_turn) = workshop.gathering.acquire().await else {
         return (Vec::new(), Err("shutting down".to_owned()));
     };
@@ -237,13 +246,15 @@ async fn record(workshop: &Arc<Workshop>, uid: &str, request: &GatherRequest, no
         Ok(file) => Keeper::new(Spool::new(file, obfuscator)),
         Err(error) => return (Vec::new(), Err(error.to_string())),
     };
-    let rows = collected(workshop, request, &keeper, now).await;
+    let remote = Arc::clone(&instructions.remote);
+    let rows = collected(workshop, request, instructions, &keeper, now).await;
     let facts = ProcessFacts { memory_bytes: memory_bytes().await, uptime: workshop.started.elapsed() };
     let (shop, owner) = (Arc::clone(workshop), uid.to_owned());
     let told = rows.clone();
     let written = tokio::task::spawn_blocking(move || {
         let spool = keeper.close().ok_or(StoreError::AlreadyClaimed)?;
-        let archive = Archive::new(spool, &told, facts, now).map_err(|error| shop.store.unusable(error))?;
+        let archive = Archive::new(spool, &told, facts, &remote, now);
+        let archive = archive.map_err(|error| shop.store.unusable(error))?;
         let published = shop.store.publish(&owner, archive.newest(), |out| archive.write(out))?;
         Ok::<_, StoreError>((archive, published))
     });
@@ -265,6 +276,7 @@ async fn record(workshop: &Arc<Workshop>, uid: &str, request: &GatherRequest, no
 async fn collected(
     workshop: &Workshop,
     request: &GatherRequest,
+    instructions: Instructions,
     keeper: &Keeper,
     now: Timestamp,
 ) -> Vec<Row> {
@@ -277,6 +289,8 @@ async fn collected(
         config_namespace: config_namespace.clone(),
         now,
         interval: gather_every.unwrap_or(INTERVAL),
+        remote: instructions.remote,
+        agents: instructions.agents,
         keeper: keeper.clone(),
     };
     let mut rows = collect(gatherers, &context, *gatherer_concurrency).await;

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::controllers::kit::clock::Clock;
+use crate::gather::Agents;
 use crate::gather::collect::default_bound;
 use crate::gather::obfuscate::Network;
 use crate::gather::store::{ArchiveStore, Readers, StoreError};
 use crate::gather::tunnel::{Proxies, Reach, TransportSetupError};
-use crate::gather::upload::{Outlet, Pacing, Template};
+use crate::gather::upload::{Outlet, Pacing, Template, VersionTemplate};
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -30,6 +31,12 @@ pub struct Settings {
     /// The cluster's id where the cluster does not tell it.
     pub cluster_id: Option<String>,
     pub obfuscation: ObfuscationSettings,
+    /// Where the service is asked what to gather besides, with the token for uploads.
+    pub remote: Option<VersionTemplate>,
+    /// The version of the platform where the environment tells it; else the cluster is asked.
+    pub release: Option<String>,
+    /// Who tells what runs in containers, if anybody is asked.
+    pub agents: Option<Agents>,
     /// Gatherers of one run at a time.
     pub gatherer_concurrency: NonZeroUsize,
     /// Namespaces whose content may be read: those with this prefix; empty means all.
@@ -60,6 +67,9 @@ impl Settings {
             proxy_ca: None,
             cluster_id: None,
             obfuscation: ObfuscationSettings::default(),
+            remote: None,
+            release: None,
+            agents: None,
             gatherer_concurrency: default_bound(),
             namespace_prefix: "kube-".to_owned(),
             config_namespace: "kube-system".to_owned(),

@@ -49,6 +49,29 @@ pub async fn id(client: &Client) -> Result<String, IdError> {
     system.and_then(|namespace| namespace.uid()).ok_or(IdError::Unknown)
 }
 
+/// The version of the platform: that of the ClusterVersion, else the API server's.
+///
+/// # Errors
+/// When neither can be read.
+pub async fn version(client: &Client) -> Result<String, kube::Error> {
+    let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "ClusterVersion");
+    let versions: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
+    let version = match versions.get("version").await {
+        Ok(version) => {
+            version.data.pointer("/status/desired/version").and_then(Value::as_str).map(str::to_owned)
+        }
+        Err(kube::Error::Api(status)) if matches!(status.code, 403 | 404) => None,
+        Err(error) => return Err(error),
+    };
+    match version {
+        Some(version) => Ok(version),
+        None => {
+            let version = client.apiserver_version().await?.git_version;
+            Ok(version.strip_prefix('v').unwrap_or(&version).to_owned())
+        }
+    }
+}
+
 /// The object `cluster` of a kind of config.openshift.io/v1, where there is one.
 async fn configuration(client: &Client, kind: &str, plural: &str) -> Result<Option<Value>, kube::Error> {
     let kind = GroupVersionKind::gvk("config.openshift.io", "v1", kind);

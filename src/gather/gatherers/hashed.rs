@@ -19,6 +19,12 @@ pub(super) fn short(text: &str) -> String {
     hash
 }
 
+/// Whether a text may be a short hash.
+pub(super) fn is_short(text: &str) -> bool {
+    text.len() == SHORT
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -27,5 +33,6 @@ mod tests {
     fn hashes_are_those_of_other_tools() {
         assert_eq!(long(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
         assert_eq!(short(""), "47DEQpj8HBSa");
+        assert!(is_short("47DEQpj8HBSa") && !is_short("Java") && !is_short("47DEQpj8HB.a"));
     }
 }

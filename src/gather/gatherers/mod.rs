@@ -4,6 +4,7 @@
 
 mod certificate_signing_requests;
 mod cluster_roles;
+mod conditional;
 mod config_maps;
 mod container_images;
 mod crds;
@@ -40,6 +41,8 @@ pub static GATHERERS: &[Gatherer] = &[
     storage_classes::ROW,
     webhook_configurations::VALIDATING,
     version::ROW,
+    conditional::logs::ROW,
+    conditional::rules::ROW,
     workloads::helm_charts::ROW,
     workloads::pods::ROW,
 ];

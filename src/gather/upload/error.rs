@@ -15,6 +15,8 @@ pub enum EndpointError {
     NotHttps(String),
     #[error("`{0}` must have two places `%s` behind the host, for the cluster's id and the request's")]
     Places(String),
+    #[error("`{0}` may have one place `%s` behind the host, for the version of the platform")]
+    Place(String),
     #[error("a URL with credentials in it is not taken: give the token by file or Secret")]
     Credentials,
 }

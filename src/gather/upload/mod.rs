@@ -4,6 +4,7 @@
 //! never followed: a token must not travel to a place the operator did not name. Retries and waits are bounded by
 //! [`Pacing`]; what an answer means for a DataGather is decided elsewhere.
 
+mod configuration;
 mod connect;
 mod error;
 mod multipart;
@@ -28,10 +29,11 @@ use tracing::{info, warn};
 
 use crate::telemetry::{Outside, Secrets};
 
+pub use configuration::ConfigurationError;
 pub use error::{EndpointError, UploadError};
 pub use processing::{Processed, ProcessingError};
 pub use report::{HealthCheck, Report, ReportError};
-pub use template::Template;
+pub use template::{Template, VersionTemplate};
 pub use token::{Token, TokenError, TokenSource};
 pub use transport::{Body, Bounds, Outlet, Transport, TransportError};
 pub use turns::Turns;

@@ -1,5 +1,5 @@
-//! An address with places for the cluster's id and the request's, as configurations of the Insights operator write it:
-//! `https://host/cluster/%s/request/%s/report`.
+//! Addresses with places for what is only known later, as configurations of the Insights operator write them: for the cluster's id and
+//! the request's (`https://host/cluster/%s/request/%s/report`), or for the version of the platform.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,9 +19,7 @@ impl FromStr for Template {
             return Err(EndpointError::Places(text.to_owned()));
         }
         let template = Self(text.to_owned());
-        // The places must stand behind the host.
-        let host = |filled: &str| endpoint(filled).map(|uri| uri.authority().cloned());
-        if host(&template.of("a", "b"))? != host(&template.of("c", "d"))? {
+        if !behind_the_host(&template.of("a", "b"), &template.of("c", "d"))? {
             return Err(EndpointError::Places(text.to_owned()));
         }
         Ok(template)
@@ -45,6 +43,48 @@ impl Template {
     }
 }
 
+/// Places must not change whom a token is sent to.
+fn behind_the_host(filled: &str, otherwise: &str) -> Result<bool, EndpointError> {
+    let host = |filled: &str| endpoint(filled).map(|uri| uri.authority().cloned());
+    Ok(host(filled)? == host(otherwise)?)
+}
+
+/// An address with a place for the version of the platform, or with none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VersionTemplate(String);
+
+impl FromStr for VersionTemplate {
+    type Err = EndpointError;
+
+    fn from_str(text: &str) -> Result<Self, EndpointError> {
+        let template = Self(text.to_owned());
+        if text.matches(PLACE).count() > 1 || !behind_the_host(&template.of("a"), &template.of("b"))? {
+            return Err(EndpointError::Place(text.to_owned()));
+        }
+        Ok(template)
+    }
+}
+
+impl fmt::Display for VersionTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl VersionTemplate {
+    /// Whether the version has to be known.
+    #[must_use]
+    pub fn names_version(&self) -> bool {
+        self.0.contains(PLACE)
+    }
+
+    /// The address for one version.
+    #[must_use]
+    pub fn of(&self, version: &str) -> String {
+        self.0.replacen(PLACE, &percent_encode(version), 1)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +101,16 @@ mod tests {
             "%s%s",
         ] {
             assert!(text.parse::<Template>().is_err(), "{text}");
+        }
+    }
+    #[test]
+    fn a_version_has_one_place_at_most() {
+        let template: VersionTemplate = "https://a.example/v2/%s/rules".parse().unwrap();
+        assert_eq!(template.of("4.18.0+x/1"), "https://a.example/v2/4.18.0%2Bx%2F1/rules");
+        let plain: VersionTemplate = "https://a.example/rules".parse().unwrap();
+        assert!(template.names_version() && !plain.names_version());
+        for text in ["https://%s/rules", "https://a.example/%s/%s", "http://a.example/%s", "%s"] {
+            assert!(text.parse::<VersionTemplate>().is_err(), "{text}");
         }
     }
 }

@@ -8,6 +8,7 @@ use std::fs;
 use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admit::gather::archive::{Archive, ProcessFacts};
@@ -41,12 +42,20 @@ fn gathered(collections: Vec<Collection>) -> Gathered {
         config_namespace: "kube-system".to_owned(),
         now: Timestamp::UNIX_EPOCH,
         interval: Duration::from_hours(2),
+        remote: Arc::default(),
+        agents: None,
         keeper: Keeper::new(Spool::new(tempfile::tempfile().unwrap(), None)),
     };
     let began = Instant::now();
     let bound = NonZeroUsize::new(8).unwrap();
     let rows = runtime.block_on(collect(GATHERERS.iter().collect(), &context, bound));
-    let archive = Archive::new(context.keeper.close().unwrap(), &rows, ProcessFacts::default(), context.now);
+    let archive = Archive::new(
+        context.keeper.close().unwrap(),
+        &rows,
+        ProcessFacts::default(),
+        &context.remote,
+        context.now,
+    );
     archive.unwrap().write(fs::File::create(folder.path().join("archive.tar.gz")).unwrap()).unwrap();
     Gathered { folder, rows, took: began.elapsed() }
 }

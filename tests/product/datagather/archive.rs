@@ -7,6 +7,7 @@ use admit::gather::archive::{Archive, GATHERS, ProcessFacts};
 use admit::gather::collect::{Row, Verdict};
 use admit::gather::obfuscate::{Obfuscator, Rules};
 use admit::gather::record::Record;
+use admit::gather::remote::{self, Remote};
 use admit::gather::spool::{Kept, MAX_FILES, MAX_RECORDS, Spool};
 use flate2::read::GzDecoder;
 use jiff::{Timestamp, ToSpan};
@@ -30,7 +31,7 @@ pub(super) fn spool(obfuscator: Option<Obfuscator>) -> Spool {
 }
 
 pub(super) fn archive(spool: Spool, rows: &[Row]) -> Archive {
-    Archive::new(spool, rows, ProcessFacts::default(), NOW).unwrap()
+    Archive::new(spool, rows, ProcessFacts::default(), &Remote::default(), NOW).unwrap()
 }
 
 pub(super) fn entries(archive: &Archive) -> Vec<Entry> {
@@ -69,18 +70,18 @@ fn the_layout() {
     }
     let facts = ProcessFacts { memory_bytes: 4096, uptime: Duration::from_secs(61) };
     let rows = [row("clusterconfig/nodes", Verdict::Gathered { records: 3 })];
-    let archive = Archive::new(spool, &rows, facts, NOW).unwrap();
+    let archive = Archive::new(spool, &rows, facts, &Remote::default(), NOW).unwrap();
     assert_eq!((archive.newest(), archive.records()), (NOW, 3));
 
     let entries = entries(&archive);
     let paths: Vec<_> = entries.iter().map(|entry| entry.path.as_str()).collect();
-    assert_eq!(&paths[..3], ["config/id", GATHERS, "config/node/n.json"]);
-    let base = paths[3].rsplit('/').next().unwrap();
+    assert_eq!(&paths[..4], ["config/id", GATHERS, remote::PATH, "config/node/n.json"]);
+    let base = paths[4].rsplit('/').next().unwrap();
     assert!(base.len() == 255 && base.ends_with("n.json"), "{base}");
     assert!(entries.iter().all(|entry| entry.mode == 0o640));
     assert_eq!(entries[0].mtime, 1_763_692_206);
-    assert_eq!(entries[2].mtime, 1_763_692_116);
-    assert_eq!(entries[2].text, r#"{"kind":"Node","metadata":{"name":"n"}}"#);
+    assert_eq!(entries[3].mtime, 1_763_692_116);
+    assert_eq!(entries[3].text, r#"{"kind":"Node","metadata":{"name":"n"}}"#);
     assert_eq!(
         gathers(&archive),
         json!({
@@ -107,7 +108,7 @@ fn dg_07_gathers_json_is_there_even_when_nothing_else_fits() {
     assert!(matches!(spool.keep(&Record::raw("config/one", "x", NOW)).unwrap(), Kept::TooLarge(_)));
     let archive = archive(spool, &[row("a/big", Verdict::Failed(why.clone()))]);
     let paths: Vec<_> = entries(&archive).into_iter().map(|entry| entry.path).collect();
-    assert_eq!(paths, ["config/rest", "config/small", GATHERS]);
+    assert_eq!(paths, ["config/rest", "config/small", GATHERS, remote::PATH]);
     assert_eq!(gathers(&archive)["status_reports"][0]["errors"], json!([why]));
 }
 
@@ -142,7 +143,7 @@ fn a_disk_that_fails_makes_no_archive() {
     std::fs::write(&path, "").unwrap();
     let mut spool = Spool::new(std::fs::File::open(&path).unwrap(), None);
     spool.keep(&Record::raw("config/x", "1", NOW)).unwrap_err();
-    Archive::new(spool, &[], ProcessFacts::default(), NOW).unwrap_err();
+    Archive::new(spool, &[], ProcessFacts::default(), &Remote::default(), NOW).unwrap_err();
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Gatherers side by side: what one does, however bad, is a row of its own.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use admit::gather::archive::GATHERS;
 use admit::gather::cluster::id;
 use admit::gather::collect::{Verdict, collect};
 use admit::gather::keeper::Keeper;
-use admit::gather::{Context, Failure, GATHERERS, Gatherer};
+use admit::gather::{Context, Failure, GATHERERS, Gatherer, remote};
 use futures::FutureExt;
 use jiff::Timestamp;
 use kube::Client;
@@ -33,6 +34,8 @@ pub(super) fn context(client: Client) -> Context {
         config_namespace: "kube-system".to_owned(),
         now: NOW,
         interval: Duration::from_hours(2),
+        remote: Arc::default(),
+        agents: None,
         keeper: Keeper::new(spool(None)),
     }
 }
@@ -150,7 +153,7 @@ async fn the_records_of_each_gatherer() {
     let rows = collect(GATHERERS.iter().collect(), &context, NonZeroUsize::MIN).await;
     let read = entries(&archive(context.keeper.close().unwrap(), &rows));
     let mut found: Vec<_> = read.into_iter().map(|entry| (entry.path, entry.text)).collect();
-    found.retain(|(path, _)| path != GATHERS);
+    found.retain(|(path, _)| path != GATHERS && path != remote::PATH);
     found.sort();
     let paths: Vec<_> = found.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(

@@ -127,6 +127,7 @@ fn progress(steps: &BTreeMap<String, Value>) -> Progress {
     let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).map(str::to_owned);
     let code = |value: &Value| u16::try_from(value["code"].as_u64().unwrap()).unwrap();
     Progress {
+        remote: None,
         rows: Vec::new(),
         recorded: steps.get("recorded").map(|step| match text(step, "error") {
             Some(error) => Err(error),

@@ -5,9 +5,10 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use admit::gather::archive::GATHERS;
 use admit::gather::collect::{Row, Verdict, collect};
 use admit::gather::keeper::Keeper;
-use admit::gather::{Context, GATHERERS};
+use admit::gather::{Context, GATHERERS, remote};
 use admit_apiserver::{LogError, LogOptions, LogStream, PodLogs};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -23,7 +24,7 @@ use super::archive::{archive, entries, spool};
 use super::rights::Shipped;
 use crate::support::shipped::{create, documents};
 
-const DIGEST: &str = "sha256:0ca0e25cc4b5a9444bca109bf54cf9ff57839b2e64ed6fe9102f7ea5611fec1c";
+pub(super) const DIGEST: &str = "sha256:0ca0e25cc4b5a9444bca109bf54cf9ff57839b2e64ed6fe9102f7ea5611fec1c";
 
 /// A log of so many lines for each container; that of `panics` ends in a stack trace.
 #[derive(Debug)]
@@ -48,7 +49,7 @@ impl PodLogs for Lines {
 }
 
 /// Creates what `document` describes, with its status.
-async fn put(shipped: &Shipped, document: Value) {
+pub(super) async fn put(shipped: &Shipped, document: Value) {
     create(&shipped.admin, &document).await;
     if document["status"].is_null() {
         return;
@@ -64,7 +65,7 @@ async fn put(shipped: &Shipped, document: Value) {
     api.patch_status(name, &PatchParams::default(), &patch).await.unwrap();
 }
 
-async fn put_namespace(shipped: &Shipped, name: &str) {
+pub(super) async fn put_namespace(shipped: &Shipped, name: &str) {
     put(shipped, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await;
 }
 
@@ -78,7 +79,7 @@ async fn put_operator(shipped: &Shipped, name: &str, conditions: &[(&str, &str)]
     put(shipped, operator).await;
 }
 
-fn pod(namespace: &str, name: &str, containers: &[&str], status: &Value) -> Value {
+pub(super) fn pod(namespace: &str, name: &str, containers: &[&str], status: &Value) -> Value {
     let variable = json!({"name": "HTTPS_PROXY", "value": "http://user:canary@proxy"});
     let container =
         |name: &&str| json!({"name": name, "image": "a/b:1", "command": ["/bin/till"], "env": [variable]});
@@ -89,7 +90,7 @@ fn pod(namespace: &str, name: &str, containers: &[&str], status: &Value) -> Valu
     })
 }
 
-fn running(containers: &[&str], restarts: u32) -> Value {
+pub(super) fn running(containers: &[&str], restarts: u32) -> Value {
     let status = |name: &&str| json!({"name": name, "image": "a/b:1", "imageID": format!("a/b@{DIGEST}"), "ready": true, "restartCount": restarts});
     json!({"phase": "Running", "containerStatuses": containers.iter().map(status).collect::<Vec<_>>()})
 }
@@ -103,29 +104,38 @@ fn event(name: &str, at: Timestamp) -> Value {
 }
 
 /// The archive's records by path, and a row for each gatherer of a group.
-async fn gathered(shipped: &Shipped, wanted: &str) -> (Vec<(String, String)>, Vec<Row>) {
-    let context = Context {
+pub(super) async fn gathered(shipped: &Shipped, wanted: &str) -> (Vec<(String, String)>, Vec<Row>) {
+    gathered_by(context(shipped), wanted).await
+}
+
+pub(super) fn context(shipped: &Shipped) -> Context {
+    Context {
         client: shipped.controllers.clone(),
         namespace_prefix: "openshift-".to_owned(),
         config_namespace: "kube-system".to_owned(),
         now: Timestamp::now(),
         interval: Duration::from_hours(2),
+        remote: Arc::default(),
+        agents: None,
         keeper: Keeper::new(spool(None)),
-    };
+    }
+}
+
+pub(super) async fn gathered_by(context: Context, wanted: &str) -> (Vec<(String, String)>, Vec<Row>) {
     let chosen = GATHERERS.iter().filter(|gatherer| gatherer.id.starts_with(wanted)).collect();
     let rows = collect(chosen, &context, NonZeroUsize::new(4).unwrap()).await;
     let read = entries(&archive(context.keeper.close().unwrap(), &[]));
     let mut records: Vec<_> = read.into_iter().map(|entry| (entry.path, entry.text)).collect();
-    records.retain(|(path, _)| !path.starts_with("insights-operator/"));
+    records.retain(|(path, _)| path != GATHERS && path != remote::PATH);
     records.sort();
     (records, rows)
 }
 
-fn row<'r>(rows: &'r [Row], id: &str) -> &'r Row {
+pub(super) fn row<'r>(rows: &'r [Row], id: &str) -> &'r Row {
     rows.iter().find(|row| row.id == id).unwrap_or_else(|| panic!("no row {id}"))
 }
 
-fn record<'r>(records: &'r [(String, String)], path: &str) -> &'r str {
+pub(super) fn record<'r>(records: &'r [(String, String)], path: &str) -> &'r str {
     let found = records.iter().find(|(found, _)| found == path);
     &found
         .unwrap_or_else(|| panic!("no {path} in {:?}", records.iter().map(|(p, _)| p).collect::<Vec<_>>()))

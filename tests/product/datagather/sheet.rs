@@ -199,6 +199,7 @@ async fn dg_07_of_a_disabled_group_the_one_function_that_is_enabled_runs() {
     let controller = bench.start();
     let choices = json!([
         {"name": "clusterconfig", "state": "Disabled"},
+        {"name": "conditional", "state": "Disabled"},
         {"name": "workloads", "state": "Disabled"},
         {"name": "clusterconfig/version", "state": "Enabled"},
     ]);

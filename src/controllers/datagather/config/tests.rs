@@ -26,13 +26,16 @@ fn later_layers_count_over_earlier_ones() {
     assert_eq!(config.upload.as_deref(), Some("https://secret.example/u"));
     config.take_map(
         "dataReporting:\n  interval: 1h\n  uploadEndpoint: https://map.example/u\n  \
-         processingStatusEndpoint: https://map.example/%s/%s/status\n  obfuscation: [networking]\n",
+         processingStatusEndpoint: https://map.example/%s/%s/status\n  obfuscation: [networking]\n  \
+         conditionalGathererEndpoint: https://map.example/v2/%s/rules\n  disableRuntimeExtractor: true\n",
         "ns",
     );
     assert_eq!(config.every, hours(1));
     assert_eq!(config.upload.as_deref(), Some("https://map.example/u"));
     let status = config.status.unwrap().of("c", "r");
     assert_eq!(status, "https://map.example/c/r/status");
+    assert_eq!(config.remote.unwrap().of("4.18"), "https://map.example/v2/4.18/rules");
+    assert!(config.no_agents);
     assert_eq!(config.refused, Vec::<String>::new());
 }
 

@@ -3,4 +3,5 @@
 pub(super) mod helm_charts;
 mod images;
 pub(super) mod pods;
+mod runtimes;
 mod shape;

@@ -10,11 +10,13 @@ use super::super::super::gatherer::{Context, Failure, Gatherer};
 use super::super::super::lister::{self, Resource};
 use super::super::{hashed, namespace, tell};
 use super::images;
+use super::runtimes::{self, Runtimes};
 use super::shape::{Counted, Shape};
 
 pub(in super::super) const ROW: Gatherer = Gatherer {
     id: "workloads/workload_info",
-    collects: "shapes of pods by hashed namespace, at most 8000, and layers of their images where the cluster knows images",
+    collects: "shapes of pods by hashed namespace, at most 8000, with what runs in them where agents on nodes tell it, and layers of \
+               their images where the cluster knows images",
     path: "config/workload_info.json",
     run: |context| gather(context).boxed(),
 };
@@ -24,10 +26,11 @@ const PODS: Resource = Resource { group: "", version: "v1", kind: "Pod", plural:
 const MAX_SHAPES: usize = 8_000;
 
 async fn gather(context: Context) -> Result<(), Failure> {
+    let runtimes = runtimes::read(&context).await?;
     let mut listing = lister::list(&context, PODS);
     let mut workloads = Workloads::default();
     while let Some(pod) = listing.next().await? {
-        workloads.count(&pod);
+        workloads.count(&pod, &runtimes);
     }
     tell(&context, &listing);
     let Workloads { namespaces, pods, shapes: _, untold } = workloads;
@@ -71,11 +74,11 @@ struct Namespace {
 }
 
 impl Workloads {
-    fn count(&mut self, pod: &Value) {
+    fn count(&mut self, pod: &Value, runtimes: &Runtimes) {
         self.pods += 1;
         let namespace = self.namespaces.entry(hashed::short(namespace(pod))).or_default();
         namespace.count += 1;
-        match Counted::of(pod) {
+        match Counted::of(pod, runtimes) {
             Counted::Terminal => namespace.terminal += 1,
             Counted::Ignored => namespace.ignored += 1,
             Counted::Invalid => namespace.invalid += 1,
@@ -128,9 +131,10 @@ mod tests {
                 "status": {"phase": "Running", "containerStatuses": [{"name": "a", "imageID": image}]},
             })
         };
-        (0..MAX_SHAPES + 3).for_each(|n| workloads.count(&pod(n)));
-        workloads.count(&pod(0));
-        workloads.count(&json!({"metadata": {"namespace": "bank"}, "status": {"phase": "Failed"}}));
+        let unknown = Runtimes::new();
+        (0..MAX_SHAPES + 3).for_each(|n| workloads.count(&pod(n), &unknown));
+        workloads.count(&pod(0), &unknown);
+        workloads.count(&json!({"metadata": {"namespace": "bank"}, "status": {"phase": "Failed"}}), &unknown);
         assert_eq!((workloads.pods, workloads.shapes, workloads.untold), (8_005, MAX_SHAPES, 3));
         let shop = workloads.namespaces.remove(&hashed::short("shop")).unwrap().into_json();
         assert_eq!((&shop["count"], &shop["shapes"][0]["duplicates"]), (&json!(8_004), &json!(1)));

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::super::hashed;
 use super::super::pods::items;
+use super::runtimes::{Runtime, Runtimes};
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -24,6 +25,9 @@ pub(super) struct Container {
     command: Option<String>,
     #[serde(rename = "firstArg", skip_serializing_if = "Option::is_none")]
     argument: Option<String>,
+    /// Of a container that somebody could look into.
+    #[serde(rename = "runtimeInfo", skip_serializing_if = "Option::is_none")]
+    runtime: Option<Runtime>,
 }
 
 /// What a pod counts as.
@@ -45,7 +49,7 @@ impl Shape {
 }
 
 impl Counted {
-    pub(super) fn of(pod: &Value) -> Self {
+    pub(super) fn of(pod: &Value, runtimes: &Runtimes) -> Self {
         let phase = pod.pointer("/status/phase").and_then(Value::as_str).unwrap_or_default();
         let told = |spec: &str, status: &str| items(pod, spec).len() == items(pod, status).len();
         match phase {
@@ -58,8 +62,9 @@ impl Counted {
         {
             return Self::Ignored;
         }
-        let init = containers(pod, "/spec/initContainers", "/status/initContainerStatuses");
-        let main = containers(pod, "/spec/containers", "/status/containerStatuses");
+        let containers = |spec, status| containers(pod, runtimes, spec, status);
+        let init = containers("/spec/initContainers", "/status/initContainerStatuses");
+        let main = containers("/spec/containers", "/status/containerStatuses");
         let restart_always = pod.pointer("/spec/restartPolicy").is_none_or(|policy| policy == "Always");
         match (init, main) {
             (Some(init_containers), Some(containers)) => {
@@ -70,13 +75,20 @@ impl Counted {
     }
 }
 
-fn containers(pod: &Value, spec: &str, status: &str) -> Option<Vec<Container>> {
+fn containers(pod: &Value, runtimes: &Runtimes, spec: &str, status: &str) -> Option<Vec<Container>> {
     let each = items(pod, status).map(|status| {
         let name = status.get("name");
         let spec = items(pod, spec).find(|container| container.get("name") == name)?;
         let text = |object: &Value, field: &str| object.get(field).and_then(Value::as_str).and_then(digest);
         let image = text(status, "imageID").or_else(|| text(spec, "image"))?;
-        Some(Container { image, command: first(spec, "/command/0"), argument: first(spec, "/args/0") })
+        let runtime =
+            status.get("containerID").and_then(Value::as_str).and_then(|id| runtimes.get(id)).cloned();
+        Some(Container {
+            image,
+            command: first(spec, "/command/0"),
+            argument: first(spec, "/args/0"),
+            runtime,
+        })
     });
     each.collect()
 }
@@ -147,16 +159,17 @@ mod tests {
                 "status": {"phase": phase, "containerStatuses": [{"name": "a", "imageID": image}]},
             })
         };
-        assert_eq!(Counted::of(&pod("Succeeded", DIGEST)), Counted::Terminal);
-        assert_eq!(Counted::of(&pod("", DIGEST)), Counted::Ignored);
-        assert_eq!(Counted::of(&pod("Running", "x:1")), Counted::Invalid);
-        let Counted::Shaped(shape) = Counted::of(&pod("Running", DIGEST)) else { panic!("has a shape") };
+        let of = |pod: &Value| Counted::of(pod, &Runtimes::new());
+        assert_eq!(of(&pod("Succeeded", DIGEST)), Counted::Terminal);
+        assert_eq!(of(&pod("", DIGEST)), Counted::Ignored);
+        assert_eq!(of(&pod("Running", "x:1")), Counted::Invalid);
+        let Counted::Shaped(shape) = of(&pod("Running", DIGEST)) else { panic!("has a shape") };
         assert_eq!(shape.images().collect::<Vec<_>>(), [DIGEST]);
         let container = json!({"imageID": DIGEST, "firstCommand": hashed::short("sh")});
         let expected = json!({"restartAlways": true, "containers": [container]});
         assert_eq!(serde_json::to_value(shape).unwrap(), expected);
         let mut unsaid = pod("Running", DIGEST);
         unsaid["status"]["containerStatuses"] = json!([]);
-        assert_eq!(Counted::of(&unsaid), Counted::Ignored);
+        assert_eq!(of(&unsaid), Counted::Ignored);
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Answers {
     /// Answers to status questions, in turn; the last one repeats.
     pub(crate) status: Vec<(u16, &'static str)>,
     pub(crate) report: (u16, String),
+    /// What is to be gathered besides.
+    pub(crate) gathering: (u16, String),
     /// In the place of all bodies.
     pub(crate) echo: Option<Echo>,
 }
@@ -50,6 +52,7 @@ impl Answers {
             upload: (status, headers),
             status: vec![(200, r#"{"status":"processed"}"#)],
             report: (404, String::new()),
+            gathering: (404, String::new()),
             echo: None,
         }
     }
@@ -118,7 +121,7 @@ impl Drop for FakeIngress {
 
 impl FakeIngress {
     pub(crate) async fn start(answers: Answers) -> Self {
-        let (ca_pem, acceptor) = tls();
+        let (ca_pem, acceptor) = tls(&["127.0.0.1", NAME]);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Mutex::new(Shared { answers, uploads: Vec::new(), asked: 0 }));
@@ -194,7 +197,15 @@ async fn answer(
         let body = shared.answers.echo.map_or("no thanks".to_owned(), |echo| echo(&header("authorization")));
         return Ok(response.body(Full::from(body)).unwrap());
     }
-    let (status, text) = match path.strip_prefix(base).and_then(|rest| rest.split_once('/')) {
+    let (status, text) = match path
+        .strip_prefix(base)
+        .or(path.strip_prefix("/api/gathering"))
+        .and_then(|rest| rest.split_once('/'))
+    {
+        Some((_, "v2/4.18.0/gathering_rules")) => {
+            assert_eq!(header("authorization"), "Bearer canary-4711");
+            shared.answers.gathering.clone()
+        }
         Some((_, "status")) => {
             let turn = shared.asked.min(shared.answers.status.len() - 1);
             shared.asked += 1;
@@ -245,14 +256,15 @@ fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     bytes.windows(needle.len()).position(|window| window == needle)
 }
 
-fn tls() -> (String, TlsAcceptor) {
+/// An authority, and a server that it knows under these names.
+pub(crate) fn tls(names: &[&str]) -> (String, TlsAcceptor) {
     let ca_key = KeyPair::generate().unwrap();
     let mut ca = CertificateParams::new(Vec::new()).unwrap();
     ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let ca_certificate = ca.self_signed(&ca_key).unwrap();
     let issuer = Issuer::new(ca, ca_key);
     let key = KeyPair::generate().unwrap();
-    let names = vec!["127.0.0.1".to_owned(), NAME.to_owned()];
+    let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
     let leaf = CertificateParams::new(names).unwrap().signed_by(&key, &issuer).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider)

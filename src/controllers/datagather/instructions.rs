@@ -1,0 +1,74 @@
+//! What a gathering is told before it begins: the remote configuration of the service, where one is configured, and whether the agents of
+//! nodes are asked. Nothing of it stops a gathering: without a remote configuration the built-in one counts, and that is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tracing::warn;
+
+use super::config::Config;
+use super::progress::RemoteOutcome;
+use super::run::Workshop;
+use crate::gather::remote::Remote;
+use crate::gather::upload::VersionTemplate;
+use crate::gather::{Agents, cluster};
+use crate::telemetry::with_causes;
+
+/// For the question and the turn to ask it. A gathering waits for it, whatever the service does.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What counts for one gathering.
+#[derive(Debug, Default)]
+pub(super) struct Instructions {
+    pub(super) remote: Arc<Remote>,
+    /// None where nobody is asked.
+    pub(super) outcome: Option<RemoteOutcome>,
+    pub(super) agents: Option<Agents>,
+}
+
+/// What counts now.
+pub(super) async fn ask(workshop: &Workshop) -> Instructions {
+    // Whoever needs it next fails by it, and says so.
+    let Ok(config) = workshop.config().await else { return Instructions::default() };
+    let agents = workshop.settings.agents.clone().filter(|_| !config.no_agents);
+    let Some(endpoint) = &config.remote else { return Instructions { agents, ..Instructions::default() } };
+    let asked = timeout(PATIENCE, remote(workshop, &config, endpoint)).await;
+    let message = || format!("no answer within {} s", PATIENCE.as_secs());
+    let asked = asked.unwrap_or_else(|_| Err(RemoteOutcome::Unavailable { code: 0, message: message() }));
+    match asked {
+        Ok(remote) => {
+            Instructions { remote: Arc::new(remote), outcome: Some(RemoteOutcome::Followed), agents }
+        }
+        Err(outcome) => {
+            warn!(?outcome, "the built-in configuration counts instead of the remote one");
+            Instructions { outcome: Some(outcome), agents, ..Instructions::default() }
+        }
+    }
+}
+
+async fn remote(
+    workshop: &Workshop,
+    config: &Config,
+    endpoint: &VersionTemplate,
+) -> Result<Remote, RemoteOutcome> {
+    let unasked = |message| RemoteOutcome::Unavailable { code: 0, message };
+    let ingress = workshop.ingress(config).await.map_err(|error| unasked(error.to_string()))?;
+    let ingress = ingress.ok_or_else(|| {
+        unasked("it is asked for with the token for uploads, and no upload URL is configured".to_owned())
+    })?;
+    let url = match &workshop.settings.release {
+        _ if !endpoint.names_version() => endpoint.of(""),
+        Some(release) => endpoint.of(release),
+        None => {
+            let version = cluster::version(&workshop.client).await;
+            endpoint.of(&version.map_err(|error| {
+                unasked(format!("cannot read the version of the cluster: {}", with_causes(&error)))
+            })?)
+        }
+    };
+    let text = ingress.remote_configuration(&url).await;
+    let text =
+        text.map_err(|error| RemoteOutcome::Unavailable { code: error.code(), message: error.to_string() })?;
+    Remote::parse(&text, &url).map_err(|invalid| RemoteOutcome::Invalid(invalid.to_string()))
+}
