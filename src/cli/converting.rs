@@ -8,7 +8,8 @@ use crate::controllers::datagather::versions::{DATA_GATHER, INSIGHTS_DATA_GATHER
 /// The path of the route, as definitions name it.
 pub(super) const PATH: &str = "/convert";
 /// Definitions of those kinds that come with us.
-pub(super) const DEFINITIONS: [&str; 1] = ["datagathers.insights.openshift.io"];
+pub(super) const DEFINITIONS: [&str; 2] =
+    ["datagathers.insights.openshift.io", "insightsdatagathers.config.openshift.io"];
 
 /// The definition, where it is one whose objects this program converts, with the address of a webhook of this program.
 pub(super) fn called_at(definition: &Value, client_config: &Value) -> Value {
@@ -53,10 +54,13 @@ mod tests {
     fn only_definitions_of_ours_that_ask_a_webhook_are_told_where_it_is() {
         let definition = |name: &str, strategy: &str| json!({"metadata": {"name": name}, "spec": {"conversion": {"strategy": strategy}}});
         let config = json!({"url": "https://127.0.0.1:1/convert"});
-        let [ours] = DEFINITIONS;
-        let called = called_at(&definition(ours, "Webhook"), &config);
-        assert_eq!(called["spec"]["conversion"]["webhook"]["clientConfig"], config);
-        for other in [definition(ours, "None"), definition("cats.example.com", "Webhook"), json!({})] {
+        for ours in DEFINITIONS {
+            let called = called_at(&definition(ours, "Webhook"), &config);
+            assert_eq!(called["spec"]["conversion"]["webhook"]["clientConfig"], config);
+        }
+        for other in
+            [definition(DEFINITIONS[0], "None"), definition("cats.example.com", "Webhook"), json!({})]
+        {
             assert_eq!(called_at(&other, &config), other);
         }
     }

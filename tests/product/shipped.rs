@@ -109,3 +109,32 @@ fn shipped_definitions_are_the_recorded_ones_with_descriptions() {
         assert_eq!(shipped, read(&recorded.join(format!("{recorded_name}.yaml"))), "{shipped_name}");
     }
 }
+
+/// Each version of the configuration of periodic gatherings as its own release has it; the newest is stored, which alone can say all
+/// that the others can.
+#[test]
+fn the_shipped_configuration_of_gatherings_is_the_recorded_one_in_every_version() {
+    let Some(recorded) = shared() else {
+        eprintln!("SKIPPED: the recorded definitions are not beside the project");
+        return;
+    };
+    let recorded = recorded.ancestors().nth(2).unwrap().join("openshift-api/crds/config");
+    let shipped = read(&root().join("deploy/crds/insightsdatagathers.yaml"));
+    let versions = shipped["spec"]["versions"].as_array().unwrap();
+    assert_eq!(versions.len(), 3);
+    for version in versions {
+        let name = version["name"].as_str().unwrap();
+        let file = "zz_generated.crd-manifests/0000_10_config-operator_01_insightsdatagathers.crd.yaml";
+        let mut of_release = read(&recorded.join(name).join(file));
+        assert_eq!(of_release["spec"]["names"], shipped["spec"]["names"]);
+        let mut version = version.clone();
+        assert_eq!(version["storage"], name == "v1", "{name}");
+        let mut expected = of_release["spec"]["versions"][0].take();
+        expected["storage"] = version["storage"].clone();
+        let mut undescribed = Vec::new();
+        strip(&mut version["schema"]["openAPIV3Schema"], "", &mut undescribed);
+        assert_eq!(undescribed, Vec::<String>::new(), "{name}: fields without a description");
+        strip(&mut expected["schema"]["openAPIV3Schema"], "", &mut Vec::new());
+        assert_eq!(version, expected, "{name}");
+    }
+}

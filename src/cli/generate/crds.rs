@@ -5,6 +5,7 @@ const DEFINITIONS: &[(&str, &str)] = &[
     ("clusteroperators.yaml", include_str!("../../../deploy/crds/clusteroperators.yaml")),
     ("cyndipipelines.yaml", include_str!("../../../deploy/crds/cyndipipelines.yaml")),
     ("datagathers.yaml", include_str!("../../../deploy/crds/datagathers.yaml")),
+    ("insightsdatagathers.yaml", include_str!("../../../deploy/crds/insightsdatagathers.yaml")),
     ("mustgathers.yaml", include_str!("../../../deploy/crds/mustgathers.yaml")),
     ("observabilityaddons.yaml", include_str!("../../../deploy/crds/observabilityaddons.yaml")),
 ];

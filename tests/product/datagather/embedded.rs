@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::repository::root;
 use crate::support::cluster::PATIENCE;
 
-async fn cluster() -> Client {
+pub(super) async fn cluster() -> Client {
     let server = Server::builder().build().await.unwrap();
     let client = Client::new(server.router(), "default");
     let text = std::fs::read_to_string(root().join("deploy/crds/datagathers.yaml")).unwrap();

@@ -3,6 +3,7 @@
 mod archive;
 mod canaries;
 mod collect;
+mod configured;
 mod crash;
 mod echo;
 mod embedded;
