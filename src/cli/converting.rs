@@ -1,5 +1,6 @@
 //! Which kinds the webhook converts between their versions: those that controllers of ours follow in one of several.
 
+use admit_policy::crd::Definition;
 use serde_json::{Value, json};
 
 use crate::admission::{Converter, Converters};
@@ -37,6 +38,20 @@ pub fn converters() -> Converters {
         of(INSIGHTS_DATA_GATHER, |object, from, to| converted(INSIGHTS_DATA_GATHER, object, from, to)),
     ]
     .into()
+}
+
+/// The same where no webhook is called, for definitions that name ours.
+pub(super) fn offline(
+    definition: &Definition,
+    object: &mut Value,
+    from: &str,
+    to: &str,
+) -> Option<Result<(), String>> {
+    let client = definition.conversion.as_ref()?.webhook.as_ref()?.client.as_ref()?;
+    client.service.as_ref().filter(|service| service.path == PATH)?;
+    let is_of = |kind: &Kind| kind.group == definition.group && kind.kind == definition.names.kind;
+    let kind = [DATA_GATHER, INSIGHTS_DATA_GATHER].into_iter().find(is_of)?;
+    Some(converted(kind, object, from, to))
 }
 
 fn converted(kind: Kind, object: &mut Value, from: &str, to: &str) -> Result<(), String> {

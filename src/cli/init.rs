@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use admit_policy::{LoadOptions, PolicySet, skeleton};
 use clap::Args;
 
-use super::Exit;
-use super::load;
 use super::process::{self, Fault};
 use super::render;
+use super::{Exit, converting, load};
 
 /// Arguments of `admit init`.
 #[derive(Debug, Args)]
@@ -57,6 +56,7 @@ impl InitArgs {
         }
         let options = LoadOptions { ignore_unknown: self.ignore_unknown };
         let set = load::policies_with(&self.paths, options).map_err(load::with_hint)?;
+        let set = set.converting(converting::offline);
         let target = self.suite.clone().unwrap_or_else(|| self.beside());
         let folder = if load::is_stdin(&target) { Path::new("") } else { parent(&target) };
         let text = self.text(&set, folder)?;

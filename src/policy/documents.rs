@@ -7,7 +7,7 @@ use admit_cel::{DeclType, Type};
 use serde_json::{Map, Value, json};
 
 use crate::access::AccessAnswers;
-use crate::crd::{self, CompiledCrd};
+use crate::crd::{self, CompiledCrd, Converts};
 use crate::host::{Access, AccessAttributes, Host, HostError, Scope};
 use crate::matching::builtin;
 use crate::rbac::AccessRules;
@@ -22,6 +22,8 @@ pub struct Documents {
     access: AccessRules,
     /// Answers that stand in for an authorizer.
     answers: Option<Arc<AccessAnswers>>,
+    /// Stands in for conversion webhooks.
+    converts: Option<Converts>,
 }
 
 /// Namespace and name; objects are listed in this order.
@@ -66,6 +68,11 @@ impl Documents {
     /// Answers questions of access from `answers`, whatever the roles say.
     pub fn set_answers(&mut self, answers: Arc<AccessAnswers>) {
         self.answers = Some(answers);
+    }
+
+    /// Converts by `converts` what definitions have webhooks for.
+    pub fn set_converts(&mut self, converts: Converts) {
+        self.converts = Some(converts);
     }
 
     /// Whether there is an object of `kind`.
@@ -201,7 +208,13 @@ impl Host for Documents {
                 let to = format!("{}, Kind={}", kind.api_version(), kind.kind);
                 HostError(format!("conversion to {to} is not supported"))
             }),
-            Some(crd) => crd.convert(object, &kind.version).map_err(|error| HostError(error.to_string())),
+            Some(crd) => {
+                let converted = match self.converts {
+                    Some(converts) => crd.convert_by(object, &kind.version, converts),
+                    None => crd.convert(object, &kind.version),
+                };
+                converted.map_err(|error| HostError(error.to_string()))
+            }
         }
     }
 

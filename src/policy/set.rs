@@ -7,7 +7,7 @@ use admit_cel::PatternSum;
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::crd::CompiledCrd;
+use crate::crd::{CompiledCrd, Converts};
 use crate::decision::Decision;
 use crate::documents::Documents;
 use crate::error::FieldError;
@@ -96,6 +96,13 @@ impl PolicySet {
     /// A set to be filled document by document.
     pub fn builder() -> PolicySetBuilder {
         PolicySetBuilder::default()
+    }
+
+    /// The same with what stands in for the webhooks by which definitions convert, where requests are decided without a cluster.
+    #[must_use]
+    pub fn converting(mut self, converts: Converts) -> Self {
+        self.documents.set_converts(converts);
+        self
     }
 
     /// The Namespaces, params and CRDs that were loaded, which also serve as a [`Host`].

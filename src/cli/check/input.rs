@@ -14,9 +14,8 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::git;
-use crate::cli::Exit;
-use crate::cli::load;
 use crate::cli::process::Fault;
+use crate::cli::{Exit, converting, load};
 
 /// Manifests and what they are applied to.
 #[derive(Debug, Args)]
@@ -175,7 +174,8 @@ impl InputArgs {
         let of_manifests = new.iter().filter(|document| apply::is_in_force(&document.value, &policies));
         let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
         let set = PolicySet::load_with(policies.iter().chain(of_manifests), load_options)
-            .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?;
+            .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
+            .converting(converting::offline);
         let (new_values, old_values) = (values(&new), values(&old));
         let paired =
             apply::pair(&new_values, &old_values, set.documents(), &self.namespace).map_err(|errors| {

@@ -15,9 +15,8 @@ use super::coverage::{Ledger, Places};
 use super::definitions::{Definitions, Tested, Unusable};
 use super::discover::Source;
 use super::ready::{Loaded, Ready, Test};
-use crate::cli::Exit;
-use crate::cli::load;
 use crate::cli::process::Fault;
+use crate::cli::{Exit, converting, load};
 
 /// How the OpenShift API project names the folder of its definitions, beside that of the suites.
 const GENERATED: &str = "zz_generated.crd-manifests";
@@ -129,7 +128,8 @@ impl Workshop {
         self.used.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(paths);
         let documents = load::policy_documents(paths)?;
         let set = PolicySet::load_with(&documents, self.load_options)
-            .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?;
+            .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
+            .converting(converting::offline);
         let places = self.ledger.as_ref().map(|ledger| {
             let places = Places::new(documents);
             ledger.open(&places, set.policies().flat_map(|(policy, _)| policy.expressions()));

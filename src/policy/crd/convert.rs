@@ -3,16 +3,23 @@
 use serde_json::Value;
 use thiserror::Error;
 
-use super::CompiledCrd;
+use super::{CompiledCrd, Definition};
 
-/// Only a webhook can convert the object, and none is called here.
+/// Stands in for conversion webhooks, which are not called here: brings an object of a definition from a version into another, but for
+/// its `apiVersion`. None where the definition is not one that it knows.
+pub type Converts = fn(&Definition, &mut Value, from: &str, to: &str) -> Option<Result<(), String>>;
+
+/// Why there is no form of the object in the other version.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
-#[error("conversion webhook for {api_version}, Kind={kind} failed: conversion webhooks are not called here")]
+#[error("conversion webhook for {api_version}, Kind={kind} failed: {why}")]
 pub struct ConversionError {
     /// Of the object as it is.
     pub api_version: String,
     pub kind: String,
+    pub why: String,
 }
+
+const NOT_CALLED: &str = "conversion webhooks are not called here";
 
 impl CompiledCrd {
     /// `object` in `version`. By the strategy `None`, versions differ in nothing but their name.
@@ -41,6 +48,40 @@ impl CompiledCrd {
         if !by_webhook || found == api_version {
             return Ok(());
         }
-        Err(ConversionError { api_version: found.to_owned(), kind: definition.names.kind.clone() })
+        Err(self.inconvertible(found, NOT_CALLED.to_owned()))
+    }
+
+    /// `object` in `version`, by what stands in for its webhook where it has one.
+    ///
+    /// # Errors
+    /// When nothing does, or there is no such form.
+    pub(crate) fn convert_by(
+        &self,
+        object: &Value,
+        version: &str,
+        by: Converts,
+    ) -> Result<Value, ConversionError> {
+        let definition = self.definition();
+        let api_version = format!("{}/{version}", definition.group);
+        if self.check_conversion(object, &api_version).is_ok() {
+            return self.convert(object, version);
+        }
+        let found = object.get("apiVersion").and_then(Value::as_str).unwrap_or_default();
+        let from = found.rsplit_once('/').map_or(found, |(_, version)| version);
+        let mut converted = object.clone();
+        match by(definition, &mut converted, from, version) {
+            None => return self.convert(object, version),
+            Some(Err(why)) => return Err(self.inconvertible(found, why)),
+            Some(Ok(())) => {}
+        }
+        if let Value::Object(fields) = &mut converted {
+            fields.insert("apiVersion".to_owned(), api_version.into());
+        }
+        Ok(converted)
+    }
+
+    fn inconvertible(&self, api_version: &str, why: String) -> ConversionError {
+        let kind = self.definition().names.kind.clone();
+        ConversionError { api_version: api_version.to_owned(), kind, why }
     }
 }

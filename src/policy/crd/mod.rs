@@ -22,7 +22,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use approval::Approval;
-pub use convert::ConversionError;
+pub use convert::{ConversionError, Converts};
 pub use definition::{
     Conversion, ConversionWebhook, Definition, Names, PrinterColumn, ScalePaths, Scope, Version,
     WebhookClient,

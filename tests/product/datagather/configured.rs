@@ -143,3 +143,42 @@ async fn what_kubectl_says_in_an_old_version_counts_in_admit_up() {
     ask(&client, "asked-for").await;
     assert!(running.terminate().success(), "{}", place.log());
 }
+
+#[test]
+fn admit_check_judges_an_object_in_the_version_that_policies_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |policy: &Value| {
+        json!({
+            "apiVersion": "insights.openshift.io/v1", "kind": "DataGather", "metadata": {"name": "sample"},
+            "spec": {"gatherers": {"mode": "All"}, "dataPolicy": policy},
+        })
+    };
+    let file = |name: &str, object: &Value| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, object.to_string()).unwrap();
+        path
+    };
+    let old = file("old.json", &of(&json!(["ObfuscateNetworking"])));
+    for (new, refused, said) in [
+        (of(&json!(["ObfuscateNetworking"])), false, "unchanged"),
+        (
+            json!({"apiVersion": "insights.openshift.io/v1", "kind": "DataGather", "metadata": {"name": "sample"},
+            "spec": {"gatherers": {"mode": "All"}}}),
+            true,
+            "spec is immutable",
+        ),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_admit"))
+            .args(["check", "-f"])
+            .arg(file("new.json", &new))
+            .arg("--old")
+            .arg(&old)
+            .args(["--policies", "deploy/crds/datagathers.yaml", "--policies", "policies/datagather"])
+            .current_dir(crate::repository::root())
+            .output()
+            .unwrap();
+        let told = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        assert_eq!(output.status.code(), Some(i32::from(refused)), "{told}");
+        assert!(told.contains(said), "{told}");
+    }
+}
