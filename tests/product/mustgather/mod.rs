@@ -8,6 +8,7 @@ mod crash;
 mod ends;
 mod goes;
 mod hiding;
+mod leaders;
 mod rows;
 mod stuck;
 mod up;

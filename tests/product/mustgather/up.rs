@@ -39,7 +39,7 @@ async fn put(client: &Client, group: &str, version: &str, kind: &str, plural: &s
 }
 
 /// A namespace, an account that may read everything, a Secret for the server and something to collect.
-async fn prepare(client: &Client, sshd: &Sshd) {
+pub(super) async fn prepare(client: &Client, sshd: &Sshd) {
     let named = |name: &str| json!({"name": name, "namespace": NAMESPACE});
     put(client, "", "v1", "Namespace", "namespaces", json!({"metadata": {"name": NAMESPACE}})).await;
     put(client, "", "v1", "ServiceAccount", "serviceaccounts", json!({"metadata": named("gatherer")})).await;

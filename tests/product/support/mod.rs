@@ -6,6 +6,7 @@ pub(crate) mod connect;
 pub(crate) mod crashes;
 pub(crate) mod https;
 pub(crate) mod json_schema;
+pub(crate) mod leaders;
 pub(crate) mod logs;
 pub(crate) mod postgres;
 pub(crate) mod relay;
