@@ -1,10 +1,13 @@
 //! Addresses in text: where they stand, and which they are. Text is bytes here: logs are not always UTF-8.
+//!
+//! Patterns say what an address looks like; they are asked only where one can be. Each kind has a separator, and most separators of a
+//! text are told apart from those by the few bytes beside them: a pattern that begins with any digit would look twice at every byte.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
-use regex_automata::Input;
 use regex_automata::meta::Regex;
+use regex_automata::{Anchored, Input};
 
 use super::PatternError;
 
@@ -50,6 +53,9 @@ pub struct Finder {
     kinds: Vec<Kind>,
 }
 
+/// Most bytes of an address in front of its first separator.
+const MAX_FIRST: usize = 4;
+
 impl Finder {
     /// Where two kinds begin at the same place, the first of `kinds` is tried first.
     ///
@@ -63,26 +69,104 @@ impl Finder {
 
     /// The first address in `text` that begins at `from` or behind it.
     pub fn find(&self, text: &[u8], from: usize) -> Option<Found> {
-        let mut at = from;
-        while at <= text.len() {
-            let found = self.pattern.search(&Input::new(text).range(at..))?;
-            let (kind, range) = (*self.kinds.get(found.pattern().as_usize())?, found.range());
+        // Nothing begins before `at`; separators before `separator` are none of an address that does.
+        let (mut at, mut separator) = (from, from);
+        loop {
+            separator = self.separator(text, separator)?;
+            let Some((kind, range)) = self.around(text, at, separator) else {
+                separator += 1;
+                continue;
+            };
             if let Some(found) = read(kind, text, &range) {
                 return Some(found);
             }
             // What looks like one and is none may begin with something that is none and end with something that is.
-            let skipped = match kind {
+            at = match kind {
                 Kind::V4 => range.end,
-                Kind::Dashed | Kind::V6 | Kind::Mac => {
-                    let inside = text.get(range.clone()).unwrap_or_default();
-                    let separator = inside.iter().position(|byte| matches!(byte, b':' | b'-'));
-                    range.start + separator.map_or(inside.len(), |at| at + 1)
-                }
+                Kind::Dashed | Kind::V6 | Kind::Mac => separator + 1,
             };
-            at = skipped.max(at + 1);
+            separator = at;
         }
-        None
     }
+
+    /// What looks like an address that begins at `from` or behind it and has its first separator at `separator`.
+    fn around(&self, text: &[u8], from: usize, separator: usize) -> Option<(Kind, Range<usize>)> {
+        // What stands in front of the first separator has none in it.
+        let front = text.get(from..separator).unwrap_or_default();
+        let first =
+            front.iter().rev().take(MAX_FIRST).take_while(|byte| byte.is_ascii_alphanumeric()).count();
+        (separator - first..=separator).find_map(|start| {
+            let found = self.pattern.search(&Input::new(text).range(start..).anchored(Anchored::Yes))?;
+            Some((*self.kinds.get(found.pattern().as_usize())?, found.range()))
+        })
+    }
+
+    /// The next separator from `from` on that may be the first of an address.
+    fn separator(&self, text: &[u8], from: usize) -> Option<usize> {
+        let rest = text.get(from..)?;
+        let separators = rest.iter().enumerate().filter(|(_, byte)| matches!(byte, b'-' | b'.' | b':'));
+        separators.map(|(at, _)| from + at).find(|at| self.kinds.iter().any(|kind| kind.may_begin(text, *at)))
+    }
+}
+
+impl Kind {
+    /// Whether the separator at `at` may be the first of an address of this kind. Every first one may.
+    fn may_begin(self, text: &[u8], at: usize) -> bool {
+        let separator = text.get(at).copied();
+        let is = |at: Option<usize>, so: fn(&u8) -> bool| at.and_then(|at| text.get(at)).is_some_and(so);
+        match self {
+            Self::V4 => {
+                separator == Some(b'.') && is(at.checked_sub(1), u8::is_ascii_digit) && dotted(text, at)
+            }
+            Self::Dashed => {
+                let digit = is(at.checked_add(1), u8::is_ascii_digit);
+                separator == Some(b'-')
+                    && digit
+                    && text.get(..at).is_some_and(|before| before.ends_with(b"ip"))
+            }
+            Self::V6 => separator == Some(b':') && is_v6(text, at),
+            Self::Mac => {
+                let hex = |at: Option<usize>| is(at, u8::is_ascii_hexdigit);
+                matches!(separator, Some(b':' | b'-'))
+                    && text.get(at + 3).copied() == separator
+                    && [at.checked_sub(2), at.checked_sub(1), Some(at + 1), Some(at + 2)].into_iter().all(hex)
+            }
+        }
+    }
+}
+
+/// How many bytes from `at` on are so; no more than `most`.
+fn run(text: &[u8], at: usize, most: usize, so: fn(&u8) -> bool) -> usize {
+    text.iter().skip(at).take(most).take_while(|byte| so(byte)).count()
+}
+
+/// Whether three groups of digits begin behind the dot at `at`, the last of any length.
+fn dotted(text: &[u8], mut at: usize) -> bool {
+    for _ in 0..2 {
+        let digits = run(text, at + 1, 4, u8::is_ascii_digit);
+        at += 1 + digits;
+        if !(1..=3).contains(&digits) || text.get(at) != Some(&b'.') {
+            return false;
+        }
+    }
+    text.get(at + 1).is_some_and(u8::is_ascii_digit)
+}
+
+/// Whether the colons from `at` on are enough for an address: two in a row, or, with a dotted end, six.
+fn is_v6(text: &[u8], mut at: usize) -> bool {
+    let mut colons = 0;
+    while text.get(at) == Some(&b':') {
+        colons += 1;
+        let digits = run(text, at + 1, 5, u8::is_ascii_hexdigit);
+        at += 1 + digits;
+        if colons == 6 || digits == 0 && text.get(at) == Some(&b':') {
+            return true;
+        }
+        if digits > 4 {
+            return false;
+        }
+    }
+    false
 }
 
 fn read(kind: Kind, text: &[u8], range: &Range<usize>) -> Option<Found> {
@@ -159,6 +243,76 @@ mod tests {
         ] {
             assert_eq!(found(text), expected, "{text}");
         }
+    }
+
+    /// The same by the patterns alone, which look everywhere.
+    fn by_patterns(finder: &Finder, text: &[u8], from: usize) -> Option<Found> {
+        let mut at = from;
+        while at <= text.len() {
+            let found = finder.pattern.search(&Input::new(text).range(at..))?;
+            let (kind, range) = (finder.kinds[found.pattern().as_usize()], found.range());
+            if let Some(found) = read(kind, text, &range) {
+                return Some(found);
+            }
+            let inside = &text[range.clone()];
+            let separator = inside.iter().position(|byte| matches!(byte, b':' | b'-'));
+            at = match kind {
+                Kind::V4 => range.end,
+                Kind::Dashed | Kind::V6 | Kind::Mac => range.start + separator.unwrap() + 1,
+            };
+        }
+        None
+    }
+
+    #[test]
+    fn nothing_is_overlooked_that_patterns_find_everywhere() {
+        let mut state = 4_711_u64;
+        let mut below = |most: usize| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            usize::try_from(state % u64::try_from(most).unwrap()).unwrap()
+        };
+        let parts = [
+            "1",
+            "0",
+            "25",
+            "a",
+            "f0",
+            "1a2b",
+            ":",
+            ":",
+            "::",
+            ".",
+            ".",
+            "-",
+            "ip-",
+            " ",
+            "x",
+            "%",
+            "10.0.0.",
+            "00:11:22:33:44:",
+        ];
+        let sets: [&[Kind]; 4] = [
+            &[Kind::V4],
+            &[Kind::Mac],
+            &[Kind::V6, Kind::V4, Kind::Dashed],
+            &[Kind::Mac, Kind::V6, Kind::V4, Kind::Dashed],
+        ];
+        let finders = sets.map(|kinds| Finder::new(kinds).unwrap());
+        let mut addresses = 0;
+        for _ in 0..20_000 {
+            let text: String = (0..=below(24)).map(|_| parts[below(parts.len())]).collect();
+            let finder = &finders[below(finders.len())];
+            let mut at = below(3);
+            loop {
+                let found = finder.find(text.as_bytes(), at);
+                assert_eq!(found, by_patterns(finder, text.as_bytes(), at), "{text} from {at}");
+                let Some(found) = found else { break };
+                (at, addresses) = (found.range.end, addresses + 1);
+            }
+        }
+        assert!(addresses > 1_000, "{addresses}");
     }
 
     #[test]
