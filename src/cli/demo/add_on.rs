@@ -16,7 +16,8 @@ use tracing::debug;
 use super::{CLUSTER, LONGEST, LOOKS, NAMESPACE, PROMETHEUS, Stage};
 use crate::controllers::observability::crd::{NAME, ObservabilityAddon, SPOKE_NAMESPACE};
 use crate::controllers::observability::endpoint::DEPLOYMENTS;
-use crate::controllers::observability::report::{Failures, Report, Reporter};
+use crate::controllers::observability::failures::Failures;
+use crate::controllers::observability::report::{Report, Reporter};
 use crate::controllers::observability::vocabulary::{Meaning, Vocabulary};
 
 /// Times that a collector forwards in one step: failures are told at the third in a row.

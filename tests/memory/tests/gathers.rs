@@ -53,13 +53,16 @@ fn gathered(collection: Collection) -> (usize, usize, Vec<(String, Verdict)>) {
         config_namespace: "kube-system".to_owned(),
         now: Timestamp::UNIX_EPOCH,
         interval: Duration::from_hours(2),
+        remote: Arc::default(),
+        agents: None,
         keeper: Keeper::new(Spool::new(tempfile::tempfile().unwrap(), None)),
     };
     let (grown, (written, rows)) = growth(|| {
         let bound = NonZeroUsize::new(8).unwrap();
         let rows = runtime.block_on(collect(GATHERERS.iter().collect(), &context, bound));
         let spool = context.keeper.close().unwrap();
-        let archive = Archive::new(spool, &rows, ProcessFacts::default(), context.now).unwrap();
+        let archive =
+            Archive::new(spool, &rows, ProcessFacts::default(), &context.remote, context.now).unwrap();
         let mut written = Written(0);
         archive.write(&mut written).unwrap();
         (written.0, rows)

@@ -285,7 +285,7 @@ impl Play {
         if self.random.one_in(2) {
             running.kill().await
         } else {
-            running.stop(&self.bench).await
+            running.stop(&self.bench).await;
         }
         self.running = Some(self.bench.start());
     }
