@@ -161,10 +161,12 @@ async fn config(kubeconfig: Option<PathBuf>) -> Result<Config, Fault> {
 
 async fn config_of(kubeconfig: Option<PathBuf>) -> Result<Config, Fault> {
     let Some(path) = kubeconfig else {
-        return Config::infer().await.map(straight).map_err(|error| {
-            let error = super::client::none(&error);
+        let none = |error: &dyn std::fmt::Display| {
+            let error = super::client::none(error);
             Fault::usage(format!("no cluster is configured: {error}; name a kubeconfig with --kubeconfig"))
-        });
+        };
+        let config = Config::infer().await.map_err(|error| none(&error))?;
+        return straight(config).map_err(|error| none(&error));
     };
     let unusable = |error: &dyn std::fmt::Display| {
         let error = super::client::unusable(&path, error);
@@ -174,7 +176,7 @@ async fn config_of(kubeconfig: Option<PathBuf>) -> Result<Config, Fault> {
     let file = Kubeconfig::read_from(&path).map_err(|error| unusable(&error))?;
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(file, &options).await.map_err(|error| unusable(&error))?;
-    let config = straight(config);
+    let config = straight(config).map_err(|error| unusable(&error))?;
     // What is wrong with keys and certificates shows when they are used; the file is named then.
     Client::try_from(config.clone()).map_err(|error| unusable(&error))?;
     Ok(config)

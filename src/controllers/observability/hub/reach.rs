@@ -210,7 +210,8 @@ fn named(kubeconfig: &Kubeconfig) -> Vec<PathBuf> {
 
 async fn connect(kubeconfig: Kubeconfig, heard: &Arc<Heard>) -> Result<Client, String> {
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
-    let mut config = straight(config.map_err(|error| error.to_string())?);
+    let config = straight(config.map_err(|error| error.to_string())?);
+    let mut config = config.map_err(|error| error.to_string())?;
     config.connect_timeout = Some(CONNECT);
     // Waits are ours: seen in metrics, and bounded.
     config.default_retry = false;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt as _};
-use http::{Method, Request, header};
+use http::{HeaderValue, Method, Request, header};
 use http_body_util::{BodyExt, Limited};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::client::Body;
@@ -174,10 +174,11 @@ impl Asking {
     async fn new(context: &Context, agents: &Agents) -> Result<Self, Unknown> {
         let path = agents.token.clone();
         let read = outside::in_time(move || outside::text(&path, MAX_PEM)).await.and_then(|text| text);
-        let token = read.map_err(|error| Unknown::NoToken {
-            path: agents.token.display().to_string(),
-            why: Unreadable::into_io(error).to_string(),
-        })?;
+        let none = |why| Unknown::NoToken { path: agents.token.display().to_string(), why };
+        let token = read.map_err(|error| none(Unreadable::into_io(error).to_string()))?;
+        let token = token.trim().to_owned();
+        // Clients end the process over one that is not.
+        HeaderValue::from_str(&token).map_err(|_| none("it holds what no header may".to_owned()))?;
         let maps: Api<ConfigMap> = Api::namespaced(context.client.clone(), &agents.namespace);
         let map = maps.get_opt(AUTHORITY.0).await.ok().flatten();
         let text = map.and_then(|map| map.data?.remove(AUTHORITY.1)).unwrap_or_default();
@@ -186,7 +187,7 @@ impl Asking {
         if authority.is_empty() {
             return Err(Unknown::NoAuthority { namespace: agents.namespace.clone() });
         }
-        Ok(Self { agents: agents.clone(), token: token.trim().to_owned(), authority })
+        Ok(Self { agents: agents.clone(), token, authority })
     }
 
     async fn one(&self, node: String, address: String, ids: BTreeSet<String>) -> Result<Runtimes, Unknown> {
