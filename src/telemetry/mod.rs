@@ -2,6 +2,7 @@
 //! its parts are ready, and traces where they are asked for.
 
 mod controllers;
+mod libraries;
 mod metrics;
 mod outside;
 mod readiness;
@@ -13,9 +14,14 @@ use std::error::Error;
 use std::io::{self, IsTerminal as _};
 
 use clap::ValueEnum;
-use tracing_subscriber::EnvFilter;
+use tracing::warn;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _, Registry};
 
 pub use controllers::ControllerMetrics;
+pub use libraries::may_be_told;
 pub use metrics::{MEDIA_TYPE, Metrics};
 pub use outside::{Outside, escaped, redacted};
 pub use readiness::Readiness;
@@ -96,24 +102,32 @@ pub fn panic_text(panic: &(dyn Any + Send)) -> String {
 /// # Errors
 /// When `RUST_LOG` is set and cannot be read as a filter.
 pub fn init(format: LogFormat) -> Result<(), String> {
-    let filter = match std::env::var("RUST_LOG") {
-        Ok(text) if !text.is_empty() => EnvFilter::try_new(&text).map_err(|error| {
+    let asked = std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
+    let filter = match &asked {
+        Some(text) => EnvFilter::try_new(text).map_err(|error| {
             format!("RUST_LOG is `{text}`: {error}; write it as `info` or `warn,admit=debug`")
         })?,
-        _ => EnvFilter::new(DEFAULT_FILTER),
+        None => EnvFilter::new(DEFAULT_FILTER),
     };
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer::<Registry>()
         .with_writer(io::stderr)
         // It would complain of a line that cannot be written by a macro that panics where nobody reads: a request would be
         // denied, or a signal lost, because whoever collected the log has gone.
         .log_internal_errors(false)
         .with_ansi(io::stderr().is_terminal());
-    // A subscriber that is already there stays: the first caller decides.
-    let _ = match format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().try_init(),
+    let lines = match format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().boxed(),
     };
+    let subscriber = tracing_subscriber::registry().with(lines).with(filter).with(filter_fn(may_be_told));
+    // A subscriber that is already there stays: the first caller decides.
+    let _ = subscriber.try_init();
+    for target in asked.as_deref().map(libraries::asked_in_vain).unwrap_or_default() {
+        warn!(
+            target,
+            "RUST_LOG asks for lines that are not written: they would show what passes over connections"
+        );
+    }
     Ok(())
 }
 

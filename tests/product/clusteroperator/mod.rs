@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod bench;
+mod canaries;
 mod config_map;
 mod gate;
 mod metrics;

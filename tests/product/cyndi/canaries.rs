@@ -185,9 +185,8 @@ async fn row_38_no_failure_of_a_pipeline_tells_a_password() {
     place.bench.cluster.gone(&place.bench.pipelines, "app").await;
     place.told.push(running.metrics());
     running.end().await;
-    // The client's own log of what is refused, which nobody sees but by asking for it, is that of the server as it is.
-    let logged = logs.take();
     place.of_literals().await;
+    let logged = logs.take();
     let events = place.objects().await;
     assert!(logged.contains("TRACE") && logged.contains("reconciliation failed"), "logs were captured");
     assert!(shows(PASSWORD) && shows(&STANDARD.encode(PASSWORD)), "what is looked for is found");

@@ -4,6 +4,7 @@ mod controller;
 mod cuts;
 mod finalizer;
 mod lease;
+mod libraries;
 mod manager;
 mod observe;
 mod operator;

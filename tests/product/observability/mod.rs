@@ -1,6 +1,7 @@
 //! ObservabilityAddon: one test for each row of the fact sheet's behaviours, named after it.
 
 mod boot;
+mod canaries;
 mod endpoint;
 mod faults;
 mod hub;

@@ -1,9 +1,14 @@
-//! What the current thread logs, at every level. One subscriber serves the whole test program: subscribers that come
+//! What the current thread logs, at every level, of what a process of admit ever writes. One subscriber serves the whole test program: subscribers that come
 //! and go with tests would change under each other which events are on at all.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::sync::Once;
+
+use admit::telemetry::may_be_told;
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 thread_local! {
     static CAPTURED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
@@ -16,8 +21,9 @@ pub(crate) struct Logs(());
 
 pub(crate) fn capture() -> Logs {
     SUBSCRIBER.call_once(|| {
-        let all = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(|| Sink);
-        tracing::subscriber::set_global_default(all.finish()).unwrap();
+        let lines = tracing_subscriber::fmt::layer().with_writer(|| Sink);
+        let all = tracing_subscriber::registry().with(lines).with(filter_fn(may_be_told));
+        all.init();
     });
     CAPTURED.set(Some(Vec::new()));
     Logs(())
