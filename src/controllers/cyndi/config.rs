@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::configuration::Configuration;
 use super::crd::CyndiPipelineSpec;
 use super::hash;
 
@@ -75,12 +76,12 @@ pub struct Config {
     pub replication_factor: i64,
     pub dead_letters: String,
     /// Further members of the connector's configuration, over those that are built.
-    pub connector: BTreeMap<String, String>,
+    pub connector: Configuration,
     pub tasks: i64,
     pub batch: i64,
     /// Days.
     pub max_age: i64,
-    /// Members of a system profile that are copied, with commas between them.
+    /// Configuration of a system profile that are copied, with commas between them.
     pub allowed: String,
     /// Statements that make a table, where they are not the built-in ones.
     pub table: Option<String>,
@@ -223,8 +224,8 @@ impl Reader<'_> {
         })
     }
 
-    fn connector(&self) -> Result<BTreeMap<String, String>, Mistake> {
-        let Some(text) = self.0.get("connector.config") else { return Ok(BTreeMap::new()) };
+    fn connector(&self) -> Result<Configuration, Mistake> {
+        let Some(text) = self.0.get("connector.config") else { return Ok(Configuration::default()) };
         if text.contains("{{") {
             return Err(Mistake::Connector);
         }
@@ -237,7 +238,7 @@ impl Reader<'_> {
                 Err(Mistake::Connector)
             }
         };
-        members.into_iter().map(plain).collect()
+        members.into_iter().map(plain).collect::<Result<_, _>>().map(Configuration)
     }
 }
 
@@ -262,7 +263,7 @@ mod tests {
             inventory_schema: "public".to_owned(),
             replication_factor: 1,
             dead_letters: "platform.cyndi.dlq".to_owned(),
-            connector: BTreeMap::new(),
+            connector: Configuration::default(),
             tasks: 16,
             batch: 100,
             max_age: 45,
@@ -333,7 +334,7 @@ mod tests {
             inventory_schema: "i".to_owned(),
             replication_factor: 2,
             dead_letters: "d".to_owned(),
-            connector: data(&[("x", "1"), ("y", "true"), ("z", "q\"")]),
+            connector: Configuration(data(&[("x", "1"), ("y", "true"), ("z", "q\"")])),
             tasks: 3,
             batch: 4,
             max_age: 5,
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn cy_08_intervals_and_thresholds_are_no_reason_to_build_anew() {
+    fn cy_08_14_intervals_and_thresholds_are_no_reason_to_build_anew() {
         let before = read(&[("connect.cluster", "a")], &[]).unwrap().hash;
         for key in NOT_HASHED {
             assert_eq!(read(&[("connect.cluster", "a")], &[(key, "1")]).unwrap().hash, before, "{key}");

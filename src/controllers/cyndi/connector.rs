@@ -3,10 +3,12 @@
 //! The configuration is a map that is built, not a text that is filled in: a quote in a filter stays a quote.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde_json::{Value, json};
 
 use super::config::Config;
+use super::configuration::Configuration;
 use super::crd::CyndiPipelineSpec;
 use super::names::{SCHEMA, Version};
 use crate::telemetry::Secrets;
@@ -38,7 +40,7 @@ pub struct Wanted {
     pub tasks: i64,
     pub paused: bool,
     /// Without class and number of tasks, which Strimzi has in fields of their own.
-    pub config: BTreeMap<String, String>,
+    pub config: Configuration,
 }
 
 /// Where the sink finds the login of its database.
@@ -50,8 +52,8 @@ pub enum Login {
     Literal { host: String, port: String, name: String, user: String, password: String },
 }
 
-impl std::fmt::Debug for Login {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Environment => "Environment",
             Self::Literal { .. } => "Literal(..)",
@@ -109,7 +111,7 @@ fn configuration(
     config: &Config,
     spec: &CyndiPipelineSpec,
     login: &Login,
-) -> BTreeMap<String, String> {
+) -> Configuration {
     let mut map = Building::default();
     map.put("topics", &config.topic);
     map.all(&[
@@ -138,8 +140,8 @@ fn configuration(
     map.put("errors.deadletterqueue.topic.replication.factor", &config.replication_factor.to_string());
     connection(&mut map, config, &spec.app_name, login);
     transforms(&mut map, config, spec);
-    map.0.extend(config.connector.clone());
-    map.0
+    map.0.extend(config.connector.0.clone());
+    Configuration(map.0)
 }
 
 fn connection(map: &mut Building, config: &Config, app: &str, login: &Login) {
@@ -250,7 +252,7 @@ impl Building {
 pub struct Found {
     pub name: String,
     pub labels: BTreeMap<String, String>,
-    pub config: BTreeMap<String, String>,
+    pub config: Configuration,
     pub paused: bool,
     /// What failed, where something did: the connector, or one of its tasks.
     pub failed: Option<String>,
@@ -262,9 +264,11 @@ pub struct Found {
 
 /// A configuration as compared: numbers and texts that read the same are the same.
 #[must_use]
-pub fn as_texts(config: &Value) -> BTreeMap<String, String> {
+pub fn as_texts(config: &Value) -> Configuration {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
-    config.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect()
+    Configuration(
+        config.as_object().into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect(),
+    )
 }
 
 /// What failed of a connector whose `status` Kafka Connect tells. Traces are not repeated: they quote records.
@@ -397,11 +401,16 @@ mod tests {
         let login =
             Login::Literal { host: text(), port: text(), name: text(), user: text(), password: text() };
         assert_eq!(format!("{login:?}"), "Literal(..)");
-        assert_eq!(wanted(&spec(), &login).config["connection.password"], "hunter2");
+        let made = wanted(&spec(), &login);
+        assert_eq!(made.config["connection.password"], "hunter2");
+        // Nor do connectors that are wanted, or found, of which the names are of use.
+        for shown in [format!("{made:?}"), format!("{:#?}", same(&made))] {
+            assert!(!shown.contains("hunter2") && shown.contains("\"connection.password\""), "{shown}");
+        }
     }
 
     #[test]
-    fn cy_02_a_failed_connector_or_task_is_seen() {
+    fn cy_02_08_a_failed_connector_or_task_is_seen() {
         let status = |connector: &str, task: &str| json!({"connector": {"state": connector}, "tasks": [{"id": 0, "state": "RUNNING"}, {"id": 1, "state": task, "trace": "x"}]});
         assert_eq!(super::failed(&status("RUNNING", "RUNNING")), None);
         assert_eq!(super::failed(&status("RUNNING", "FAILED")).unwrap(), "task 1");
@@ -419,11 +428,11 @@ mod tests {
     }
 
     #[test]
-    fn cy_02_deviations_come_in_their_order() {
+    fn cy_02_08_deviations_come_in_their_order() {
         let made = wanted(&spec(), &Login::Environment);
         assert_eq!(made.deviation(&same(&made)), None);
         let mut found = same(&made);
-        found.config.insert("batch.size".to_owned(), "9".to_owned());
+        found.config.0.insert("batch.size".to_owned(), "9".to_owned());
         assert!(made.deviation(&found).unwrap().ends_with("differs in batch.size"));
         let order = [MAX_AGE, CLUSTER, INSIGHTS_ONLY, APP];
         for label in order {
@@ -433,11 +442,7 @@ mod tests {
         found.failed = Some("task 0".to_owned());
         assert!(made.deviation(&found).unwrap().contains("FAILED"));
         let numbers = json!({"batch.size": 100, "auto.create": false});
-        assert_eq!(
-            as_texts(&numbers),
-            [("auto.create", "false"), ("batch.size", "100")]
-                .map(|(k, v)| (k.to_owned(), v.to_owned()))
-                .into()
-        );
+        let texts = [("auto.create", "false"), ("batch.size", "100")];
+        assert_eq!(as_texts(&numbers).0, texts.map(|(k, v)| (k.to_owned(), v.to_owned())).into());
     }
 }

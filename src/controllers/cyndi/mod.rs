@@ -17,6 +17,7 @@
 
 mod apply;
 pub mod config;
+pub mod configuration;
 pub mod connect;
 pub mod connector;
 mod connectors;

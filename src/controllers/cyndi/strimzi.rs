@@ -208,7 +208,7 @@ impl Strimzi {
                 "class": CLASS,
                 "tasksMax": wanted.tasks,
                 "state": state(wanted.paused),
-                "config": wanted.config,
+                "config": wanted.config.0,
             },
         });
         let object: DynamicObject = serde_json::from_value(object).map_err(Error::Unwritable)?;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use crate::controllers::cyndi::configuration::Configuration;
 use crate::controllers::cyndi::connector::{CLASS, Found, OWNER, Wanted, as_texts, failed};
 
 /// In front of the name of a label.
@@ -17,7 +18,7 @@ const TASKS: &str = "tasks.max";
 
 /// The whole configuration of a connector that is wanted.
 pub(super) fn document(wanted: &Wanted) -> BTreeMap<String, String> {
-    let mut document = wanted.config.clone();
+    let mut document = wanted.config.0.clone();
     let own = [(NAME, wanted.name.clone()), (PLUGIN, CLASS.to_owned()), (TASKS, wanted.tasks.to_string())];
     document.extend(own.map(|(key, value)| (key.to_owned(), value)));
     document.extend(wanted.labels.iter().map(|(name, value)| (format!("{LABEL}{name}"), value.clone())));
@@ -28,17 +29,16 @@ pub(super) fn document(wanted: &Wanted) -> BTreeMap<String, String> {
 /// as it should.
 pub(super) fn found(name: &str, info: &Value, status: Option<&Value>, should_rest: bool) -> Found {
     let (labels, config): (BTreeMap<_, _>, BTreeMap<_, _>) =
-        as_texts(&info["config"]).into_iter().partition(|(key, _)| key.starts_with(LABEL));
+        as_texts(&info["config"]).0.into_iter().partition(|(key, _)| key.starts_with(LABEL));
     let bare =
         |(key, value): (String, String)| (key.strip_prefix(LABEL).unwrap_or_default().to_owned(), value);
     let state = status.and_then(|status| status["connector"]["state"].as_str());
     Found {
         name: name.to_owned(),
         labels: labels.into_iter().map(bare).collect(),
-        config: config
-            .into_iter()
-            .filter(|(key, _)| ![NAME, PLUGIN, TASKS].contains(&key.as_str()))
-            .collect(),
+        config: Configuration(
+            config.into_iter().filter(|(key, _)| ![NAME, PLUGIN, TASKS].contains(&key.as_str())).collect(),
+        ),
         paused: state.map_or(should_rest, |state| matches!(state, "PAUSED" | "STOPPED")),
         failed: status.and_then(failed),
         restartable: false,
@@ -64,7 +64,7 @@ mod tests {
             labels: [(text(OWNER), text("uid")), (text("cyndi/appName"), text("a"))].into(),
             tasks: 16,
             paused: false,
-            config: [(text("topics"), text("t")), (text("batch.size"), text("100"))].into(),
+            config: Configuration([(text("topics"), text("t")), (text("batch.size"), text("100"))].into()),
         }
     }
 

@@ -57,7 +57,7 @@ fn step_of(seen: &Seen) -> Step {
 }
 
 #[test]
-fn cy_02_a_new_pipeline_starts() {
+fn cy_02_01_a_new_pipeline_starts() {
     let mut seen = started();
     seen.object.status = None;
     seen.tables = vec![];
@@ -68,7 +68,7 @@ fn cy_02_a_new_pipeline_starts() {
 }
 
 #[test]
-fn cy_02_the_view_moves_once_the_table_is_valid() {
+fn cy_06_the_view_moves_once_the_table_is_valid() {
     assert_eq!(step_of(&started()), Step::Nothing);
     let mut valid = with_status(|status| status.validated(true, "", 1, NOW));
     assert_eq!(step_of(&valid), Step::Show(version("1_5").table()));
@@ -79,7 +79,7 @@ fn cy_02_the_view_moves_once_the_table_is_valid() {
 }
 
 #[test]
-fn cy_02_too_many_failures_build_anew() {
+fn cy_02_04_and_07_too_many_failures_build_anew() {
     let failed = |times: i64| {
         with_status(|status| CyndiPipelineStatus { validation_failed_count: times, ..status.clone() })
     };
@@ -94,7 +94,7 @@ fn cy_02_too_many_failures_build_anew() {
 }
 
 #[test]
-fn cy_02_deviations_are_found_in_their_order() {
+fn cy_02_08_deviations_are_found_in_their_order() {
     let mut seen = started();
     let mut expected = Vec::new();
     let mut deviates = |seen: &Seen, words: &str| {
@@ -102,7 +102,7 @@ fn cy_02_deviations_are_found_in_their_order() {
         assert!(what.contains(words), "{what}");
         expected.push(what);
     };
-    seen.connectors[0].config.insert("batch.size".to_owned(), "7".to_owned());
+    seen.connectors[0].config.0.insert("batch.size".to_owned(), "7".to_owned());
     deviates(&seen, "batch.size");
     seen.connectors[0].labels.insert(CLUSTER.to_owned(), "other".to_owned());
     deviates(&seen, CLUSTER);
@@ -140,7 +140,7 @@ fn cy_09_01_only_tables_of_ours_that_nobody_needs_are_stale() {
 }
 
 #[test]
-fn cy_02_a_removed_pipeline_leaves_nothing() {
+fn cy_02_09_a_removed_pipeline_leaves_nothing() {
     let mut seen = with_status(|status| status.validated(true, "", 1, NOW));
     seen.view = View::Shows(version("1_5").table());
     seen.object.metadata.deletion_timestamp = Some(Time(NOW));
@@ -186,7 +186,7 @@ fn what_failed_is_started_again_where_that_is_worth_a_try() {
 }
 
 #[test]
-fn cy_08_the_view_moves_to_a_table_that_is_not_strictly_worse() {
+fn cy_08_15_the_view_moves_to_a_table_that_is_not_strictly_worse() {
     assert!(is_healthier(10, 8, Some(7)) && is_healthier(10, 12, Some(8)) && is_healthier(10, 0, None));
     assert!(!is_healthier(10, 7, Some(8)) && !is_healthier(10, 13, Some(8)));
 }
