@@ -10,8 +10,8 @@ use super::Exit;
 use super::controllers::client;
 use super::process::{self, Fault, GRACE, Threads};
 use super::render::{self, Output};
-use super::typed::label;
-use crate::controllers::cyndi::connect::Connect;
+use super::typed::{label, object};
+use crate::controllers::cyndi::connect::{Connect, ConnectSetupError, LoginSource};
 use crate::controllers::cyndi::inspect::{Planned, planned, validated};
 use crate::controllers::cyndi::merge::Side;
 use crate::controllers::cyndi::verdict::Verdict;
@@ -37,18 +37,44 @@ pub(super) struct CyndiArgs {
     /// Authorities to trust for a Kafka Connect under TLS, besides the system's, PEM
     #[arg(long, value_name = "FILE", requires = "connect_url")]
     connect_ca: Option<PathBuf>,
+
+    /// File with the login of Kafka Connect, as USER:PASSWORD
+    #[arg(long, value_name = "FILE", requires = "connect_url", conflicts_with_all = ["connect_token", "connect_secret"])]
+    connect_login: Option<PathBuf>,
+
+    /// File with a bearer token for Kafka Connect
+    #[arg(long, value_name = "FILE", requires = "connect_url", conflicts_with = "connect_secret")]
+    connect_token: Option<PathBuf>,
+
+    /// Secret, as NAMESPACE/NAME, with username and password, or token, for Kafka Connect
+    #[arg(long, value_name = "SECRET", requires = "connect_url", value_parser = object)]
+    connect_secret: Option<(String, String)>,
 }
 
 impl CyndiArgs {
     /// What the flags mean.
     ///
     /// # Errors
-    /// For an address or authorities of Kafka Connect that do not work.
+    /// For an address, authorities or a login of Kafka Connect that do not work.
     pub(super) fn settings(&self) -> Result<Settings, Fault> {
-        let connect = |url: &String| Connect::new(url, self.connect_ca.as_deref());
-        let connect = self.connect_url.as_ref().map(connect).transpose().map_err(Fault::usage)?;
+        let connect = self.connect_url.as_ref().map(|url| self.connect(url));
+        let connect = connect.transpose().map_err(Fault::usage)?;
         let (ephemeral, insights) = (self.ephemeral, self.insights.clone());
         Ok(Settings { ephemeral, insights, connect, ..Settings::default() })
+    }
+}
+
+impl CyndiArgs {
+    fn connect(&self, url: &str) -> Result<Connect, ConnectSetupError> {
+        let connect = Connect::new(url, self.connect_ca.as_deref())?;
+        let login = self.connect_login.clone().map(LoginSource::LoginFile);
+        let login = login.or_else(|| self.connect_token.clone().map(LoginSource::TokenFile));
+        let secret = self.connect_secret.clone();
+        let login = login.or_else(|| secret.map(|(namespace, name)| LoginSource::Secret { namespace, name }));
+        match login {
+            Some(login) => connect.entering_by(login),
+            None => Ok(connect),
+        }
     }
 }
 

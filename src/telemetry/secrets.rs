@@ -51,6 +51,14 @@ impl Secrets {
         known
     }
 
+    /// These and those of `other`.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        self.runs.extend(&other.runs);
+        self.short.extend_from_slice(&other.short);
+        self
+    }
+
     fn learn(&mut self, secret: &[u8]) {
         if secret.len() < SHORTEST {
             return;
@@ -187,6 +195,8 @@ mod tests {
         let secrets = Secrets::of([STANDARD.encode("robot:hunter2").as_str()]);
         assert_eq!(secrets.hide(b"robot:hunter2"), HIDDEN);
         assert_eq!(secrets.hide(b"with hunter2, it said"), "with [redacted], it said");
+        let both = secrets.and(&Secrets::of(["another-secret"]));
+        assert_eq!(both.hide(b"hunter2 or another-secret"), "[redacted] or [redacted]");
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(super) trait Connectors: Send + Sync {
 /// Those that the settings name.
 pub(super) fn of(settings: &Settings, client: &Client) -> Arc<dyn Connectors> {
     match &settings.connect {
-        Some(connect) => Arc::new(connect.clone()),
+        Some(connect) => Arc::new(connect.clone().of(client)),
         None => Arc::new(Strimzi::new(client.clone())),
     }
 }

@@ -9,6 +9,7 @@ use kube::runtime::reflector::Store;
 use kube::{Api, ResourceExt};
 
 use super::config::{CONFIG_MAP, Config, GLOBAL_NAMESPACE, spec_hash};
+use super::connect::Connect;
 use super::connector::{Login, Wanted};
 use super::crd::{CyndiPipeline, CyndiPipelineStatus};
 use super::database::{Credentials, Database};
@@ -40,6 +41,9 @@ pub(super) async fn fetch(context: &Context, object: &CyndiPipeline) -> Result<F
     let owner = object.uid().unwrap_or_default();
     let version = object.status.as_ref().and_then(CyndiPipelineStatus::version);
     let managed = object.spec.managed_connectors;
+    if let Some((namespace, name)) = context.settings.connect.as_ref().and_then(Connect::secret) {
+        context.uses.note(Key::of(object), namespace, name);
+    }
     let connectors = if managed { context.connectors.list(object).await? } else { Vec::new() };
     let wanted = version
         .filter(|_| managed)

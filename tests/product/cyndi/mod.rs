@@ -8,6 +8,7 @@ mod command;
 mod connect;
 mod crash;
 mod database;
+mod entering;
 mod faults;
 mod model;
 mod removal;

@@ -6,19 +6,25 @@
 //! | 404 in its own words | there is no such connector |
 //! | 409 | its workers are being rebalanced: asked again, later each time |
 //! | 400 | the configuration is refused, with the reasons |
+//! | 401 | the login is refused: read again, and asked once more where it has changed |
 //! | any other, in its own words | it failed |
 //! | what is no JSON, or 404 in the words of a server of HTTP | somebody else answers: nothing is concluded from it |
 
+use std::fmt;
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full};
+use kube::Client;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use tower::ServiceExt as _;
+use tracing::warn;
 
+use super::login::{Header, Login, LoginError, LoginSource};
 use crate::controllers::kit::wait::GrowingWait;
 use crate::gather::tunnel::{Proxies, TransportSetupError};
 use crate::gather::upload::{Body, Bounds, Outlet, Transport, TransportError};
@@ -48,6 +54,12 @@ pub enum ConnectError {
     Unreached { doing: &'static str, error: TransportError },
     #[error("cannot {doing}: Kafka Connect rebalances its workers (409)")]
     Rebalance { doing: &'static str },
+    #[error(transparent)]
+    Login(#[from] LoginError),
+    #[error(
+        "cannot {doing}: Kafka Connect wants another login (401): see --connect-login, --connect-token or --connect-secret, and what is there"
+    )]
+    Unauthorized { doing: &'static str },
     #[error("Kafka Connect refuses the configuration of the connector: {0}")]
     Refused(Outside),
     #[error("cannot {doing}: Kafka Connect answers {code}: {message}")]
@@ -67,6 +79,8 @@ pub enum ConnectSetupError {
     Credentials,
     #[error(transparent)]
     Tls(#[from] TransportSetupError),
+    #[error(transparent)]
+    Login(#[from] LoginError),
 }
 
 /// The REST interface of a cluster of Kafka Connect, at any of its workers.
@@ -76,10 +90,10 @@ pub(super) struct Rest {
     base: String,
     transport: Transport,
     patience: Duration,
+    login: Option<Login>,
 }
 
 /// What is asked for.
-#[derive(Debug)]
 pub(super) struct Question<'q> {
     pub(super) method: Method,
     /// From the base on, encoded.
@@ -89,6 +103,16 @@ pub(super) struct Question<'q> {
     pub(super) doing: &'static str,
     /// What no error may show of the answer.
     pub(super) secrets: &'q Secrets,
+}
+
+/// What is sent may have a login in it.
+impl fmt::Debug for Question<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Question")
+            .field("method", &self.method)
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Rest {
@@ -104,7 +128,34 @@ impl Rest {
         }
         let bounds = Bounds { within, most: MOST };
         let transport = Outlet::to_named_server(&uri, ca, bounds)?.transport(Proxies::default());
-        Ok(Self { base: url.trim_end_matches('/').to_owned(), transport, patience: within / PATIENCE })
+        Ok(Self {
+            base: url.trim_end_matches('/').to_owned(),
+            transport,
+            patience: within / PATIENCE,
+            login: None,
+        })
+    }
+
+    /// The same, with a login.
+    pub(super) fn entering_by(self, source: LoginSource) -> Result<Self, ConnectSetupError> {
+        let plain = self.base.strip_prefix("http://");
+        if plain.is_some_and(|rest| !is_loopback(rest)) {
+            warn!(
+                url = self.base,
+                "the login of Kafka Connect is sent over plain HTTP, for all on the way to read: give an https:// address"
+            );
+        }
+        Ok(Self { login: Some(Login::new(source)?), ..self })
+    }
+
+    /// The same, of a cluster whose Secret has the login.
+    pub(super) fn of(self, client: &Client) -> Self {
+        Self { login: self.login.map(|login| login.of(client)), ..self }
+    }
+
+    /// The Secret with the login.
+    pub(super) fn secret(&self) -> Option<(&str, &str)> {
+        self.login.as_ref()?.secret()
     }
 
     /// What is answered; nothing where there is no such connector. A rebalance is waited out for a while.
@@ -112,10 +163,9 @@ impl Rest {
         let mut wait = GrowingWait::new(FIRST_WAIT, LONGEST_WAIT);
         let until = Instant::now() + self.patience;
         loop {
-            let answer = self.once(question).await;
-            let answer = answer.map_err(|error| ConnectError::Unreached { doing: question.doing, error })?;
+            let (answer, header) = self.entering(question).await?;
             if answer.status() != StatusCode::CONFLICT {
-                return meaning(question, &answer);
+                return meaning(question, &answer, header.as_ref());
             }
             let due = wait.grow();
             if Instant::now() + due > until {
@@ -125,7 +175,28 @@ impl Rest {
         }
     }
 
-    async fn once(&self, question: &Question<'_>) -> Result<Response<Bytes>, TransportError> {
+    /// An answer, with the login that it is one to. Where that is refused and has changed since it was read, the answer to the new one.
+    async fn entering(
+        &self,
+        question: &Question<'_>,
+    ) -> Result<(Response<Bytes>, Option<Header>), ConnectError> {
+        let Some(login) = &self.login else { return Ok((self.once(question, None).await?, None)) };
+        let header = login.header().await?;
+        let answer = self.once(question, Some(&header)).await?;
+        if answer.status() != StatusCode::UNAUTHORIZED {
+            return Ok((answer, Some(header)));
+        }
+        match login.other_than(&header).await? {
+            Some(other) => Ok((self.once(question, Some(&other)).await?, Some(other))),
+            None => Ok((answer, Some(header))),
+        }
+    }
+
+    async fn once(
+        &self,
+        question: &Question<'_>,
+        header: Option<&Header>,
+    ) -> Result<Response<Bytes>, ConnectError> {
         let mut request = Request::builder()
             .method(question.method.clone())
             .uri(format!("{}{}", self.base, question.path))
@@ -134,20 +205,35 @@ impl Rest {
         if body.is_some() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
+        if let Some(Header(login)) = header {
+            request = request.header(header::AUTHORIZATION, login);
+        }
         let body = Full::from(body.unwrap_or_default()).map_err(|never| match never {});
         let request = request.body(Body::new(body));
-        let request = request.map_err(|error| TransportError::Request(error.to_string()))?;
-        self.transport.clone().oneshot(request).await
+        let unreached = |error| ConnectError::Unreached { doing: question.doing, error };
+        let request = request.map_err(|error| unreached(TransportError::Request(error.to_string())))?;
+        self.transport.clone().oneshot(request).await.map_err(unreached)
     }
 }
 
-fn meaning(question: &Question<'_>, answer: &Response<Bytes>) -> Result<Option<Value>, ConnectError> {
+fn is_loopback(address: &str) -> bool {
+    let host = address.split('/').next().unwrap_or_default();
+    let host = host.rsplit_once(':').map_or(host, |(host, _)| host).trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn meaning(
+    question: &Question<'_>,
+    answer: &Response<Bytes>,
+    header: Option<&Header>,
+) -> Result<Option<Value>, ConnectError> {
     let (doing, code, body) = (question.doing, answer.status().as_u16(), answer.body());
-    let strange = || ConnectError::Stranger {
-        doing,
-        code,
-        shown: Outside::at_most(MAX_STRANGE, body, question.secrets),
-    };
+    let secrets = || header.map(Header::secrets).unwrap_or_default().and(question.secrets);
+    let strange =
+        || ConnectError::Stranger { doing, code, shown: Outside::at_most(MAX_STRANGE, body, &secrets()) };
+    if answer.status() == StatusCode::UNAUTHORIZED {
+        return Err(ConnectError::Unauthorized { doing });
+    }
     if answer.status().is_success() && body.is_empty() {
         return Ok(Some(Value::Null));
     }
@@ -156,7 +242,7 @@ fn meaning(question: &Question<'_>, answer: &Response<Bytes>) -> Result<Option<V
         return Ok(Some(told));
     }
     let words = told["message"].as_str().filter(|_| told["error_code"].as_u64() == Some(code.into()));
-    let message = |words: &str| Outside::of(words, question.secrets);
+    let message = |words: &str| Outside::of(words, &secrets());
     match (code, words) {
         (404, Some(NO_SUCH_PATH)) | (_, None) => Err(strange()),
         (404, Some(_)) => Ok(None),
@@ -167,6 +253,8 @@ fn meaning(question: &Question<'_>, answer: &Response<Bytes>) -> Result<Option<V
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     fn of(code: u16, body: &str) -> Result<Option<Value>, ConnectError> {
@@ -179,7 +267,8 @@ mod tests {
             secrets: &secrets,
         };
         let answer = Response::builder().status(code).body(Bytes::from(body.to_owned())).unwrap();
-        meaning(&question, &answer)
+        let login = Header(HeaderValue::from_static("Bearer canary-4712"));
+        meaning(&question, &answer, Some(&login))
     }
 
     fn error(code: u16, body: &str) -> String {
@@ -192,12 +281,24 @@ mod tests {
         assert_eq!(of(202, "").unwrap(), Some(Value::Null));
         assert_eq!(of(200, "[]").unwrap(), Some(Value::Array(vec![])));
         assert_eq!(of(404, r#"{"error_code": 404, "message": "Connector a not found"}"#).unwrap(), None);
-        let refused =
-            error(400, r#"{"error_code": 400, "message": "1 error(s):\nInvalid value canary-4711"}"#);
+        let refused = error(
+            400,
+            r#"{"error_code": 400, "message": "1 error(s):\nInvalid value canary-4711, canary-4712"}"#,
+        );
         assert_eq!(
             refused,
-            "Kafka Connect refuses the configuration of the connector: 1 error(s): Invalid value [redacted]"
+            "Kafka Connect refuses the configuration of the connector: 1 error(s): Invalid value [redacted], [redacted]"
         );
+        for words in [
+            r#"{"error_code": 401, "message": "User cannot access the resource."}"#,
+            "<html>canary-4712</html>",
+            "",
+        ] {
+            assert!(
+                error(401, words).starts_with("cannot look: Kafka Connect wants another login (401)"),
+                "{words}"
+            );
+        }
         let failed = error(500, r#"{"error_code": 500, "message": "Request timed out"}"#);
         assert_eq!(failed, "cannot look: Kafka Connect answers 500: Request timed out");
     }
@@ -233,5 +334,14 @@ mod tests {
         }
         let rest = Rest::new("http://connect:8083/rest/", None, WITHIN).unwrap();
         assert_eq!(rest.base, "http://connect:8083/rest");
+        for (address, expected) in [
+            ("localhost:8083", true),
+            ("127.0.0.1/rest", true),
+            ("[::1]:8083", true),
+            ("connect:8083", false),
+            ("10.0.0.1:8083", false),
+        ] {
+            assert_eq!(is_loopback(address), expected, "{address}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 //! that failed stays failed: it is started again a few times before the table is built anew.
 
 mod exchange;
+mod login;
 mod reading;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use http::Method;
-use kube::ResourceExt as _;
+use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -29,6 +30,7 @@ use crate::gather::upload::percent_encode;
 use crate::telemetry::Secrets;
 
 pub use exchange::{ConnectError, ConnectSetupError};
+pub use login::{LoginError, LoginSource, Mistake};
 
 /// Looks at a connector that should be there before it is taken for missing, and the waits between them: 1.5 s in all, where workers
 /// read of a change in milliseconds.
@@ -67,6 +69,24 @@ impl Connect {
         within: Duration,
     ) -> Result<Self, ConnectSetupError> {
         Ok(Self { rest: Rest::new(url, ca, within)?, restarted: Arc::default() })
+    }
+
+    /// The same cluster, which is told a login.
+    ///
+    /// # Errors
+    /// [`ConnectSetupError`] for a file that has none.
+    pub fn entering_by(self, source: LoginSource) -> Result<Self, ConnectSetupError> {
+        Ok(Self { rest: self.rest.entering_by(source)?, ..self })
+    }
+
+    /// The same, where a Secret of the cluster has the login.
+    pub(super) fn of(self, client: &Client) -> Self {
+        Self { rest: self.rest.of(client), ..self }
+    }
+
+    /// Namespace and name of the Secret with the login, where it is in one.
+    pub(super) fn secret(&self) -> Option<(&str, &str)> {
+        self.rest.secret()
     }
 
     async fn listed(&self, pipeline: &CyndiPipeline) -> Result<Vec<Found>, ConnectError> {

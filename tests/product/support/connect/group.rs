@@ -76,6 +76,8 @@ pub(super) struct Group {
     rebalance_ends: Instant,
     pub(super) held: bool,
     pub(super) fault: Option<Fault>,
+    /// What a request has to show, where anything.
+    pub(super) entry: Option<String>,
     pub(super) asked: Vec<String>,
     manner: Manner,
     random: Random,
@@ -96,6 +98,7 @@ impl Shared {
             rebalance_ends: Instant::now(),
             held: false,
             fault: None,
+            entry: None,
             asked: Vec::new(),
             manner,
             random,

@@ -128,6 +128,11 @@ impl Connect {
         self.group(|group| group.fault = fault);
     }
 
+    /// Lets in nobody who does not show this, as Kafka Connect's filter for Basic logins and proxies in front of it do.
+    pub(crate) fn admit_only(&self, authorization: String) {
+        self.group(|group| group.entry = Some(authorization));
+    }
+
     /// Lets a task fail; each time that it is started again, as many times as are told.
     pub(crate) fn fail(&self, connector: &str, task: usize, times: usize) {
         self.group(|group| group.fail(connector, task, times));

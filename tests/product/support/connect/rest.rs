@@ -8,7 +8,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::Request;
 use axum::response::Response;
 use futures::stream;
-use http::{Method, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::JDBC_SINK;
@@ -28,6 +28,12 @@ pub(super) fn router(shared: Arc<Shared>, worker: usize) -> Router {
     })
 }
 
+/// No entity of its errors: the filter answers before the resources do.
+fn unauthorized() -> Response {
+    let response = Response::builder().status(401).header(header::WWW_AUTHENTICATE, "Basic");
+    response.body(Body::from("User cannot access the resource.")).unwrap()
+}
+
 struct Asked {
     shared: Arc<Shared>,
     worker: usize,
@@ -36,11 +42,15 @@ struct Asked {
 impl Asked {
     async fn serve(&self, request: Request) -> Response {
         let (head, body) = request.into_parts();
-        let fault = {
+        let (fault, entry) = {
             let mut group = self.shared.group.lock().unwrap();
             group.asked.push(format!("{} {}", head.method, head.uri));
-            group.fault.clone()
+            (group.fault.clone(), group.entry.clone())
         };
+        let shown = head.headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+        if entry.is_some_and(|entry| shown != Some(entry.as_bytes())) {
+            return unauthorized();
+        }
         if let Some(fault) = fault {
             return faulty(&fault).await;
         }
