@@ -5,8 +5,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -34,13 +34,22 @@ pub(super) fn config(mode: SslMode, root: Option<&str>) -> Result<ClientConfig, 
     let mode = if mode == SslMode::Require && root.is_some() { SslMode::VerifyCa } else { mode };
     let verifier: Arc<dyn ServerCertVerifier> = match mode {
         SslMode::Disable => {
-            return Ok(builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth());
+            return Ok(kept_small(
+                builder.with_root_certificates(RootCertStore::empty()).with_no_client_auth(),
+            ));
         }
         SslMode::Require => Arc::new(Anybody(provider)),
         SslMode::VerifyCa => Arc::new(AnyName(verifier(provider, mode, root)?)),
         SslMode::VerifyFull => verifier(provider, mode, root)?,
     };
-    Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+    Ok(kept_small(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()))
+}
+
+/// Without room for sessions to be resumed, which takes more than all else that is kept of a database: a connection stays for hours, and
+/// its successor is another login anyway.
+fn kept_small(mut config: ClientConfig) -> ClientConfig {
+    config.resumption = Resumption::disabled();
+    config
 }
 
 fn verifier(
