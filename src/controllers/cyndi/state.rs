@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn cy_02_failing_in_the_initial_sync_is_not_invalid() {
+    fn cy_02_03_failing_in_the_initial_sync_is_not_invalid() {
         let version = Version::parse("1_5").unwrap();
         let started = CyndiPipelineStatus::default().started(&version, "app", ("1", "2"), NOW);
         let failed = started.validated(false, "x", 1, NOW).validated(false, "x", 1, NOW);

@@ -403,6 +403,13 @@ pub(super) struct History {
 }
 
 impl History {
+    /// All statuses up to one that is as wanted, which is heard of a little later than it is there.
+    pub(super) async fn until(&self, wanted: impl Fn(&Status) -> bool) -> Vec<Status> {
+        let mut seen = self.seen.clone();
+        let heard = seen.wait_for(|seen| seen.iter().any(&wanted));
+        tokio::time::timeout(PATIENCE, heard).await.unwrap().unwrap().clone()
+    }
+
     /// The versions that it had, each once.
     pub(super) fn versions(&self) -> Vec<String> {
         let mut versions: Vec<String> = Vec::new();

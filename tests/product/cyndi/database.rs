@@ -12,6 +12,7 @@ use admit::controllers::cyndi::validation::{Source, validate};
 use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 
+use crate::support::canaries::shows;
 use crate::support::postgres::{PASSWORD, Pair, uuid};
 
 /// Hosts with an insights id, as the inventory of the tests has them.
@@ -174,7 +175,7 @@ async fn cy_04_a_table_of_another_role_behind_the_view_is_seen() {
 }
 
 #[tokio::test]
-async fn cy_08_a_table_with_the_name_of_the_view_is_an_error() {
+async fn cy_08_17_a_table_with_the_name_of_the_view_is_an_error() {
     let Some(bench) = Bench::new().await else { return };
     bench.pair.app().await.batch_execute("CREATE TABLE inventory.hosts (id uuid)").await.unwrap();
     let error = bench.app().await.view().await.unwrap_err().to_string();
@@ -209,7 +210,7 @@ async fn cy_04_ids_are_compared_in_snapshots_and_by_thresholds() {
 
 /// Conditions are run in transactions that cannot change anything, and one at a time.
 #[tokio::test]
-async fn cy_11_conditions_of_filters_change_nothing() {
+async fn cy_09_03_conditions_of_filters_change_nothing() {
     let Some(bench) = Bench::new().await else { return };
     bench.pair.hosts([1, 2]).await;
     let admin = bench.pair.admin(&bench.pair.inventory).await;
@@ -303,7 +304,7 @@ async fn cy_09_08_one_connection_is_kept_between_passes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cy_08_a_port_that_answers_nothing_is_given_up() {
+async fn cy_08_17_a_port_that_answers_nothing_is_given_up() {
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = silent.local_addr().unwrap().port();
     let nowhere =
@@ -315,4 +316,22 @@ async fn cy_08_a_port_that_answers_nothing_is_given_up() {
         "{error}"
     );
     assert!(!error.contains("canary"), "{error}");
+}
+
+/// Neither what is made of a login, nor why nobody answers there, shows it.
+#[tokio::test]
+async fn cy_09_05_a_login_that_does_not_work_is_not_shown() {
+    let Some(pair) = Pair::new().await else { return };
+    for host in [
+        "canary@nowhere.invalid",
+        "postgresql://u:canary@127.0.0.1/db",
+        "nowhere.invalid\nx",
+        "/canary",
+        "127.0.0.1",
+    ] {
+        let mut login = secret(&pair, &pair.app, "canary-wrong-4724", "1");
+        login.host = host.to_owned();
+        let error = Pools::default().open(&login, &config(&[])).await.unwrap_err();
+        assert!(!shows(&error.to_string()) && !shows(&format!("{error:?} {login:?}")), "{error:?}");
+    }
 }

@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 
 use super::bench::{Bench, Status, USERS};
 use crate::support::cluster::PATIENCE;
+use crate::support::connect::{Fault, Manner};
 use crate::support::logs;
 use crate::support::postgres::Pair;
 
@@ -21,11 +22,18 @@ struct Two {
 impl Two {
     /// The one that gets into trouble is not there yet.
     async fn new() -> Option<Self> {
-        let (bench, other) = (Bench::new().await?, Pair::new().await?);
+        Self::on(Bench::new().await?, &json!({})).await
+    }
+
+    /// The same on a bench of the caller's; the other one has this spec besides.
+    async fn on(bench: Bench, spec: &Value) -> Option<Self> {
+        let other = Pair::new().await?;
         bench.pair.hosts([1]).await;
         bench.secret_of("other-db", &other, &other.app).await;
         bench.secret_of("other-inventory", &other, &other.inventory).await;
-        bench.create_named("other", &json!({"inventoryDbSecret": "other-inventory"})).await;
+        bench.create_named("other", spec).await;
+        let inventory = Patch::Merge(json!({"spec": {"inventoryDbSecret": "other-inventory"}}));
+        bench.pipelines.patch("other", &PatchParams::default(), &inventory).await.unwrap();
         Some(Self { bench, _other: other })
     }
 
@@ -36,7 +44,7 @@ impl Two {
         let table = |status: &Status| (status.state() != "NEW").then(|| status.table().to_owned());
         let there = |data: &Value| table(&of(data)).is_some();
         let before = table(&of(&self.bench.cluster.until(pipelines, "other", there).await));
-        let patch = Patch::Merge(json!({"spec": {"refresh": "now"}}));
+        let patch = Patch::Merge(json!({"spec": {"refresh": before}}));
         pipelines.patch("other", &PatchParams::default(), &patch).await.unwrap();
         let anew = |data: &Value| table(&of(data)).is_some_and(|now| Some(now) != before);
         self.bench.cluster.until(pipelines, "other", anew).await;
@@ -108,7 +116,7 @@ async fn admin(bench: &Bench, statements: &str) {
 }
 
 #[tokio::test]
-async fn cy_08_15_a_secret_without_a_host() {
+async fn cy_08_17_a_secret_without_a_host() {
     let Some(two) = Two::new().await else { return };
     let wrong = async |bench: &Bench| {
         let secrets: Api<Secret> = Api::namespaced(bench.cluster.admin.clone(), USERS);
@@ -120,7 +128,7 @@ async fn cy_08_15_a_secret_without_a_host() {
 }
 
 #[tokio::test]
-async fn cy_08_15_a_privilege_that_is_missing() {
+async fn cy_08_17_a_privilege_that_is_missing() {
     let Some(two) = Two::new().await else { return };
     let wrong = async |bench: &Bench| admin(bench, "REVOKE ALL ON SCHEMA inventory FROM cyndi_admin").await;
     let mended = async |bench: &Bench| admin(bench, "GRANT ALL ON SCHEMA inventory TO cyndi_admin").await;
@@ -129,7 +137,7 @@ async fn cy_08_15_a_privilege_that_is_missing() {
 }
 
 #[tokio::test]
-async fn cy_08_15_a_table_that_has_the_name_of_the_view() {
+async fn cy_08_17_a_table_that_has_the_name_of_the_view() {
     let Some(two) = Two::new().await else { return };
     let wrong = async |bench: &Bench| admin(bench, "CREATE TABLE inventory.hosts (id uuid)").await;
     let mended = async |bench: &Bench| admin(bench, "DROP TABLE inventory.hosts").await;
@@ -138,7 +146,7 @@ async fn cy_08_15_a_table_that_has_the_name_of_the_view() {
 }
 
 #[tokio::test]
-async fn cy_08_15_a_port_that_answers_nothing() {
+async fn cy_08_17_a_port_that_answers_nothing() {
     let Some(two) = Two::new().await else { return };
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = silent.local_addr().unwrap().port().to_string();
@@ -150,7 +158,7 @@ async fn cy_08_15_a_port_that_answers_nothing() {
 }
 
 #[tokio::test]
-async fn cy_08_15_a_password_that_is_wrong() {
+async fn cy_08_17_a_password_that_is_wrong() {
     let Some(two) = Two::new().await else { return };
     let wrong = async |bench: &Bench| secret(bench, json!({"db.password": "canary-wrong-4719"})).await;
     let right = crate::support::postgres::PASSWORD;
@@ -160,7 +168,7 @@ async fn cy_08_15_a_password_that_is_wrong() {
 
 /// Two sessions that each have what the other one waits for; the server ends ours.
 #[tokio::test]
-async fn cy_08_15_a_deadlock() {
+async fn cy_08_17_a_deadlock() {
     let Some(two) = Two::new().await else { return };
     let stranger = two.bench.pair.admin(&two.bench.pair.app).await;
     let pair = &two.bench.pair;
@@ -205,9 +213,129 @@ async fn cy_08_15_a_deadlock() {
     running.stop(&two.bench).await;
 }
 
+/// A ConfigMap is that of a namespace: pipelines of others go on.
+#[tokio::test]
+async fn cy_08_17_a_configmap_that_cannot_be_read() {
+    let Some(bench) = Bench::new().await else { return };
+    bench.pair.hosts([1]).await;
+    let other = Pair::new().await.unwrap();
+    bench
+        .cluster
+        .create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "others"}}))
+        .await;
+    for (name, database) in [("app-db", &other.app), ("host-inventory-read-only-db", &other.inventory)] {
+        let login = json!({"db.host": "127.0.0.1", "db.port": other.port.to_string(), "db.name": database, "db.user": other.user,
+            "db.password": crate::support::postgres::PASSWORD});
+        let metadata = json!({"name": name, "namespace": "others"});
+        bench
+            .cluster
+            .create(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": login}))
+            .await;
+    }
+    bench.config_map("others", &[("standard.interval", "1"), ("init.validation.interval", "1")]).await;
+    let running = bench.start();
+    bench.create(&json!({})).await;
+    let started = bench.until_started().await;
+    bench.pair.fill(started.table(), [1]).await;
+    bench.until_shown(started.table()).await;
+    let before = bench.pipelines.get("app").await.unwrap().data["status"].clone();
+    bench.configure("standard.interval", "abc").await;
+    let words =
+        "Error parsing cyndi configmap in apps: \"abc\" is not a valid value for \"standard.interval\"";
+    let told = bench.until_event("ReconcileFailed", words).await;
+    assert_eq!((told.type_.as_deref(), told.note.as_deref()), (Some("Warning"), Some(words)));
+    bench
+        .cluster
+        .create(&json!({"apiVersion": "cyndi.cloud.redhat.com/v1alpha1", "kind": "CyndiPipeline",
+            "metadata": {"name": "app", "namespace": "others"}, "spec": {"appName": "app"}}))
+        .await;
+    let kind = kube::core::GroupVersionKind::gvk("cyndi.cloud.redhat.com", "v1alpha1", "CyndiPipeline");
+    let resource = kube::api::ApiResource::from_gvk(&kind);
+    let others: Api<kube::api::DynamicObject> =
+        Api::namespaced_with(bench.cluster.admin.clone(), "others", &resource);
+    // Both sides are empty.
+    let valid = |data: &Value| Status(data["status"].clone()).state() == "VALID";
+    bench.cluster.until(&others, "app", valid).await;
+    bench.until_counted(&told).await;
+    assert_eq!(bench.pipelines.get("app").await.unwrap().data["status"], before);
+    bench.configure("standard.interval", "1").await;
+    bench.change(&json!({"refresh": "now"})).await;
+    bench.until_built_anew_beside(started.table()).await;
+    running.stop(&bench).await;
+}
+
+/// The server gives up on one side of a validation while the other is waited for (`idle_in_transaction_session_timeout`, or an
+/// administrator): no failed validation.
+#[tokio::test]
+async fn cy_08_17_a_transaction_that_the_server_ends() {
+    let Some(two) = Two::new().await else { return };
+    let (bench, pair) = (&two.bench, &two.bench.pair);
+    let running = bench.start();
+    bench.create(&json!({})).await;
+    let started = bench.until_started().await;
+    pair.fill(started.table(), [1]).await;
+    bench.until_shown(started.table()).await;
+    let holder = pair.admin(&pair.inventory).await;
+    holder.batch_execute("BEGIN; LOCK TABLE hosts IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let before = two.status().await;
+    let admin = pair.admin(&pair.app).await;
+    let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+               WHERE datname = $1 AND application_name = 'admit-cyndi' AND state = 'idle in transaction'";
+    let ending = async {
+        while admin.query_one(end, &[&pair.app]).await.unwrap().get::<_, i64>(0) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, ending).await.expect("nothing is compared");
+    holder.batch_execute("COMMIT").await.unwrap();
+    let told = bench.until_event("ReconcileFailed", "validation: ").await;
+    assert_eq!(told.type_.as_deref(), Some("Warning"));
+    two.other_goes_on().await;
+    assert_eq!(two.status().await, before);
+    // Looks go on.
+    pair.app().await.batch_execute(&format!("DELETE FROM inventory.{}", started.table())).await.unwrap();
+    bench.until(|status| status.state() == "INVALID").await;
+    running.stop(bench).await;
+}
+
+/// Whatever Kafka Connect does, pipelines that need nothing of it go on, and the one that does is what it was.
+#[tokio::test]
+async fn cy_08_17_kafka_connect_that_is_of_no_use() {
+    let Some(bench) = Bench::with_connect(Manner::default()).await else { return };
+    let Some(two) = Two::on(bench, &json!({"managedConnectors": false})).await else { return };
+    let bench = &two.bench;
+    bench.connect().publish("platform.inventory.events", 1);
+    let running = bench.start();
+    bench.create(&json!({})).await;
+    let shown = bench
+        .until(|status| status.state() == "VALID" && status.text("activeTableName") == status.table())
+        .await;
+    bench.until_there(&["hosts", shown.table()], &[shown.connector()]).await;
+    let before = two.status().await;
+    for trouble in [Some(Fault::Page(502)), Some(Fault::TimedOut), Some(Fault::Silent), None] {
+        let told = format!("{trouble:?}");
+        bench.connect().hold_rebalance(trouble.is_none());
+        bench.connect().answer(trouble);
+        // A look that is waiting for its time is made now.
+        bench.change(&json!({"connectorPaused": false})).await;
+        running.until_failed(2).await;
+        two.other_goes_on().await;
+        assert_eq!(two.status().await, before, "{told}");
+        bench.connect().hold_rebalance(false);
+        bench.connect().answer(None);
+    }
+    let told = bench.until_event("ReconcileFailed", "Kafka Connect").await;
+    assert_eq!(told.type_.as_deref(), Some("Warning"));
+    bench.change(&json!({"refresh": "now"})).await;
+    let again = |status: &Status| status.state() == "VALID" && status.table() != shown.table();
+    let last = bench.until(again).await;
+    bench.until_there(&["hosts", last.table()], &[last.connector()]).await;
+    running.stop(bench).await;
+}
+
 /// Each wait may be twice as long as the one before; a look that goes well begins anew.
 #[tokio::test]
-async fn cy_08_15_waits_grow_while_nothing_helps() {
+async fn cy_08_17_waits_grow_while_nothing_helps() {
     let logs = logs::capture();
     let Some(bench) = Bench::new().await else { return };
     bench.configure("standard.interval", "abc").await;

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::bench::{Bench, USERS};
 
 #[tokio::test]
-async fn cy_08_14_a_pipeline_takes_along_all_that_is_its_own() {
+async fn cy_08_16_a_pipeline_takes_along_all_that_is_its_own() {
     let Some(bench) = Bench::new().await else { return };
     bench.pair.hosts([1]).await;
     let app = bench.pair.app().await;
@@ -34,7 +34,7 @@ async fn cy_08_14_a_pipeline_takes_along_all_that_is_its_own() {
 }
 
 #[tokio::test]
-async fn cy_08_16_it_is_kept_while_its_database_is_away_and_says_so() {
+async fn cy_08_18_it_is_kept_while_its_database_is_away_and_says_so() {
     let Some(bench) = Bench::new().await else { return };
     let running = bench.start();
     bench.create(&json!({})).await;
@@ -60,7 +60,7 @@ async fn cy_08_16_it_is_kept_while_its_database_is_away_and_says_so() {
 }
 
 #[tokio::test]
-async fn cy_08_16_in_an_environment_that_does_not_last_it_goes_all_the_same() {
+async fn cy_08_18_in_an_environment_that_does_not_last_it_goes_all_the_same() {
     let Some(bench) = Bench::new().await else { return };
     let settings = Settings { ephemeral: true, ..Settings::default() };
     let running = bench.start_with(&settings);

@@ -68,7 +68,7 @@ async fn refresh_fails(bench: &Bench, words: &str, mended: impl AsyncFnOnce()) {
 }
 
 #[tokio::test]
-async fn cy_08_15_a_server_without_the_role_of_the_readers() {
+async fn cy_08_17_a_server_without_the_role_of_the_readers() {
     let Some(server) = Server::own() else { return };
     let bench = Bench::on(Pair::on(&server).await).await;
     bench.pair.hosts([1]).await;
@@ -90,7 +90,7 @@ async fn cy_08_15_a_server_without_the_role_of_the_readers() {
 }
 
 #[tokio::test]
-async fn cy_08_15_a_server_in_recovery_and_one_whose_disk_is_full() {
+async fn cy_08_17_a_server_in_recovery_and_one_whose_disk_is_full() {
     let Some(server) = Server::own() else { return };
     let bench = Bench::on(Pair::on(&server).await).await;
     bench.pair.hosts([1]).await;

@@ -24,28 +24,34 @@ async fn cy_08_03_a_version_that_is_taken_away_twice_leaves_one_table_and_one_co
     running.stop(&bench).await;
 }
 
-#[tokio::test]
-async fn cy_08_08_counts_that_are_hopeless_decide_and_08_09_the_spec_goes_over_the_configmap() {
+/// What a table with hosts `1..=filled` of `hosts` comes to, with this threshold for the first validations.
+async fn fails(hosts: u32, filled: u32, threshold: &str, spec: &serde_json::Value, words: &str) {
     let Some(bench) = Bench::new().await else { return };
-    bench.pair.hosts(1..=6).await;
-    bench.configure("init.validation.percentage.threshold", "90").await;
+    bench.pair.hosts(1..=hosts).await;
+    bench.configure("init.validation.percentage.threshold", threshold).await;
     let running = bench.start();
-    bench.create(&json!({"validationThreshold": 5})).await;
+    bench.create(spec).await;
     let started = bench.until_started().await;
-    bench.pair.fill(started.table(), [1, 2]).await;
-    let failed = async |words: &str| {
-        let failed = bench.until(|status| status.valid()["message"] == words).await;
-        assert_eq!((failed.state(), &failed.valid()["status"]), ("INITIAL_SYNC", &json!("False")));
-    };
-    failed("Validation failed - 4 hosts (66.67%) do not match").await;
-    bench.pair.fill(started.table(), 1..=5).await;
-    failed("Validation failed - 1 hosts (16.67%) do not match").await;
+    bench.pair.fill(started.table(), 1..=filled).await;
+    let failed = bench.until(|status| status.valid()["message"] == words).await;
+    assert_eq!((failed.state(), &failed.valid()["status"]), ("INITIAL_SYNC", &json!("False")));
     running.stop(&bench).await;
+}
+
+#[tokio::test]
+async fn cy_08_08_counts_that_are_hopeless_decide() {
+    fails(3, 1, "90", &json!({}), "Validation failed - 2 hosts (66.67%) do not match").await;
+}
+
+#[tokio::test]
+async fn cy_08_09_the_threshold_of_the_spec_goes_over_the_configmap() {
+    let words = "Validation failed - 1 hosts (16.67%) do not match";
+    fails(6, 5, "40", &json!({"validationThreshold": 5}), words).await;
 }
 
 /// A refresh that comes to nothing: whichever table is nearer to the inventory is shown.
 #[tokio::test]
-async fn cy_08_a_table_that_never_became_valid_is_shown_unless_it_is_further_from_the_inventory() {
+async fn cy_08_15_a_table_that_never_became_valid_is_shown_unless_it_is_further_from_the_inventory() {
     let Some(bench) = Bench::new().await else { return };
     bench.pair.hosts(1..=6).await;
     let running = bench.start();

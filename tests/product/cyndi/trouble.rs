@@ -3,14 +3,15 @@
 use admit::controllers::cyndi::Settings;
 use admit::controllers::cyndi::inspect::planned;
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::events::v1::Event;
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::json;
 
 use super::bench::{Bench, USERS};
 
 #[tokio::test]
-async fn cy_08_15_trouble_is_told_and_waited_out() {
+async fn cy_08_17_trouble_is_told_and_waited_out() {
     let Some(bench) = Bench::new().await else { return };
     bench.pair.hosts([1]).await;
     let secrets: Api<Secret> = Api::namespaced(bench.cluster.admin.clone(), USERS);
@@ -53,7 +54,7 @@ async fn cy_08_15_trouble_is_told_and_waited_out() {
 }
 
 #[tokio::test]
-async fn cy_08_15_a_schema_or_a_role_that_is_missing_is_named() {
+async fn cy_08_17_a_schema_or_a_role_that_is_missing_is_named() {
     let Some(bench) = Bench::new().await else { return };
     let admin = bench.pair.admin(&bench.pair.app).await;
     admin.batch_execute("ALTER SCHEMA inventory RENAME TO away").await.unwrap();
@@ -87,6 +88,65 @@ async fn cy_09_10_an_inventory_that_is_away_is_no_failed_validation() {
     bench.pair.fill(started.table(), [1]).await;
     bench.until_shown(started.table()).await;
     running.stop(&bench).await;
+}
+
+/// What somebody else shows in the view has whatever name: no name of a connector is made of it.
+#[tokio::test]
+async fn cy_09_02_a_view_of_a_table_with_a_short_name_is_taken_over() {
+    let Some(bench) = Bench::new().await else { return };
+    bench.pair.hosts([1]).await;
+    let app = bench.pair.app().await;
+    app.batch_execute(
+        "CREATE TABLE inventory.h (id uuid); CREATE VIEW inventory.hosts AS SELECT id FROM inventory.h",
+    )
+    .await
+    .unwrap();
+    let running = bench.start();
+    bench.create(&json!({})).await;
+    let started = bench.until_started().await;
+    assert_eq!(started.text("activeTableName"), "h");
+    bench.pair.fill(started.table(), [1]).await;
+    bench.until_shown(started.table()).await;
+    bench.until_there(&["h", "hosts", started.table()], &[started.connector()]).await;
+    running.stop(&bench).await;
+}
+
+/// With looks an hour apart: the global ConfigMap reaches pipelines of other namespaces, `refresh` refreshes.
+#[tokio::test]
+async fn cy_09_06_the_global_configmap_and_refresh_count_at_once() {
+    let Some(bench) = Bench::new().await else { return };
+    bench.pair.hosts([1]).await;
+    for key in ["standard.interval", "init.validation.interval", "validation.interval"] {
+        bench.configure(key, "3600").await;
+    }
+    let running = bench.start();
+    bench.create(&json!({})).await;
+    let first = bench.until_started().await;
+    bench.config_map("cyndi", &[("connector.topic", "another")]).await;
+    let second = bench.until_built_anew(first.table()).await;
+    let connector = bench.connectors.get(second.connector()).await.unwrap();
+    assert_eq!(connector.data["spec"]["config"]["topics"], "another");
+    bench.change(&json!({"refresh": "now"})).await;
+    bench.until_built_anew(second.table()).await;
+    running.stop(&bench).await;
+}
+
+/// However often a look fails, it is one event that counts.
+#[tokio::test]
+async fn cy_09_09_failures_are_one_event_that_counts() {
+    let Some(bench) = Bench::new().await else { return };
+    bench.configure("standard.interval", "abc").await;
+    let running = bench.start();
+    bench.create(&json!({})).await;
+    let told = bench.until_event("ReconcileFailed", "\"abc\" is not a valid value").await;
+    bench.until_counted(&told).await;
+    running.until_failed(2).await;
+    running.stop(&bench).await;
+    let events: Api<Event> = Api::namespaced(bench.cluster.admin.clone(), USERS);
+    let listed = events.list(&ListParams::default()).await.unwrap().items;
+    let failed = listed.iter().filter(|event| event.reason.as_deref() == Some("ReconcileFailed"));
+    // One of each controller.
+    assert!((1..=2).contains(&failed.count()), "{listed:#?}");
 }
 
 /// A script that is more than indexes is refused with the statement, and nothing of it is run.
