@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use admit::controllers::cyndi::config::spec_hash;
+use admit::controllers::cyndi::crd::CyndiPipelineSpec;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
@@ -14,6 +16,7 @@ use tokio::task::JoinHandle;
 use super::bench::{Bench, History, Running, Status, USERS};
 use crate::soak::{Random, percent, scaled};
 use crate::support::connect::{Fault, Manner};
+use crate::support::reliability::Row;
 
 const TOPIC: &str = "platform.inventory.events";
 /// Validations that may fail in a row before a table is built anew.
@@ -21,11 +24,15 @@ const ATTEMPTS: i64 = 4;
 /// How long a step waits for something to come of it: some lead to nothing, and some are to meet the one before on its way.
 const A_MOMENT: Duration = Duration::from_millis(250);
 const STEPS: usize = 12;
+/// For a pipeline to become whole again once nothing hinders it: looks that failed are made again after two minutes at the latest.
+const SETTLED: Duration = Duration::from_mins(5);
+/// Between looks at it.
+const A_LOOK: Duration = Duration::from_millis(50);
 /// Plays at a time: each waits most of its time.
 const AT_ONCE: usize = 8;
 
 /// Why `new` may not follow `old`.
-fn illegal(old: &Status, new: &Status) -> Option<String> {
+pub(super) fn illegal(old: &Status, new: &Status) -> Option<String> {
     let next: &[&str] = match old.state() {
         "NEW" => &["NEW", "INITIAL_SYNC"],
         "INITIAL_SYNC" => &["INITIAL_SYNC", "VALID", "NEW"],
@@ -334,10 +341,7 @@ async fn play(seed: u64) {
     let steps = play.done.join(", ");
     play.lift().await;
     let told = format!("seed {seed}: {steps}");
-    let whole =
-        |status: &Status| status.state() == "VALID" && status.text("activeTableName") == status.table();
-    let last = settle(&play.bench, whole, &told).await;
-    play.bench.until_there(&["hosts", "hostsXforeign", last.table()], &[last.connector()]).await;
+    settle(&play.bench, &told).await;
     assert!(!reading.is_finished(), "{told}: {:?}", reading.await);
     reading.abort();
     play.bench.delete().await;
@@ -348,21 +352,29 @@ async fn play(seed: u64) {
     play.running.take().unwrap().stop(&play.bench).await;
 }
 
-/// Waits for a pipeline whose refresh at the end was seen.
-async fn settle(bench: &Bench, whole: impl Fn(&Status) -> bool, told: &str) -> Status {
+/// Waits until the table that was made after the refresh at the end is valid and shown, and nothing else is left.
+async fn settle(bench: &Bench, told: &str) {
     let waiting = async {
         loop {
-            let status = bench.until(&whole).await;
             let object = bench.pipelines.get("app").await.unwrap();
-            let relations = bench.pair.relations().await;
-            // Nothing is left of what was before the end.
-            if Status(object.data["status"].clone()).table() == status.table() && relations.len() == 3 {
-                return status;
+            let spec: CyndiPipelineSpec = serde_json::from_value(object.data["spec"].clone()).unwrap();
+            let status = Status(object.data["status"].clone());
+            let whole = status.state() == "VALID" && status.text("activeTableName") == status.table();
+            if whole && status.text("specHash") == spec_hash(&spec) {
+                let there = (bench.pair.relations().await, bench.connectors().await);
+                let wanted = ["hosts", "hostsXforeign", status.table()].map(ToOwned::to_owned);
+                if there == (wanted.to_vec(), vec![status.connector().to_owned()]) {
+                    return;
+                }
             }
+            tokio::time::sleep(A_LOOK).await;
         }
     };
-    let settled = tokio::time::timeout(4 * crate::support::cluster::PATIENCE, waiting).await;
-    settled.unwrap_or_else(|_| panic!("{told}: it does not settle"))
+    if tokio::time::timeout(SETTLED, waiting).await.is_err() {
+        let (status, relations) =
+            (bench.pipelines.get("app").await.unwrap().data, bench.pair.relations().await);
+        panic!("{told}: it does not settle: {status:#} {relations:?} {:?}", bench.connectors().await);
+    }
 }
 
 fn judge(history: &History, causes: usize, told: &str) {
@@ -385,9 +397,13 @@ async fn cy_02_random_faults_and_edits() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "half an hour: scripts/soak runs it"]
 async fn cy_02_random_faults_and_edits_at_full_length() {
-    assert!(percent() > 0);
-    let seeds: Vec<u64> = (1..=u64::try_from(scaled(1_000)).unwrap()).collect();
+    let mut row = Row::full(34, "pipelines under random faults and edits", percent());
+    // Of a seed that fell, that seed alone; further ones in parts.
+    let first = std::env::var("ADMIT_FIRST_SEED").map_or(1, |text| text.parse().unwrap());
+    let count = u64::try_from(scaled(1_000)).unwrap();
+    let seeds: Vec<u64> = (first..first + count).collect();
     for some in seeds.chunks(AT_ONCE) {
         join_all(some.iter().copied().map(play)).await;
     }
+    row.measured(json!({"playsOfPipelines": count, "firstSeed": first, "illegalStatuses": 0, "missingViews": 0, "orphans": 0}));
 }
