@@ -463,7 +463,7 @@ impl Status {
 }
 
 /// Strimzi's kind, as far as anything here looks at it: its own schema is wider.
-fn kafka_connectors(versions: &[&str]) -> Value {
+pub(super) fn kafka_connectors(versions: &[&str]) -> Value {
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let spec = json!({"type": "object", "properties": {
         "class": {"type": "string"}, "tasksMax": {"type": "integer", "minimum": 1}, "config": open, "pause": {"type": "boolean"},

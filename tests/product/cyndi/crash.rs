@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::bench::{ACCOUNT, Bench, RefusedNothing as _, Status, manager};
 use crate::soak::{percent, scaled};
+use crate::support::postgres::Pair;
 use crate::support::reliability::Row;
 use crate::support::testcluster::Moment;
 
@@ -77,14 +78,14 @@ async fn row_34_pipelines_at_full_length() {
 }
 
 /// An application that reads the view all the time, from when it is there first.
-struct Reader {
+pub(super) struct Reader {
     left: CancellationToken,
     reading: JoinHandle<Result<u64, String>>,
 }
 
 impl Reader {
-    async fn of(bench: &Bench) -> Self {
-        let (client, left) = (bench.pair.admin(&bench.pair.app).await, CancellationToken::new());
+    pub(super) async fn of(pair: &Pair) -> Self {
+        let (client, left) = (pair.admin(&pair.app).await, CancellationToken::new());
         let leaving = left.clone();
         let reading = tokio::spawn(async move {
             let mut reads = 0;
@@ -107,7 +108,7 @@ impl Reader {
     }
 
     /// It has read, and what was valid each time.
-    async fn read_well(self, told: &str) {
+    pub(super) async fn read_well(self, told: &str) {
         self.leave();
         let read = self.reading.await.unwrap();
         assert!(read.as_ref().is_ok_and(|reads| *reads > 0), "{told}: {read:?}");
@@ -119,7 +120,7 @@ async fn dies_at(number: usize, moment: Moment, seed: u64) -> bool {
     let bench = Bench::new().await.unwrap();
     bench.pair.hosts([1, 2]).await;
     bench.create(&json!({})).await;
-    let reader = Reader::of(&bench).await;
+    let reader = Reader::of(&bench.pair).await;
     let process = bench.cluster.process(ACCOUNT);
     if seed > 0 {
         process.wire.shuffle(seed);

@@ -10,6 +10,7 @@ mod crash;
 mod database;
 mod entering;
 mod faults;
+mod leaders;
 mod model;
 mod removal;
 mod roles;
