@@ -114,11 +114,16 @@ const SETTINGS: &[Setting] = &[
 ];
 
 /// What runs as containers has the environment that its Pod gives it, and so the machine's date.
-const IN_CONTAINERS: [&str; 3] = [
+const IN_CONTAINERS: [&str; 5] = [
     "jobs::volumes::a_pod_is_its_account_to_the_api_server",
     "datagather::runners::in_up_a_job_gathers_under_an_account_of_its_own",
+    "datagather::leaders::row_35_a_leader_that_stands_still_does_nothing_twice",
+    "mustgather::leaders::row_35_a_leader_that_stands_still_gathers_nothing_twice",
     "mustgather::up::from_the_object_to_the_file_on_the_server",
 ];
+
+/// Left out at other dates: PostgreSQL's alarms, by which it finds deadlocks, do not go off under faketime.
+const BY_ALARM: &str = "cyndi::faults::cy_08_15_a_deadlock";
 
 /// A program of the gate, with its arguments, and the folder that it runs in.
 struct Program {
@@ -151,7 +156,7 @@ fn row_46_the_gate_on_other_dates_and_in_other_places() {
         }
     }
     row.measured(json!({"programs": programs.len(), "passed": passed, "failed": failed.len(),
-        "leftOut": "kubectl, helm, what compiles; at other dates what runs as containers"}));
+        "leftOut": "kubectl, helm, what compiles; at other dates what runs as containers, and a deadlock"}));
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
 }
 
@@ -164,7 +169,8 @@ fn run(program: &Program, setting: &Setting, tools: &Path) -> Result<usize, Stri
             // Waits are measured by the monotonic clock, which goes on as it does.
             faketime.args(["-f", offset]).arg(&program.path).env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
             if program.name == "product" {
-                faketime.args(IN_CONTAINERS.iter().flat_map(|test| ["--skip", test]));
+                let left_out = IN_CONTAINERS.iter().chain([&BY_ALARM]);
+                faketime.args(left_out.flat_map(|test| ["--skip", test]));
             }
             faketime
         }
