@@ -1,10 +1,12 @@
 //! Objects known from files: Namespaces, params and CRDs, as a [`Host`] that answers from them.
 
+mod in_namespace;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use admit_cel::{DeclType, Type};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::access::AccessAnswers;
 use crate::crd::{self, CompiledCrd, Converts};
@@ -45,24 +47,9 @@ impl Documents {
     /// Adds a plain Namespace of that name, as a cluster would make it, unless there is one. An empty name is that of
     /// cluster-scoped objects.
     pub fn ensure_namespace(&mut self, name: &str) {
-        self.ensure_namespace_labelled(name, &[]);
-    }
-
-    /// The same with further labels.
-    pub fn ensure_namespace_labelled(&mut self, name: &str, labels: &[(String, String)]) {
-        if name.is_empty() || matches!(self.namespace(name), Ok(Some(_))) {
-            return;
+        if !name.is_empty() && !matches!(self.namespace(name), Ok(Some(_))) {
+            self.insert(Arc::new(in_namespace::plain(name, &[])));
         }
-        let mut all: Map<String, Value> =
-            labels.iter().map(|(key, value)| (key.clone(), json!(value))).collect();
-        all.insert("kubernetes.io/metadata.name".to_owned(), json!(name));
-        self.insert(Arc::new(json!({
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": name, "labels": all},
-            "spec": {"finalizers": ["kubernetes"]},
-            "status": {"phase": "Active"},
-        })));
     }
 
     /// Answers questions of access from `answers`, whatever the roles say.

@@ -1,5 +1,7 @@
 //! Documents of manifest files to a [`PolicySet`]: everything wrong with any of them, each with its place.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use crate::manifest::{self, Document, LoadError};
@@ -87,10 +89,15 @@ impl PolicySet {
             }
         }
         repeated.retain(|(document, _)| !options.ignore_unknown || builder.is_of_use(&kind_of(document)));
+        let mut firsts = HashMap::new();
+        if !repeated.is_empty() {
+            for document in &counted {
+                firsts.entry(identity(document)).or_insert(document);
+            }
+        }
         errors.extend(repeated.iter().map(|(document, kind)| {
             let mut error = placed(document, kind);
-            let first = counted.iter().find(|other| identity(other) == identity(document));
-            if let Some(first) = first {
+            if let Some(first) = firsts.get(&identity(document)) {
                 let line = first.position("").line;
                 error.message.push_str(&format!(", at {}:{line}", first.file));
             }

@@ -36,6 +36,8 @@ pub struct PolicySetBuilder {
     policies: Vec<Policy>,
     bindings: Vec<Binding>,
     documents: Documents,
+    /// Group and kind of the params of the policies.
+    param_kinds: HashSet<(String, String)>,
     /// Those of all policies, which take memory together.
     patterns: PatternSum,
     /// Kinds of objects that were added without being known to be of use.
@@ -236,8 +238,10 @@ impl PolicySetBuilder {
     fn add_admission(&mut self, kind: &str, document: &Value) -> Result<(), Vec<LoadErrorKind>> {
         match kind {
             "ValidatingAdmissionPolicy" => {
-                let policy = Policy::compile_among(document, &mut self.patterns);
-                self.policies.push(policy.map_err(fields)?);
+                let policy = Policy::compile_among(document, &mut self.patterns).map_err(fields)?;
+                self.param_kinds
+                    .extend(policy.param_kind.iter().map(|kind| (kind.group.clone(), kind.kind.clone())));
+                self.policies.push(policy);
             }
             "ValidatingAdmissionPolicyBinding" => {
                 self.bindings.push(Binding::compile(document).map_err(fields)?);
@@ -263,8 +267,7 @@ impl PolicySetBuilder {
     /// Whether objects of `kind` make a difference to the policies added so far.
     pub fn is_of_use(&self, kind: &GroupVersionKind) -> bool {
         // In whatever version: a param is seen in the one that the policy names.
-        let names = |param: &GroupVersionKind| (&param.group, &param.kind) == (&kind.group, &kind.kind);
-        let is_param = self.policies.iter().any(|policy| policy.param_kind.as_ref().is_some_and(names));
+        let is_param = self.param_kinds.contains(&(kind.group.clone(), kind.kind.clone()));
         let is_ours = matches!(kind.group.as_str(), "admissionregistration.k8s.io" | "apiextensions.k8s.io")
             || (kind.group.as_str(), kind.kind.as_str()) == ("", "Namespace")
             || AccessRules::speak_of(&kind.group, &kind.kind);

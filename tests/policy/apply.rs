@@ -139,7 +139,7 @@ fn objects_pair_by_kind_namespace_and_name() {
     assert_eq!(
         errors,
         [
-            (1, PairError::Duplicate("ConfigMap default/a".to_owned())),
+            (1, PairError::Duplicate { identity: "ConfigMap default/a".to_owned(), first: 0 }),
             (2, PairError::NoName),
             (3, PairError::NoKind)
         ]

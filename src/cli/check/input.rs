@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use admit_apiserver::registry::BuiltinKinds;
 use admit_policy::access::AccessAnswers;
-use admit_policy::apply::{self, FieldValidation, Identity, Options, Pair, Rehearsal, Subresource};
+use admit_policy::apply::{
+    self, FieldValidation, Identity, Options, Pair, PairError, Rehearsal, Subresource,
+};
 use admit_policy::manifest::Document;
 use admit_policy::request::{Operation, UserInfo};
 use admit_policy::suite::Suite;
-use admit_policy::{Documents, LoadOptions, PolicySet};
+use admit_policy::{LoadOptions, PolicySet};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
@@ -171,7 +173,7 @@ impl InputArgs {
                 self.filenames.iter().map(|path| format!("`{}`", path.display())).collect();
             return Err(Fault::usage(format!("there are no manifests in {}", paths.join(", "))));
         }
-        let of_manifests = new.iter().filter(|document| apply::is_in_force(&document.value, &policies));
+        let of_manifests = apply::in_force(&new, &policies);
         let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
         let set = PolicySet::load_with(policies.iter().chain(of_manifests), load_options)
             .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
@@ -182,7 +184,7 @@ impl InputArgs {
                 let mistakes: Vec<_> = errors
                     .iter()
                     .filter_map(|(position, error)| {
-                        Some(new.get(*position)?.mistake(format!("{error}{}", self.earlier(&new, *position))))
+                        Some(new.get(*position)?.mistake(format!("{error}{}", earlier(error, &new))))
                     })
                     .collect();
                 unreadable(load::not_compiled(&mistakes))
@@ -192,15 +194,6 @@ impl InputArgs {
         let left = paired.left.iter().filter_map(|position| identity(old_values.get(*position)?)).collect();
         let existing = old_values.into_iter().chain(new_values).collect();
         Ok(Inputs { left, pairs: paired.pairs, new, existing, options: self.options()?, set })
-    }
-
-    /// Where the object stands that was there before one of the same name.
-    fn earlier(&self, new: &[Document], position: usize) -> String {
-        let nothing = Documents::default();
-        let identity = |document: &Document| Identity::of(&document.value, &nothing, &self.namespace).ok();
-        let own = new.get(position).and_then(identity);
-        let first = new.iter().take(position).find(|document| own.is_some() && identity(document) == own);
-        first.map(|first| format!(", at {}:{}", first.file, first.position("").line)).unwrap_or_default()
     }
 
     /// What is to be updated has to be there.
@@ -275,6 +268,13 @@ impl InputArgs {
             namespace_labels: self.namespace_labels.clone(),
         })
     }
+}
+
+/// Where the object stands that has the same name as a later one.
+fn earlier(error: &PairError, new: &[Document]) -> String {
+    let PairError::Duplicate { first, .. } = error else { return String::new() };
+    let first = new.get(*first);
+    first.map(|first| format!(", at {}:{}", first.file, first.position("").line)).unwrap_or_default()
 }
 
 /// Objects; suites that stand beside them are none.

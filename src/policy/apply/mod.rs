@@ -16,6 +16,7 @@ mod merge;
 mod pair;
 mod subresource;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -219,8 +220,7 @@ impl<'s> Rehearsal<'s> {
 
     /// Puts the request to the policies.
     fn decide(&self, request: &Request<'_>, applied: &mut Applied, recording: Option<&Recording>) {
-        let mut host = self.host.clone();
-        host.ensure_namespace_labelled(&request.namespace, &self.options.namespace_labels);
+        let host = self.host.in_namespace(&request.namespace, &self.options.namespace_labels);
         if recording.is_some() {
             applied.missed = self.set.missed(request, &host, |_| true);
         }
@@ -261,20 +261,29 @@ impl<'s> Rehearsal<'s> {
     }
 }
 
-/// Whether a manifest among those to apply is in force for the others: a definition, policy or binding that a server
+/// Those of the manifests to apply that are in force for the others: definitions, policies and bindings that a server
 /// would store, and that `policies` do not have already.
-pub fn is_in_force(manifest: &Value, policies: &[Document]) -> bool {
-    let text = |value: &Value, pointer: &str| {
-        value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
-    };
-    let name = |value: &Value| (text(value, "/kind"), text(value, "/metadata/name"));
-    let compiles = match text(manifest, "/kind").as_str() {
+pub fn in_force<'d>(
+    manifests: &'d [Document],
+    policies: &'d [Document],
+) -> impl Iterator<Item = &'d Document> + use<'d> {
+    let known: HashSet<(&str, &str)> = policies.iter().map(kind_and_name).collect();
+    let is_new = move |document: &&Document| !known.contains(&kind_and_name(document));
+    manifests.iter().filter(|document| compiles(&document.value)).filter(is_new)
+}
+
+fn kind_and_name(document: &Document) -> (&str, &str) {
+    let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    (text("/kind"), text("/metadata/name"))
+}
+
+fn compiles(manifest: &Value) -> bool {
+    match manifest.get("kind").and_then(Value::as_str).unwrap_or_default() {
         "ValidatingAdmissionPolicy" => Policy::compile(manifest).is_ok(),
         "ValidatingAdmissionPolicyBinding" => Binding::compile(manifest).is_ok(),
         "CustomResourceDefinition" => CompiledCrd::compile(manifest).is_ok(),
         _ => false,
-    };
-    compiles && !policies.iter().any(|policy| name(&policy.value) == name(manifest))
+    }
 }
 
 fn change(pair: &Pair) -> Change {

@@ -48,8 +48,12 @@ pub enum PairError {
     NoKind,
     #[error("metadata.name: must be specified")]
     NoName,
-    #[error("{0}: there is already one of this kind, namespace and name")]
-    Duplicate(String),
+    #[error("{identity}: there is already one of this kind, namespace and name")]
+    Duplicate {
+        identity: String,
+        /// The position in the list of the first one.
+        first: usize,
+    },
 }
 
 /// Pairs everything in `new` with what `old` has of it. A namespaced object
@@ -83,9 +87,12 @@ pub fn pair(
             }
         };
         let generated = is_generated(object);
-        if !generated && seen.insert(identity.key(), position).is_some() {
-            errors.push((position, PairError::Duplicate(identity.to_string())));
-            continue;
+        if !generated {
+            let first = *seen.entry(identity.key()).or_insert(position);
+            if first != position {
+                errors.push((position, PairError::Duplicate { identity: identity.to_string(), first }));
+                continue;
+            }
         }
         let old = before.remove(&identity.key()).filter(|_| !generated);
         let old = old.map(|(_, old)| identity.located(&in_version(old, &identity.kind, known)));
