@@ -1,31 +1,48 @@
 //! Policies and bindings that miss each other, and resources that nothing serves.
 
+use std::collections::{HashMap, HashSet};
+
 use super::{Compiled, Finding, nothing, warning};
 use crate::manifest::Document;
 use crate::matching::{MatchResources, Rule, ScopeRule};
 use crate::request::Operation;
 use crate::vap::{Binding, Policy};
 
+/// How many of the resources that a group does have are named where one is looked for that it does not have.
+const NAMED: usize = 10;
+
 pub(super) fn lint(compiled: &Compiled<'_>, documents: &[Document]) -> Vec<Finding> {
     let mut findings = Vec::new();
+    // What does not compile is there all the same.
+    let texts = |kind: &'static str, pointer: &'static str| {
+        documents
+            .iter()
+            .filter(move |document| text(document, "/kind") == kind)
+            .map(move |one| text(one, pointer))
+    };
+    let bound: HashSet<&str> = texts("ValidatingAdmissionPolicyBinding", "/spec/policyName").collect();
+    let there: HashSet<&str> = texts("ValidatingAdmissionPolicy", "/metadata/name").collect();
+    let mut by_name: HashMap<&str, &Policy> = HashMap::new();
+    for (_, policy) in &compiled.policies {
+        by_name.entry(&policy.name).or_insert(policy);
+    }
+    let served = served(compiled);
     for (document, policy) in &compiled.policies {
-        // A binding that does not compile is there all the same.
-        if !documents.iter().any(|document| binds(document, &policy.name)) {
+        if !bound.contains(&*policy.name) {
             let problem = "no binding names this policy".to_owned();
             let help = "without a ValidatingAdmissionPolicyBinding it is never evaluated";
             findings.push(warning(document, "no-binding", "metadata.name", problem, help));
         }
-        findings.extend(unserved(document, policy, compiled));
+        findings.extend(unserved(document, policy, &served));
         findings.extend(nothing::left(&policy.constraints, None).into_iter().map(|(field, problem)| {
             let field = format!("spec.matchConstraints.{field}");
             warning(document, "matches-nothing", &field, problem, "the policy is never evaluated")
         }));
     }
     for (document, binding) in &compiled.bindings {
-        let named = compiled.policies.iter().find(|(_, policy)| *policy.name == *binding.policy_name);
-        match named {
-            Some((_, policy)) => findings.extend(against(document, binding, policy)),
-            None if documents.iter().any(|document| is_policy(document, &binding.policy_name)) => {}
+        match by_name.get(&*binding.policy_name) {
+            Some(policy) => findings.extend(against(document, binding, policy)),
+            None if there.contains(&*binding.policy_name) => {}
             None => {
                 let problem = format!("there is no policy `{}`", binding.policy_name);
                 findings.push(warning(document, "no-policy", "spec.policyName", problem, ""));
@@ -37,15 +54,6 @@ pub(super) fn lint(compiled: &Compiled<'_>, documents: &[Document]) -> Vec<Findi
 
 fn text<'d>(document: &'d Document, pointer: &str) -> &'d str {
     document.value.pointer(pointer).and_then(serde_json::Value::as_str).unwrap_or_default()
-}
-
-fn binds(document: &Document, policy: &str) -> bool {
-    text(document, "/kind") == "ValidatingAdmissionPolicyBinding"
-        && text(document, "/spec/policyName") == policy
-}
-
-fn is_policy(document: &Document, name: &str) -> bool {
-    text(document, "/kind") == "ValidatingAdmissionPolicy" && text(document, "/metadata/name") == name
 }
 
 fn against(document: &Document, binding: &Binding, policy: &Policy) -> Vec<Finding> {
@@ -135,24 +143,45 @@ fn same_resource(a: &str, b: &str) -> bool {
     same(&a, &b) && same(&a_sub, &b_sub)
 }
 
+/// The resources of a group.
+#[derive(Default)]
+struct Served<'c> {
+    /// As many as are named.
+    first: Vec<&'c str>,
+    all: HashSet<&'c str>,
+}
+
+/// By group, what definitions serve.
+fn served<'c>(compiled: &'c Compiled<'_>) -> HashMap<&'c str, Served<'c>> {
+    let mut served: HashMap<&str, Served<'_>> = HashMap::new();
+    for definition in &compiled.named {
+        let plural = definition.names.plural.as_str();
+        let served = served.entry(&definition.group).or_default();
+        if served.all.insert(plural) && served.first.len() < NAMED {
+            served.first.push(plural);
+        }
+    }
+    served
+}
+
 /// Resources of groups whose definitions are all at hand, and that none of these serves.
-fn unserved(document: &Document, policy: &Policy, compiled: &Compiled<'_>) -> Vec<Finding> {
+fn unserved(document: &Document, policy: &Policy, served: &HashMap<&str, Served<'_>>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (index, rule) in policy.constraints.rules.iter().enumerate() {
         let [group] = rule.groups.as_slice() else { continue };
-        let served: Vec<&str> = compiled
-            .named
-            .iter()
-            .filter(|definition| definition.group == *group)
-            .map(|definition| definition.names.plural.as_str())
-            .collect();
+        let Some(served) = served.get(group.as_str()) else { continue };
         for (position, resource) in rule.resources.iter().enumerate() {
             let name = resource.split('/').next().unwrap_or_default();
-            if served.is_empty() || name == "*" || served.contains(&name) {
+            if name == "*" || served.all.contains(name) {
                 continue;
             }
             let field = format!("spec.matchConstraints.resourceRules[{index}].resources[{position}]");
-            let problem = format!("`{name}` is no resource of {group}: there is {}", served.join(", "));
+            let named = served.first.join(", ");
+            let more = match served.all.len().saturating_sub(served.first.len()) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let problem = format!("`{name}` is no resource of {group}: there is {named}{more}");
             findings.push(warning(
                 document,
                 "matches-nothing",

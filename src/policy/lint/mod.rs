@@ -30,6 +30,7 @@ mod types;
 mod unbound;
 mod values;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -139,7 +140,8 @@ pub fn lint(documents: &[Document], options: LoadOptions, builtin: &dyn Types) -
         report.findings.extend(definitions::dropped(document));
     }
     let refusals = PolicySet::load_with(documents, options).err().unwrap_or_default();
-    report.findings.extend(refusals.into_iter().map(|mistake| refused(mistake, &report.costs)));
+    let by_rule = by_rule(&report.costs);
+    report.findings.extend(refusals.into_iter().map(|mistake| refused(mistake, &by_rule)));
     let compiled = Compiled::of(documents);
     for (document, policy) in &compiled.policies {
         report.findings.extend(policies::lint(document, policy));
@@ -161,21 +163,28 @@ fn constant(expression: &Expression<'_>) -> Option<bool> {
     unbound::constant(expression.program).or_else(|| logic::constant(expression.text))
 }
 
+/// The costs by file and rule, as [`below_schema`] names it: of several the first.
+fn by_rule(costs: &[PlacedCost]) -> HashMap<(&str, &str), &PlacedCost> {
+    let mut by_rule = HashMap::new();
+    for cost in costs {
+        if let Some(rule) = below_schema(&cost.rule.path) {
+            by_rule.entry((&*cost.file, rule)).or_insert(cost);
+        }
+    }
+    by_rule
+}
+
 /// A refusal; one for its cost is told with the bound that would help.
-fn refused(mistake: LoadError, costs: &[PlacedCost]) -> Finding {
-    let cost = costs.iter().find(|cost| {
-        cost.file == mistake.file
-            && mistake.message.contains("cost")
-            && same_rule(&mistake.field, &cost.rule.path)
-    });
+fn refused(mistake: LoadError, by_rule: &HashMap<(&str, &str), &PlacedCost>) -> Finding {
+    let rule = below_schema(&mistake.field).filter(|_| mistake.message.contains("cost"));
+    let cost = rule.and_then(|rule| by_rule.get(&(&*mistake.file, rule)));
     let help = cost.map(|cost| cost.rule.advice()).unwrap_or_default();
     Finding { code: "refused", severity: Severity::Error, mistake, help }
 }
 
-/// A server names what all versions share by another path.
-fn same_rule(a: &str, b: &str) -> bool {
-    let below = |path: &str| path.split_once("openAPIV3Schema").map(|(_, below)| below.to_owned());
-    below(a).is_some_and(|a| Some(a) == below(b))
+/// The path of a rule within its schema: a server names what all versions share by another path.
+fn below_schema(path: &str) -> Option<&str> {
+    path.split_once("openAPIV3Schema").map(|(_, below)| below)
 }
 
 /// A warning about `field` of a document.
