@@ -3,7 +3,7 @@
 //! Input: the live object and the patch, both JSON. Output: the patched object, not yet decoded or validated.
 //! Directives: `$patch` (replace, delete, merge), `$retainKeys`, `$setElementOrder/FIELD`, `$deleteFromPrimitiveList/FIELD`.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -92,7 +92,10 @@ impl<'t> Merger<'t> {
     /// A value that the original does not have: taken as it is, without its directives.
     fn fresh(&self, field: Option<&'t Field>, change: &Value) -> Result<Value, PatchError> {
         Ok(match change {
-            Value::Object(change) => Value::Object(self.object(message_of(field), Map::new(), change)?),
+            Value::Object(change) => {
+                let room = Map::with_capacity(change.len());
+                Value::Object(self.object(message_of(field), room, change)?)
+            }
             Value::Array(items) => match field {
                 Some(field) if field.patch.merge => {
                     Value::Array(self.list(Some(field), Vec::new(), items, None)?)
@@ -130,7 +133,7 @@ impl<'t> Merger<'t> {
         order: Option<&Vec<Value>>,
     ) -> Result<Vec<Value>, PatchError> {
         let PatchStrategy { merge_key, .. } = field.patch;
-        let mut merged = Items::new(original, merge_key);
+        let mut merged = Items::new(original, merge_key, patch);
         for item in patch {
             let change = item.as_object().ok_or(PatchError::ObjectForList)?;
             let action = directive(change)?;
@@ -147,7 +150,9 @@ impl<'t> Merger<'t> {
                 continue;
             }
             let (place, current) = merged.take(key).unzip();
-            let made = self.object(message_of(Some(field)), current.unwrap_or_default(), change)?;
+            // A map that grows has room for three: a hundred thousand small ones would weigh three times as much.
+            let current = current.unwrap_or_else(|| Map::with_capacity(change.len()));
+            let made = self.object(message_of(Some(field)), current, change)?;
             merged.put(place, made);
         }
         Ok(in_order(merged.into_values(), patch, order.map(Vec::as_slice), merge_key))
@@ -177,29 +182,34 @@ impl<'t> Merger<'t> {
     }
 }
 
-/// The items of a list, found by their merge keys. Of several with one key the first is the one that is merged into.
-struct Items {
+/// The items of a list, found by those merge keys that the patch names. Of several with one key the first is the one that
+/// is merged into.
+struct Items<'p> {
     merge_key: &'static str,
     /// None: deleted, or taken to be changed.
     items: Vec<Option<Value>>,
-    /// The places of the items with a key, in their order.
-    places: HashMap<Value, VecDeque<usize>>,
+    /// The place of the first item with the key.
+    first: HashMap<&'p Value, Option<usize>>,
+    /// For each place that of the next item with the same key.
+    next: Vec<Option<usize>>,
 }
 
-impl Items {
-    fn new(items: Vec<Value>, merge_key: &'static str) -> Self {
-        let mut places: HashMap<Value, VecDeque<usize>> = HashMap::with_capacity(items.len());
-        for (place, item) in items.iter().enumerate() {
-            if let Some(key) = item.get(merge_key) {
-                places.entry(key.clone()).or_default().push_back(place);
+impl<'p> Items<'p> {
+    fn new(items: Vec<Value>, merge_key: &'static str, patch: &'p [Value]) -> Self {
+        let named = patch.iter().filter_map(|item| item.get(merge_key));
+        let mut first: HashMap<&Value, Option<usize>> = named.map(|key| (key, None)).collect();
+        let mut next = vec![None; items.len()];
+        for (place, (item, next)) in items.iter().zip(&mut next).enumerate().rev() {
+            if let Some(first) = item.get(merge_key).and_then(|key| first.get_mut(key)) {
+                *next = first.replace(place);
             }
         }
-        Self { merge_key, items: items.into_iter().map(Some).collect(), places }
+        Self { merge_key, items: items.into_iter().map(Some).collect(), first, next }
     }
 
     /// Deletes all items with the key.
     fn remove(&mut self, key: &Value) {
-        for place in self.places.remove(key).into_iter().flatten() {
+        while let Some(place) = self.pop(key) {
             if let Some(item) = self.items.get_mut(place) {
                 *item = None;
             }
@@ -208,24 +218,34 @@ impl Items {
 
     /// The first item with the key, and its place, to which it has to be put back.
     fn take(&mut self, key: &Value) -> Option<(usize, Map<String, Value>)> {
-        let place = self.places.get_mut(key)?.pop_front()?;
+        let place = self.pop(key)?;
         match self.items.get_mut(place)?.take()? {
             Value::Object(members) => Some((place, members)),
             _ => None,
         }
     }
 
+    /// The place of the first item with the key, which is the first no longer.
+    fn pop(&mut self, key: &Value) -> Option<usize> {
+        let first = self.first.get_mut(key)?;
+        let place = (*first)?;
+        *first = self.next.get(place).copied().flatten();
+        Some(place)
+    }
+
     /// Puts an item where it was taken from, or behind all others.
     fn put(&mut self, place: Option<usize>, item: Map<String, Value>) {
-        let key = item.get(self.merge_key).cloned();
-        let item = Some(Value::Object(item));
-        match place.and_then(|place| self.items.get_mut(place)) {
-            Some(slot) => *slot = item,
-            None => self.items.push(item),
+        let place = place.unwrap_or_else(|| {
+            self.items.push(None);
+            self.next.push(None);
+            self.items.len().saturating_sub(1)
+        });
+        let first = item.get(self.merge_key).and_then(|key| self.first.get_mut(key));
+        if let (Some(first), Some(next)) = (first, self.next.get_mut(place)) {
+            *next = first.replace(place);
         }
-        if let Some(key) = key {
-            let last = self.items.len() - 1;
-            self.places.entry(key).or_default().push_front(place.unwrap_or(last));
+        if let Some(slot) = self.items.get_mut(place) {
+            *slot = Some(Value::Object(item));
         }
     }
 
