@@ -1,5 +1,7 @@
 //! The controller as a part of a process: settings checked, parts wired and supervised, leadership where asked for.
 
+mod one;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -7,12 +9,12 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::DeserializeGuard;
 use kube::runtime::reflector::Store;
-use kube::runtime::wait::await_condition;
 use kube::runtime::watcher;
 use kube::{Api, Client, ResourceExt};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 
+pub use self::one::run_one;
 use super::copied::Copied;
 use super::crd::DataGather;
 use super::health::{Disabled, Health};
@@ -61,6 +63,12 @@ pub enum RunError {
     },
     #[error("cannot follow the DataGather: {}", with_causes(.0))]
     Watch(#[source] Box<kube::runtime::wait::Error>),
+    #[error(
+        "there is no DataGather `{0}`: create it first, or name one that `kubectl get datagathers` lists"
+    )]
+    Missing(String),
+    #[error("the DataGather `{0}` was deleted before its gathering had ended")]
+    Deleted(String),
     #[error(transparent)]
     Part(#[from] TaskError<std::convert::Infallible>),
 }
@@ -97,37 +105,6 @@ pub async fn run(client: Client, settings: Settings, shutdown: CancellationToken
     let uploads = uploads(&client, &settings)?;
     let workshop = Workshop::new(client, settings, store, uploads, Counts::default());
     work(workshop, Scope::All, Term::alone(shutdown)).await
-}
-
-/// Runs the gathering of the DataGather `name` alone and returns once it has ended: what the container of a gathering
-/// Job does. Its report is left to the controller that made the Job.
-///
-/// # Errors
-/// As `run`, and [`RunError::Watch`] when the DataGather cannot be followed.
-pub async fn run_one(
-    client: Client,
-    settings: Settings,
-    name: &str,
-    shutdown: CancellationToken,
-) -> Result<(), RunError> {
-    let store = settings.archives()?;
-    let uploads = uploads(&client, &settings)?;
-    let workshop = Workshop::new(client.clone(), settings, store, uploads, Counts::default());
-    let stop = shutdown.child_token();
-    let ended = async {
-        let has_ended = |object: Option<&DataGather>| object.is_some_and(DataGather::has_ended);
-        let over = await_condition(Api::<DataGather>::all(client), name, has_ended).await;
-        stop.cancel();
-        over.map(drop).map_err(|error| RunError::Watch(Box::new(error)))
-    };
-    let (worked, ended) =
-        tokio::join!(work(workshop, Scope::One(name.to_owned()), Term::alone(stop.clone())), async {
-            tokio::select! {
-                ended = ended => ended,
-                () = stop.cancelled() => Ok(()),
-            }
-        });
-    worked.and(ended)
 }
 
 /// Whose gatherings a process runs.

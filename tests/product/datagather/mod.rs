@@ -1,5 +1,6 @@
 //! Data gathering: the plan as data, archives on disk, the upload protocol, whole runs.
 
+mod alone;
 mod archive;
 mod canaries;
 mod collect;
