@@ -194,7 +194,7 @@ impl DatabaseError {
     }
 
     /// What a failed statement of the server is, without its details.
-    fn of(doing: &'static str, error: &tokio_postgres::Error, secrets: &Secrets) -> Self {
+    pub(super) fn of(doing: &'static str, error: &tokio_postgres::Error, secrets: &Secrets) -> Self {
         match error.as_db_error() {
             Some(told) if *told.code() == SqlState::INVALID_PASSWORD => {
                 Self::Password(Outside::of(told.message(), secrets).into_string())

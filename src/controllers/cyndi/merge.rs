@@ -1,8 +1,9 @@
-//! Compares two sorted streams of ids as they come, in constant memory. Pure, but for the streams.
+//! Compares two sorted streams of ids as they come, in batches, in constant memory. Pure, but for the streams.
 //!
 //! INVARIANT: a stream that breaks or is out of order is an error. It never looks like a stream that ends.
 
 use std::cmp::Ordering;
+use std::vec;
 
 use futures::{Stream, StreamExt};
 use uuid::Uuid;
@@ -45,11 +46,11 @@ pub struct OutOfOrder(pub Uuid, pub Uuid);
 /// # Errors
 /// The first of either.
 pub async fn compare<E: From<OutOfOrder>>(
-    left: impl Stream<Item = Result<Uuid, E>>,
-    right: impl Stream<Item = Result<Uuid, E>>,
+    left: impl Stream<Item = Result<Vec<Uuid>, E>>,
+    right: impl Stream<Item = Result<Vec<Uuid>, E>>,
 ) -> Result<Difference, E> {
     let (left, right) = (std::pin::pin!(left), std::pin::pin!(right));
-    let (mut left, mut right) = (Head { stream: left, last: None }, Head { stream: right, last: None });
+    let (mut left, mut right) = (Head::of(left), Head::of(right));
     let mut found = Difference::default();
     // Both are asked at once at the start: neither database waits for the other to begin.
     let (first, second) = futures::join!(left.next(&mut found.left), right.next(&mut found.right));
@@ -85,12 +86,26 @@ pub async fn compare<E: From<OutOfOrder>>(
 
 struct Head<S> {
     stream: S,
+    /// Of the batch that came last, what is left.
+    ids: vec::IntoIter<Uuid>,
     last: Option<Uuid>,
 }
 
-impl<S: Stream<Item = Result<Uuid, E>> + Unpin, E: From<OutOfOrder>> Head<S> {
+impl<S: Stream<Item = Result<Vec<Uuid>, E>> + Unpin, E: From<OutOfOrder>> Head<S> {
+    fn of(stream: S) -> Self {
+        Self { stream, ids: vec::IntoIter::default(), last: None }
+    }
+
     async fn next(&mut self, side: &mut Side) -> Result<Option<Uuid>, E> {
-        let Some(id) = self.stream.next().await.transpose()? else { return Ok(None) };
+        let id = loop {
+            if let Some(id) = self.ids.next() {
+                break id;
+            }
+            match self.stream.next().await.transpose()? {
+                Some(ids) => self.ids = ids.into_iter(),
+                None => return Ok(None),
+            }
+        };
         if let Some(last) = self.last.replace(id).filter(|last| *last >= id) {
             return Err(OutOfOrder(last, id).into());
         }
@@ -123,8 +138,24 @@ mod tests {
         Uuid::from_u128(number)
     }
 
+    /// In batches of none, one, two and three.
     fn run(left: Vec<Result<Uuid, Error>>, right: Vec<Result<Uuid, Error>>) -> Result<Difference, Error> {
-        compare(stream::iter(left), stream::iter(right)).now_or_never().unwrap()
+        compare(stream::iter(batches(left)), stream::iter(batches(right))).now_or_never().unwrap()
+    }
+
+    fn batches(ids: Vec<Result<Uuid, Error>>) -> Vec<Result<Vec<Uuid>, Error>> {
+        let (mut batches, mut batch) = (vec![Ok(Vec::new())], Vec::new());
+        for id in ids {
+            match id {
+                Ok(id) => batch.push(id),
+                Err(error) => batches.extend([Ok(std::mem::take(&mut batch)), Err(error)]),
+            }
+            if batch.len() > batches.len() % 3 {
+                batches.push(Ok(std::mem::take(&mut batch)));
+            }
+        }
+        batches.push(Ok(batch));
+        batches
     }
 
     fn ids(numbers: impl IntoIterator<Item = u128>) -> Vec<Result<Uuid, Error>> {

@@ -1,9 +1,10 @@
 //! Compares a table with the inventory: each side in one snapshot of its database, ids streamed and merged as they come.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use deadpool_postgres::Transaction;
-use futures::{Stream, StreamExt, stream};
+use futures::{FutureExt, Stream, StreamExt, stream};
 use tokio::time::timeout;
 use tokio_postgres::{CopyOutStream, IsolationLevel};
 use uuid::Uuid;
@@ -19,6 +20,8 @@ use crate::telemetry::Secrets;
 /// For a whole validation: fifty million ids take minutes, and one that takes longer than this is stuck.
 const VALIDATION: Duration = Duration::from_mins(30);
 const DOING: &str = "compare hosts";
+/// Ids that are handed on together, at most: one by one each of ten millions would pay for a step of a stream.
+const BATCH: usize = 1024;
 
 /// One side: a database, and which of its rows are meant.
 #[derive(Debug)]
@@ -101,33 +104,51 @@ async fn ids<'a>(
     transaction: &Transaction<'_>,
     selection: &Selection,
     secrets: &'a Secrets,
-) -> Result<impl Stream<Item = Result<Uuid, DatabaseError>> + use<'a>, DatabaseError> {
+) -> Result<impl Stream<Item = Result<Vec<Uuid>, DatabaseError>> + use<'a>, DatabaseError> {
     let copy = asked(DOING, secrets, transaction.copy_out(&selection.ids())).await?;
-    let reading = Reading { copy: Box::pin(copy), decoder: Decoder::default(), secrets };
+    let reading = Reading { copy: Some(Box::pin(copy)), decoder: Decoder::default(), secrets };
     Ok(stream::try_unfold(reading, |mut reading| async move {
-        let next = reading.next().await?;
-        Ok(next.map(|id| (id, reading)))
+        let ids = reading.batch().await?;
+        Ok(ids.map(|ids| (ids, reading)))
     }))
 }
 
 struct Reading<'a> {
-    copy: std::pin::Pin<Box<CopyOutStream>>,
+    /// None once it has ended: it is not to be asked again.
+    copy: Option<Pin<Box<CopyOutStream>>>,
     decoder: Decoder,
     secrets: &'a Secrets,
 }
 
 impl Reading<'_> {
-    async fn next(&mut self) -> Result<Option<Uuid>, DatabaseError> {
+    /// The ids that have come, once there are any.
+    async fn batch(&mut self) -> Result<Option<Vec<Uuid>>, DatabaseError> {
+        let Some(copy) = &mut self.copy else { return Ok(None) };
+        let mut ids = Vec::with_capacity(BATCH);
         loop {
-            if let Some(id) = self.decoder.take_id()? {
-                return Ok(Some(id));
+            while let Some(id) = self.decoder.take_id()? {
+                ids.push(id);
             }
-            let next = async { self.copy.next().await.transpose() };
-            match within(VALIDATION, DOING, self.secrets, next).await? {
+            if ids.len() >= BATCH {
+                return Ok(Some(ids));
+            }
+            // Each row is a message: one that is there already needs no timer.
+            let come = match copy.next().now_or_never() {
+                Some(come) => {
+                    come.transpose().map_err(|error| DatabaseError::of(DOING, &error, self.secrets))?
+                }
+                None if !ids.is_empty() => return Ok(Some(ids)),
+                None => {
+                    let next = async { copy.next().await.transpose() };
+                    within(VALIDATION, DOING, self.secrets, next).await?
+                }
+            };
+            match come {
                 Some(bytes) => self.decoder.feed(&bytes),
                 None => {
                     self.decoder.end()?;
-                    return Ok(None);
+                    self.copy = None;
+                    return Ok(Some(ids));
                 }
             }
         }
