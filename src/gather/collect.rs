@@ -3,14 +3,17 @@
 
 use std::num::NonZeroUsize;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tracing::{info, warn};
 
-use super::gatherer::{Context, Failure, Gatherer};
+use super::gatherer::{Context, Failure, Gatherer, Run, Shared};
 use super::keeper::Tally;
+use super::pass::{self, Member};
 use crate::telemetry::panic_text;
 
 /// How long one gatherer may take before it is given up.
@@ -49,45 +52,117 @@ pub fn default_bound() -> NonZeroUsize {
     cpus.saturating_mul(NonZeroUsize::new(4).unwrap_or(NonZeroUsize::MIN))
 }
 
-/// Runs `gatherers`, at most `bound` at a time. Rows come back in the order of the table, whatever ended first.
+/// Runs `gatherers`, at most `bound` at a time; those that look at the same list are one. Rows come back in the order of the table,
+/// whatever ended first.
 pub async fn collect(gatherers: Vec<&'static Gatherer>, context: &Context, bound: NonZeroUsize) -> Vec<Row> {
-    let runs: Vec<_> = gatherers
-        .into_iter()
-        .enumerate()
-        .map(|(at, gatherer)| isolated(gatherer, context.clone()).map(move |row| (at, row)))
-        .collect();
-    let mut rows: Vec<_> = stream::iter(runs).buffer_unordered(bound.get()).collect().await;
+    let mut runs: Vec<BoxFuture<'_, Vec<(usize, Row)>>> = Vec::new();
+    let mut lists: Vec<(Shared, Vec<Member>)> = Vec::new();
+    for (at, gatherer) in gatherers.into_iter().enumerate() {
+        match gatherer.run {
+            Run::Alone(run) => {
+                runs.push(alone(UnderWay::new(at, gatherer.id, context), run).map(|row| vec![row]).boxed());
+            }
+            Run::Each(list, begin) => match lists.iter_mut().find(|(known, _)| *known == list) {
+                Some((_, members)) => members.push((at, gatherer.id, begin)),
+                None => lists.push((list, vec![(at, gatherer.id, begin)])),
+            },
+        }
+    }
+    runs.extend(lists.into_iter().map(|(list, members)| pass::pass(list, members, context).boxed()));
+    let rows: Vec<_> = stream::iter(runs).buffer_unordered(bound.get()).collect().await;
+    let mut rows: Vec<_> = rows.into_iter().flatten().collect();
     rows.sort_by_key(|(at, _)| *at);
     rows.into_iter().map(|(_, row)| row).collect()
 }
 
-async fn isolated(gatherer: &'static Gatherer, context: Context) -> Row {
-    let keeper = context.keeper.of_another();
-    let context = Context { keeper: keeper.clone(), ..context };
-    let started = Instant::now();
-    let run = AssertUnwindSafe(async { (gatherer.run)(context).await }).catch_unwind();
-    let ended = tokio::time::timeout(GATHERER_TIMEOUT, run).await;
-    let duration = started.elapsed();
-    let (verdict, warnings) = {
-        let tally = keeper.tally();
-        let verdict = match ended {
-            Ok(Ok(Ok(()))) => verdict(&tally, None),
-            Ok(Ok(Err(failure))) => verdict(&tally, Some(&failure)),
-            Ok(Err(panic)) => Verdict::Panicked(panic_text(panic.as_ref())),
-            Err(_) => verdict(&tally, Some(&Failure::Timeout(GATHERER_TIMEOUT))),
-        };
-        (verdict, tally.warnings())
+async fn alone(
+    under_way: UnderWay,
+    run: fn(Context) -> BoxFuture<'static, Result<(), Failure>>,
+) -> (usize, Row) {
+    let ended = match under_way.guard(|context| run(context)).await {
+        Ok(()) => Ended::Well,
+        Err(ended) => ended,
     };
-    let id = gatherer.id;
-    match &verdict {
-        Verdict::Gathered { .. } | Verdict::NoData(_) => {
-            info!(gatherer = id, ?duration, ?verdict, "gatherer ended")
-        }
-        Verdict::GatheredWithErrors { .. } | Verdict::Failed(_) | Verdict::Panicked(_) => {
-            warn!(gatherer = id, ?duration, ?verdict, "gatherer ended");
-        }
+    under_way.row(&ended)
+}
+
+/// How a gatherer came to its end.
+#[derive(Clone, Debug)]
+pub(super) enum Ended {
+    Well,
+    Failed(Arc<Failure>),
+    Panicked(String),
+    Late,
+}
+
+/// A gatherer that was begun.
+pub(super) struct UnderWay {
+    /// Its place in the table.
+    at: usize,
+    id: &'static str,
+    context: Context,
+    started: Instant,
+}
+
+impl UnderWay {
+    pub(super) fn new(at: usize, id: &'static str, context: &Context) -> Self {
+        let context = Context { keeper: context.keeper.of_another(), ..context.clone() };
+        Self { at, id, context, started: Instant::now() }
     }
-    Row { id: id.to_owned(), duration, verdict, warnings }
+
+    pub(super) fn deadline(&self) -> Instant {
+        self.started + GATHERER_TIMEOUT
+    }
+
+    pub(super) fn warn(&self, text: String) {
+        self.context.keeper.warn(text);
+    }
+
+    /// What a step of it brings, whatever goes wrong with that.
+    pub(super) async fn guard<T>(
+        &self,
+        step: impl FnOnce(Context) -> BoxFuture<'static, Result<T, Failure>>,
+    ) -> Result<T, Ended> {
+        let context = self.context.clone();
+        guard(self.deadline(), async { step(context).await }).await
+    }
+
+    pub(super) fn row(self, ended: &Ended) -> (usize, Row) {
+        let Self { at, id, context, started } = self;
+        let duration = started.elapsed();
+        let (verdict, warnings) = {
+            let tally = context.keeper.tally();
+            let verdict = match ended {
+                Ended::Well => verdict(&tally, None),
+                Ended::Failed(failure) => verdict(&tally, Some(failure)),
+                Ended::Panicked(panic) => Verdict::Panicked(panic.clone()),
+                Ended::Late => verdict(&tally, Some(&Failure::Timeout(GATHERER_TIMEOUT))),
+            };
+            (verdict, tally.warnings())
+        };
+        match &verdict {
+            Verdict::Gathered { .. } | Verdict::NoData(_) => {
+                info!(gatherer = id, ?duration, ?verdict, "gatherer ended")
+            }
+            Verdict::GatheredWithErrors { .. } | Verdict::Failed(_) | Verdict::Panicked(_) => {
+                warn!(gatherer = id, ?duration, ?verdict, "gatherer ended");
+            }
+        }
+        (at, Row { id: id.to_owned(), duration, verdict, warnings })
+    }
+}
+
+/// What `step` brings until `deadline`; else how it ended.
+pub(super) async fn guard<T>(
+    deadline: Instant,
+    step: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Ended> {
+    match timeout_at(deadline, AssertUnwindSafe(step).catch_unwind()).await {
+        Ok(Ok(Ok(brought))) => Ok(brought),
+        Ok(Ok(Err(failure))) => Err(Ended::Failed(Arc::new(failure))),
+        Ok(Err(panic)) => Err(Ended::Panicked(panic_text(panic.as_ref()))),
+        Err(_) => Err(Ended::Late),
+    }
 }
 
 /// What was kept before a failure stays, and the failure is one of its errors.

@@ -22,7 +22,40 @@ pub struct Gatherer {
     pub collects: &'static str,
     /// Where the records lie in the archive.
     pub path: &'static str,
-    pub run: fn(Context) -> BoxFuture<'static, Result<(), Failure>>,
+    pub run: Run,
+}
+
+/// How a gatherer reads.
+#[derive(Clone, Copy, Debug)]
+pub enum Run {
+    /// By itself.
+    Alone(fn(Context) -> BoxFuture<'static, Result<(), Failure>>),
+    /// One object of a list after the other. The list is read once for all that look at it.
+    Each(Shared, Begin),
+}
+
+/// What a gatherer does before it looks at a list.
+pub type Begin = fn(Context) -> BoxFuture<'static, Result<Box<dyn Look>, Failure>>;
+
+/// A list that several gatherers look at.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shared {
+    /// Of all namespaces.
+    Pods,
+    ClusterOperators,
+}
+
+/// What a gatherer makes of the objects of a list: it is shown one after the other, and keeps nothing of them but what it is after.
+pub trait Look: Send {
+    /// # Errors
+    /// [`Failure`] ends the gatherer, and none of those that look at the same list.
+    fn at<'l>(&'l mut self, object: &'l Value) -> BoxFuture<'l, Result<(), Failure>>;
+
+    /// The list was read to its end.
+    ///
+    /// # Errors
+    /// [`Failure`] as the last thing that is told of the gatherer.
+    fn end(self: Box<Self>) -> BoxFuture<'static, Result<(), Failure>>;
 }
 
 impl std::fmt::Debug for Gatherer {

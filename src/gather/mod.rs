@@ -19,6 +19,7 @@ pub mod keeper;
 mod lister;
 pub mod must;
 pub mod obfuscate;
+mod pass;
 pub mod record;
 pub mod remote;
 pub mod select;
@@ -27,5 +28,5 @@ pub mod store;
 pub mod tunnel;
 pub mod upload;
 
-pub use gatherer::{Agents, Context, Failure, Gatherer};
+pub use gatherer::{Agents, Begin, Context, Failure, Gatherer, Look, Run, Shared};
 pub use gatherers::GATHERERS;

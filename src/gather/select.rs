@@ -49,10 +49,11 @@ fn group(id: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::gatherer::Run;
     use super::*;
 
     const fn row(id: &'static str) -> Gatherer {
-        Gatherer { id, collects: "", path: "", run: |_| Box::pin(async { Ok(()) }) }
+        Gatherer { id, collects: "", path: "", run: Run::Alone(|_| Box::pin(async { Ok(()) })) }
     }
     static TABLE: &[Gatherer] = &[row("config/nodes"), row("config/pods"), row("workloads/info")];
 

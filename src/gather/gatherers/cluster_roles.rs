@@ -2,14 +2,14 @@
 
 use futures::FutureExt;
 
-use super::super::gatherer::{Context, Failure, Gatherer};
+use super::super::gatherer::{Context, Failure, Gatherer, Run};
 use super::super::lister::{self, Resource};
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/clusterroles",
     collects: "the cluster roles admin and edit",
     path: "cluster-scoped-resources/rbac.authorization.k8s.io/clusterroles/{name}.json",
-    run: |context| gather(context).boxed(),
+    run: Run::Alone(|context| gather(context).boxed()),
 };
 
 const RESOURCE: Resource = Resource {

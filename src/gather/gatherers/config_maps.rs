@@ -4,7 +4,7 @@ use futures::FutureExt;
 use serde_json::Value;
 
 use super::super::anonymize;
-use super::super::gatherer::{Context, Failure, Gatherer};
+use super::super::gatherer::{Context, Failure, Gatherer, Run};
 use super::super::lister::{self, Resource};
 use super::{name, namespace, tell};
 
@@ -12,7 +12,7 @@ pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/config_maps",
     collects: "every ConfigMap of the configuration namespace, a file per key",
     path: "config/configmaps/{namespace}/{name}/{key}",
-    run: |context| gather(context).boxed(),
+    run: Run::Alone(|context| gather(context).boxed()),
 };
 
 const RESOURCE: Resource = Resource { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };

@@ -4,42 +4,60 @@
 use std::collections::BTreeMap;
 
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
 use super::super::anonymize;
-use super::super::gatherer::{Context, Failure, Gatherer};
-use super::super::lister::{self, Resource};
+use super::super::gatherer::{Context, Failure, Gatherer, Look, Run, Shared};
 use super::pods::statuses;
-use super::{name, namespace, tell};
+use super::{name, namespace};
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/container_images",
     collects: "running images by month of pod start, at most 1000, and pods that crash-loop",
     path: "config/running_containers.json, config/pod/{namespace}/{name}.json",
-    run: |context| gather(context).boxed(),
+    run: Run::Each(Shared::Pods, |context| {
+        async { Ok(Box::new(Counting { context, images: Images::default() }) as Box<dyn Look>) }.boxed()
+    }),
 };
 
-const PODS: Resource = Resource { group: "", version: "v1", kind: "Pod", plural: "pods" };
 const IMAGE_CAP: usize = 1000;
 
-async fn gather(context: Context) -> Result<(), Failure> {
-    let mut listing = lister::list(&context, PODS);
-    let mut images = Images::default();
-    while let Some(mut pod) = listing.next().await? {
-        images.count(&pod);
-        if context.reads_namespace(namespace(&pod)) && crash_loops(&pod) {
-            anonymize::proxy_variables(&mut pod);
-            context.json(format!("config/pod/{}/{}", namespace(&pod), name(&pod)), pod).await?;
+/// What was counted so far.
+struct Counting {
+    context: Context,
+    images: Images,
+}
+
+impl Look for Counting {
+    fn at<'l>(&'l mut self, pod: &'l Value) -> BoxFuture<'l, Result<(), Failure>> {
+        self.images.count(pod);
+        let Self { context, .. } = self;
+        let keep = async {
+            if context.reads_namespace(namespace(pod)) && crash_loops(pod) {
+                let mut pod = pod.clone();
+                anonymize::proxy_variables(&mut pod);
+                context.json(format!("config/pod/{}/{}", namespace(&pod), name(&pod)), pod).await?;
+            }
+            Ok(())
+        };
+        keep.boxed()
+    }
+
+    fn end(self: Box<Self>) -> BoxFuture<'static, Result<(), Failure>> {
+        let Self { context, images } = *self;
+        let Images { by_month, dropped, .. } = images;
+        async move {
+            if dropped > 0 {
+                context.keeper.warn(format!("{dropped} images past the first {IMAGE_CAP} were not counted"));
+            }
+            if by_month.is_empty() {
+                return Ok(());
+            }
+            context.json("config/running_containers", json!(by_month)).await
         }
+        .boxed()
     }
-    tell(&context, &listing);
-    if images.dropped > 0 {
-        context.keeper.warn(format!("{} images past the first {IMAGE_CAP} were not counted", images.dropped));
-    }
-    if images.by_month.is_empty() {
-        return Ok(());
-    }
-    context.json("config/running_containers", json!(images.by_month)).await
 }
 
 #[derive(Default)]

@@ -2,14 +2,14 @@
 
 use futures::FutureExt;
 
-use super::super::gatherer::{Context, Failure, Gatherer};
+use super::super::gatherer::{Context, Failure, Gatherer, Run};
 use super::super::lister::{self, Resource};
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/crds",
     collects: "CustomResourceDefinitions of volume snapshots and of the resources that admit guards",
     path: "config/crd/{name}.json",
-    run: |context| gather(context).boxed(),
+    run: Run::Alone(|context| gather(context).boxed()),
 };
 
 const RESOURCE: Resource = Resource {

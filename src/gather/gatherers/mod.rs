@@ -22,8 +22,8 @@ mod workloads;
 
 use serde_json::Value;
 
-use super::gatherer::{Context, Failure, Gatherer};
-use super::lister::Listing;
+use super::gatherer::{Context, Failure, Gatherer, Shared};
+use super::lister::{self, Listing, Resource};
 
 /// Every gatherer, in the order in which rows are reported.
 pub static GATHERERS: &[Gatherer] = &[
@@ -46,6 +46,16 @@ pub static GATHERERS: &[Gatherer] = &[
     workloads::helm_charts::ROW,
     workloads::pods::ROW,
 ];
+
+const PODS: Resource = Resource { group: "", version: "v1", kind: "Pod", plural: "pods" };
+
+/// A list that several gatherers look at, from its beginning.
+pub(super) fn listing(list: Shared, context: &Context) -> Listing {
+    match list {
+        Shared::Pods => lister::list(context, PODS),
+        Shared::ClusterOperators => lister::list(context, operators::RESOURCE).capped(operators::CAP),
+    }
+}
 
 fn name(object: &Value) -> &str {
     object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default()

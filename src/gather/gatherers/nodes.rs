@@ -5,7 +5,7 @@ use futures::FutureExt;
 use serde_json::{Map, Value};
 
 use super::super::anonymize;
-use super::super::gatherer::{Context, Failure, Gatherer};
+use super::super::gatherer::{Context, Failure, Gatherer, Run};
 use super::super::lister::{self, Resource};
 use super::{name, tell};
 
@@ -13,7 +13,7 @@ pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/nodes",
     collects: "all nodes, anonymised",
     path: "config/node/{name}.json",
-    run: |context| gather(context).boxed(),
+    run: Run::Alone(|context| gather(context).boxed()),
 };
 
 const RESOURCE: Resource = Resource { group: "", version: "v1", kind: "Node", plural: "nodes" };

@@ -3,19 +3,23 @@
 use std::collections::BTreeSet;
 
 use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::{Map, Value, json};
 
 use super::super::anonymize;
-use super::super::gatherer::{Context, Failure, Gatherer};
+use super::super::gatherer::{Context, Failure, Gatherer, Look, Run, Shared};
 use super::super::lister::{self, Reference, Resource};
 use super::pods::items;
-use super::{name, namespace, tell, told};
+use super::{name, namespace, told};
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/operators",
     collects: "ClusterOperators, and the specs of related objects of the groups *operator.openshift.io",
     path: "config/clusteroperator/{name}.json, config/clusteroperator/{group}/{kind}/[{namespace}/]{name}.json",
-    run: |context| gather(context).boxed(),
+    run: Run::Each(Shared::ClusterOperators, |context| {
+        let begun = Relating { context, related: BTreeSet::new(), unread: 0 };
+        async { Ok(Box::new(begun) as Box<dyn Look>) }.boxed()
+    }),
 };
 
 pub(super) const RESOURCE: Resource = Resource {
@@ -30,24 +34,35 @@ const MAX_RELATED: usize = 1000;
 /// What a related object's group has in it, so that it is configuration of an operator and not anybody's object.
 const GROUPS: &str = "operator.openshift.io";
 
-async fn gather(context: Context) -> Result<(), Failure> {
-    let mut listing = lister::list(&context, RESOURCE).capped(CAP);
-    let (mut related, mut unread) = (BTreeSet::new(), 0_usize);
-    while let Some(operator) = listing.next().await? {
-        for reference in references(&operator) {
-            if related.len() < MAX_RELATED {
-                related.insert(reference);
-            } else if !related.contains(&reference) {
-                unread += 1;
+/// What the operators so far relate to.
+struct Relating {
+    context: Context,
+    related: BTreeSet<Reference>,
+    unread: usize,
+}
+
+impl Look for Relating {
+    fn at<'l>(&'l mut self, operator: &'l Value) -> BoxFuture<'l, Result<(), Failure>> {
+        for reference in references(operator) {
+            if self.related.len() < MAX_RELATED {
+                self.related.insert(reference);
+            } else if !self.related.contains(&reference) {
+                self.unread += 1;
             }
         }
-        context.json(format!("config/clusteroperator/{}", name(&operator)), operator).await?;
+        let path = format!("config/clusteroperator/{}", name(operator));
+        self.context.json(path, operator.clone()).boxed()
     }
-    tell(&context, &listing);
-    if unread > 0 {
-        context.keeper.warn(format!("{unread} related objects past the first {MAX_RELATED} were not read"));
+
+    fn end(self: Box<Self>) -> BoxFuture<'static, Result<(), Failure>> {
+        let Self { context, related, unread } = *self;
+        if unread > 0 {
+            context
+                .keeper
+                .warn(format!("{unread} related objects past the first {MAX_RELATED} were not read"));
+        }
+        async move { keep_related(&context, related).await }.boxed()
     }
-    keep_related(&context, related).await
 }
 
 /// What an operator says about itself that is configuration of an operator.

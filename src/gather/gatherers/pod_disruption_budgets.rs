@@ -2,7 +2,7 @@
 
 use futures::FutureExt;
 
-use super::super::gatherer::{Context, Failure, Gatherer};
+use super::super::gatherer::{Context, Failure, Gatherer, Run};
 use super::super::lister::{self, Resource};
 use super::{keep_each, name, namespace};
 
@@ -10,7 +10,7 @@ pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/pdbs",
     collects: "PodDisruptionBudgets, at most 100",
     path: "config/pdbs/{namespace}/{name}.json",
-    run: |context| gather(context).boxed(),
+    run: Run::Alone(|context| gather(context).boxed()),
 };
 
 const RESOURCE: Resource =

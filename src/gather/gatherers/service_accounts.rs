@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures::FutureExt;
 use serde_json::json;
 
-use super::super::gatherer::{Context, Failure, Gatherer};
+use super::super::gatherer::{Context, Failure, Gatherer, Run};
 use super::super::lister::{self, Resource};
 use super::{name, namespace, tell};
 
@@ -13,7 +13,7 @@ pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/service_accounts",
     collects: "number of service accounts, and names of the first 1000 by namespace",
     path: "config/serviceaccounts.json",
-    run: |context| gather(context).boxed(),
+    run: Run::Alone(|context| gather(context).boxed()),
 };
 
 const RESOURCE: Resource =

@@ -2,7 +2,7 @@
 
 use futures::FutureExt;
 
-use super::super::gatherer::{Context, Failure, Gatherer};
+use super::super::gatherer::{Context, Failure, Gatherer, Run};
 use super::super::lister::{self, Resource};
 use super::{keep_each, name};
 
@@ -10,7 +10,7 @@ pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/storage_classes",
     collects: "StorageClasses",
     path: "config/storage/storageclasses/{name}.json",
-    run: |context| gather(context).boxed(),
+    run: Run::Alone(|context| gather(context).boxed()),
 };
 
 const RESOURCE: Resource =

@@ -5,14 +5,14 @@ use futures::FutureExt;
 use serde_json::Value;
 
 use super::super::cluster;
-use super::super::gatherer::{Context, Failure, Gatherer};
+use super::super::gatherer::{Context, Failure, Gatherer, Run};
 use super::super::lister::{self, Resource};
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/version",
     collects: "the ClusterVersion, or the API server's version, and the cluster's id",
     path: "config/version.json, config/id",
-    run: |context| gather(context).boxed(),
+    run: Run::Alone(|context| gather(context).boxed()),
 };
 
 const CLUSTER_VERSION: Resource = Resource {

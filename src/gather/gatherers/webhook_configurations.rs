@@ -2,7 +2,7 @@
 
 use futures::FutureExt;
 
-use super::super::gatherer::{Context, Failure, Gatherer};
+use super::super::gatherer::{Context, Failure, Gatherer, Run};
 use super::super::lister::{self, Resource};
 use super::{keep_each, name};
 
@@ -10,16 +10,18 @@ pub(super) const MUTATING: Gatherer = Gatherer {
     id: "clusterconfig/mutating_webhook_configurations",
     collects: "MutatingWebhookConfigurations",
     path: "config/mutatingwebhookconfigurations/{name}.json",
-    run: |context| gather(context, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations").boxed(),
+    run: Run::Alone(|context| {
+        gather(context, "MutatingWebhookConfiguration", "mutatingwebhookconfigurations").boxed()
+    }),
 };
 
 pub(super) const VALIDATING: Gatherer = Gatherer {
     id: "clusterconfig/validating_webhook_configurations",
     collects: "ValidatingWebhookConfigurations",
     path: "config/validatingwebhookconfigurations/{name}.json",
-    run: |context| {
+    run: Run::Alone(|context| {
         gather(context, "ValidatingWebhookConfiguration", "validatingwebhookconfigurations").boxed()
-    },
+    }),
 };
 
 const CAP: usize = 1000;

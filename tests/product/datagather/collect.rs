@@ -9,7 +9,7 @@ use admit::gather::archive::GATHERS;
 use admit::gather::cluster::id;
 use admit::gather::collect::{Verdict, collect};
 use admit::gather::keeper::Keeper;
-use admit::gather::{Context, Failure, GATHERERS, Gatherer, remote};
+use admit::gather::{Context, Failure, GATHERERS, Gatherer, Run, remote};
 use futures::FutureExt;
 use jiff::Timestamp;
 use kube::Client;
@@ -24,7 +24,7 @@ const fn row(
     id: &'static str,
     run: fn(Context) -> futures::future::BoxFuture<'static, Result<(), Failure>>,
 ) -> Gatherer {
-    Gatherer { id, collects: "", path: "", run }
+    Gatherer { id, collects: "", path: "", run: Run::Alone(run) }
 }
 
 pub(super) fn context(client: Client) -> Context {

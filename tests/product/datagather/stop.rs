@@ -13,7 +13,7 @@ use kube::runtime::wait::await_condition;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::runs::{Bench, PODS, READERS, condition, uploading};
+use super::runs::{Bench, LISTS, PODS, condition, uploading};
 use super::upload::ingress::{Answers, FakeIngress};
 use crate::running::Workplace;
 use crate::support::cluster::{DATAGATHERS, PATIENCE};
@@ -35,7 +35,7 @@ async fn a_gathering_that_is_stopped_has_failed_before_the_process_ends() {
         assert!(status["finishTime"].is_string());
     }
     assert_eq!(bench.archives(), Vec::<String>::new());
-    assert_eq!(bench.cluster.count(&Method::GET, PODS), 2 * READERS, "nothing is gathered again");
+    assert_eq!(bench.cluster.count(&Method::GET, PODS), 2 * LISTS, "nothing is gathered again");
 }
 
 #[tokio::test]

@@ -12,7 +12,7 @@ use kube::api::LogParams;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::super::super::gatherer::{Context, Failure, Gatherer};
+use super::super::super::gatherer::{Context, Failure, Gatherer, Run};
 use super::super::super::lister::{self, Resource};
 use super::super::super::remote::LogRequest;
 use super::super::super::spool::MAX_RECORDS;
@@ -24,7 +24,7 @@ pub(in super::super) const ROW: Gatherer = Gatherer {
     id: "conditional/rapid_container_logs",
     collects: "lines of logs that the remote configuration asks for",
     path: "namespaces/{namespace}/pods/{name}/{container}/current.log, previous.log",
-    run: |context| gather(context).boxed(),
+    run: Run::Alone(|context| gather(context).boxed()),
 };
 
 const PODS: Resource = Resource { group: "", version: "v1", kind: "Pod", plural: "pods" };

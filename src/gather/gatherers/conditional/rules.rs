@@ -4,13 +4,13 @@
 use futures::FutureExt;
 use serde_json::{Value, json};
 
-use super::super::super::gatherer::{Context, Failure, Gatherer};
+use super::super::super::gatherer::{Context, Failure, Gatherer, Run};
 
 pub(in super::super) const ROW: Gatherer = Gatherer {
     id: "conditional/conditional_gatherer_rules",
     collects: "rules of the remote configuration that depend on alerts, which are not followed",
     path: "insights-operator/conditional-gatherer-rules.json",
-    run: |context| gather(context).boxed(),
+    run: Run::Alone(|context| gather(context).boxed()),
 };
 
 const UNASKED: &str = "not followed: which alerts fire is asked of no Prometheus";

@@ -8,49 +8,61 @@ mod trace;
 use std::collections::BTreeSet;
 
 use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
 use serde_json::Value;
 
 use self::logs::Logged;
 use super::super::anonymize;
-use super::super::gatherer::{Context, Failure, Gatherer};
-use super::super::lister::{self, Resource};
+use super::super::gatherer::{Context, Failure, Gatherer, Look, Run, Shared};
+use super::super::lister;
 use super::pods::{self, items};
-use super::{name, operators, tell, told};
+use super::{PODS, name, tell, told};
 
 pub(super) const ROW: Gatherer = Gatherer {
     id: "clusterconfig/operators_pods_and_events",
     collects: "unhealthy pods, ends of logs and recent events in the namespaces of ClusterOperators that are Degraded or not Available",
     path: "config/pod/{namespace}/{pod}.json, config/pod/{namespace}/logs/{pod}/{container}_{current,previous}.log, \
            events/{namespace}.json",
-    run: |context| gather(context).boxed(),
+    run: Run::Each(Shared::ClusterOperators, |context| {
+        async { Ok(Box::new(Ailing { context, namespaces: BTreeSet::new() }) as Box<dyn Look>) }.boxed()
+    }),
 };
 
-const PODS: Resource = Resource { group: "", version: "v1", kind: "Pod", plural: "pods" };
-
-async fn gather(context: Context) -> Result<(), Failure> {
-    let namespaces = namespaces(&context).await?;
-    let mut logged = Logged::default();
-    for namespace in &namespaces {
-        let events = events::keep(&context, namespace).await;
-        told(&context, events)?;
-        let pods = keep_pods(&context, namespace, &mut logged).await;
-        told(&context, pods)?;
-    }
-    logs::keep(&context, logged).await
+/// The namespaces of the operators so far that are not well.
+struct Ailing {
+    context: Context,
+    namespaces: BTreeSet<String>,
 }
 
-/// The readable namespaces of operators that are not well.
-async fn namespaces(context: &Context) -> Result<Vec<String>, Failure> {
-    let mut listing = lister::list(context, operators::RESOURCE).capped(operators::CAP);
-    let mut namespaces = BTreeSet::new();
-    while let Some(operator) = listing.next().await? {
-        if ails(&operator) {
-            let related = items(&operator, "/status/relatedObjects");
+impl Look for Ailing {
+    fn at<'l>(&'l mut self, operator: &'l Value) -> BoxFuture<'l, Result<(), Failure>> {
+        if ails(operator) {
+            let related = items(operator, "/status/relatedObjects");
             let of_namespaces = related.filter(|related| text(related, "resource") == "namespaces");
-            namespaces.extend(of_namespaces.map(|related| text(related, "name").to_owned()));
+            self.namespaces.extend(of_namespaces.map(|related| text(related, "name").to_owned()));
         }
+        ready(Ok(())).boxed()
     }
-    tell(context, &listing);
+
+    fn end(self: Box<Self>) -> BoxFuture<'static, Result<(), Failure>> {
+        let Self { context, namespaces } = *self;
+        async move { keep(&context, namespaces).await }.boxed()
+    }
+}
+
+async fn keep(context: &Context, namespaces: BTreeSet<String>) -> Result<(), Failure> {
+    let mut logged = Logged::default();
+    for namespace in &readable(context, namespaces) {
+        let events = events::keep(context, namespace).await;
+        told(context, events)?;
+        let pods = keep_pods(context, namespace, &mut logged).await;
+        told(context, pods)?;
+    }
+    logs::keep(context, logged).await
+}
+
+/// Those of them that may be read.
+fn readable(context: &Context, namespaces: BTreeSet<String>) -> Vec<String> {
     let (read, left): (Vec<_>, Vec<_>) = namespaces
         .into_iter()
         .filter(|name| !name.is_empty())
@@ -60,7 +72,7 @@ async fn namespaces(context: &Context) -> Result<Vec<String>, Failure> {
         let left = left.join(", ");
         context.keeper.warn(format!("not read, because their names do not begin with `{prefix}`: {left}"));
     }
-    Ok(read)
+    read
 }
 
 fn ails(operator: &Value) -> bool {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use futures::FutureExt;
 use serde_json::{Value, json};
 
-use super::super::super::gatherer::{Context, Failure, Gatherer};
+use super::super::super::gatherer::{Context, Failure, Gatherer, Run};
 use super::super::super::lister::{self, Resource};
 use super::super::{hashed, namespace, tell, told};
 
@@ -13,7 +13,7 @@ pub(in super::super) const ROW: Gatherer = Gatherer {
     id: "workloads/helmchart_info",
     collects: "Helm charts by hashed namespace, with the number of their objects",
     path: "config/helmchart_info.json",
-    run: |context| gather(context).boxed(),
+    run: Run::Alone(|context| gather(context).boxed()),
 };
 
 const fn apps(kind: &'static str, plural: &'static str) -> Resource {

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
+use futures::future::{BoxFuture, ready};
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
-use super::super::super::gatherer::{Context, Failure, Gatherer};
-use super::super::super::lister::{self, Resource};
-use super::super::{hashed, namespace, tell};
+use super::super::super::gatherer::{Context, Failure, Gatherer, Look, Run, Shared};
+use super::super::{hashed, namespace};
 use super::images;
 use super::runtimes::{self, Runtimes};
 use super::shape::{Counted, Shape};
@@ -18,21 +18,37 @@ pub(in super::super) const ROW: Gatherer = Gatherer {
     collects: "shapes of pods by hashed namespace, at most 8000, with what runs in them where agents on nodes tell it, and layers of \
                their images where the cluster knows images",
     path: "config/workload_info.json",
-    run: |context| gather(context).boxed(),
+    run: Run::Each(Shared::Pods, |context| begin(context).boxed()),
 };
 
-const PODS: Resource = Resource { group: "", version: "v1", kind: "Pod", plural: "pods" };
 /// Shapes that are told, of all namespaces together.
 const MAX_SHAPES: usize = 8_000;
 
-async fn gather(context: Context) -> Result<(), Failure> {
+async fn begin(context: Context) -> Result<Box<dyn Look>, Failure> {
     let runtimes = runtimes::read(&context).await?;
-    let mut listing = lister::list(&context, PODS);
-    let mut workloads = Workloads::default();
-    while let Some(pod) = listing.next().await? {
-        workloads.count(&pod, &runtimes);
+    Ok(Box::new(Counting { context, runtimes, workloads: Workloads::default() }))
+}
+
+/// What was counted so far.
+struct Counting {
+    context: Context,
+    runtimes: Runtimes,
+    workloads: Workloads,
+}
+
+impl Look for Counting {
+    fn at<'l>(&'l mut self, pod: &'l Value) -> BoxFuture<'l, Result<(), Failure>> {
+        self.workloads.count(pod, &self.runtimes);
+        ready(Ok(())).boxed()
     }
-    tell(&context, &listing);
+
+    fn end(self: Box<Self>) -> BoxFuture<'static, Result<(), Failure>> {
+        let Self { context, runtimes: _, workloads } = *self;
+        async move { keep(&context, workloads).await }.boxed()
+    }
+}
+
+async fn keep(context: &Context, workloads: Workloads) -> Result<(), Failure> {
     let Workloads { namespaces, pods, shapes: _, untold } = workloads;
     if pods == 0 {
         return Ok(());
@@ -45,7 +61,7 @@ async fn gather(context: Context) -> Result<(), Failure> {
     let ids: BTreeSet<&str> =
         namespaces.values().flat_map(|namespace| namespace.shapes.keys()).flat_map(Shape::images).collect();
     let count = ids.len();
-    let images = images::read(&context, ids.into_iter().map(str::to_owned).collect()).await;
+    let images = images::read(context, ids.into_iter().map(str::to_owned).collect()).await;
     let namespaces: Value =
         namespaces.into_iter().map(|(name, namespace)| (name, namespace.into_json())).collect();
     let mut record = json!({"pods": pods, "imageCount": count, "namespaces": namespaces});
