@@ -19,8 +19,8 @@ use crate::gather::tunnel::{Proxies, Proxy};
 use crate::gather::upload::{EndpointError, Endpoints, Template, VersionTemplate};
 use crate::telemetry::{Outside, Secrets, with_causes};
 
-const SUPPORT: (&str, &str) = ("openshift-config", "support");
-const OWN: &str = "insights-config";
+pub(super) const SUPPORT: (&str, &str) = ("openshift-config", "support");
+pub(super) const OWN: &str = "insights-config";
 /// Shortest time between gatherings of our own: each asks the API server for everything.
 pub const SHORTEST: Duration = Duration::from_mins(10);
 /// Longest, a year: beyond it somebody has mistaken the unit.

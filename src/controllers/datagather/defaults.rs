@@ -9,9 +9,10 @@ use serde::Deserialize;
 use super::crd::{DataGatherSpec, DataPolicy, GathererConfig, GathererState, Storage};
 use crate::telemetry::with_causes;
 
-const NAME: &str = "cluster";
+pub(super) const NAME: &str = "cluster";
+pub(super) const KIND: &str = "InsightsDataGather";
 /// Newest first. All show the same object.
-const VERSIONS: [&str; 3] = ["v1", "v1alpha2", "v1alpha1"];
+pub(super) const VERSIONS: [&str; 3] = ["v1", "v1alpha2", "v1alpha1"];
 
 /// Why the configuration cannot be followed.
 #[derive(Debug, thiserror::Error)]
@@ -31,9 +32,7 @@ pub(super) enum DefaultsError {
 /// [`DefaultsError`]: nothing is gathered then, for the configuration might have forbidden it.
 pub(super) async fn read(client: &Client) -> Result<Option<DataGatherSpec>, DefaultsError> {
     for version in VERSIONS {
-        let kind = GroupVersionKind::gvk("config.openshift.io", version, "InsightsDataGather");
-        let resource = ApiResource::from_gvk_with_plural(&kind, "insightsdatagathers");
-        let configurations: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+        let configurations: Api<DynamicObject> = Api::all_with(client.clone(), &resource(version));
         match configurations.get(NAME).await {
             Ok(object) => return spec(serde_json::from_value(object.data)?),
             // Also the answer of a server that does not know the kind, which is no Status; another version may be served.
@@ -42,6 +41,12 @@ pub(super) async fn read(client: &Client) -> Result<Option<DataGatherSpec>, Defa
         }
     }
     Ok(Some(DataGatherSpec::default()))
+}
+
+/// The kind in `version`.
+pub(super) fn resource(version: &str) -> ApiResource {
+    let kind = GroupVersionKind::gvk("config.openshift.io", version, KIND);
+    ApiResource::from_gvk_with_plural(&kind, "insightsdatagathers")
 }
 
 #[derive(Deserialize)]

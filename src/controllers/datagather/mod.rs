@@ -14,6 +14,7 @@
 //! Left to others: what is gathered and how it travels (`gather`), which states may follow which (the policies).
 
 pub mod apply;
+pub mod changes;
 pub mod config;
 pub mod copied;
 mod counts;
@@ -41,8 +42,9 @@ pub mod versions;
 
 use std::sync::Arc;
 
-use kube::Client;
+use kube::{Client, ResourceExt as _};
 
+use self::changes::Changes;
 use self::copied::Copied;
 use self::crd::DataGather;
 use self::health::Health;
@@ -73,6 +75,8 @@ pub struct Context {
     pub health: Health,
     /// What was copied into the InsightsOperator.
     pub copied: Copied,
+    /// What has gatherings that come round looked at.
+    pub changes: Changes,
     /// What the watches have told.
     known: Known,
 }
@@ -119,6 +123,9 @@ impl Reconcile for Context {
     /// Looks at one DataGather and brings it one step on. Nothing was begun where that fails.
     async fn reconcile(&self, object: &DataGather) -> Result<Next, Error> {
         self.health.see(&Key::of(object), object);
+        if object.has_ended() {
+            self.changes.ended(&object.name_any());
+        }
         let fetched = fetch::fetch(self, object).await?;
         let plan = plan::plan(&fetched, &self.rules);
         let applied = apply::apply(self, &fetched, plan).await?;
@@ -131,6 +138,7 @@ impl Reconcile for Context {
 
     fn gone(&self, object: &Key) {
         self.health.gone(object);
+        self.changes.ended(&object.name);
         self.runs.forget(object);
     }
 }

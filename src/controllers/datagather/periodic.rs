@@ -18,13 +18,12 @@ use super::config::{Config, ConfigError};
 use super::crd::{DataGather, DataGatherSpec};
 use super::defaults::{self, DefaultsError};
 use super::health::Disabled;
+use crate::controllers::kit::rounds::UNTIL_WOKEN;
 use crate::gather::upload::TokenError;
 use crate::telemetry::with_causes;
 
 /// Names of periodic gatherings begin so. Without the option they are left alone: another operator's.
 pub(super) const PREFIX: &str = "periodic-gathering-";
-/// Time between looks at what may change at any moment: a gathering under way, the configuration, the token.
-const LOOK: Duration = Duration::from_mins(10);
 
 /// Why no gathering was asked for.
 #[derive(Debug, thiserror::Error)]
@@ -39,18 +38,18 @@ pub(super) enum PeriodicError {
     Token(#[from] TokenError),
 }
 
-/// Asks for a gathering if one is due; answers when to look again. The first one is due when the cluster itself is so old: one that
+/// Asks for a gathering if one is due; answers when to look again, unless something changes before. The first one is due when the cluster itself is so old: one that
 /// is being made has nothing to show.
 ///
 /// # Errors
 /// [`PeriodicError`], also where an upload is wanted and there is no token for it.
 pub(super) async fn round(context: Arc<Context>) -> Result<Duration, PeriodicError> {
     let config = context.workshop.config().await?;
-    let Some(every) = config.every else { return Ok(LOOK) };
+    let Some(every) = config.every else { return Ok(UNTIL_WOKEN) };
     let spec = asked_for(&context, &config).await?;
     let Some(spec) = spec else {
         debug!("periodic gathering is switched off by the configuration");
-        return Ok(LOOK);
+        return Ok(UNTIL_WOKEN);
     };
     let left = |since| left(since, every, context.settings().clock.now());
     let gatherings: Api<DataGather> = Api::all(context.client.clone());
@@ -60,18 +59,19 @@ pub(super) async fn round(context: Arc<Context>) -> Result<Duration, PeriodicErr
         None => made(&context).await?,
     };
     if let Some(left) = since.map(left).filter(|left| !left.is_zero()) {
-        // The configuration may ask for another interval meanwhile.
-        return Ok(left.min(LOOK));
+        return Ok(left);
     }
-    if let Some((name, _)) = newest
-        && under_way(&context, &name).await?
-    {
-        debug!(name, "still under way, so no other is begun");
-        return Ok(LOOK);
+    if let Some((name, _)) = newest {
+        // Before it is read: it may end right after.
+        context.changes.until_ended(&name);
+        if under_way(&context, &name).await? {
+            debug!(name, "still under way, so no other is begun");
+            return Ok(UNTIL_WOKEN);
+        }
     }
     let made = gatherings.create(&PostParams::default(), &wanted(spec)).await?;
     info!(name = made.name_any(), "periodic gathering asked for");
-    Ok(every.min(LOOK))
+    Ok(every)
 }
 
 /// What is gathered when a gathering is due; none where the configuration wants none. Said in the ClusterOperator either way.

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::info;
 
 pub use self::one::run_one;
+use super::changes::{self, Changes};
 use super::copied::Copied;
 use super::crd::DataGather;
 use super::health::{Disabled, Health};
@@ -180,6 +181,7 @@ async fn work(workshop: Workshop, scope: Scope, term: Term) -> Result<(), RunErr
         client: client.clone(),
         health,
         copied: Copied::default(),
+        changes: Changes::default(),
         known: Known::default(),
         workshop: Arc::new(workshop),
         rules,
@@ -212,15 +214,23 @@ async fn work(workshop: Workshop, scope: Scope, term: Term) -> Result<(), RunErr
 fn start_rounds(parts: &mut Supervisor<Never>, context: &Arc<Context>, stop: &CancellationToken) {
     let settings = context.settings();
     if settings.gather_every.is_some() {
-        let context = Arc::clone(context);
-        let round = move || periodic::round(Arc::clone(&context));
-        parts.part("periodic gathering", rounds("periodic gathering", stop.clone(), round));
+        let (rounding, following) = (Arc::clone(context), Arc::clone(context));
+        let round = move || periodic::round(Arc::clone(&rounding));
+        let woken = Arc::clone(&context.changes.woken);
+        parts.part("periodic gathering", rounds("periodic gathering", stop.clone(), woken, round));
+        let stop = stop.clone();
+        parts.part("changes of the configuration", async move {
+            stop.run_until_cancelled(changes::follow(&following)).await;
+            Ok(())
+        });
     }
     if let Some(after) = settings.prune_after {
         let context = Arc::clone(context);
         parts.part(
             "pruning",
-            rounds("pruning", stop.clone(), move || prune::round(Arc::clone(&context), after)),
+            rounds("pruning", stop.clone(), Arc::default(), move || {
+                prune::round(Arc::clone(&context), after)
+            }),
         );
     }
 }

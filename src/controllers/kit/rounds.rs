@@ -1,10 +1,12 @@
-//! Work that comes round: looked at now and then, by what the cluster says at that moment. Nothing is remembered between
+//! Work that comes round: looked at when it is due, or when something has changed, by what the cluster says at that moment. Nothing is remembered between
 //! rounds, so that a restart, or another replica, goes on where the last one was.
 
 use std::convert::Infallible;
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
@@ -13,13 +15,17 @@ use crate::telemetry::{Outside, Secrets};
 /// Time until a round that failed is tried again.
 const RETRY: Duration = Duration::from_mins(1);
 
-/// Calls `round` until `stop`; each says how long to wait for the next.
+/// What a round answers that has nothing to wait for but a change.
+pub const UNTIL_WOKEN: Duration = Duration::MAX;
+
+/// Calls `round` until `stop`; each says how long to wait for the next, unless `woken` comes first.
 ///
 /// # Errors
 /// None: a round that fails is told and tried again.
 pub async fn rounds<E: Display, F: Future<Output = Result<Duration, E>>>(
     what: &'static str,
     stop: CancellationToken,
+    woken: Arc<Notify>,
     mut round: impl FnMut() -> F,
 ) -> Result<(), Infallible> {
     let looking = async {
@@ -29,7 +35,10 @@ pub async fn rounds<E: Display, F: Future<Output = Result<Duration, E>>>(
                 warn!(what, %error, "failed, trying again later");
                 RETRY
             });
-            tokio::time::sleep(wait).await;
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = woken.notified() => {}
+            }
         }
     };
     stop.run_until_cancelled_owned(looking).await;

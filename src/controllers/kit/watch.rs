@@ -29,6 +29,14 @@ where
     K::DynamicType: Default,
 {
     let kind = K::kind(&K::DynamicType::default()).into_owned();
+    events_of(api, config, kind)
+}
+
+/// As [`events`], of a kind that is not known before it runs; trouble is told under the name of `kind`.
+pub fn events_of<K>(api: Api<K>, config: watcher::Config, kind: String) -> impl Stream<Item = Event<K>> + Send
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
+{
     patient(watcher::watcher(api, config), kind)
 }
 

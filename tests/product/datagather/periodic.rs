@@ -14,6 +14,7 @@ use crate::support::cluster::{DATAGATHERS, FakeCluster};
 
 const CONFIGURATIONS: &str = "/apis/config.openshift.io/v1/insightsdatagathers";
 const CONFIGURATION: &str = "/apis/config.openshift.io/v1/insightsdatagathers/cluster";
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const JOBS: &str = "/apis/batch/v1/namespaces/openshift-insights/jobs";
 const HOUR: Duration = Duration::from_hours(1);
 const EVERY: Duration = Duration::from_hours(2);
@@ -37,8 +38,25 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let clock = clock();
-        let cluster = FakeCluster::new(&[CONFIGURATIONS, JOBS]).with_clock(clock.clone());
-        Self { bench: Bench { cluster, ..Bench::new() }, clock }
+        let cluster = FakeCluster::new(&[CONFIGURATIONS, DEFINITIONS, JOBS]).with_clock(clock.clone());
+        let place = Self { bench: Bench { cluster, ..Bench::new() }, clock };
+        place.define("True");
+        place
+    }
+
+    /// The definition of the InsightsDataGather, as the cluster has it.
+    fn define(&self, established: &str) {
+        let versions =
+            ["v1alpha2", "v1"].map(|name| json!({"name": name, "served": true, "storage": name == "v1"}));
+        self.bench.cluster.put(
+            DEFINITIONS,
+            json!({
+                "metadata": {"name": "insightsdatagathers.config.openshift.io"},
+                "spec": {"group": "config.openshift.io", "scope": "Cluster", "versions": versions,
+                    "names": {"kind": "InsightsDataGather", "plural": "insightsdatagathers"}},
+                "status": {"conditions": [{"type": "Established", "status": established}]},
+            }),
+        );
     }
 
     fn settings(&self) -> Settings {
@@ -160,9 +178,43 @@ async fn the_configuration_switches_it_off_and_on() {
         place.settle(&format!("first-{number}")).await;
         assert_eq!(place.periodic().len(), 0, "{configuration}");
     }
+    let before = Instant::now();
     place.configure(&json!({"gatherers": {"mode": "All"}}));
-    pass(Duration::from_mins(10)).await;
     place.until_ended(1).await;
+    assert!(before.elapsed() < Duration::from_mins(1), "it was found out {:?} later", before.elapsed());
+    controller.stop().await;
+}
+
+/// What can be watched is: nobody asks whether it has changed.
+#[tokio::test(start_paused = true)]
+async fn a_configuration_that_stays_is_read_no_more() {
+    let place = Place::new();
+    place.configure(&json!({"gatherers": {"mode": "None"}}));
+    let controller = place.bench.start_with(place.settings());
+    place.until_looks(1).await;
+    place.settle("first").await;
+    pass(HOUR).await;
+    let looks = place.looks();
+    pass(24 * HOUR).await;
+    place.settle("second").await;
+    assert_eq!(place.looks(), looks, "nothing has changed");
+    controller.stop().await;
+}
+
+/// A definition that comes later, and one that goes for a while.
+#[tokio::test(start_paused = true)]
+async fn the_configuration_is_watched_from_when_it_is_served() {
+    let place = Place::new();
+    place.define("False");
+    let controller = place.bench.start_with(place.settings());
+    place.until_ended(1).await;
+    place.configure(&json!({"gatherers": {"mode": "None"}}));
+    place.define("True");
+    pass(2 * EVERY).await;
+    place.settle("first").await;
+    assert_eq!(place.periodic().len(), 1);
+    place.bench.cluster.delete(CONFIGURATIONS, "cluster");
+    place.until_ended(2).await;
     controller.stop().await;
 }
 
@@ -172,7 +224,7 @@ async fn the_clusters_configuration_counts_over_flags_and_is_read_anew() {
     const MAPS: &str = "/api/v1/namespaces/openshift-insights/configmaps";
     const SUPPORT: &str = "/api/v1/namespaces/openshift-config/secrets";
     let place = Place::new();
-    let cluster = FakeCluster::new(&[MAPS, SUPPORT, JOBS]).with_clock(place.clock.clone());
+    let cluster = FakeCluster::new(&[MAPS, SUPPORT, DEFINITIONS, JOBS]).with_clock(place.clock.clone());
     let place = Place { bench: Bench { cluster, ..Bench::new() }, ..place };
     let say = |text: &str| {
         let map = json!({"metadata": {"name": "insights-config"}, "data": {"config.yaml": text}});
@@ -197,26 +249,35 @@ async fn the_clusters_configuration_counts_over_flags_and_is_read_anew() {
     );
     // Nobody counts: then the Secret does.
     say("dataReporting: {interval: 1m}");
-    pass(Duration::from_mins(40)).await;
+    pass(Duration::from_mins(31)).await;
     place.until_ended(2).await;
+    // Either is noticed at once.
+    let before = Instant::now();
+    pass(Duration::from_mins(11)).await;
+    say("dataReporting: {interval: 10m}");
+    place.until_ended(3).await;
+    assert!(before.elapsed() < Duration::from_mins(12), "{:?}", before.elapsed());
+    say("{}");
+    place.bench.cluster.change(SUPPORT, "support", |secret| secret["data"] = json!({"interval": "MTFt"}));
+    pass(Duration::from_mins(12)).await;
+    place.until_ended(4).await;
     controller.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn none_is_begun_beside_one_under_way_or_without_a_token() {
     let place = Place::new();
-    let first = format!("{DATAGATHERS}/periodic-gathering-1");
+    let first = format!("{DATAGATHERS}/periodic-gathering-2");
     // No write of its status is answered, so that it does not come on.
     place.bench.cluster.hold(&format!("{first}/status"));
     let controller = place.bench.start_with(place.settings());
-    for look in 1..=3 {
-        pass(EVERY).await;
-        place.bench.cluster.until_asked(&Method::GET, &first, look).await;
-    }
-    assert_eq!(place.periodic().len(), 1);
-    place.bench.cluster.release(&format!("{first}/status"));
-    place.until_ended(1).await;
     pass(EVERY).await;
+    place.bench.cluster.until_asked(&Method::GET, &first, 1).await;
+    pass(3 * EVERY).await;
+    assert_eq!(place.periodic().len(), 1);
+    assert_eq!(place.bench.cluster.count(&Method::GET, &first), 1, "its end is told");
+    place.bench.cluster.release(&format!("{first}/status"));
+    // The next one is long due.
     place.until_ended(2).await;
     controller.stop().await;
 
