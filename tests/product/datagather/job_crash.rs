@@ -72,7 +72,7 @@ impl Place {
     async fn node(&self, name: &str, container: &Process) -> (Job, bool) {
         let there = await_condition(self.jobs.clone(), name, |job: Option<&Job>| job.is_some());
         let job = tokio::time::timeout(PATIENCE, there).await.unwrap().unwrap().unwrap();
-        let settings = self.handed(&job).await;
+        let settings = handed(&self.cluster, &self.bench, &job, self.settings()).await;
         let (client, name) = (container.client.clone(), name.to_owned());
         let (ended, has_ended) = tokio::sync::oneshot::channel();
         let work = async move {
@@ -85,27 +85,6 @@ impl Place {
         let now = self.jobs.patch_status(&job.name_any(), &PatchParams::default(), &ended).await.unwrap();
         assert_eq!(now.uid(), job.uid(), "the Job was made twice");
         (job, lived)
-    }
-
-    /// What the container has: the flags, the Secret and the ConfigMap of its Job.
-    async fn handed(&self, job: &Job) -> Settings {
-        let job = serde_json::to_value(job).unwrap();
-        let pod = &job["spec"]["template"]["spec"];
-        let volumes = pod["volumes"].as_array().unwrap();
-        let secret = volumes.iter().find_map(|volume| volume["secret"]["secretName"].as_str()).unwrap();
-        let map = volumes.iter().find_map(|volume| volume["configMap"]["name"].as_str()).unwrap();
-        let secrets: Api<Secret> = Api::namespaced(self.cluster.admin.clone(), NAMESPACE);
-        let maps: Api<ConfigMap> = Api::namespaced(self.cluster.admin.clone(), NAMESPACE);
-        let ByteString(token) = secrets.get(secret).await.unwrap().data.unwrap().remove("token").unwrap();
-        let ca = maps.get(map).await.unwrap().data.unwrap().remove("ca-bundle.crt").unwrap();
-        let path = |leaf: &str| self.bench.dir.path().join(format!("{map}-{leaf}"));
-        fs::write(path("token"), token).unwrap();
-        fs::write(path("ca.pem"), ca).unwrap();
-        let mut settings = self.settings();
-        settings.follow_cluster = false;
-        let upload = settings.upload.as_mut().unwrap();
-        (upload.token, upload.ca) = (TokenSettings::File(path("token")), Some(path("ca.pem")));
-        settings
     }
 
     /// From the creation to the end: the Job is run once, and the controller knows the report of what was completed.
@@ -189,6 +168,26 @@ impl Place {
     async fn dies_everywhere(&self, victim: Victim, seed: u64) -> usize {
         everywhere(async |number, moment| self.dies_at(victim, number, moment, seed).await).await
     }
+}
+
+/// The settings of a Job's container: those of the controller with what the flags, the Secret and the ConfigMap of the Job say.
+pub(super) async fn handed(cluster: &TestCluster, bench: &Bench, job: &Job, settings: Settings) -> Settings {
+    let job = serde_json::to_value(job).unwrap();
+    let pod = &job["spec"]["template"]["spec"];
+    let volumes = pod["volumes"].as_array().unwrap();
+    let secret = volumes.iter().find_map(|volume| volume["secret"]["secretName"].as_str()).unwrap();
+    let map = volumes.iter().find_map(|volume| volume["configMap"]["name"].as_str()).unwrap();
+    let secrets: Api<Secret> = Api::namespaced(cluster.admin.clone(), NAMESPACE);
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.admin.clone(), NAMESPACE);
+    let ByteString(token) = secrets.get(secret).await.unwrap().data.unwrap().remove("token").unwrap();
+    let ca = maps.get(map).await.unwrap().data.unwrap().remove("ca-bundle.crt").unwrap();
+    let path = |leaf: &str| bench.dir.path().join(format!("{map}-{leaf}"));
+    fs::write(path("token"), token).unwrap();
+    fs::write(path("ca.pem"), ca).unwrap();
+    let mut settings = Settings { follow_cluster: false, ..settings };
+    let upload = settings.upload.as_mut().unwrap();
+    (upload.token, upload.ca) = (TokenSettings::File(path("token")), Some(path("ca.pem")));
+    settings
 }
 
 async fn gone<K>(objects: &Api<K>, name: &str, told: &str)

@@ -9,6 +9,7 @@ mod ends;
 mod goes;
 mod hiding;
 mod leaders;
+mod roles;
 mod rows;
 mod stuck;
 mod up;

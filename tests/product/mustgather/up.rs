@@ -45,7 +45,6 @@ pub(super) async fn prepare(client: &Client, sshd: &Sshd) {
     put(client, "", "v1", "ServiceAccount", "serviceaccounts", json!({"metadata": named("gatherer")})).await;
     let rules = json!([
         {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list"]},
-        {"nonResourceURLs": ["*"], "verbs": ["get"]},
     ]);
     let group = "rbac.authorization.k8s.io";
     put(

@@ -30,19 +30,24 @@ impl fmt::Display for Right {
 
 impl Right {
     fn allows(&self, asked: &Asked) -> bool {
-        let same = (&*self.verb, &self.group, &self.resource) == (asked.verb, &asked.group, &asked.resource);
+        let is = |allowed: &str, asked: &str| allowed == "*" || allowed == asked;
+        let same = is(&self.verb, asked.verb)
+            && is(&self.group, &asked.group)
+            && is(&self.resource, &asked.resource);
         // A creation has no name yet: rules with names do not reach it.
         let named = self.name.is_none() || self.name == asked.name && asked.verb != "create";
         same && named && (self.namespace.is_none() || self.namespace == asked.namespace)
     }
 }
 
-/// What `deploy/` grants the service account, by ClusterRoles and by Roles.
-fn granted(account: &str) -> BTreeSet<Right> {
-    let documents = documents("deploy/rbac.yaml");
+/// A service account: namespace and name.
+pub(crate) type Account = (&'static str, &'static str);
+
+/// What `documents` grant the account, by ClusterRoles and by Roles.
+fn granted(documents: &[Value], (namespace, name): Account) -> BTreeSet<Right> {
     let is_bound = |binding: &&Value| {
         let mut subjects = binding["subjects"].as_array().into_iter().flatten();
-        subjects.any(|it| it["name"] == account && it["namespace"] == NAMESPACE)
+        subjects.any(|it| it["name"] == name && it["namespace"] == namespace)
     };
     let bindings = documents.iter().filter(is_bound);
     let mut rights = BTreeSet::new();
@@ -66,6 +71,17 @@ fn of_rule(rule: &Value, namespace: Option<&String>) -> Vec<Right> {
     let names = texts("resourceNames");
     let names = if names.is_empty() { vec![None] } else { names.into_iter().map(Some).collect() };
     let mut rights = Vec::new();
+    // What every account may ask for, such as `/version`, no process is noted to have asked for: a rule of it is superfluous.
+    for resource in texts("nonResourceURLs") {
+        let verbs = texts("verbs").into_iter();
+        rights.extend(verbs.map(|verb| Right {
+            verb,
+            group: String::new(),
+            resource: resource.clone(),
+            name: None,
+            namespace: None,
+        }));
+    }
     for group in texts("apiGroups") {
         for resource in texts("resources") {
             for verb in texts("verbs") {
@@ -82,17 +98,25 @@ fn of_rule(rule: &Value, namespace: Option<&String>) -> Vec<Right> {
     rights
 }
 
-/// Everything that the account may do was done over the wires of `processes`, and nothing that it may not do was tried.
-pub(crate) fn exactly(account: &str, processes: &[&Process]) {
-    let granted = granted(account);
+/// Everything that the account may do by `deploy/` was done over the wires of `processes`, and nothing that it may not do was tried.
+pub(crate) fn exactly(account: &'static str, processes: &[&Process]) {
+    exactly_by(&documents("deploy/rbac.yaml"), (NAMESPACE, account), processes);
+}
+
+/// As [`exactly`], by the roles and bindings among `documents`.
+pub(crate) fn exactly_by(documents: &[Value], account: Account, processes: &[&Process]) {
+    let granted = granted(documents, account);
+    let account = account.1;
     assert!(!granted.is_empty(), "{account} has no role");
     let asked: BTreeSet<Asked> = processes.iter().flat_map(|process| process.wire.asked()).collect();
     let unused = granted.iter().filter(|right| !asked.iter().any(|asked| right.allows(asked)));
     let unused: Vec<String> = unused.map(ToString::to_string).collect();
-    assert_eq!(unused, Vec::<String>::new(), "{account}: no test uses these rights");
-    let missing: Vec<_> =
-        asked.iter().filter(|asked| !granted.iter().any(|right| right.allows(asked))).collect();
-    assert!(missing.is_empty(), "{account}: no rule has these: {missing:#?}");
+    let missing = asked.iter().filter(|asked| !granted.iter().any(|right| right.allows(asked)));
+    let missing: Vec<_> = missing.collect();
+    assert!(
+        unused.is_empty() && missing.is_empty(),
+        "{account}: no test uses {unused:#?}, and no rule has {missing:#?}"
+    );
     for process in processes {
         let refused: Vec<_> = process.wire.denied().into_iter().filter(|it| it.contains(": 403 ")).collect();
         assert_eq!(refused, Vec::<String>::new(), "{account}: the server refused these");

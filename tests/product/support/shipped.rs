@@ -50,9 +50,13 @@ pub(crate) async fn create(client: &Client, document: &Value) {
 
 /// Objects of a kind of the cluster.
 pub(crate) fn api(client: &Client, version: &str, kind: &str) -> Api<DynamicObject> {
+    Api::all_with(client.clone(), &resource(version, kind))
+}
+
+fn resource(version: &str, kind: &str) -> ApiResource {
     let kind = GroupVersionKind::try_from(&kube::api::TypeMeta {
         api_version: version.to_owned(),
         kind: kind.to_owned(),
     });
-    Api::all_with(client.clone(), &ApiResource::from_gvk(&kind.unwrap()))
+    ApiResource::from_gvk(&kind.unwrap())
 }

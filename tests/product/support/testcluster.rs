@@ -72,12 +72,7 @@ impl TestCluster {
                 .await;
         }
         for plural in DEFINITIONS {
-            let definition = &documents(&format!("deploy/crds/{plural}.yaml"))[0];
-            create(&admin, definition).await;
-            let definitions: Api<CustomResourceDefinition> = Api::all(admin.clone());
-            let name = definition["metadata"]["name"].as_str().unwrap();
-            let established = await_condition(definitions, name, is_crd_established());
-            tokio::time::timeout(PATIENCE, established).await.unwrap().unwrap();
+            define(&admin, &documents(&format!("deploy/crds/{plural}.yaml"))[0]).await;
         }
         for document in rights {
             create(&admin, &document).await;
@@ -102,19 +97,37 @@ impl TestCluster {
 
     /// A process that acts as the service account, on a wire of its own.
     pub(crate) fn process(&self, account: &str) -> Process {
-        let user = format!("system:serviceaccount:{NAMESPACE}:{account}");
+        self.process_in(NAMESPACE, account, |router| router)
+    }
+
+    /// As [`Self::process`] with an account of another namespace, and with `before` in front of the server.
+    pub(crate) fn process_in(
+        &self,
+        namespace: &str,
+        account: &str,
+        before: impl FnOnce(axum::Router) -> axum::Router,
+    ) -> Process {
+        let user = format!("system:serviceaccount:{namespace}:{account}");
         let groups = ["system:serviceaccounts", "system:authenticated"].map(ToOwned::to_owned);
-        self.process_as(Identity::new(user, groups))
+        self.process_behind(Identity::new(user, groups), before)
     }
 
     fn process_as(&self, identity: Identity) -> Process {
+        self.process_behind(identity, |router| router)
+    }
+
+    fn process_behind(
+        &self,
+        identity: Identity,
+        before: impl FnOnce(axum::Router) -> axum::Router,
+    ) -> Process {
         let wire = Arc::new(Wire::default());
         let on = Arc::clone(&wire);
         let carry = from_fn(move |request: Request, next: Next| {
             let wire = Arc::clone(&on);
             async move { wire.carry(request, next).await }
         });
-        let router = self.server.router().layer(axum::Extension(identity)).layer(carry);
+        let router = before(self.server.router()).layer(axum::Extension(identity)).layer(carry);
         Process { client: Client::new(router, "default"), wire }
     }
 
@@ -161,6 +174,14 @@ impl TestCluster {
             Err(_) => panic!("gave up waiting: {:#?}", objects.get(name).await),
         }
     }
+}
+
+async fn define(admin: &Client, definition: &Value) {
+    create(admin, definition).await;
+    let definitions: Api<CustomResourceDefinition> = Api::all(admin.clone());
+    let name = definition["metadata"]["name"].as_str().unwrap();
+    let established = await_condition(definitions, name, is_crd_established());
+    tokio::time::timeout(PATIENCE, established).await.unwrap().unwrap();
 }
 
 /// A process of a controller, as far as the server sees it.
