@@ -13,6 +13,7 @@
 mod actors;
 mod claims;
 mod events;
+mod groups;
 mod images;
 mod jobs;
 mod log;

@@ -11,12 +11,15 @@ use kube::{Api, ResourceExt as _};
 use tokio::sync::{oneshot, watch};
 
 use super::super::events::Note;
+use super::super::groups::Group;
 use super::super::images::{self, Image};
+use super::super::log::Log;
 use super::super::supervise::protocol::{Mount, Order};
 use super::account;
 use super::board::{Health, Place};
 use super::env::{self, Kind, Sources, Texts};
 use super::instance::{Errands, Exit, Instance, StartError, Stop};
+use super::limits;
 use super::probes::{self, Checks};
 use super::volumes::Volumes;
 use super::words::Words;
@@ -197,8 +200,9 @@ impl Run<'_> {
             Image::Own => None,
             Image::Folder(folder) => Some(folder.clone()),
         };
-        let unmounted = worker.unmounted(&mounts);
-        Ok(Order { program: program.path, args: program.args, env, folder, root, image, mounts, unmounted })
+        let (unmounted, doors) = (worker.unmounted(&mounts), Vec::new());
+        let (program, args) = (program.path, program.args);
+        Ok(Order { program, args, env, folder, root, image, mounts, unmounted, doors })
     }
 
     /// The Secrets and ConfigMaps that the environment names.
@@ -236,19 +240,60 @@ impl Run<'_> {
         let (worker, place, name) = (self.worker, self.place, &self.container.name);
         let number = self.starts;
         self.starts += 1;
-        let id = format!("admit://{}-{name}-{number}", worker.pod.uid().unwrap_or_default());
-        let logs = &worker.context.settings.logs;
-        let writing = match logs.begin(&worker.logs(name), number) {
-            Ok(writing) => writing,
-            Err(error) => return self.not_started(&error.into(), Timestamp::now()).await,
-        };
+        let of_start = format!("{}-{name}-{number}", worker.pod.uid().unwrap_or_default());
         let at = Timestamp::now();
-        let instance = match Instance::start(&worker.context.settings.program, order, &writing.log).await {
-            Ok(instance) => instance,
+        let writing = match worker.context.settings.logs.begin(&worker.logs(name), number) {
+            Ok(writing) => writing,
+            Err(error) => return self.not_started(&error.into(), at).await,
+        };
+        let (instance, group) = match self.limited(&of_start, order, &writing.log).await {
+            Ok(started) => started,
             Err(error) => return self.not_started(&error, at).await,
         };
-        let health = probes::at_first(self.container);
-        worker.step(|board, now| board.running(place, id, health, now)).await;
+        let id = format!("admit://{of_start}");
+        self.started(&instance, &id).await;
+        let Exit { code, signal } = self.kept(instance, &id, begun.take()).await;
+        let message = self.words().last(code, &writing).await;
+        drop(writing);
+        let reason = match (group.is_some_and(|group| group.ran_out_of_memory()), code) {
+            (true, _) => "OOMKilled",
+            (false, 0) => "Completed",
+            (false, _) => "Error",
+        };
+        let how = ContainerStateTerminated {
+            container_id: Some(id),
+            exit_code: code,
+            signal,
+            message,
+            reason: Some(reason.to_owned()),
+            started_at: Some(Time(at)),
+            finished_at: Some(Time(Timestamp::now())),
+        };
+        worker.step(|board, _| board.terminated(place, how)).await;
+        Some((code, Duration::try_from(Timestamp::now().duration_since(at)).unwrap_or_default()))
+    }
+
+    /// Starts it within its limits.
+    async fn limited(
+        &self,
+        of_start: &str,
+        order: &Order,
+        log: &Log,
+    ) -> Result<(Instance, Option<Group>), StartError> {
+        let context = self.worker.context;
+        let group = context.groups.make(of_start, limits::bounds(self.container))?;
+        let doors = group.as_ref().map(Group::doors).unwrap_or_default();
+        let order = Order { doors, ..order.clone() };
+        Ok((Instance::start(&context.settings.program, &order, log).await?, group))
+    }
+
+    /// Says that it has started.
+    async fn started(&self, instance: &Instance, id: &str) {
+        let name = &self.container.name;
+        // Who does something right after the start does not run before that is done.
+        if self.post_start().is_none() {
+            self.runs(id).await;
+        }
         self.tell(Note::normal("Created", format!("Created container: {name}"))).await;
         self.tell(Note::normal("Started", format!("Started container {name}"))).await;
         if let Some(why) = &instance.unmounted {
@@ -258,35 +303,34 @@ impl Run<'_> {
             );
             self.tell(Note::warning("NotMounted", text)).await;
         }
-        let Exit { code, signal } = self.kept(instance, begun.take()).await;
-        let message = self.words().last(code, &writing).await;
-        drop(writing);
-        let how = ContainerStateTerminated {
-            exit_code: code,
-            signal,
-            message,
-            reason: Some(if code == 0 { "Completed" } else { "Error" }.to_owned()),
-            started_at: Some(Time(at)),
-            finished_at: Some(Time(Timestamp::now())),
-            ..ContainerStateTerminated::default()
-        };
-        worker.step(|board, _| board.terminated(place, how)).await;
-        Some((code, Duration::try_from(Timestamp::now().duration_since(at)).unwrap_or_default()))
     }
 
-    /// Follows a start to its end, and asks it meanwhile how it fares.
-    async fn kept(&self, instance: Instance, begun: Option<oneshot::Sender<()>>) -> Exit {
+    /// Follows a start to its end, does what comes right after the one and right before the other, and asks it meanwhile how it fares.
+    async fn kept(&self, instance: Instance, id: &str, begun: Option<oneshot::Sender<()>>) -> Exit {
         let (errands, asked) = Errands::new();
-        let doom = watch::Sender::new(None);
+        let (doom, end) = (watch::Sender::new(None), watch::Sender::new(None));
         let checks = Checks { run: self, errands: &errands, doom: &doom, grace: self.worker.grace() };
-        let doomed = Stop::new(&doom);
+        let running = async {
+            if let Some(handler) = self.post_start() {
+                self.after_start(handler, &errands, &doom).await;
+                self.runs(id).await;
+            }
+            checks.keep(begun).await;
+        };
+        let ending = self.before_end(&errands, Stop::new(&doom), &end);
+        let ends = Stop::new(&end);
         tokio::select! {
-            exit = instance.ended(&self.stop, &doomed, asked) => exit,
+            exit = instance.ended(&ends, asked) => exit,
             exit = async {
-                checks.keep(begun).await;
+                tokio::join!(running, ending);
                 std::future::pending().await
             } => exit,
         }
+    }
+
+    async fn runs(&self, id: &str) {
+        let (place, health) = (self.place, probes::at_first(self.container));
+        self.worker.step(|board, now| board.running(place, id.to_owned(), health, now)).await;
     }
 
     /// Tells what probes say, where that is news.

@@ -60,7 +60,19 @@ impl Stop {
         let _ = self.0.wait_for(Option::is_some).await;
     }
 
-    async fn over(&mut self) {
+    /// By when, if it was asked.
+    pub(super) fn by(&self) -> Option<Instant> {
+        *self.0.borrow()
+    }
+
+    /// Another time was said; never, when nobody says any more.
+    pub(super) async fn changed(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+
+    pub(super) async fn over(&mut self) {
         loop {
             let Some(at) = *self.0.borrow_and_update() else {
                 self.asked().await;
@@ -92,8 +104,8 @@ pub(super) struct Errands(mpsc::Sender<Ask>);
 impl Errands {
     /// With what the container has to be given, so that somebody does them.
     pub(super) fn new() -> (Self, Asked) {
-        // Each probe has one errand under way.
-        let (sender, receiver) = mpsc::channel(3);
+        // Each probe has one errand under way, and so have the two handlers.
+        let (sender, receiver) = mpsc::channel(5);
         (Self(sender), Asked { asks: receiver, under_way: HashMap::new(), next: 0 })
     }
 
@@ -183,10 +195,9 @@ impl Instance {
         Ok(Self { words, reports, supervisor, output, group, unmounted })
     }
 
-    /// Waits for its end, which comes by itself or as `stop` or `doom` say, and does the errands that it is `asked` for.
-    pub(super) async fn ended(mut self, stop: &Stop, doom: &Stop, mut asked: Asked) -> Exit {
-        let ends = || (stop.clone(), doom.clone());
-        let ((mut stopped, mut doomed), (mut over, mut over_too)) = (ends(), ends());
+    /// Waits for its end, which comes by itself or as `stop` says, and does the errands that it is `asked` for.
+    pub(super) async fn ended(mut self, stop: &Stop, mut asked: Asked) -> Exit {
+        let (mut stopped, mut over) = (stop.clone(), stop.clone());
         let (mut terminated, mut killed) = (false, false);
         let exit = loop {
             tokio::select! {
@@ -199,11 +210,11 @@ impl Instance {
                         break KILLED;
                     }
                 },
-                () = either(stopped.asked(), doomed.asked()), if !terminated => {
+                () = stopped.asked(), if !terminated => {
                     terminated = true;
                     self.say(Word::Terminate).await;
                 }
-                () = either(over.over(), over_too.over()), if terminated && !killed => {
+                () = over.over(), if terminated && !killed => {
                     killed = true;
                     self.say(Word::Kill).await;
                 }
@@ -224,7 +235,8 @@ impl Instance {
     }
 }
 
-async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+/// Waits for the first of two.
+pub(super) async fn either(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
     tokio::select! {
         () = one => {}
         () = other => {}

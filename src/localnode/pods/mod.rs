@@ -7,7 +7,9 @@ mod account;
 mod board;
 mod container;
 mod env;
+mod hooks;
 mod instance;
+mod limits;
 mod probes;
 mod probing;
 mod publish;
@@ -30,6 +32,7 @@ use tracing::warn;
 
 use super::actors::Actors;
 use super::events::Events;
+use super::groups::Groups;
 use super::{NODE, Settings, node};
 
 pub(super) use self::env::Kind;
@@ -44,6 +47,8 @@ struct Context {
     settings: Arc<Settings>,
     events: Events,
     scheduler: Events,
+    /// What holds containers to their limits.
+    groups: Groups,
     /// A permit for each Pod that may run.
     room: Arc<Semaphore>,
     shutdown: CancellationToken,
@@ -69,6 +74,7 @@ impl Pods {
             scheduler: Events::new(client, "default-scheduler"),
             room: Arc::new(Semaphore::new(settings.pods)),
             settings,
+            groups: Groups::find(),
             shutdown: CancellationToken::new(),
             claims,
             changes: Change::channel(),

@@ -20,11 +20,23 @@ const AGENT: &str = "kube-probe/1.36";
 
 /// What of a probe this machine does not know, if anything.
 pub(super) fn unknown(probe: &Probe) -> Option<&'static str> {
-    let tls = probe.http_get.as_ref().is_some_and(|get| get.scheme.as_deref() == Some("HTTPS"));
-    if tls {
+    if probe.http_get.as_ref().is_some_and(is_tls) {
         return Some("httpGet.scheme");
     }
     probe.grpc.is_some().then_some("grpc")
+}
+
+pub(super) fn is_tls(get: &HTTPGetAction) -> bool {
+    get.scheme.as_deref() == Some("HTTPS")
+}
+
+/// Asks as `agent`: the code of the answer, or why there was none.
+pub(super) async fn get(
+    get: &HTTPGetAction,
+    container: &Container,
+    agent: &'static str,
+) -> Result<u16, String> {
+    request(get, &url(get, port(&get.port, container)?), agent).await
 }
 
 /// Probes once; why it failed.
@@ -37,7 +49,12 @@ pub(super) async fn ask(probe: &Probe, container: &Container, within: Duration) 
         let late = |_| {
             format!("Get {url:?}: context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
         };
-        return timeout(within, request(get, &url)).await.map_err(late)?;
+        let code = timeout(within, request(get, &url, AGENT)).await.map_err(late)??;
+        return if (200..400).contains(&code) {
+            Ok(())
+        } else {
+            Err(format!("HTTP probe failed with statuscode: {code}"))
+        };
     }
     if let Some(tcp) = &probe.tcp_socket {
         let address = joined(tcp.host.as_deref(), port(&tcp.port, container)?);
@@ -85,8 +102,8 @@ fn port(port: &IntOrString, container: &Container) -> Result<u16, String> {
     })
 }
 
-/// A request, whose answer says whether it passed.
-async fn request(get: &HTTPGetAction, url: &str) -> Result<(), String> {
+/// A request; the code of its answer.
+async fn request(get: &HTTPGetAction, url: &str, agent: &'static str) -> Result<u16, String> {
     let failed = |error: &dyn Display| format!("Get {url:?}: {error}");
     let uri: http::Uri = url.parse().map_err(|error| failed(&error))?;
     let authority = uri.authority().map(ToString::to_string).unwrap_or_default();
@@ -97,7 +114,7 @@ async fn request(get: &HTTPGetAction, url: &str) -> Result<(), String> {
     let path = uri.path_and_query().map_or("/", |path| path.as_str());
     let mut request = Request::get(path).body(Empty::<Bytes>::new()).map_err(|error| failed(&error))?;
     let headers = request.headers_mut();
-    headers.insert(header::USER_AGENT, HeaderValue::from_static(AGENT));
+    headers.insert(header::USER_AGENT, HeaderValue::from_static(agent));
     headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
     headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     if let Ok(host) = HeaderValue::try_from(&authority) {
@@ -116,12 +133,7 @@ async fn request(get: &HTTPGetAction, url: &str) -> Result<(), String> {
             failed(&ended.err().map_or_else(|| "EOF".to_owned(), |error| error.to_string()))
         })?,
     };
-    let code = answer.status().as_u16();
-    if (200..400).contains(&code) {
-        Ok(())
-    } else {
-        Err(format!("HTTP probe failed with statuscode: {code}"))
-    }
+    Ok(answer.status().as_u16())
 }
 
 #[cfg(test)]

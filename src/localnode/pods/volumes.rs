@@ -13,10 +13,13 @@ use kube::core::NamespaceResourceScope;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
+use super::super::groups::Groups;
 use super::super::supervise::protocol::Mount;
 use super::super::{Settings, node};
 use super::account;
 use super::env;
+use super::hooks;
+use super::limits;
 use super::probing;
 use super::publish::{Piece, inside, publish};
 use crate::private;
@@ -246,7 +249,7 @@ impl Volumes {
 }
 
 /// What a Pod asks for that is not acted upon here.
-pub(super) fn ignored(pod: &Pod) -> Vec<String> {
+pub(super) fn ignored(pod: &Pod, groups: &Groups) -> Vec<String> {
     let Some(spec) = &pod.spec else { return Vec::new() };
     let mut found = Vec::new();
     let inits = spec.init_containers.iter().flatten();
@@ -254,7 +257,6 @@ pub(super) fn ignored(pod: &Pod) -> Vec<String> {
         let policy = container.restart_policy.is_some()
             && spec.containers.iter().any(|one| one.name == container.name);
         let mut fields: Vec<String> = [
-            ("lifecycle", container.lifecycle.is_some()),
             ("securityContext", container.security_context.is_some()),
             ("volumeDevices", container.volume_devices.is_some()),
             ("restartPolicy", policy),
@@ -265,8 +267,8 @@ pub(super) fn ignored(pod: &Pod) -> Vec<String> {
         .filter(|(_, asked)| *asked)
         .map(|(field, _)| field.to_owned())
         .collect();
-        let limits = container.resources.iter().flat_map(|resources| resources.limits.iter().flatten());
-        fields.extend(limits.map(|(name, _)| format!("resources.limits.{name}")));
+        fields.extend(hooks::unknown(container));
+        fields.extend(limits::unheld(container, groups));
         for (name, probe) in [
             ("livenessProbe", &container.liveness_probe),
             ("readinessProbe", &container.readiness_probe),
@@ -312,7 +314,7 @@ mod tests {
         }}))
         .unwrap();
         let expected = ["resources.limits.cpu", "resources.limits.memory", "readinessProbe.grpc"];
-        assert_eq!(ignored(&pod), expected.map(|field| format!("containers[c].{field}")));
+        assert_eq!(ignored(&pod, &Groups::none()), expected.map(|field| format!("containers[c].{field}")));
     }
 
     #[test]

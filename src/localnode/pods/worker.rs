@@ -22,6 +22,7 @@ use super::account::Account;
 use super::board::{Board, End, Place};
 use super::container::{Policy, Run};
 use super::instance::Stop;
+use super::limits;
 use super::schedule::{Taken, schedule};
 use super::volumes::{self, Volumes};
 use super::{Context, News, remove};
@@ -154,9 +155,13 @@ impl<'a> Worker<'a> {
 
     async fn run(&self, news: &mut News) {
         self.step(|_, _| {}).await;
-        let ignored = volumes::ignored(&self.pod);
+        let groups = &self.context.groups;
+        let ignored = volumes::ignored(&self.pod, groups);
         if !ignored.is_empty() {
-            let text = format!("not acted upon on this machine: {}", ignored.join(", "));
+            let mut text = format!("not acted upon on this machine: {}", ignored.join(", "));
+            if limits::are_missed(&self.pod, groups) {
+                text = format!("{text}; {}", groups.remedy());
+            }
             self.tell(Note::warning("IgnoredFields", text)).await;
         }
         let done = tokio::select! {

@@ -1,4 +1,4 @@
-//! Programs that run beside a container's, in its environment, for a limited time: probes.
+//! Programs that run beside a container's, in its environment and within its limits, for a limited time: probes and handlers.
 //!
 //! INVARIANT: whoever waits for children knows an errand before it can end, because both hold the same lock.
 
@@ -18,6 +18,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use super::doors::Doors;
 use super::protocol::{Errand, Order, Report};
 use super::{command, tell};
 
@@ -32,13 +33,20 @@ const REST: Duration = Duration::from_millis(500);
 #[derive(Clone)]
 pub(super) struct Errands {
     order: Arc<Order>,
+    /// Of which one at a time is inside: who holds the lock of what is under way.
+    doors: Arc<Doors>,
     socket: Arc<UnixStream>,
     under_way: Arc<Mutex<HashMap<Pid, mpsc::Sender<i32>>>>,
 }
 
 impl Errands {
-    pub(super) fn new(order: Order, socket: UnixStream) -> Self {
-        Self { order: Arc::new(order), socket: Arc::new(socket), under_way: Arc::default() }
+    pub(super) fn new(order: Order, doors: Doors, socket: UnixStream) -> Self {
+        Self {
+            order: Arc::new(order),
+            doors: Arc::new(doors),
+            socket: Arc::new(socket),
+            under_way: Arc::default(),
+        }
     }
 
     fn under_way(&self) -> MutexGuard<'_, HashMap<Pid, mpsc::Sender<i32>>> {
@@ -89,7 +97,7 @@ impl Errands {
             return failed(&"no such program");
         }
         let mut under_way = self.under_way();
-        let mut child = match command.spawn() {
+        let mut child = match self.doors.inside(|| command.spawn()).flatten() {
             Ok(child) => child,
             Err(error) => {
                 drop(under_way);

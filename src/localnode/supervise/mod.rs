@@ -6,6 +6,7 @@
 //! May use: nothing of ours.
 
 mod children;
+mod doors;
 mod errands;
 mod mounts;
 pub(super) mod protocol;
@@ -20,6 +21,7 @@ use std::process::{Command, Stdio};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
+use self::doors::Doors;
 use self::errands::Errands;
 use self::mounts::MountError;
 use self::protocol::{Order, Report, Word};
@@ -52,6 +54,13 @@ pub fn run() -> Result<(), SuperviseError> {
     })?;
     // What the container leaves behind becomes a child of this process, and can be found.
     nix::sys::prctl::set_child_subreaper(true).map_err(SuperviseError::Adopt)?;
+    let doors = match Doors::open(&order) {
+        Ok(doors) => doors,
+        Err(error) => {
+            tell(&socket, &Report::Failed { message: format!("cannot use its control group: {error}") });
+            return Ok(());
+        }
+    };
     let unmounted = match mounts::enter(&order) {
         Ok(()) => None,
         Err(error @ MountError::Namespace(_)) => {
@@ -63,7 +72,7 @@ pub fn run() -> Result<(), SuperviseError> {
             return Ok(());
         }
     };
-    let child = match start(&order) {
+    let child = match start(&order, &doors) {
         Ok(child) => child,
         Err(message) => {
             tell(&socket, &Report::Failed { message });
@@ -71,7 +80,7 @@ pub fn run() -> Result<(), SuperviseError> {
         }
     };
     tell(&socket, &Report::Started { pid: child.as_raw(), unmounted });
-    let errands = Errands::new(order, socket.try_clone().map_err(SuperviseError::Socket)?);
+    let errands = Errands::new(order, doors, socket.try_clone().map_err(SuperviseError::Socket)?);
     let for_node = errands.clone();
     std::thread::Builder::new()
         .spawn(move || obey(words, child, &for_node))
@@ -91,10 +100,12 @@ fn command(order: &Order, program: &Path, args: &[String]) -> Command {
 }
 
 /// The container's program, in a process group of its own.
-fn start(order: &Order) -> Result<Pid, String> {
+fn start(order: &Order, doors: &Doors) -> Result<Pid, String> {
     let mut command = command(order, &order.program, &order.args);
     command.stdin(Stdio::null()).process_group(0);
-    let child = command.spawn().map_err(|error| format!("exec: {:?}: {error}", order.program))?;
+    let child = doors.inside(|| command.spawn());
+    let child = child.map_err(|error| format!("cannot enter its control group: {error}"))?;
+    let child = child.map_err(|error| format!("exec: {:?}: {error}", order.program))?;
     i32::try_from(child.id()).map(Pid::from_raw).map_err(|error| error.to_string())
 }
 

@@ -18,6 +18,15 @@ pub(in crate::localnode) struct Order {
     pub(in crate::localnode) mounts: Vec<Mount>,
     /// What the environment has as well where nothing can be mounted.
     pub(in crate::localnode) unmounted: Vec<(String, String)>,
+    /// Into the groups that hold the container to its limits.
+    pub(in crate::localnode) doors: Vec<Door>,
+}
+
+/// A control group: who writes into the one file is inside, and by the other where it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::localnode) struct Door {
+    pub(in crate::localnode) inside: PathBuf,
+    pub(in crate::localnode) back: PathBuf,
 }
 
 /// A file or folder of this machine, and where the container finds it.

@@ -138,17 +138,3 @@ async fn a_running_pod_finds_what_its_secrets_and_maps_hold_now() {
     assert_eq!(phase(&place.ended("reads").await), "Succeeded");
     assert_eq!(place.pods.logs("reads", &Default::default()).await.unwrap(), "zweidrei");
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn limits_that_this_machine_does_not_hold_are_named() {
-    let place = Place::new().await;
-    place
-        .pod("limited", with("true", json!({"resources": {"limits": {"cpu": "1", "memory": "64Mi"}}})))
-        .await;
-    place
-        .until_event("limited", |reason, text| {
-            reason == "IgnoredFields" && text.contains("containers[main].resources.limits.cpu")
-        })
-        .await;
-    assert_eq!(phase(&place.ended("limited").await), "Succeeded");
-}

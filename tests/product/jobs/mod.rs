@@ -3,7 +3,9 @@
 mod containers;
 mod ends;
 mod health;
+mod hooks;
 mod indexed;
+mod limits;
 mod logs;
 mod no_node;
 mod place;
