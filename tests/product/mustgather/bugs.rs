@@ -4,16 +4,19 @@
 use std::sync::atomic::Ordering;
 
 use admit::controllers::mustgather::crd::Phase;
+use admit::gather::tunnel::Proxies;
 use axum::http::Method;
+use futures::StreamExt as _;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Api;
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
 use serde_json::json;
 
 use super::{Bench, NAMESPACE, complete, container, failed, settings, sftp, variable};
+use crate::support::cluster::PATIENCE;
 use crate::support::relay::{FakeProxy, Manner};
 use crate::support::sshd::{PASSWORD, Sshd, USER, Wanted};
 
@@ -145,6 +148,89 @@ async fn mg_06_11_the_container_that_uploads_has_no_token() {
         (&policy["action"], &policy["onExitCodes"]["containerName"]),
         (&json!("FailJob"), &json!("upload"))
     );
+}
+
+/// 6: it was said to be completed as soon as the Job had a time of completion, whatever else was known.
+#[tokio::test]
+async fn mg_06_6_whoever_is_completed_has_a_status() {
+    let bench = Bench::new().await;
+    let watched = WatchParams::default().fields("metadata.name=sample");
+    let changes = bench.objects().watch(&watched, "0").await.unwrap();
+    bench.job_of(settings(), json!({})).await;
+    let begun = json!({"startTime": "2026-01-01T00:00:00Z", "active": 1, "ready": 0, "terminating": 0, "uncountedTerminatedPods": {}});
+    bench.job_status("sample", begun).await;
+    bench.job_status("sample", complete()).await;
+    bench.phase("sample", Phase::Completed).await;
+    let seen = changes.filter_map(async |change| match change.unwrap() {
+        WatchEvent::Added(object) | WatchEvent::Modified(object) => object.status,
+        _ => None,
+    });
+    let mut seen = std::pin::pin!(seen);
+    let looking = async {
+        loop {
+            let status = seen.next().await.unwrap();
+            let ended = matches!(status.status, Some(Phase::Completed | Phase::Failed));
+            assert_eq!(status.completed, ended, "{status:#?}");
+            if ended {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.unwrap();
+}
+
+/// 10: the second run of an object of one name lay over the first on its volume.
+#[tokio::test]
+async fn mg_06_10_a_further_run_on_a_volume_leaves_the_one_before() {
+    let bench = Bench::new().await;
+    bench.start(settings());
+    let storage = json!({"type": "PersistentVolume", "persistentVolume": {"claim": {"name": "data"}}});
+    let mut paths = Vec::new();
+    for _ in 0..2 {
+        bench.create("sample", json!({"storage": storage})).await;
+        let job = serde_json::to_value(bench.job("sample").await).unwrap();
+        paths.push(container(&job, "gather")["volumeMounts"][0]["subPath"].as_str().unwrap().to_owned());
+        bench.job_status("sample", complete()).await;
+        bench.phase("sample", Phase::Completed).await;
+        bench.objects().delete("sample", &DeleteParams::default()).await.unwrap();
+        bench.gone(bench.objects(), "sample").await;
+    }
+    assert_ne!(paths[0], paths[1]);
+}
+
+/// 12: what an object said was overwritten by what the cluster says. Each value counts by itself: the object's, the cluster's, ours.
+#[tokio::test]
+async fn mg_06_12_proxies_of_the_object_count_over_those_of_the_cluster() {
+    let bench = Bench::new().await;
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "proxies.config.openshift.io"},
+        "spec": {"group": "config.openshift.io", "scope": "Cluster", "names": {"kind": "Proxy", "plural": "proxies"},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]},
+    });
+    let definitions: Api<CustomResourceDefinition> = Api::all(bench.client.clone());
+    definitions.create(&PostParams::default(), &serde_json::from_value(definition).unwrap()).await.unwrap();
+    let established = await_condition(definitions, "proxies.config.openshift.io", is_crd_established());
+    tokio::time::timeout(PATIENCE, established).await.unwrap().unwrap();
+    let of_cluster = json!({"httpProxy": "http://cluster:1", "httpsProxy": "http://cluster:2"});
+    let proxy = json!({"metadata": {"name": "cluster"}, "spec": of_cluster, "status": of_cluster});
+    bench.put("config.openshift.io", "Proxy", "proxies", "", proxy).await;
+    let mut settings = settings();
+    settings.rules.environment = Proxies {
+        http: "http://env:1".to_owned(),
+        https: "http://env:2".to_owned(),
+        none: "env.test".to_owned(),
+    };
+    let mut spec = sftp(&json!({}));
+    spec["proxyConfig"] = json!({"httpsProxy": "http://own:2"});
+    let job = bench.job_of(settings, spec).await;
+    let upload = container(&job, "upload");
+    for (name, value) in
+        [("https_proxy", "http://own:2"), ("http_proxy", "http://cluster:1"), ("no_proxy", "env.test")]
+    {
+        assert_eq!(variable(upload, name), value, "{name}");
+    }
 }
 
 /// Later spellings say the same, and both at once nothing clear.

@@ -179,3 +179,21 @@ async fn an_upload_goes_through_a_proxy_under_tls() {
     let (code, text) = tokio::task::spawn_blocking(move || ended(child)).await.unwrap();
     assert_eq!((code, sshd.files().len(), proxy.requests().len()), (0, 1, 1), "{text}");
 }
+
+/// 5: behind a proxy, a file that was not taken was no failure.
+#[tokio::test(flavor = "multi_thread")]
+async fn mg_06_5_what_a_server_behind_a_proxy_does_not_take_is_not_sent() {
+    let Some(sshd) = Sshd::start(&Wanted { disk: Some(1 << 20), ..Wanted::default() }) else { return };
+    let proxy = FakeProxy::start(Manner::Connect(sshd.address), false).await;
+    let pod = Pod::new();
+    // Nothing that a compressor could make small.
+    let large = "head -c 8000000 /dev/urandom > must-gather/large";
+    assert!(pod.gather("0", large).status().unwrap().success());
+    let mut upload = pod.upload(&sshd, PASSWORD);
+    upload.env("https_proxy", format!("http://{}", proxy.address));
+    let child = upload.spawn().unwrap();
+    let (code, text) = tokio::task::spawn_blocking(move || ended(child)).await.unwrap();
+    assert_ne!(code, 0, "{text}");
+    assert!(!pod.message().starts_with("sent "), "{}", pod.message());
+    assert!(!proxy.requests().is_empty());
+}

@@ -10,6 +10,7 @@ use kube::ResourceExt as _;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::json;
 
+use super::stuck::{Moved, waits};
 use super::{Bench, NAMESPACE, complete, condition, container, failed, settings, sftp, variable};
 
 #[tokio::test]
@@ -336,4 +337,37 @@ async fn mg_05_a_job_that_is_deleted_fails_the_object() {
     let reason = bench.phase("sample", Phase::Failed).await.reason.unwrap();
     assert_eq!(reason, "the Job was deleted before it ended");
     bench.counted(1, 1).await;
+}
+
+/// Ours: upstream uploads what such a gathering left. That nothing is sent, `mg_06_1` has with the containers themselves.
+#[tokio::test]
+async fn mg_05_a_gathering_that_fails_with_an_upload_configured_fails_the_object() {
+    let bench = Bench::new().await;
+    let job = bench.job_of(settings(), sftp(&json!({}))).await;
+    // The container that uploads ends with a code that no further Pod is made for.
+    let rule = &job["spec"]["podFailurePolicy"]["rules"][0];
+    assert_eq!((&rule["action"], &rule["onExitCodes"]["values"]), (&json!("FailJob"), &json!([2, 4])));
+    bench.job_status("sample", failed()).await;
+    let status = bench.phase("sample", Phase::Failed).await;
+    assert!(status.reason.is_some_and(|reason| !reason.is_empty()));
+    bench.counted(1, 1).await;
+}
+
+/// Ours: upstream uploads nothing and says so of nothing. That the upload waits, `mg_06_2` has with the containers themselves.
+#[tokio::test]
+async fn mg_05_an_image_that_is_pulled_for_five_minutes_is_waited_for() {
+    let bench = Bench::new().await;
+    let clock = Moved::default();
+    bench.job_of(clock.settings(), sftp(&json!({}))).await;
+    waits(&bench, "sample", "ContainerCreating", "").await;
+    for _ in 0..5 {
+        clock.by(60);
+        // Whatever happens to the Pod has it looked at.
+        waits(&bench, "sample", "ContainerCreating", &format!("{clock:?}")).await;
+        bench.create(&format!("beside-{}", clock.seconds()), json!({})).await;
+        bench.phase(&format!("beside-{}", clock.seconds()), Phase::Running).await;
+        bench.phase("sample", Phase::Running).await;
+    }
+    bench.job_status("sample", complete()).await;
+    bench.phase("sample", Phase::Completed).await;
 }

@@ -21,15 +21,19 @@ use super::{Bench, NAMESPACE, condition, settings, sftp};
 use crate::support::cluster::PATIENCE;
 
 /// A clock that a test moves; in seconds behind some moment.
-#[derive(Clone, Default)]
-struct Moved(Arc<AtomicI64>);
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moved(Arc<AtomicI64>);
 
 impl Moved {
-    fn by(&self, seconds: i64) {
+    pub(super) fn by(&self, seconds: i64) {
         self.0.fetch_add(seconds, Ordering::SeqCst);
     }
 
-    fn settings(&self) -> Settings {
+    pub(super) fn seconds(&self) -> i64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn settings(&self) -> Settings {
         let moved = self.0.clone();
         let now = move || Timestamp::constant(1_790_000_000 + moved.load(Ordering::SeqCst), 0);
         Settings { clock: Clock::new(now), ..settings() }
