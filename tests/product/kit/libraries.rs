@@ -38,7 +38,7 @@ async fn row_38_libraries_log_nothing_of_what_is_sent_and_answered() {
     let secrets: Api<Secret> = Api::namespaced(Client::new(server(), "n"), "n");
     let unread = secrets.get("unreadable").await.unwrap_err();
     let refused = secrets.get("refused").await.unwrap_err();
-    tracing::trace!(unread = with_causes(&unread), refused = with_causes(&refused), "answers came");
+    tracing::trace!(target: "admit::tests", unread = with_causes(&unread), refused = with_causes(&refused), "answers came");
     let mut watching = std::pin::pin!(watcher(secrets, watcher::Config::default()));
     let broken = loop {
         if let Err(broken) = watching.next().await.unwrap() {
