@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,7 +29,7 @@ pub(crate) enum Stop {
     UntilSucceeded,
 }
 
-/// A process that leads or stands by.
+/// A process that leads or stands by, in a group of its own: with another time of day it is the child of whoever gives it that.
 pub(crate) struct Candidate {
     name: &'static str,
     child: Child,
@@ -36,14 +37,19 @@ pub(crate) struct Candidate {
 
 impl Candidate {
     fn signal(&self, signal: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success(), "{}", self.name);
+        assert!(self.kill(signal), "{}", self.name);
+    }
+
+    /// Whether there was anybody to signal.
+    fn kill(&self, signal: &str) -> bool {
+        let group = format!("-{}", self.child.id());
+        Command::new("kill").args([signal, "--", &group]).status().unwrap().success()
     }
 }
 
 impl Drop for Candidate {
     fn drop(&mut self) {
-        let _ = self.child.kill();
+        self.kill("-KILL");
         let _ = self.child.wait();
     }
 }
@@ -166,6 +172,7 @@ fn candidate(
     command
         .current_dir(workplace.path())
         .env("HOSTNAME", name)
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(log);
