@@ -95,11 +95,12 @@ impl ControllersArgs {
         settings.runner = self.jobs.runner(&self.gathering, self.must_gathers.image());
         self.rounds.apply(&mut settings);
         let election = Election::new(&self.lease_namespace, LEASE, &identity());
+        let fence = election.fence.clone();
         let acting = |account: &str| {
             let mut config = config.clone();
             config.auth_info.impersonate =
                 self.impersonate.as_ref().map(|namespace| controlling::user(namespace, account));
-            client_with(config)
+            fence.client(config).map_err(|error| no_client(&error))
         };
         let must_gathers = self.must_gathers.settings(self.gathering.proxy_ca.as_deref())?;
         let (add_ons, pipelines) = (self.add_ons.settings()?, self.pipelines.settings()?);
@@ -149,7 +150,11 @@ pub(super) async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Fault>
 }
 
 fn client_with(config: Config) -> Result<Client, Fault> {
-    Client::try_from(config).map_err(|error| Fault::usage(format!("cannot make a client: {error}")))
+    Client::try_from(config).map_err(|error| no_client(&error))
+}
+
+fn no_client(error: &kube::Error) -> Fault {
+    Fault::usage(format!("cannot make a client: {error}"))
 }
 
 async fn config(kubeconfig: Option<PathBuf>) -> Result<Config, Fault> {

@@ -5,7 +5,8 @@
 //! can be taken by others. Others measure a holder's silence on their own monotonic clock from the moment they saw
 //! the last change: clocks of different machines are never compared.
 //!
-//! A lost lease is not the end: what the late holder still tries to write is fenced by resourceVersion as well.
+//! A lost lease is not the end: what the late holder still tries to write does not pass the fence, and is fenced by resourceVersion as
+//! well.
 
 use std::future::Future;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
+use super::fence::Fence;
 use crate::telemetry::with_causes;
 
 /// Which Lease, in whose name, and how patient.
@@ -34,6 +36,8 @@ pub struct Election {
     pub renew_deadline: Duration,
     /// Time between renewals, and between looks of those who wait.
     pub retry: Duration,
+    /// Open while the Lease is held and others have to wait.
+    pub fence: Fence,
 }
 
 impl Election {
@@ -46,6 +50,7 @@ impl Election {
             duration: Duration::from_secs(15),
             renew_deadline: Duration::from_secs(10),
             retry: Duration::from_secs(2),
+            fence: Fence::default(),
         }
     }
 }
@@ -77,6 +82,7 @@ where
         held = acquire(&leases, election) => held,
         () = shutdown.cancelled() => return Term::NeverLed,
     };
+    election.fence.open(held.renewed + election.duration);
     info!(lease = election.name, identity = election.identity, "leading");
     let stop = shutdown.child_token();
     let mut work = std::pin::pin!(work(stop.clone()));
@@ -87,6 +93,7 @@ where
     };
     match ended {
         Some(ended) => {
+            election.fence.close();
             release(&leases, election, held).await;
             Term::Ended(ended)
         }
@@ -97,6 +104,7 @@ where
             if timeout(left, &mut work).await.is_err() {
                 warn!(lease = election.name, "work did not stop in time and was dropped");
             }
+            election.fence.close();
             Term::Lost
         }
     }
@@ -201,7 +209,10 @@ async fn keep(leases: &Api<Lease>, election: &Election, held: &mut Held) {
         let wanted = Lease { spec: Some(spec), ..held.lease.clone() };
         let params = PostParams::default();
         match timeout(left, leases.replace(&election.name, &params, &wanted)).await {
-            Ok(Ok(lease)) => *held = Held { lease, renewed: sent },
+            Ok(Ok(lease)) => {
+                *held = Held { lease, renewed: sent };
+                election.fence.open(sent + election.duration);
+            }
             Ok(Err(kube::Error::Api(status))) if matches!(status.code, 404 | 409) => return,
             Ok(Err(error)) => warn!(lease = election.name, error = with_causes(&error), "renewal failed"),
             Err(_) => return,

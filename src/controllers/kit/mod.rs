@@ -9,6 +9,7 @@ pub mod conditions;
 pub mod conflict;
 pub mod controller;
 pub mod events;
+pub mod fence;
 pub mod finalizer;
 pub mod kept;
 pub mod key;

@@ -112,3 +112,17 @@ async fn shutdown_ends_waiting() {
     shutdown.cancel();
     assert_eq!(lead(cluster.client(), &election("a"), &shutdown, |_| async {}).await, Term::NeverLed);
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_fence_is_open_while_the_lease_is_held() {
+    let (cluster, election, never) = (cluster(), election("a"), CancellationToken::new());
+    let fence = election.fence.clone();
+    let work = |_| async {
+        assert!(fence.is_open());
+        sleep(Duration::from_mins(1)).await;
+        assert!(fence.is_open(), "it was renewed");
+    };
+    assert!(!election.fence.is_open());
+    assert_eq!(lead(cluster.client(), &election, &never, work).await, Term::Ended(()));
+    assert!(!election.fence.is_open());
+}

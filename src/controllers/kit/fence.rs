@@ -1,0 +1,118 @@
+//! Keeps a process that has stood still from writing. Who was stopped, or whose machine slept, goes on in the middle of what it did and
+//! learns only then that another leads; some requests of its would be on their way by that time. So each write asks as it goes out
+//! whether the Lease may still be ours: by the clock, which has gone on, and without asking the server. Reads need no leave.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+use http::{Method, Request, Response};
+use kube::client::{Body, ClientBuilder};
+use kube::{Client, Config};
+use tokio::time::Instant;
+use tower::{BoxError, Layer, Service};
+
+/// Closed until somebody leads; clones are the same fence.
+#[derive(Clone, Debug, Default)]
+pub struct Fence(Arc<Mutex<Option<Instant>>>);
+
+/// A write that was not sent.
+#[derive(Debug, thiserror::Error)]
+#[error("not sent: this process does not lead any more, and another may be writing")]
+pub struct NotLeading;
+
+impl Fence {
+    /// Lets writes through until then, when others may lead.
+    pub fn open(&self, until: Instant) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
+    }
+
+    pub fn close(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// A client whose writes go out while the fence is open, and fail with [`NotLeading`] when it is closed.
+    ///
+    /// # Errors
+    /// When `config` makes no client.
+    pub fn client(&self, config: Config) -> Result<Client, kube::Error> {
+        Ok(ClientBuilder::try_from(config)?.with_layer(self).build())
+    }
+}
+
+/// A service behind a fence.
+#[derive(Clone, Debug)]
+pub struct Fenced<S> {
+    inner: S,
+    fence: Fence,
+}
+
+impl<S> Layer<S> for Fence {
+    type Service = Fenced<S>;
+
+    fn layer(&self, inner: S) -> Fenced<S> {
+        Fenced { inner, fence: self.clone() }
+    }
+}
+
+impl<S, B> Service<Request<Body>> for Fenced<S>
+where
+    S: Service<Request<Body>, Response = Response<B>, Error: Into<BoxError>, Future: Send + 'static>,
+    B: 'static,
+{
+    type Response = Response<B>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<B>, BoxError>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        if *request.method() != Method::GET && !self.fence.is_open() {
+            return Box::pin(async { Err(NotLeading.into()) });
+        }
+        let answering = self.inner.call(request);
+        Box::pin(async move { answering.await.map_err(Into::into) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tower::{ServiceExt as _, service_fn};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn writes_go_out_while_the_lease_may_be_ours_and_reads_always() {
+        let fence = Fence::default();
+        let service = fence
+            .layer(service_fn(async |_: Request<Body>| Ok::<_, std::io::Error>(Response::new("answered"))));
+        let sent = async |method: Method| {
+            let request = Request::builder().method(method).body(Body::empty()).unwrap();
+            service.clone().oneshot(request).await.map(|answer| *answer.body())
+        };
+        let is_refused = |answer: Result<&str, BoxError>| answer.unwrap_err().is::<NotLeading>();
+        assert!(is_refused(sent(Method::PATCH).await), "nobody has led yet");
+        fence.open(Instant::now() + Duration::from_secs(15));
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            assert_eq!(sent(method).await.unwrap(), "answered");
+        }
+        // As after a stop of the whole process.
+        tokio::time::advance(Duration::from_secs(15)).await;
+        assert!(is_refused(sent(Method::PUT).await));
+        assert_eq!(sent(Method::GET).await.unwrap(), "answered");
+        fence.open(Instant::now() + Duration::from_secs(15));
+        assert_eq!(sent(Method::PUT).await.unwrap(), "answered");
+        fence.close();
+        assert!(is_refused(sent(Method::DELETE).await));
+    }
+}
