@@ -2,6 +2,7 @@
 
 mod controller;
 mod cuts;
+mod events;
 mod finalizer;
 mod lease;
 mod libraries;

@@ -1,0 +1,151 @@
+//! Which notices are told in one event. Pure: no client and no clock.
+//!
+//! The same note is the same event, which counts. Of notes that differ [`SIMILAR`] are told each; further ones share an event that says
+//! so, a new one every [`WINDOW`], as a note stays what it was. Numbers and words are those of Kubernetes' own recorder.
+
+use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+/// Notes that are events of their own, of those that differ in nothing else.
+const SIMILAR: usize = 10;
+/// After so long in which nobody told it, a notice is new again; so long goes one event of similar ones.
+const WINDOW: Duration = Duration::from_mins(10);
+/// Objects and reasons that are known at a time: a bound on memory, which clusters come nowhere near within a window.
+const KNOWN: usize = 4096;
+/// How the note of an event of several begins.
+const COMBINED: &str = "(combined from similar events): ";
+
+/// What similar notices have in common: all but the note.
+#[derive(Clone, PartialEq)]
+pub(super) struct About {
+    pub(super) warning: bool,
+    pub(super) reason: &'static str,
+    pub(super) action: &'static str,
+    pub(super) object: ObjectReference,
+}
+
+/// Compared whole, and hashed by what differs most.
+impl Eq for About {}
+
+impl Hash for About {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.reason, &self.object.kind, &self.object.namespace, &self.object.name, &self.object.uid)
+            .hash(state);
+    }
+}
+
+/// An event as it was written last.
+pub(super) struct Told {
+    pub(super) name: String,
+    pub(super) count: i32,
+}
+
+/// One event: none before it is written.
+pub(super) type Series = Arc<Mutex<Option<Told>>>;
+
+#[derive(Default)]
+pub(super) struct Similar(HashMap<About, Group>);
+
+#[derive(Default)]
+struct Group {
+    /// By their notes, with when they were told last.
+    own: HashMap<String, (Instant, Series)>,
+    /// That of all others, with when it began.
+    combined: Option<(Instant, Series)>,
+}
+
+impl Group {
+    /// Forgets what nobody has told for long.
+    fn age(&mut self, now: Instant) {
+        self.own.retain(|_, (told, _)| now.saturating_duration_since(*told) < WINDOW);
+        self.combined.take_if(|(began, _)| now.saturating_duration_since(*began) >= WINDOW);
+    }
+
+    fn last(&self) -> Option<Instant> {
+        let own = self.own.values().map(|(told, _)| *told);
+        own.chain(self.combined.iter().map(|(began, _)| *began)).max()
+    }
+}
+
+impl Similar {
+    /// The event that tells `note`, and what its note is where it is not written yet.
+    pub(super) fn place(&mut self, about: &About, note: String, now: Instant) -> (Series, String) {
+        self.0.values_mut().for_each(|group| group.age(now));
+        self.0.retain(|_, group| group.last().is_some());
+        if self.0.len() >= KNOWN && !self.0.contains_key(about) {
+            let oldest = self.0.iter().min_by_key(|(_, group)| group.last()).map(|(about, _)| about.clone());
+            oldest.and_then(|oldest| self.0.remove(&oldest));
+        }
+        let group = self.0.entry(about.clone()).or_default();
+        if let Some((told, series)) = group.own.get_mut(&note) {
+            *told = now;
+            return (Arc::clone(series), note);
+        }
+        if group.own.len() < SIMILAR {
+            let series = Series::default();
+            group.own.insert(note.clone(), (now, Arc::clone(&series)));
+            return (series, note);
+        }
+        let (_, series) = group.combined.get_or_insert_with(|| (now, Series::default()));
+        (Arc::clone(series), format!("{COMBINED}{note}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(name: &str) -> About {
+        let object = ObjectReference { name: Some(name.to_owned()), ..ObjectReference::default() };
+        About { warning: true, reason: "Failed", action: "Try", object }
+    }
+
+    #[test]
+    fn the_same_note_is_one_event_and_another_note_another() {
+        let (mut similar, now) = (Similar::default(), Instant::now());
+        let mut place = |name: &str, note: &str| similar.place(&about(name), note.to_owned(), now).0;
+        let first = place("a", "no");
+        assert!(Arc::ptr_eq(&first, &place("a", "no")));
+        assert!(!Arc::ptr_eq(&first, &place("a", "yes")));
+        assert!(!Arc::ptr_eq(&first, &place("b", "no")));
+        assert!(Arc::ptr_eq(&first, &place("a", "no")), "it goes on after another");
+    }
+
+    #[test]
+    fn notes_that_always_differ_are_told_together_after_ten() {
+        let (mut similar, now) = (Similar::default(), Instant::now());
+        let mut place = |number: usize, now: Instant| similar.place(&about("a"), number.to_string(), now);
+        for number in 0..SIMILAR {
+            assert_eq!(place(number, now).1, number.to_string());
+        }
+        let (combined, note) = place(10, now);
+        assert_eq!(note, "(combined from similar events): 10");
+        assert!(Arc::ptr_eq(&combined, &place(11, now).0));
+        assert_eq!(place(3, now).1, "3", "one that is known goes on by itself");
+        // Its note is what was so ten minutes ago: the next one says what is so now.
+        let later = now + WINDOW - Duration::from_secs(1);
+        (0..SIMILAR).for_each(|number| drop(place(number, later)));
+        let (next, note) = place(12, now + WINDOW);
+        assert!(!Arc::ptr_eq(&combined, &next), "{note}");
+        assert_eq!(note, "(combined from similar events): 12");
+    }
+
+    #[test]
+    fn what_nobody_tells_any_more_is_forgotten_and_no_more_is_known_than_may_be() {
+        let (mut similar, now) = (Similar::default(), Instant::now());
+        let first = similar.place(&about("a"), "no".to_owned(), now).0;
+        let later = similar.place(&about("a"), "no".to_owned(), now + WINDOW).0;
+        assert!(!Arc::ptr_eq(&first, &later));
+        for number in 0..=KNOWN {
+            similar.place(&about(&number.to_string()), "no".to_owned(), now + WINDOW + WINDOW / 2);
+        }
+        assert_eq!(similar.0.len(), KNOWN);
+        assert!(!similar.0.contains_key(&about("a")), "the oldest went");
+    }
+}
