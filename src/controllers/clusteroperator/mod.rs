@@ -16,10 +16,12 @@ pub mod counts;
 pub mod crd;
 mod fetch;
 pub mod gate;
+mod later;
 pub mod payload;
 pub mod plan;
 mod primer;
 mod status;
+mod telling;
 pub mod waiting;
 
 use std::convert::Infallible;
@@ -39,6 +41,8 @@ use super::kit::operator::Operator;
 
 /// Under which it is counted, logged and chosen.
 const NAME: &str = "clusteroperator";
+/// Time between passes when nothing happens.
+const EVERY: Duration = Duration::from_mins(1);
 /// How long an event waits for others, so that one pass serves a burst of them.
 const DEBOUNCE: Duration = Duration::from_millis(100);
 

@@ -16,25 +16,20 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{debug, info, warn};
 
 use super::counts::Counts;
-use super::crd::{ClusterOperator, ClusterOperatorSpec};
+use super::crd::ClusterOperator;
 use super::fetch::Live;
+use super::later::Later;
 use super::payload::{Payload, Source, Wanted};
-use super::plan::{FIELD_MANAGER, Step, plan};
-use super::{DEBOUNCE, NAME, Settings, apply, status};
+use super::plan::{Step, plan};
+use super::telling::Telling;
+use super::{DEBOUNCE, EVERY, NAME, Settings, apply, status};
 use crate::controllers::kit::clock::Clock;
-use crate::controllers::kit::conditions::Truth;
-use crate::controllers::kit::events::{Events, Notice};
 use crate::controllers::kit::manager::Term;
-use crate::controllers::kit::operator::{Aspect, Says};
-use crate::controllers::kit::wait::{GrowingWait, jittered};
+use crate::controllers::kit::wait::jittered;
 use crate::controllers::kit::watch;
 use crate::outside;
 use crate::telemetry::{ControllerMetrics, with_causes};
 
-/// Time between passes when nothing happens.
-const EVERY: Duration = Duration::from_mins(1);
-/// Waits of one that failed: twice as long each time.
-const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// ClusterOperators written at a time.
 const AT_ONCE: usize = 8;
 
@@ -44,24 +39,12 @@ pub(super) struct Primer {
     client: Client,
     settings: Settings,
     source: Source,
-    events: Events,
+    telling: Telling,
     metrics: Arc<ControllerMetrics>,
     counts: Counts,
     clock: Clock,
     live: Live,
-    /// Those whose last attempt failed, or that are waited for.
-    later: BTreeMap<String, Later>,
-    /// What was told of the payload, so that it is told once.
-    told: Vec<String>,
-    /// Those that this pass has primed.
-    primed: Vec<ClusterOperator>,
-}
-
-/// When to try again, and why.
-struct Later {
-    wait: GrowingWait,
-    at: Instant,
-    told: String,
+    later: Later,
 }
 
 /// What came of one ClusterOperator.
@@ -83,7 +66,7 @@ impl Primer {
         let source = Source::new(settings.payload.as_deref(), settings.inclusion.clone());
         Self {
             api: Api::all(client.clone()),
-            events: Events::new(client.clone(), FIELD_MANAGER),
+            telling: Telling::new(client.clone()),
             client,
             clock: settings.clock.clone(),
             settings,
@@ -91,9 +74,7 @@ impl Primer {
             metrics,
             counts,
             live: Live::default(),
-            later: BTreeMap::new(),
-            told: Vec::new(),
-            primed: Vec::new(),
+            later: Later::default(),
         }
     }
 
@@ -122,10 +103,9 @@ impl Primer {
                     let Some(result) = term.stop.run_until_cancelled(self.pass()).await else { return };
                     self.metrics.reconciled(NAME, result, began.elapsed());
                     term.readiness.set(NAME, true);
-                    self.say(&term.says);
-                    let later = self.later.values().map(|later| later.at).min();
+                    self.telling.say(&term.says, self.later.failing());
                     let next = Instant::now() + jittered(EVERY);
-                    due = later.map_or(next, |later| later.min(next));
+                    due = self.later.next().map_or(next, |later| later.min(next));
                 }
             }
         }
@@ -189,13 +169,13 @@ impl Primer {
         let payload = match self.read().await {
             Ok(payload) => payload,
             Err(error) => {
-                self.tell(vec![error]).await;
+                self.tell_of(vec![error]).await;
                 return "error";
             }
         };
         let Payload { operators, mistakes } = &*payload;
-        self.tell(mistakes.clone()).await;
-        self.later.retain(|name, _| operators.iter().any(|wanted| wanted.name == *name));
+        self.tell_of(mistakes.clone()).await;
+        self.later.keep(|name| operators.iter().any(|wanted| wanted.name == name));
         let now = self.clock.now();
         let todo: Vec<_> = operators.iter().filter_map(|wanted| self.todo(wanted, now)).collect();
         let api = self.api.clone();
@@ -208,20 +188,25 @@ impl Primer {
             }
         });
         let done: Vec<_> = working.buffer_unordered(AT_ONCE).collect().await;
-        let mut result = "success";
+        let (mut result, mut primed) = ("success", Vec::new());
         for (wanted, outcome) in done {
             if let Outcome::Failed(_) = outcome {
                 result = "error";
             }
-            self.done(&wanted.name, outcome).await;
+            primed.extend(self.done(&wanted.name, outcome).await);
         }
-        self.tell_of_primed().await;
+        self.telling.primed(&primed).await;
         result
+    }
+
+    async fn tell_of(&mut self, mistakes: Vec<String>) {
+        let new = self.telling.mistakes(mistakes).await;
+        (0..new).for_each(|_| self.counts.primed("bad_manifest"));
     }
 
     /// What is to be done about one now, if anything.
     fn todo(&self, wanted: &Wanted, now: Timestamp) -> Option<(Wanted, Step, Option<ClusterOperator>)> {
-        if self.later.get(&wanted.name).is_some_and(|later| later.at > Instant::now()) {
+        if self.later.is_waited_for(&wanted.name, Instant::now()) {
             return None;
         }
         let live = match self.live.get(&wanted.name) {
@@ -234,103 +219,37 @@ impl Primer {
         (step != Step::Leave).then(|| (wanted.clone(), step, live))
     }
 
-    async fn done(&mut self, name: &str, outcome: Outcome) {
-        let result = match outcome {
+    /// Takes note of what came of one; that one where it was primed.
+    async fn done(&mut self, name: &str, outcome: Outcome) -> Option<ClusterOperator> {
+        let (result, primed) = match outcome {
             Outcome::Primed(object) => {
                 info!(name, "primed");
                 self.live.wrote(object.as_ref().clone());
-                self.primed.push(*object);
-                self.later.remove(name);
-                "primed"
+                self.later.forget(name);
+                ("primed", Some(*object))
             }
             Outcome::Theirs => {
                 debug!(name, "another was first");
                 self.live.exists(name);
-                self.later.remove(name);
-                "conflict"
+                self.later.forget(name);
+                ("conflict", None)
             }
             Outcome::Wait(left) => {
-                let wait = GrowingWait::new(FIRST_WAIT, EVERY);
-                let later = Later { wait, at: Instant::now() + left, told: String::new() };
-                self.later.insert(name.to_owned(), later);
-                return;
+                self.later.wait(name, Instant::now() + left);
+                return None;
             }
             Outcome::Failed(error) => {
-                self.failed(name, error).await;
-                "error"
+                if self.later.failed(name, &error, Instant::now()) {
+                    warn!(name, error, "not primed, trying again later");
+                } else {
+                    debug!(name, error, "not primed, again");
+                }
+                self.telling.failed(name, error).await;
+                ("error", None)
             }
         };
         self.counts.primed(result);
-    }
-
-    /// One event for all of a pass: a payload has hundreds, and each says itself that it is primed.
-    async fn tell_of_primed(&mut self) {
-        let primed = std::mem::take(&mut self.primed);
-        let names: Vec<String> = primed.iter().map(ResourceExt::name_any).collect();
-        let note = match names.as_slice() {
-            [] => return,
-            [_] => "created with conditions Unknown, until its operator reports".to_owned(),
-            _ => format!(
-                "{} created with conditions Unknown, until their operators report: {}",
-                names.len(),
-                names.join(", ")
-            ),
-        };
-        let notice = Notice { warning: false, reason: "ClusterOperatorPrimed", action: "Prime", note };
-        match primed.as_slice() {
-            [alone] => self.events.publish(alone, notice).await,
-            // Of several, on the ClusterOperator of the primer.
-            _ => {
-                self.events
-                    .publish(&ClusterOperator::new(FIELD_MANAGER, ClusterOperatorSpec {}), notice)
-                    .await;
-            }
-        }
-    }
-
-    async fn failed(&mut self, name: &str, error: String) {
-        let now = Instant::now();
-        let later = self.later.entry(name.to_owned()).or_insert_with(|| Later {
-            wait: GrowingWait::new(FIRST_WAIT, EVERY),
-            at: now,
-            told: String::new(),
-        });
-        later.at = now + later.wait.grow();
-        if later.told == error {
-            debug!(name, error, "not primed, again");
-        } else {
-            warn!(name, error, "not primed, trying again later");
-            later.told.clone_from(&error);
-        }
-        let notice = Notice { warning: true, reason: "PrimingFailed", action: "Prime", note: error };
-        self.events.publish(&ClusterOperator::new(name, ClusterOperatorSpec {}), notice).await;
-    }
-
-    /// How the primer is, for its own ClusterOperator.
-    fn say(&self, says: &Says) {
-        says.works();
-        let mut failing = self.later.iter().filter(|(_, later)| !later.told.is_empty());
-        if let Some((name, later)) = failing.next() {
-            says.fails(failing.count() + 1, &format!("{name}: {}", later.told));
-        }
-        let (truth, reason) = match self.told.first() {
-            Some(_) => (Truth::True, "BadManifests"),
-            None => (Truth::False, "AsExpected"),
-        };
-        says.say("Payload", Aspect::Degraded, truth, reason, self.told.join("\n"));
-    }
-
-    /// Tells what is wrong with the payload, where that is not what was told before.
-    async fn tell(&mut self, mistakes: Vec<String>) {
-        for mistake in mistakes.iter().filter(|mistake| !self.told.contains(mistake)) {
-            warn!(mistake, "the payload, or a manifest of it, is left out");
-            self.counts.primed("bad_manifest");
-            let note = mistake.clone();
-            let notice = Notice { warning: true, reason: "BadManifest", action: "Read", note };
-            // On the ClusterOperator of the primer: what is wrong may have no name.
-            self.events.publish(&ClusterOperator::new(FIELD_MANAGER, ClusterOperatorSpec {}), notice).await;
-        }
-        self.told = mistakes;
+        primed
     }
 }
 
