@@ -74,7 +74,8 @@ impl Secrets {
     }
 
     /// `text` with the secrets hidden; what is no UTF-8 is replaced.
-    pub(super) fn hide(&self, text: &[u8]) -> String {
+    #[must_use]
+    pub fn hide(&self, text: &[u8]) -> String {
         self.hide_cut(text, text.len())
     }
 

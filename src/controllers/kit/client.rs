@@ -5,25 +5,34 @@ use kube::Config;
 use secrecy::ExposeSecret as _;
 use thiserror::Error;
 
-/// A token that no request can carry; clients end the process over one.
+/// A login that is not used; the words tell nothing of it.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-#[error("its token holds what no header may, such as a line break")]
-pub struct BadToken;
+pub enum BadLogin {
+    /// No request can carry it; clients end the process over one.
+    #[error("its token holds what no header may, such as a line break")]
+    Token,
+    /// Clients would send requests without it, and log it with each of their addresses.
+    #[error("the address of its server holds a login, which no request would carry: it belongs to the user")]
+    Address,
+}
 
 /// Whether requests can carry the token.
 ///
 /// # Errors
 /// When it holds what no header may.
-fn can_be_sent(token: &str) -> Result<(), BadToken> {
-    HeaderValue::from_str(token).map(drop).map_err(|_| BadToken)
+fn can_be_sent(token: &str) -> Result<(), BadLogin> {
+    HeaderValue::from_str(token).map(drop).map_err(|_| BadLogin::Token)
 }
 
 /// `config` without a proxy that the environment names. Clients take one from there for each kubeconfig and then refuse to use
 /// it; what the environment says is for uploads. A proxy that a kubeconfig names itself stays, and is refused by name.
 ///
 /// # Errors
-/// When no request can carry its token.
-pub fn straight(mut config: Config) -> Result<Config, BadToken> {
+/// When no request can carry its login.
+pub fn straight(mut config: Config) -> Result<Config, BadLogin> {
+    if config.cluster_url.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(BadLogin::Address);
+    }
     if let Some(token) = &config.auth_info.token {
         can_be_sent(token.expose_secret())?;
     }
@@ -38,6 +47,16 @@ pub fn straight(mut config: Config) -> Result<Config, BadToken> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_with_a_login_is_refused_and_not_shown() {
+        let with = |url: &str| straight(Config::new(url.parse().unwrap())).map(drop);
+        assert_eq!(with("https://127.0.0.1:6443/@path"), Ok(()));
+        for url in ["https://robot:CANARY@127.0.0.1:6443", "https://CANARY@127.0.0.1:6443"] {
+            let refused = with(url).unwrap_err().to_string();
+            assert!(refused.contains("belongs to the user") && !refused.contains("CANARY"), "{refused}");
+        }
+    }
 
     #[test]
     fn a_token_that_no_request_can_carry_is_refused_and_not_shown() {

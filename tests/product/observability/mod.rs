@@ -6,6 +6,7 @@ mod endpoint;
 mod faults;
 mod hub;
 mod link;
+mod logins;
 mod place;
 mod property;
 mod quiet;

@@ -12,6 +12,7 @@
 //! nothing written to it, that says what it says already.
 
 mod error;
+mod hiding;
 mod link;
 pub(super) mod mirror;
 mod reach;

@@ -12,12 +12,14 @@ use http::{Method, Request, Response, StatusCode, header};
 use kube::client::{Body, ClientBuilder};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tower::{Layer, Service};
 
 use super::HubSettings;
 use super::error::HubError;
+use super::hiding::Hiding;
 use crate::controllers::kit::client::straight;
 use crate::outside;
 use crate::telemetry::{Outside, Secrets};
@@ -28,6 +30,8 @@ const MAX_KUBECONFIG: u64 = 1024 * 1024;
 const LOOK: Duration = Duration::from_secs(2);
 /// For a connection to be made: a hub that is far away needs one second.
 const CONNECT: Duration = Duration::from_secs(10);
+/// Bytes of a token in a file of its own, with all its claims.
+const MAX_TOKEN: u64 = 64 * 1024;
 
 /// A client of the hub that works until [`Heard::worn`].
 pub(super) struct Reached {
@@ -163,8 +167,8 @@ impl Reached {
             // The first line: the rest quotes the file, secrets and all.
             reason: Outside::of(reason.lines().next().unwrap_or_default(), &Secrets::default()),
         };
-        let (print, kubeconfig) = read(path).await.map_err(|error| unusable(&error))?;
-        let client = connect(kubeconfig, &heard).await.map_err(|error| unusable(&error))?;
+        let Read { print, kubeconfig, secrets } = read(path).await.map_err(|error| unusable(&error))?;
+        let client = connect(kubeconfig, &heard, secrets).await.map_err(|error| unusable(&error))?;
         Ok(Self { client, heard, print: Some(print) })
     }
 
@@ -173,7 +177,7 @@ impl Reached {
         let Some(path) = &settings.kubeconfig else { return std::future::pending().await };
         loop {
             tokio::time::sleep(LOOK).await;
-            let print = read(path).await.ok().map(|(print, _)| print);
+            let print = read(path).await.ok().map(|read| read.print);
             // One that cannot be read now may be in the middle of being written.
             if print.is_some() && print != self.print {
                 return self.heard.wear("the kubeconfig of the hub has changed");
@@ -182,8 +186,16 @@ impl Reached {
     }
 }
 
-/// The kubeconfig, and a number that changes with it and with the files that it names.
-async fn read(path: &Path) -> Result<(u64, Kubeconfig), String> {
+/// What the files say.
+struct Read {
+    /// Changes with the kubeconfig, and with the files that it names.
+    print: u64,
+    kubeconfig: Kubeconfig,
+    /// What a hub is shown, and could quote.
+    secrets: Secrets,
+}
+
+async fn read(path: &Path) -> Result<Read, String> {
     let path = path.to_owned();
     let reading = outside::in_time(move || {
         let (text, _) = outside::bytes(&path, MAX_KUBECONFIG).map_err(|error| error.to_string())?;
@@ -194,9 +206,23 @@ async fn read(path: &Path) -> Result<(u64, Kubeconfig), String> {
         for file in named(&kubeconfig) {
             outside::bytes(&file, outside::MAX_PEM).ok().map(|(bytes, _)| bytes).hash(&mut hasher);
         }
-        Ok((hasher.finish(), kubeconfig))
+        let shown = logins(&kubeconfig);
+        let secrets = Secrets::of(shown.iter().map(|text| text.trim()));
+        Ok(Read { print: hasher.finish(), kubeconfig, secrets })
     });
     reading.await.map_err(|error| error.to_string())?
+}
+
+/// Tokens and passwords, also those in files of their own.
+fn logins(kubeconfig: &Kubeconfig) -> Vec<String> {
+    let text = |value: &Value| value.as_str().map(ToOwned::to_owned);
+    let users = kubeconfig.auth_infos.iter().filter_map(|named| serde_json::to_value(named).ok());
+    let of = |user: Value| {
+        let user = &user["user"];
+        let file = user["tokenFile"].as_str().and_then(|path| outside::text(Path::new(path), MAX_TOKEN).ok());
+        [text(&user["token"]), text(&user["password"]), file]
+    };
+    users.flat_map(of).flatten().collect()
 }
 
 /// Certificates, keys and tokens in files of their own.
@@ -208,7 +234,7 @@ fn named(kubeconfig: &Kubeconfig) -> Vec<PathBuf> {
     authorities.chain(of_users.flatten()).map(PathBuf::from).collect()
 }
 
-async fn connect(kubeconfig: Kubeconfig, heard: &Arc<Heard>) -> Result<Client, String> {
+async fn connect(kubeconfig: Kubeconfig, heard: &Arc<Heard>, secrets: Secrets) -> Result<Client, String> {
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
     let config = straight(config.map_err(|error| error.to_string())?);
     let mut config = config.map_err(|error| error.to_string())?;
@@ -216,5 +242,5 @@ async fn connect(kubeconfig: Kubeconfig, heard: &Arc<Heard>) -> Result<Client, S
     // Waits are ours: seen in metrics, and bounded.
     config.default_retry = false;
     let builder = ClientBuilder::try_from(config).map_err(|error| error.to_string())?;
-    Ok(builder.with_layer(&Hearing(Arc::clone(heard))).build())
+    Ok(builder.with_layer(&Hearing(Arc::clone(heard))).with_layer(&Hiding(secrets)).build())
 }
