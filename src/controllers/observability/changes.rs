@@ -1,11 +1,12 @@
-//! Which changes of an add-on are looked at: what components say, what is asked for, and that somebody spoilt the aggregate. What the
-//! keeper itself writes is not.
+//! Which changes of an add-on are looked at: what components say, what is asked for, and what anybody else makes of the aggregate: it is
+//! to be mended where it is spoilt, and to be shown on the hub in any case. What the keeper itself writes is not.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt;
 use kube::api::ObjectMeta;
 
@@ -16,34 +17,60 @@ use super::vocabulary::Vocabulary;
 #[derive(Debug)]
 pub(super) struct Changes {
     vocabulary: &'static Vocabulary,
-    /// What was asked for and said when it was last heard of, by the object's uid.
-    said: Mutex<HashMap<String, u64>>,
+    /// By the object's uid.
+    heard: Mutex<HashMap<String, Heard>>,
+}
+
+/// An add-on when it was last heard of.
+#[derive(Debug)]
+struct Heard {
+    /// What was asked for and said, as a number.
+    said: u64,
+    conditions: Vec<Condition>,
+    /// The number that it was given.
+    number: u64,
 }
 
 impl Changes {
     pub(super) fn new(vocabulary: &'static Vocabulary) -> Self {
-        Self { vocabulary, said: Mutex::default() }
+        Self { vocabulary, heard: Mutex::default() }
     }
 
     /// A number that is another one where `object` has to be looked at.
     pub(super) fn number(&self, object: &ObservabilityAddon) -> u64 {
         let said = said(object, self.vocabulary);
         let Some(uid) = object.uid() else { return said };
-        let before = self.said.lock().unwrap_or_else(PoisonError::into_inner).insert(uid, said);
-        // The same is said, and the aggregate is not that of it: not by the keeper, who has looked at that or is about to.
-        let spoilt = before == Some(said)
-            && aggregated(object.conditions(), self.vocabulary, Timestamp::UNIX_EPOCH).is_some();
-        if !spoilt {
-            return said;
-        }
-        let mut hasher = DefaultHasher::new();
-        (said, object.resource_version()).hash(&mut hasher);
-        hasher.finish()
+        let mut all = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = match all.get(&uid).filter(|before| before.said == said) {
+            None => said,
+            Some(before) if self.is_own(&before.conditions, object.conditions()) => before.number,
+            // Of this version alone: the next one may be the same again.
+            Some(_) => {
+                let mut hasher = DefaultHasher::new();
+                (said, object.resource_version()).hash(&mut hasher);
+                hasher.finish()
+            }
+        };
+        all.insert(uid, Heard { said, conditions: object.conditions().to_vec(), number });
+        number
+    }
+
+    /// Whether the conditions that follow on `before` are the same, or what the keeper makes of them.
+    fn is_own(&self, before: &[Condition], after: &[Condition]) -> bool {
+        let aggregated = |conditions| aggregated(conditions, self.vocabulary, Timestamp::UNIX_EPOCH);
+        let spoilt = aggregated(after).is_some();
+        !spoilt
+            && (before == after || aggregated(before).is_some_and(|made| is_same_but_for_times(&made, after)))
     }
 
     pub(super) fn forget(&self, uid: &str) {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
     }
+}
+
+fn is_same_but_for_times(one: &[Condition], other: &[Condition]) -> bool {
+    let parts = |it: &Condition| (it.type_.clone(), it.status.clone(), it.reason.clone(), it.message.clone());
+    one.iter().map(parts).eq(other.iter().map(parts))
 }
 
 fn said(object: &ObservabilityAddon, vocabulary: &Vocabulary) -> u64 {
@@ -97,5 +124,28 @@ mod tests {
         assert_ne!(changes.number(&addon(4, &[mc])), spoilt, "spoilt again");
         let other = ("MetricsCollectorStatus", "UpdateFailure");
         assert_ne!(changes.number(&addon(5, &[other])), told);
+    }
+
+    /// The hub is to show what the spoke has, whoever wrote it.
+    #[test]
+    fn what_others_make_of_the_aggregate_is_looked_at_though_it_is_right() {
+        let changes = Changes::new(&SEED);
+        let mc = ("MetricsCollectorStatus", "UpdateFailure");
+        let mut right = addon(2, &[mc, ("Degraded", "UpdateFailure"), ("Available", "ForwardSuccessful")]);
+        let conditions = &mut right.status.as_mut().unwrap().conditions;
+        "MetricsCollectorStatus: ".clone_into(&mut conditions[1].message);
+        "False".clone_into(&mut conditions[2].status);
+        let first = changes.number(&right);
+        right.metadata.resource_version = Some("3".to_owned());
+        assert_eq!(changes.number(&right), first, "the same conditions");
+        right.metadata.resource_version = Some("4".to_owned());
+        "of another time".clone_into(&mut right.status.as_mut().unwrap().conditions[2].message);
+        let second = changes.number(&right);
+        assert_ne!(second, first);
+        right.metadata.resource_version = Some("5".to_owned());
+        assert_eq!(changes.number(&right), second, "the same again");
+        right.metadata.resource_version = Some("6".to_owned());
+        right.status.as_mut().unwrap().conditions.pop();
+        assert_ne!(changes.number(&right), second, "gone");
     }
 }
