@@ -169,8 +169,20 @@ impl Reporter {
     /// # Errors
     /// [`ReportError`] when the object cannot be read or written. A refusal is no error: it is what the rules are for.
     pub async fn report(&self, report: &Report) -> Result<Outcome, ReportError> {
+        self.report_unless(report, |_| false).await
+    }
+
+    /// The same, unless what is there says that it was said: asked of the very version that is written then.
+    ///
+    /// # Errors
+    /// [`ReportError`], as of [`Self::report`].
+    pub(super) async fn report_unless(
+        &self,
+        report: &Report,
+        said: impl Fn(&ObservabilityAddon) -> bool + Sync,
+    ) -> Result<Outcome, ReportError> {
         let api: Api<ObservabilityAddon> = Api::namespaced(self.client.clone(), &self.namespace);
-        let reported = on_conflict(|| self.attempt(&api, report)).await;
+        let reported = on_conflict(|| self.attempt(&api, report, &said)).await;
         match reported {
             Ok(outcome) => Ok(outcome),
             Err(kube::Error::Api(status)) if matches!(status.code, 403 | 422) => {
@@ -183,8 +195,16 @@ impl Reporter {
         }
     }
 
-    async fn attempt(&self, api: &Api<ObservabilityAddon>, report: &Report) -> Result<Outcome, kube::Error> {
+    async fn attempt(
+        &self,
+        api: &Api<ObservabilityAddon>,
+        report: &Report,
+        said: &(impl Fn(&ObservabilityAddon) -> bool + Sync),
+    ) -> Result<Outcome, kube::Error> {
         let mut object = api.get(&self.name).await?;
+        if said(&object) {
+            return Ok(Outcome::Same);
+        }
         let mut status = object.status.take().unwrap_or_default();
         let outcome = state(&mut status.conditions, self.vocabulary, report, self.clock.now());
         if outcome == Outcome::Written {

@@ -72,7 +72,7 @@ impl Operator {
             // A condition that somebody removed would never come back by itself.
             let new = |word: &Word| !spoken || told != Some(&word.mark);
             if let Some(word) = word(&sight).filter(new) {
-                self.say(object, component, &word).await?;
+                self.say(object, component, mark, &word).await?;
                 self.note(object, mark, &word.mark).await?;
                 said = true;
             }
@@ -84,12 +84,18 @@ impl Operator {
         &self,
         object: &ObservabilityAddon,
         component: &'static str,
+        mark: &str,
         word: &Word,
     ) -> Result<(), Error> {
         let report = Report::of(self.vocabulary, component, word.meaning, word.message)?;
         let namespace = object.namespace().unwrap_or_default();
         let reporter = Reporter::new(self.client.clone(), self.vocabulary).to(&namespace, NAME);
-        match reporter.report(&report).await? {
+        // A process that stood still may learn only here that another leads, and has said it: the component may have gone on since.
+        let said = |there: &ObservabilityAddon| {
+            there.annotations().get(mark) == Some(&word.mark)
+                && conditions::has(there.conditions(), component)
+        };
+        match reporter.report_unless(&report, said).await? {
             Outcome::Refused(message) => return Err(Error::Refused(message)),
             // The table lets nothing of the endpoint operator follow a loop that goes on: its end is told by another.
             outcome @ (Outcome::Written | Outcome::Same | Outcome::NotAllowed { .. }) => {
