@@ -3,8 +3,11 @@
 use std::fs;
 
 use admit::controllers::clusteroperator::payload::{Inclusion, Source};
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::json;
 
 use super::bench::{Bench, manifest};
+use super::requests::{passes, until};
 
 #[test]
 fn ten_thousand_files_are_a_payload() {
@@ -64,6 +67,39 @@ fn a_payload_that_cannot_be_read_is_an_error_that_names_it() {
     }
 }
 
+/// What is wrong is told as a Warning, once however many passes see it, and again when it comes back.
+#[tokio::test]
+async fn what_is_wrong_with_a_payload_is_told_once() {
+    let bench = Bench::new().await;
+    bench.write("1-broken.yaml", "kind: [");
+    std::os::unix::fs::symlink("/etc/passwd", bench.payload.path().join("2-outside.yaml")).unwrap();
+    bench.announce("dns");
+    let primer = bench.start();
+    bench.until_primed("dns").await;
+    for round in 0..3 {
+        let before = passes(&primer);
+        let labelled = Patch::Merge(json!({"metadata": {"labels": {"round": round.to_string()}}}));
+        bench.operators().patch("dns", &PatchParams::default(), &labelled).await.unwrap();
+        until("another pass", || passes(&primer) > before).await;
+    }
+    let told = bench.told("BadManifest").await;
+    assert_eq!(told.len(), 2, "{told:#?}");
+    for (event, file) in told.iter().zip(["1-broken.yaml", "2-outside.yaml"]) {
+        assert!(event.note.as_ref().unwrap().starts_with(file), "{told:#?}");
+        assert_eq!((event.type_.as_deref(), &event.series), (Some("Warning"), &None));
+    }
+    let line = "cluster_operator_primed_total{result=\"bad_manifest\"}";
+    primer.until_counted(&format!("{line} 2")).await;
+    bench.write("1-broken.yaml", &manifest("ingress").to_string());
+    bench.operators().delete("dns", &DeleteParams::default()).await.unwrap();
+    bench.until_primed("ingress").await;
+    bench.until_primed("dns").await;
+    bench.write("1-broken.yaml", "kind: [");
+    bench.operators().delete("dns", &DeleteParams::default()).await.unwrap();
+    primer.until_counted(&format!("{line} 3")).await;
+    primer.stop().await;
+}
+
 /// A folder that goes is told; what is there stays, and the primer goes on when it is back.
 #[tokio::test]
 async fn a_payload_that_goes_and_comes_back() {
@@ -80,7 +116,7 @@ async fn a_payload_that_goes_and_comes_back() {
     assert_eq!(there.metadata.uid, before.metadata.uid);
     fs::rename(&away, bench.payload.path()).unwrap();
     bench.announce("ingress");
-    bench.operators().delete("dns", &kube::api::DeleteParams::default()).await.unwrap();
+    bench.operators().delete("dns", &DeleteParams::default()).await.unwrap();
     bench.until_primed("ingress").await;
     bench.until_primed("dns").await;
     primer.stop().await;

@@ -10,7 +10,8 @@ use admit::controllers::kit::manager::{Manager, ManagerError};
 use admit::controllers::kit::observe::Observed;
 use admit_apiserver::{Identity, Server};
 use axum::Router;
-use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::{Value, json};
@@ -156,6 +157,15 @@ impl Bench {
 
     pub(super) async fn until_primed(&self, name: &str) -> ClusterOperator {
         self.until(name, |found| found.condition("Degraded") == Some("Unknown")).await
+    }
+
+    /// The events of a reason, in their order.
+    pub(super) async fn told(&self, reason: &str) -> Vec<Event> {
+        let events: Api<Event> = Api::namespaced(self.admin.clone(), "default");
+        let mut events = events.list(&ListParams::default()).await.unwrap().items;
+        events.retain(|event| event.reason.as_deref() == Some(reason));
+        events.sort_by_key(|event| event.event_time.clone());
+        events
     }
 
     pub(super) async fn report(&self, name: &str, status: Value) -> ClusterOperator {

@@ -5,10 +5,11 @@ use admit::controllers::kit::clock::Clock;
 use jiff::Timestamp;
 use k8s_openapi::api::events::v1::Event;
 use kube::Api;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use super::bench::{Bench, MINUTE, available};
+use super::bench::{Bench, MINUTE, available, manifest};
+use super::requests::{passes, until};
 use crate::support::cluster::PATIENCE;
 
 #[tokio::test]
@@ -114,6 +115,49 @@ async fn co_08_09_without_the_definition_it_waits_and_begins_when_that_comes() {
     bench.define().await;
     bench.until_primed("dns").await;
     primer.stop().await;
+}
+
+/// Long after all of them report, with a payload that does not change, and after a restart.
+#[tokio::test]
+async fn co_09_03_one_that_is_deleted_in_a_steady_state_comes_back() {
+    let bench = Bench::new().await;
+    bench.announce("dns");
+    let first = bench.start();
+    bench.until_primed("dns").await;
+    first.stop().await;
+    let reported = bench.report("dns", available()).await;
+    let primer = bench.start();
+    until("a pass", || passes(&primer) > 0).await;
+    let there = bench.operators().get("dns").await.unwrap();
+    assert_eq!(there.metadata.resource_version, reported.metadata.resource_version);
+    bench.operators().delete("dns", &DeleteParams::default()).await.unwrap();
+    let again = bench.until_primed("dns").await;
+    assert_ne!(again.metadata.uid, reported.metadata.uid);
+    assert!(again.report().versions.is_empty(), "nobody has reported of this one");
+    primer.stop().await;
+}
+
+/// What somebody takes away does not come back, and what they add stays: the manifest counts when it is made, and never again.
+#[tokio::test]
+async fn co_09_04_labels_and_annotations_of_one_that_is_there_are_its_own() {
+    let bench = Bench::new().await;
+    bench.announce("dns");
+    let first = bench.start();
+    bench.until_primed("dns").await;
+    first.stop().await;
+    let own = Patch::Merge(json!({"metadata": {
+        "annotations": {"example.dev/from": null, "example.dev/own": "kept"}, "labels": {"team": "a"},
+    }}));
+    let before = bench.operators().patch("dns", &PatchParams::default(), &own).await.unwrap();
+    let mut changed = manifest("dns");
+    changed["metadata"]["annotations"] = json!({"example.dev/from": "payload", "example.dev/new": "1"});
+    changed["metadata"]["labels"] = json!({"team": "b"});
+    bench.write("0000_50_dns_07-clusteroperator.yaml", &changed.to_string());
+    bench.announce("other");
+    let primer = bench.start();
+    bench.until_primed("other").await;
+    primer.stop().await;
+    assert_eq!(bench.operators().get("dns").await.unwrap().metadata, before.metadata);
 }
 
 /// A manifest that breaks, has no name or is there twice keeps no other, and the first of two counts.

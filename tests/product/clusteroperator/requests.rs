@@ -38,13 +38,14 @@ impl Asked {
     }
 }
 
-fn passes(primer: &Running) -> u64 {
+/// Passes that came to their end so far.
+pub(super) fn passes(primer: &Running) -> u64 {
     let line = "controller_runtime_reconcile_total{controller=\"clusteroperator\",result=\"success\"} ";
     let metrics = primer.metrics();
     metrics.lines().find_map(|it| it.strip_prefix(line)?.parse().ok()).unwrap_or_default()
 }
 
-async fn until(what: &str, holds: impl Fn() -> bool) {
+pub(super) async fn until(what: &str, holds: impl Fn() -> bool) {
     let waiting = async {
         while !holds() {
             tokio::task::yield_now().await;

@@ -75,7 +75,7 @@ async fn report(client: &Client, component: &'static str, meaning: Meaning, mess
 }
 
 #[tokio::test]
-async fn ob_07_from_the_start_until_both_collectors_forward() {
+async fn ob_07_15_from_the_start_until_both_collectors_forward() {
     let clusters = Clusters::new().await;
     let keeper = Running::start(clusters.endpoint.clone(), with_hub());
     let (mc, uwl) = (SEED.collector, SEED.workloads_collector);
@@ -103,7 +103,7 @@ async fn ob_07_from_the_start_until_both_collectors_forward() {
 }
 
 #[tokio::test]
-async fn ob_07_what_may_not_follow_is_skipped_here_and_refused_there() {
+async fn ob_07_08_what_may_not_follow_is_skipped_here_and_refused_there() {
     let clusters = Clusters::new().await;
     let mc = SEED.collector;
     report(&clusters.endpoint, mc, Meaning::UpdateFailure, "no image").await;
@@ -135,7 +135,7 @@ async fn ob_06_a_collector_does_not_say_what_operators_say() {
 
 /// With nothing new, nothing is written, however often it is looked at.
 #[tokio::test]
-async fn ob_07_the_same_again_is_not_written() {
+async fn ob_07_06_the_same_again_is_not_written() {
     let place = Place::new().await;
     for namespace in [SPOKE, HUB] {
         place.create(&addon(namespace)).await;

@@ -1,117 +1,28 @@
 //! Hubs that are killed and come back, credentials that are rotated, a second writer, and a keeper that dies at any of its writes.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::path::PathBuf;
 
 use admit::controllers::observability::Settings;
 use admit::controllers::observability::hub::HubSettings;
 use admit::controllers::observability::vocabulary::{Meaning, SEED};
-use admit_apiserver::Identity;
-use axum::response::IntoResponse as _;
-use http::{HeaderValue, StatusCode, header};
 use kube::Client;
 use kube::api::DeleteParams;
 use serde_json::json;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
-use tokio::task::{JoinHandle, JoinSet};
-use tower::ServiceExt as _;
+use tokio::task::JoinHandle;
 
+use super::hub_server::{HubServer, write_kubeconfig};
 use super::place::{NAME, Place, with_hub};
 use super::{HUB, Running, SPOKE, addon, told};
 use crate::soak::{percent, scaled};
 use crate::support::crashes::everywhere;
 use crate::support::reliability::Row;
-use crate::support::testcluster::{Moment, TestCluster};
+use crate::support::testcluster::Moment;
 
 const RECONNECTED: &str = "observability_addon_hub_replication_total{result=\"reconnected\"}";
 const WRITTEN: &str = "observability_addon_hub_replication_total{result=\"written\"}";
-
-/// A hub behind a socket, which takes one token and can be killed.
-struct HubServer {
-    place: Place,
-    token: Arc<Mutex<String>>,
-    address: SocketAddr,
-    serving: Option<JoinHandle<()>>,
-}
-
-impl HubServer {
-    async fn start() -> Self {
-        let place = Place { cluster: TestCluster::new().await };
-        place.create(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HUB}})).await;
-        place.create(&addon(HUB)).await;
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let token = Arc::new(Mutex::new("first".to_owned()));
-        let mut hub = Self { place, token, address, serving: None };
-        hub.serve(listener);
-        hub
-    }
-
-    fn serve(&mut self, listener: TcpListener) {
-        let groups = ["system:serviceaccounts", "system:authenticated"].map(ToOwned::to_owned);
-        let spoke = Identity::new("system:serviceaccount:admit-system:admit-observability", groups);
-        let (router, token) = (self.place.cluster.router_as(spoke), Arc::clone(&self.token));
-        let service = tower::service_fn(move |mut request: http::Request<hyper::body::Incoming>| {
-            let (router, wanted) = (router.clone(), format!("Bearer {}", token.lock().unwrap()));
-            async move {
-                // The server itself knows no such tokens.
-                let shown = request.headers_mut().remove(header::AUTHORIZATION);
-                if shown.as_ref().map(HeaderValue::as_bytes) != Some(wanted.as_bytes()) {
-                    return Ok((StatusCode::UNAUTHORIZED, "who are you?").into_response());
-                }
-                router.oneshot(request.map(axum::body::Body::new)).await
-            }
-        });
-        self.serving = Some(tokio::spawn(async move {
-            let mut connections = JoinSet::new();
-            loop {
-                let Ok((stream, _)) = listener.accept().await else { return };
-                let service = hyper_util::service::TowerToHyperService::new(service.clone());
-                let stream = hyper_util::rt::TokioIo::new(stream);
-                connections.spawn(async move {
-                    let serving =
-                        hyper::server::conn::http1::Builder::new().serve_connection(stream, service);
-                    drop(serving.await);
-                });
-            }
-        }));
-    }
-
-    /// Ends it with all its connections.
-    async fn kill(&mut self) {
-        let serving = self.serving.take().unwrap();
-        serving.abort();
-        drop(serving.await);
-    }
-
-    async fn restart(&mut self) {
-        self.serve(TcpListener::bind(self.address).await.unwrap());
-    }
-
-    /// Takes another token from now on.
-    fn rotate(&self, token: &str) {
-        token.clone_into(&mut self.token.lock().unwrap());
-    }
-
-    fn write_kubeconfig(&self, path: &Path, token: &str) {
-        let text = json!({
-            "apiVersion": "v1", "kind": "Config", "current-context": "c",
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            "clusters": [{"name": "c", "cluster": {"server": format!("http://{}", self.address)}}],
-            "users": [{"name": "u", "user": {"token": token}}],
-        });
-        std::fs::write(path, text.to_string()).unwrap();
-    }
-}
-
-impl Drop for HubServer {
-    fn drop(&mut self) {
-        if let Some(serving) = &self.serving {
-            serving.abort();
-        }
-    }
-}
 
 fn settings(kubeconfig: PathBuf) -> Settings {
     let hub = HubSettings { namespace: HUB.to_owned(), kubeconfig: Some(kubeconfig) };
@@ -144,7 +55,7 @@ async fn ob_09_a_hub_that_is_killed_is_caught_up_with_when_it_comes_back() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ob_07_credentials_that_are_refused_are_read_again() {
+async fn ob_08_03_credentials_that_a_write_shows_to_be_old_are_read_again() {
     let (hub, spoke, folder) = (HubServer::start().await, Place::new().await, tempfile::tempdir().unwrap());
     let kubeconfig = folder.path().join("hub");
     hub.write_kubeconfig(&kubeconfig, "first");
@@ -159,6 +70,50 @@ async fn ob_07_credentials_that_are_refused_are_read_again() {
     hub.write_kubeconfig(&kubeconfig, "second");
     hub.place.until_told(HUB, "Available/ForwardSuccessful").await;
     keeper.end().await;
+}
+
+/// Whoever listens there hangs up at once, or after `bytes`.
+async fn broken(bytes: &'static [u8]) -> (SocketAddr, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            // Who hung up first is not told.
+            drop(stream.write_all(bytes).await);
+        }
+    });
+    (address, serving)
+}
+
+/// However the layers between call it: nobody there, a connection that is cut, another protocol, and half an answer to a write, which
+/// comes to light behind everything that looks at answers.
+#[tokio::test(flavor = "multi_thread")]
+async fn ob_08_05_errors_of_the_network_are_known_by_whatever_name() {
+    let (hub, spoke, folder) = (HubServer::start().await, Place::new().await, tempfile::tempdir().unwrap());
+    let kubeconfig = folder.path().join("hub");
+    let (cut, cutting) = broken(b"").await;
+    let (other, speaking) = broken(b"SSH-2.0-OpenSSH_9.2\r\n").await;
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    spoke.create(&addon(SPOKE)).await;
+    spoke.report(SEED.collector, Meaning::UpdateFailure).await;
+    for address in [nobody, cut, other] {
+        write_kubeconfig(&kubeconfig, address, "first");
+        let keeper = Running::start(spoke.account().client, settings(kubeconfig.clone()));
+        keeper.until_counted(RECONNECTED, |count| count >= 1).await;
+        keeper.end().await;
+    }
+    hub.write_kubeconfig(&kubeconfig, "first");
+    let keeper = Running::start(spoke.account().client, settings(kubeconfig));
+    hub.place.until_told(HUB, "Degraded/UpdateFailure").await;
+    assert_eq!(keeper.counted(RECONNECTED), None);
+    hub.cut_next_write();
+    spoke.report(SEED.collector, Meaning::UpdateSuccessful).await;
+    keeper.until_counted(RECONNECTED, |count| count >= 1).await;
+    spoke.report(SEED.collector, Meaning::ForwardSuccessful).await;
+    hub.place.until_told(HUB, "Available/ForwardSuccessful").await;
+    keeper.end().await;
+    cutting.abort();
+    speaking.abort();
 }
 
 /// Somebody writes the hub's object all the time.

@@ -1,10 +1,13 @@
 //! ObservabilityAddon: one test for each row of the fact sheet's behaviours, named after it.
 
+mod aggregates;
 mod boot;
+mod bugs;
 mod canaries;
 mod endpoint;
 mod faults;
 mod hub;
+mod hub_server;
 mod link;
 mod logins;
 mod place;
@@ -12,6 +15,8 @@ mod property;
 mod quiet;
 mod released;
 mod roles;
+mod rows;
+mod transitions;
 
 use std::sync::Arc;
 
