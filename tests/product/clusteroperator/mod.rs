@@ -6,6 +6,7 @@ mod bench;
 mod canaries;
 mod config_map;
 mod gate;
+mod leaders;
 mod metrics;
 mod payload;
 mod priming;

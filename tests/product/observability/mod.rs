@@ -8,6 +8,7 @@ mod endpoint;
 mod faults;
 mod hub;
 mod hub_server;
+mod leaders;
 mod link;
 mod logins;
 mod place;
