@@ -13,7 +13,8 @@
 //!
 //! | part | decides | may use |
 //! |---|---|---|
-//! | package `admit-cel` (`src/cel`) | the value, error and cost of an expression | nothing of ours |
+//! | package `admit-apimachinery` (`src/apimachinery`) | the words of Go and of Kubernetes, once; whoever says them may use it | nothing of ours |
+//! | package `admit-cel` (`src/cel`) | the value, error and cost of an expression | admit-apimachinery |
 //! | package `admit-policy` (`src/policy`) | documents → `PolicySet`, request → `Decision`; no I/O | admit-cel |
 //! | package `admit-apiserver` (`src/apiserver`) | the Kubernetes API over a versioned store | admit-policy |
 //! | [`admission`] | the HTTPS edge: AdmissionReview in and out | policy, private, telemetry |

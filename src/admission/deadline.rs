@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use admit_apimachinery::go::duration;
+
 /// Of the caller's patience, what evaluation may take. The rest is for the network and for making the answer.
 const SHARE: f64 = 0.8;
 /// Of the caller's patience, when the answer leaves even if evaluation has not noticed its own end.
@@ -26,31 +28,9 @@ impl Deadline {
 }
 
 fn timeout(query: &str) -> Option<Duration> {
-    query.split('&').find_map(|pair| pair.strip_prefix("timeout=")).and_then(go_duration)
-}
-
-/// `10s`, `1m30s`, `1.5s`: a positive duration as Go writes it.
-fn go_duration(text: &str) -> Option<Duration> {
-    let mut rest = text;
-    let mut seconds = 0.0;
-    while !rest.is_empty() {
-        let number = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let (amount, after) = rest.split_at(number);
-        let unit = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
-        let (unit, after) = after.split_at(unit);
-        let scale = match unit {
-            "h" => 3600.0,
-            "m" => 60.0,
-            "s" => 1.0,
-            "ms" => 1e-3,
-            "us" | "µs" => 1e-6,
-            "ns" => 1e-9,
-            _ => return None,
-        };
-        seconds += amount.parse::<f64>().ok()? * scale;
-        rest = after;
-    }
-    Duration::try_from_secs_f64(seconds).ok().filter(|duration| !duration.is_zero())
+    let text = query.split('&').find_map(|pair| pair.strip_prefix("timeout="))?;
+    let nanoseconds = u64::try_from(duration::parse(text).ok()?).ok()?;
+    Some(Duration::from_nanos(nanoseconds)).filter(|duration| !duration.is_zero())
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 
 use std::fmt;
 
+use admit_apimachinery::go;
 use indexmap::IndexSet;
 use serde_json::Value;
-
-use crate::go_text;
 
 /// What kind of mistake a [`FieldError`] tells; the counterpart of `field.ErrorType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -138,7 +137,7 @@ impl BadValue {
     /// A text that Go does not hold as a plain string: it is printed as JSON, with JSON's escapes.
     #[must_use]
     pub fn marshalled(text: &str) -> Self {
-        Self::Verbatim(go_text::json(&Value::from(text)))
+        Self::Verbatim(go::json::text(&Value::from(text)))
     }
 
     pub(crate) const fn as_json(&self) -> Option<&Value> {
@@ -206,9 +205,9 @@ impl fmt::Display for BadValue {
         match self {
             Self::Omitted => Ok(()),
             Self::Verbatim(text) => f.write_str(text),
-            Self::Json(Value::String(text)) => f.write_str(&go_text::quote(text)),
-            Self::Json(Value::Number(number)) => f.write_str(&go_text::number(number)),
-            Self::Json(value) => f.write_str(&go_text::json(value)),
+            Self::Json(Value::String(text)) => f.write_str(&go::quote(text)),
+            Self::Json(Value::Number(number)) => f.write_str(&go::json::number(number)),
+            Self::Json(value) => f.write_str(&go::json::text(value)),
         }
     }
 }
@@ -267,7 +266,7 @@ impl FieldError {
         value: impl Into<BadValue>,
         supported: impl IntoIterator<Item = &'s str>,
     ) -> Self {
-        let quoted: Vec<_> = supported.into_iter().map(go_text::quote).collect();
+        let quoted: Vec<_> = supported.into_iter().map(go::quote).collect();
         let detail = if quoted.is_empty() {
             String::new()
         } else {

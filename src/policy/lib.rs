@@ -18,7 +18,6 @@ pub mod documents;
 pub mod error;
 pub mod explanation;
 pub mod findings;
-pub mod go_text;
 pub mod host;
 mod index;
 pub mod json;
@@ -44,8 +43,6 @@ pub mod suite;
 pub mod vap;
 pub mod webhook;
 pub mod weight;
-
-pub use admit_cel::value::{Layout, Timestamp};
 
 pub use self::decision::Decision;
 pub use self::decode::DecodeError;

@@ -38,4 +38,5 @@ mod webhook_services;
 mod webhook_subresources;
 mod webhook_words;
 mod workloads;
+mod words;
 mod worst_patches;

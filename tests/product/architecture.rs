@@ -1,4 +1,5 @@
-//! Who may import whom, and how long a file may grow. The tables are the ones `src/lib.rs` and `src/cel/lib.rs` state.
+//! Who may import whom, and how long a file may grow. The tables are the ones that `src/lib.rs`, `src/apimachinery/lib.rs` and
+//! `src/cel/lib.rs` state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,15 +19,26 @@ const ROOT: &[(&str, &[&str])] = &[
 
 /// Packages of ours that a module of the root package may name.
 const ROOT_PACKAGES: &[(&str, &[&str])] = &[
-    ("admission", &["admit_cel", "admit_policy"]),
-    ("cli", &["admit_cel", "admit_policy", "admit_apiserver"]),
-    ("controllers", &["admit_cel", "admit_policy"]),
-    ("gather", &[]),
-    ("localnode", &[]),
+    ("admission", &["admit_apimachinery", "admit_cel", "admit_policy"]),
+    ("cli", &["admit_apimachinery", "admit_cel", "admit_policy", "admit_apiserver"]),
+    ("controllers", &["admit_apimachinery", "admit_cel", "admit_policy"]),
+    ("gather", &["admit_apimachinery"]),
+    ("localnode", &["admit_apimachinery"]),
     ("outside", &[]),
     ("private", &[]),
     ("telemetry", &[]),
 ];
+
+/// Packages of ours that stand on each other, and those that each may name: the ground floor names none.
+const PACKAGES: &[(&str, &[&str])] = &[
+    ("apimachinery", &[]),
+    ("cel", &["admit_apimachinery"]),
+    ("policy", &["admit_apimachinery", "admit_cel"]),
+    ("apiserver", &["admit_apimachinery", "admit_policy"]),
+];
+
+/// Module of admit-apimachinery, and the modules of admit-apimachinery it may name.
+const APIMACHINERY: &[(&str, &[&str])] = &[("go", &[])];
 
 /// Module of admit-cel, and the modules of admit-cel it may name.
 const CEL: &[(&str, &[&str])] = &[
@@ -62,6 +74,13 @@ const CEL: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// A module, and what it may name.
+type Table = &'static [(&'static str, &'static [&'static str])];
+
+/// The tables of modules: the folder, the rows, and what a module calls its crate.
+const TABLES: [(&str, Table, &str); 3] =
+    [("src", ROOT, "crate"), ("src/apimachinery", APIMACHINERY, "crate"), ("src/cel", CEL, "crate")];
+
 /// Packages that must never stand, at any depth, below a deciding package.
 const NOT_IN_DECIDING_CODE: &[&str] = &["tokio", "hyper", "kube", "axum", "tower", "k8s-openapi", "reqwest"];
 
@@ -71,7 +90,7 @@ const LINES_HARD_TEST: usize = 1_000;
 #[test]
 fn modules_name_only_their_allowed_neighbours() {
     let mut wrong = Vec::new();
-    for (folder, table, prefix) in [("src", ROOT, "crate"), ("src/cel", CEL, "crate")] {
+    for (folder, table, prefix) in TABLES {
         let allowed: BTreeMap<_, BTreeSet<_>> =
             table.iter().map(|(m, may)| (*m, may.iter().copied().collect())).collect();
         for file in rust_files(folder) {
@@ -114,7 +133,7 @@ fn controllers_know_the_kit_and_not_each_other() {
 
 #[test]
 fn every_module_stands_in_a_table() {
-    for (folder, table) in [("src", ROOT), ("src/cel", CEL)] {
+    for (folder, table, _) in TABLES {
         for file in rust_files(folder) {
             let Some(module) = module_of(folder, &file.path) else { continue };
             assert!(
@@ -128,11 +147,19 @@ fn every_module_stands_in_a_table() {
 
 #[test]
 fn modules_name_only_their_allowed_packages() {
-    let ours = ["admit_cel", "admit_policy", "admit_apiserver"];
+    let ours = ["admit_apimachinery", "admit_cel", "admit_policy", "admit_apiserver"];
     for file in rust_files("src") {
-        let Some(module) = module_of("src", &file.path) else { continue };
-        let may = ROOT_PACKAGES.iter().find(|(m, _)| *m == module).map_or(&[][..], |(_, may)| may);
-        for package in ours {
+        let nested = PACKAGES.iter().find(|(folder, _)| file.path.starts_with(&format!("src/{folder}/")));
+        let (module, may) = match (nested, module_of("src", &file.path)) {
+            (Some((folder, may)), _) => ((*folder).to_owned(), *may),
+            (None, Some(module)) => {
+                let may = ROOT_PACKAGES.iter().find(|(m, _)| *m == module).map_or(&[][..], |(_, may)| may);
+                (module, may)
+            }
+            (None, None) => continue,
+        };
+        let own = format!("admit_{module}");
+        for package in ours.into_iter().filter(|package| *package != own) {
             let named = file.text.contains(&format!("{package}::"));
             assert!(!named || may.contains(&package), "{}: `{module}` may not use `{package}`", file.path);
         }
@@ -141,7 +168,7 @@ fn modules_name_only_their_allowed_packages() {
 
 #[test]
 fn deciding_code_does_not_await_or_read_clocks_and_files() {
-    for folder in ["src/cel", "src/policy"] {
+    for folder in ["src/apimachinery", "src/cel", "src/policy"] {
         for file in rust_files(folder).into_iter().filter(|file| !is_test(&file.path)) {
             for word in ["async fn", ".await", "std::fs", "SystemTime::now", "Instant::now", "std::net::Tcp"]
             {
@@ -172,7 +199,7 @@ fn the_server_reads_the_time_of_day_from_its_clock() {
 
 #[test]
 fn deciding_packages_stand_on_no_runtime() {
-    for package in ["admit-cel", "admit-policy"] {
+    for package in ["admit-apimachinery", "admit-cel", "admit-policy"] {
         let tree = cargo()
             .args([
                 "tree",
@@ -226,11 +253,10 @@ fn is_test(path: &str) -> bool {
 /// The first path segment below `folder`; nothing for files of nested packages and for the crate root.
 fn module_of(folder: &str, path: &str) -> Option<String> {
     let below = path.strip_prefix(folder)?.strip_prefix('/')?;
-    let nested = ["cel/", "policy/", "apiserver/"];
-    if folder == "src" && nested.iter().any(|n| below.starts_with(n)) {
+    let first = below.split('/').next()?.trim_end_matches(".rs");
+    if folder == "src" && PACKAGES.iter().any(|(package, _)| *package == first) {
         return None;
     }
-    let first = below.split('/').next()?.trim_end_matches(".rs");
     (!["lib", "main"].contains(&first)).then(|| first.to_owned())
 }
 

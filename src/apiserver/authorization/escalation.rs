@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::go::quote::{quote, quote_all};
 use admit_policy::host::AccessAttributes;
 use admit_policy::rbac::{Missing, Rule, missing};
 use serde_json::Value;
@@ -61,11 +62,10 @@ impl Registry {
             return Ok(());
         }
         let user = &call.identity;
-        let groups: Vec<String> = user.groups.iter().map(|group| format!("{group:?}")).collect();
         Err(refused(&format!(
-            "user {:?} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}",
-            user.username,
-            groups.join(" "),
+            "user {} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}",
+            quote(&user.username),
+            quote_all(&user.groups, " "),
             lacking.lines().join("\n")
         )))
     }

@@ -8,6 +8,7 @@ mod escalation;
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use admit_apimachinery::go;
 use admit_policy::host::{Access, AccessAttributes};
 use admit_policy::rbac::AccessRules;
 
@@ -90,11 +91,11 @@ impl Registry {
 
 /// The refusal of what `user` may not do.
 pub(crate) fn refused(user: &Identity, attributes: &AccessAttributes, reason: &str) -> Refusal {
-    let user = &user.username;
+    let user = go::quote(&user.username);
     let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     match attributes {
         AccessAttributes::Path { verb, path } => {
-            let why = format!("forbidden: User {user:?} cannot {verb} path {path:?}{because}");
+            let why = format!("forbidden: User {user} cannot {verb} path {}{because}", go::quote(path));
             Refusal::denied(403, "Forbidden", why)
         }
         AccessAttributes::Resource { verb, group, resource, subresource, namespace, name, .. } => {
@@ -105,7 +106,7 @@ pub(crate) fn refused(user: &Identity, attributes: &AccessAttributes, reason: &s
                 namespace => format!("in the namespace \"{namespace}\""),
             };
             let why = format!(
-                "User {user:?} cannot {verb} resource \"{full}\" in API group \"{group}\" {scope}{because}"
+                "User {user} cannot {verb} resource \"{full}\" in API group \"{group}\" {scope}{because}"
             );
             Refusal::resource_forbidden(group, resource, name, &why)
         }

@@ -1,7 +1,7 @@
 //! Reads a patched object the way kube-apiserver reads what a strategic merge patch made: not as text but as maps, field by
 //! field in the order of the type, with errors of its own and numbers that lose what they have too much.
 
-use admit_policy::go_text::{self, json_kind};
+use admit_apimachinery::go;
 use serde_json::{Map, Number, Value};
 
 use super::model::{Field, Tables, TypeId, TypeRef};
@@ -142,7 +142,7 @@ impl Place<'_> {
 /// An integer in as many bits as its field has; the rest is lost.
 fn whole(kind: &TypeRef, number: &Number) -> Result<Value, String> {
     let size = if *kind == TypeRef::Int32 { "int32" } else { "int64" };
-    let Some(integer) = go_text::reread(number).as_i64() else {
+    let Some(integer) = go::json::reread(number).as_i64() else {
         return Err(format!("cannot convert float64 to {size}"));
     };
     let cut = i32::from_le_bytes(integer.to_le_bytes().first_chunk().copied().unwrap_or_default());
@@ -153,8 +153,8 @@ fn whole(kind: &TypeRef, number: &Number) -> Result<Value, String> {
 fn read_itself(kind: &TypeRef, value: &Value) -> Result<(), String> {
     let no_text = |expected: &str| {
         let found = match value {
-            Value::Number(_) if expected == "int32" => format!("number {}", go_text::json(value)),
-            other => json_kind(other).to_owned(),
+            Value::Number(_) if expected == "int32" => format!("number {}", go::json::text(value)),
+            other => go::json::kind(other).to_owned(),
         };
         Err(format!("json: cannot unmarshal {found} into Go value of type {expected}"))
     };

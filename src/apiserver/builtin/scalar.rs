@@ -1,8 +1,6 @@
 //! Canonical forms of the scalars that are strings in JSON and something else in the API server.
 
-use admit_policy::{Layout, Timestamp};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use admit_apimachinery::go::{self, Layout, Timestamp};
 
 const QUANTITY_FORM: &str =
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
@@ -20,11 +18,11 @@ pub(super) fn time(text: &str, micro: bool) -> Result<String, String> {
 
 /// Base64 in its padded standard form; line breaks are ignored.
 pub(super) fn base64(text: &str) -> Result<String, String> {
-    Ok(to_base64(&admit_policy::go_text::bytes(text)?))
+    Ok(to_base64(&go::json::bytes(text)?))
 }
 
 pub(super) fn to_base64(bytes: &[u8]) -> String {
-    STANDARD.encode(bytes)
+    go::base64::encode(bytes)
 }
 
 #[derive(Clone, Copy, PartialEq)]

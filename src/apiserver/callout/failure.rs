@@ -4,13 +4,12 @@
 use std::io;
 use std::net::IpAddr;
 
+use admit_apimachinery::go;
 use http::StatusCode;
 use jiff::Timestamp;
 use rustls::CertificateError;
 use rustls::pki_types::UnixTime;
 use serde_json::Value;
-
-use crate::status::go_quoted;
 
 /// Of an answer that is no Status, so much is shown.
 const SHOWN: usize = 2048;
@@ -113,7 +112,7 @@ pub(super) fn unsuccessful(status: StatusCode, content_type: Option<&str>, body:
                 request"
             .to_owned(),
         500.. => {
-            format!("an error on the server ({}) has prevented the request from succeeding", go_quoted(&text))
+            format!("an error on the server ({}) has prevented the request from succeeding", go::quote(&text))
         }
         code => format!("the server responded with the status code {code} but did not return more information"),
     })

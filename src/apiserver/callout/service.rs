@@ -5,6 +5,7 @@
 //! does without. Endpoints are what the store says: this server runs no pods, and makes none out of selectors.
 //! Connecting is left to the client.
 
+use admit_apimachinery::go;
 use admit_policy::webhook::Service;
 use serde_json::Value;
 use thiserror::Error;
@@ -26,13 +27,13 @@ pub(super) struct Place {
 /// Why there is nothing to connect to, in the words of kube-apiserver.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub(super) enum Unresolved {
-    #[error("service {0:?} not found")]
+    #[error("service {} not found", go::quote(.0))]
     Absent(String),
-    #[error("no service port {port} found for service {service:?}")]
+    #[error("no service port {port} found for service {}", go::quote(.service))]
     NoPort { service: String, port: i64 },
-    #[error("unsupported service type {0:?}")]
+    #[error("unsupported service type {}", go::quote(.0))]
     Type(String),
-    #[error("no endpoints available for service {0:?}")]
+    #[error("no endpoints available for service {}", go::quote(.0))]
     NoEndpoints(String),
 }
 

@@ -3,8 +3,8 @@
 
 use std::sync::LazyLock;
 
+use admit_apimachinery::go;
 use admit_policy::bounded::MAX_PATHS;
-use admit_policy::go_text;
 use admit_policy::weight::{Budget, TooHeavy};
 use serde_json::{Map, Value};
 
@@ -204,7 +204,7 @@ fn custom_object(
     {
         let metadata = metadata.take();
         // Go writes it anew and reads that: what is whole has lost its fraction by then.
-        let decoded = decode_within(tables(), id, go_text::rewritten(metadata), budget);
+        let decoded = decode_within(tables(), id, go::json::rewritten(metadata), budget);
         let decoded = decoded.map_err(|error| match error.too_heavy() {
             Some(limit) => too_heavy(limit),
             None => Unread::Mistake(error.to_string()),
@@ -355,7 +355,7 @@ pub(crate) fn unnamed(value: &Value) -> Option<String> {
         |name: &str| ["apiVersion", "kind"].into_iter().find(|known| known.eq_ignore_ascii_case(name));
     value.as_object()?.iter().find_map(|(name, value)| {
         let field = named(name).filter(|_| !value.is_string() && !value.is_null())?;
-        let found = go_text::json_kind(value);
+        let found = go::json::kind(value);
         Some(format!(
             "{PARSE_ERROR}json: cannot unmarshal {found} into Go struct field .{field} of type string"
         ))

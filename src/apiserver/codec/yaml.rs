@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use admit_apimachinery::go;
 use admit_policy::manifest;
 use serde_json::Value;
 
@@ -30,7 +31,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, Unread> {
         return Ok(Document { value: Value::Null, duplicates: Vec::new() });
     };
     let sentence = |duplicate: manifest::Duplicate| {
-        format!("line {}: key {:?} already set in map", duplicate.position.line, duplicate.key)
+        format!("line {}: key {} already set in map", duplicate.position.line, go::quote(&duplicate.key))
     };
     let mut duplicates: Vec<String> = tree.duplicates.into_iter().map(sentence).collect();
     if let (1.., Some(last)) = (tree.more_duplicates, duplicates.last_mut()) {

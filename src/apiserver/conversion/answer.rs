@@ -3,6 +3,7 @@
 //!
 //! What is wrong is said as upstream says it, without the words about whose webhook it is.
 
+use admit_apimachinery::go;
 use admit_policy::json;
 use serde_json::Value;
 
@@ -59,9 +60,9 @@ impl Expected<'_> {
                 short(expected)
             ));
         }
-        let or = |text: &str, default: &str| (if text.is_empty() { default } else { text }).to_owned();
+        let or = |text: &str, default: &str| go::quote(if text.is_empty() { default } else { text });
         Err(format!(
-            "no kind {:?} is registered for version {:?} in scheme \"pkg/runtime/scheme.go:111\"",
+            "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
             or(kind, "ConversionReview"),
             or(api_version, expected)
         ))
@@ -82,7 +83,7 @@ impl Expected<'_> {
         };
         let found = response.get("uid").and_then(Value::as_str).unwrap_or_default();
         if strict && found != self.uid {
-            return Err(format!("expected response.uid={:?}, got {found:?}", self.uid));
+            return Err(format!("expected response.uid={}, got {}", go::quote(self.uid), go::quote(found)));
         }
         let result = response.get("result").unwrap_or(&Value::Null);
         let text = |field: &str| result.get(field).and_then(Value::as_str).unwrap_or_default();

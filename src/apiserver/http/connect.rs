@@ -2,6 +2,7 @@
 //! a pod can give: its log, and streams to its containers. There are no nodes behind this server: a log comes from whoever
 //! runs pods beside it, and streams end here, with the words of an API server that cannot find the node.
 
+use admit_apimachinery::go;
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderValue, Method, header};
@@ -177,7 +178,8 @@ impl Asked<'_> {
             .is_some_and(|info| self.server.registry().get_builtin(&self.call.about(info, ""), node).is_ok());
         if exists {
             return Refusal::not_implemented(format!(
-                "this server cannot reach the kubelet of node {node:?}"
+                "this server cannot reach the kubelet of node {}",
+                go::quote(node)
             ));
         }
         Refusal::not_found(&self.call.info, node)

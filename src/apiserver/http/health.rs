@@ -7,12 +7,12 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use admit_apimachinery::go;
 use axum::response::Response;
 
 use super::respond;
 use crate::registry::Query;
 use crate::server::Server;
-use crate::status::go_quoted;
 
 /// One check: its name, and whether it passes.
 type Check = (String, bool);
@@ -130,7 +130,7 @@ fn whole(probe: Probe, checks: &[Check], excluded: &[&str]) -> (bool, String) {
     let unknown: BTreeSet<_> =
         excluded.iter().filter(|name| !checks.iter().any(|(known, _)| known == *name)).collect();
     if !unknown.is_empty() {
-        let unknown: Vec<String> = unknown.into_iter().map(|name| go_quoted(name)).collect();
+        let unknown: Vec<String> = unknown.into_iter().map(|name| go::quote(name)).collect();
         let unknown = unknown.join(",");
         let _ = writeln!(text, "warn: some health checks cannot be excluded: no matches for {unknown}");
     }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use admit_apimachinery::go::quote::{quote, quote_all};
 use admit_policy::host::AccessAttributes;
 use http::HeaderMap;
 
@@ -93,18 +94,15 @@ impl Wanted {
 
     /// As Go prints the value.
     fn as_go(&self) -> String {
-        let list = |items: &[String]| {
-            let quoted: Vec<String> = items.iter().map(|item| format!("{item:?}")).collect();
-            format!("[]string{{{}}}", quoted.join(", "))
-        };
+        let list = |items: &[String]| format!("[]string{{{}}}", quote_all(items, ", "));
         let groups = if self.groups.is_empty() { "[]string(nil)".to_owned() } else { list(&self.groups) };
         let extra: Vec<String> =
-            self.extra.iter().map(|(key, values)| format!("{key:?}:{}", list(values))).collect();
+            self.extra.iter().map(|(key, values)| format!("{}:{}", quote(key), list(values))).collect();
         let extra = match extra.as_slice() {
             [] => "map[string][]string(nil)".to_owned(),
             extra => format!("map[string][]string{{{}}}", extra.join(", ")),
         };
-        format!("&user.DefaultInfo{{Name:\"\", UID:{:?}, Groups:{groups}, Extra:{extra}}}", self.uid)
+        format!("&user.DefaultInfo{{Name:\"\", UID:{}, Groups:{groups}, Extra:{extra}}}", quote(&self.uid))
     }
 
     fn account(&self) -> Option<(&str, &str)> {

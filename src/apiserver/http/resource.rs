@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use admit_apimachinery::go;
 use axum::response::Response;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -454,8 +455,9 @@ fn include_is_known(accepted: &Accepted, query: &Query) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal::bad_request(format!(
-        "Unable to convert to Table as requested: includeObject: Invalid value: {text:?}: must be 'Metadata', 'Object', \
-         'None', or empty"
+        "Unable to convert to Table as requested: includeObject: Invalid value: {}: must be 'Metadata', 'Object', \
+         'None', or empty",
+        go::quote(text)
     )))
 }
 

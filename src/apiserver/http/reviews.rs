@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use admit_apimachinery::go::quote::quote_all;
 use admit_policy::host::AccessAttributes;
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -59,9 +60,12 @@ fn token_review(server: &Server, review: &Value) -> Result<Value, Refusal> {
     let shared: Vec<&String> =
         known.audiences.iter().filter(|audience| wanted.is_empty() || wanted.contains(audience)).collect();
     if shared.is_empty() {
-        let why =
-            format!("token audiences {:?} is invalid for the target audiences {wanted:?}", known.audiences);
-        return Ok(json!({"user": {}, "error": why.replace(", ", " ")}));
+        let why = format!(
+            "token audiences [{}] is invalid for the target audiences [{}]",
+            quote_all(&known.audiences, " "),
+            quote_all(&wanted, " ")
+        );
+        return Ok(json!({"user": {}, "error": why}));
     }
     Ok(json!({"authenticated": true, "user": known.identity.user_info(), "audiences": shared}))
 }

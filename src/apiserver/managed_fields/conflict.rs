@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use admit_apimachinery::go;
+
 use super::managers::{Manager, Operation};
 use super::path::{FieldSet, Path, path_text};
 
@@ -88,9 +90,9 @@ impl fmt::Display for Conflicts {
 }
 
 fn shown(manager: &Manager) -> String {
-    let mut text = format!("{:?}", manager.name);
+    let mut text = go::quote(&manager.name);
     if !manager.subresource.is_empty() {
-        text.push_str(&format!(" with subresource {:?}", manager.subresource));
+        text.push_str(&format!(" with subresource {}", go::quote(&manager.subresource)));
     }
     if manager.operation == Operation::Update {
         text.push_str(&format!(" using {}", manager.api_version));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use super::path::{CodecError, FieldSet, from_json, to_json};
@@ -68,7 +69,7 @@ pub enum EntryError {
     ApiVersion,
     #[error("missing fieldsType in managed fields entry {0}")]
     NoFieldsType(usize),
-    #[error("invalid fieldsType {1:?} in managed fields entry {0}")]
+    #[error("invalid fieldsType {kind} in managed fields entry {0}", kind = go::quote(.1))]
     FieldsType(usize, String),
     #[error("error decoding set: {0}")]
     Fields(#[from] CodecError),

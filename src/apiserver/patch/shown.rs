@@ -1,6 +1,6 @@
 //! A strategic merge patch as refusals show it: the way Go prints maps, without what merging took out of it.
 
-use admit_policy::go_text;
+use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 /// The patch after it was merged into `live`.
@@ -37,7 +37,7 @@ fn print(value: &Value, out: &mut String) {
         Value::Null => out.push_str("<nil>"),
         Value::String(text) => out.push_str(text),
         Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
-        Value::Number(number) => out.push_str(&go_text::number(number)),
+        Value::Number(number) => out.push_str(&go::json::number(number)),
         Value::Array(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {

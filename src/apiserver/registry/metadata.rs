@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use admit_apimachinery::go;
 use indexmap::IndexSet;
 use serde_json::Value;
 
@@ -191,15 +192,12 @@ pub(super) fn validate_update(object: &Value, old: &Value) -> Causes {
     causes.extend(owner_references(object));
     if object::is_terminating(old) {
         let before: BTreeSet<&str> = object::finalizers(old).into_iter().collect();
-        let added: Vec<String> = object::finalizers(object)
-            .into_iter()
-            .filter(|finalizer| !before.contains(finalizer))
-            .map(|finalizer| format!("{finalizer:?}"))
-            .collect();
+        let added: Vec<&str> =
+            object::finalizers(object).into_iter().filter(|finalizer| !before.contains(finalizer)).collect();
         if !added.is_empty() {
             let why = format!(
                 "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
-                added.join(", ")
+                go::quote::quote_all(added, ", ")
             );
             causes.push(Cause::forbidden("metadata.finalizers", &why));
         }
@@ -216,7 +214,8 @@ pub(super) fn finalizer_warnings(info: &ResourceInfo, object: &Value, old: Optio
     let now: BTreeSet<&str> = object::finalizers(object).into_iter().collect();
     let mut warnings = Vec::new();
     for finalizer in now.difference(&before) {
-        let mut warn = |why: &str| warnings.push(format!("metadata.finalizers: {finalizer:?}: {why}"));
+        let mut warn =
+            |why: &str| warnings.push(format!("metadata.finalizers: {}: {why}", go::quote(finalizer)));
         names::qualified_name_problems(finalizer).iter().for_each(|problem| warn(problem));
         if finalizer.contains('/') || STANDARD_FINALIZERS.contains(finalizer) {
             continue;

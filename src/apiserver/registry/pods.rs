@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::go;
 use serde_json::{Value, json};
 
 use super::options::DeleteOptions;
@@ -13,7 +14,7 @@ use crate::admission::Review;
 use crate::clock::Clock;
 use crate::object;
 use crate::resources::Subresource;
-use crate::status::{Cause, Refusal, go_quoted};
+use crate::status::{Cause, Refusal};
 use admit_policy::matching::LabelSelector;
 
 /// A budget whose pods were evicted counts as taken until its controller has counted again, at most for so many pods.
@@ -142,7 +143,7 @@ fn bound(call: &Call, pod: &Value, node: &str) -> Result<Value, Refusal> {
     }
     if let Some(taken) = pod.pointer("/spec/nodeName").and_then(Value::as_str).filter(|node| !node.is_empty())
     {
-        return Err(refused(format!("pod {name} is already assigned to node {}", go_quoted(taken))));
+        return Err(refused(format!("pod {name} is already assigned to node {}", go::quote(taken))));
     }
     let mut bound = pod.clone();
     bound["spec"]["nodeName"] = node.into();

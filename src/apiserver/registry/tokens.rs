@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::go;
 use serde_json::{Value, json};
 
 use super::ownership::track_request;
@@ -117,7 +118,7 @@ impl Registry {
         };
         let plural = format!("{kind}s");
         let Some((info, object)) = self.bindable(kind, &call.namespace, text("name")) else {
-            let why = format!("{plural} {:?} not found", text("name"));
+            let why = format!("{plural} {} not found", go::quote(text("name")));
             return Err(Refusal::denied(404, "NotFound", why));
         };
         if !text("uid").is_empty() && text("uid") != object::uid(&object) {
@@ -131,7 +132,8 @@ impl Registry {
         let runs_as = object.pointer("/spec/serviceAccountName").and_then(Value::as_str);
         if kind == "pod" && runs_as != Some(account) {
             return Err(Refusal::bad_request(format!(
-                "cannot bind token for serviceaccount {account:?} to pod running with different serviceaccount name."
+                "cannot bind token for serviceaccount {} to pod running with different serviceaccount name.",
+                go::quote(account)
             )));
         }
         let (name, uid) = (text("name").to_owned(), object::uid(&object).to_owned());

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use super::create::{belongs_to_path, has_generation, remade};
@@ -238,20 +239,11 @@ fn newest_version(call: &Call, name: &str, wanted: &Value, old: &Value) -> Resul
         }
         "" | "0" => Ok(()),
         version if version == object::resource_version(old) => Ok(()),
-        version => match version.parse::<u64>() {
+        version => match go::integer::parse_uint_or_error(version) {
             Ok(_) => Err(Refusal::modified(&call.info, name)),
-            Err(error) => Err(Refusal::unclassified(unparsable(version, &error))),
+            Err(why) => Err(Refusal::unclassified(why)),
         },
     }
-}
-
-/// Go's words for a resourceVersion that is no number.
-fn unparsable(version: &str, error: &std::num::ParseIntError) -> String {
-    let why = match error.kind() {
-        std::num::IntErrorKind::PosOverflow => "value out of range",
-        _ => "invalid syntax",
-    };
-    format!("strconv.ParseUint: parsing {version:?}: {why}")
 }
 
 fn answered(call: &Call, object: Arc<Value>) -> Arc<Value> {

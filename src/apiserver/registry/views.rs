@@ -6,8 +6,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use admit_apimachinery::go;
 use admit_policy::crd::ConversionError;
-use admit_policy::go_text;
 use serde_json::{Map, Value};
 
 use super::{Call, autoscalers, kinds};
@@ -125,7 +125,7 @@ pub(super) fn empty_status(info: &ResourceInfo) -> Option<Value> {
 }
 
 fn by_name(mut value: Value) -> Value {
-    object::sort_members(&mut value, |number| *number = go_text::reread(number));
+    object::sort_members(&mut value, |number| *number = go::json::reread(number));
     value
 }
 

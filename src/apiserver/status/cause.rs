@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
+use admit_apimachinery::go;
 use admit_policy::findings::{Room, and_more};
 use indexmap::IndexSet;
 use serde_json::{Value, json};
@@ -43,7 +44,7 @@ impl Cause {
 
     #[must_use]
     pub fn unsupported(field: impl Into<String>, value: &Value, supported: &[&str]) -> Self {
-        let supported = supported.iter().map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ");
+        let supported = go::quote::quote_all(supported, ", ");
         let message = format!("Unsupported value: {}: supported values: {supported}", shown(value));
         Self::new("FieldValueNotSupported", field, message)
     }
@@ -98,36 +99,11 @@ impl fmt::Display for Cause {
 #[must_use]
 pub fn shown(value: &Value) -> String {
     match value {
-        Value::String(text) => go_quoted(text),
+        Value::String(text) => go::quote(text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
             value.to_string()
         }
     }
-}
-
-/// Go's `%q`: control characters as `\x00`, everything printable as it is.
-#[must_use]
-pub fn go_quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{b}' => out.push_str("\\v"),
-            '\u{c}' => out.push_str("\\f"),
-            c if u32::from(c) < 0x20 || c == '\u{7f}' => out.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c if c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 /// The cause as details list it: without the parts that it does not have.

@@ -6,9 +6,10 @@ mod cause;
 use std::borrow::Cow;
 use std::fmt;
 
+use admit_apimachinery::go;
 use serde_json::{Map, Value, json};
 
-pub use cause::{Cause, Causes, go_quoted, shown};
+pub use cause::{Cause, Causes, shown};
 
 use self::cause::{cause_value, distinct};
 use crate::resources::ResourceInfo;
@@ -71,7 +72,7 @@ impl Refusal {
 
     #[must_use]
     pub fn forbidden(info: &ResourceInfo, name: &str, why: &str) -> Self {
-        let message = format!("{} {} is forbidden: {why}", info.group_resource(), go_quoted(name));
+        let message = format!("{} {} is forbidden: {why}", info.group_resource(), go::quote(name));
         Self::detailed(403, "Forbidden", message, Self::about(info, name))
     }
 
@@ -105,7 +106,7 @@ impl Refusal {
 
     #[must_use]
     pub fn not_found(info: &ResourceInfo, name: &str) -> Self {
-        let message = format!("{} {} not found", info.group_resource(), go_quoted(name));
+        let message = format!("{} {} not found", info.group_resource(), go::quote(name));
         Self::detailed(404, "NotFound", message, Self::about(info, name))
     }
 
@@ -150,7 +151,7 @@ impl Refusal {
 
     #[must_use]
     pub fn already_exists(info: &ResourceInfo, name: &str) -> Self {
-        let message = format!("{} {} already exists", info.group_resource(), go_quoted(name));
+        let message = format!("{} {} already exists", info.group_resource(), go::quote(name));
         Self::detailed(409, "AlreadyExists", message, Self::about(info, name))
     }
 
@@ -258,7 +259,7 @@ impl Refusal {
     #[must_use]
     pub fn invalid_kind(group: &str, kind: &str, name: &str, causes: impl Into<Causes>) -> Self {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-        let quoted = go_quoted(name);
+        let quoted = go::quote(name);
         let causes = causes.into().into_vec();
         let message = match distinct(&causes).as_slice() {
             [] => format!("{qualified} {quoted} is invalid"),
@@ -334,7 +335,7 @@ impl Refusal {
         let code = status.and_then(|status| status.get("code")).and_then(Value::as_u64).unwrap_or(0);
         let code = u16::try_from(code).unwrap_or(500).max(400);
         let (message, reason) = (text("message"), text("reason"));
-        let denied_by = format!("admission webhook {} denied the request", go_quoted(webhook));
+        let denied_by = format!("admission webhook {} denied the request", go::quote(webhook));
         let message = match (message.as_str(), reason.as_str()) {
             ("", "") => format!("{denied_by} without explanation"),
             ("", reason) => format!("{denied_by}: {reason}"),

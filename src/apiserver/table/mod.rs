@@ -11,7 +11,7 @@ mod jsonpath;
 mod values;
 mod workloads;
 
-use admit_policy::go_text;
+use admit_apimachinery::go;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -177,7 +177,7 @@ fn custom_cell(column: &PrinterColumn, value: &Value, now: Timestamp) -> Value {
         (_, Value::Null) => Value::Null,
         ("string", Value::String(_)) => value.clone(),
         ("string", Value::Number(number)) => number_text(number).into(),
-        ("string", other) => go_text::json(other).into(),
+        ("string", other) => go::json::text(other).into(),
         ("integer", Value::Number(number)) => match (number.as_i64(), number.as_f64()) {
             (Some(_), _) => value.clone(),
             (None, Some(float)) => json!(truncated(float)),
@@ -192,7 +192,7 @@ fn custom_cell(column: &PrinterColumn, value: &Value, now: Timestamp) -> Value {
 /// How long ago it is. No time at all, and the first one that Go knows, are unknown.
 fn date_cell(text: &str, now: Timestamp) -> String {
     const ZERO: i64 = -62_135_596_800;
-    match text.parse::<admit_policy::Timestamp>().map(|time| time.seconds) {
+    match text.parse::<go::Timestamp>().map(|time| time.seconds) {
         _ if text.is_empty() => "<unknown>".to_owned(),
         Ok(ZERO) => "<unknown>".to_owned(),
         Ok(time) => duration::human(now.as_second() - time),

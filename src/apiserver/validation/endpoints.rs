@@ -5,6 +5,7 @@
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use admit_apimachinery::go;
 use serde_json::Value;
 
 use super::{items, one_of, text};
@@ -190,7 +191,7 @@ fn canonical_address(address: &Value, family: &str, list: &str, number: usize) -
     if ip.is_ipv4() != (family == "IPv4") {
         causes.push(Cause::invalid(list, address, &format!("must be an {family} address")));
     } else if ip.to_string() != written {
-        let why = format!("must be in canonical form ({:?})", ip.to_string());
+        let why = format!("must be in canonical form ({})", go::quote(&ip.to_string()));
         return Causes::from(Cause::invalid(at, address, &why));
     }
     causes.extend(unusable(ip, written).map(|why| Cause::invalid(at, address, &why)));

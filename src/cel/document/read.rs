@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use admit_apimachinery::go::quote;
 use bumpalo::Bump;
 
 use super::node::Object;
@@ -103,7 +104,7 @@ impl fmt::Display for ReadError {
             ReadErrorKind::InvalidEscape => f.write_str("invalid escape in string"),
             ReadErrorKind::ControlCharacter => f.write_str("control character in string"),
             ReadErrorKind::NumberOutOfRange => f.write_str("number out of range"),
-            ReadErrorKind::DuplicateKey(key) => write!(f, "duplicate field {key:?}"),
+            ReadErrorKind::DuplicateKey(key) => write!(f, "duplicate field {}", quote(key)),
             ReadErrorKind::TooLong { limit } => write!(f, "document longer than {limit} bytes"),
             ReadErrorKind::TooDeep { limit } => write!(f, "document nested deeper than {limit}"),
             ReadErrorKind::TooManyValues { limit } => write!(f, "document of more than {limit} values"),

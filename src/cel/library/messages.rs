@@ -4,8 +4,9 @@
 //!
 //! One row per message: its type, its fields, and what the values of its fields make.
 
+use admit_apimachinery::go::{base64, quote};
+
 use super::Context;
-use super::go::base64;
 use super::standard::text_of;
 use crate::value::{Duration, Entries, EvalError, List, Map, Opaque, Timestamp, Value};
 
@@ -134,7 +135,10 @@ const MESSAGES: &[Message] = &[
             _ => "",
         };
         let problem = if url.is_empty() { "invalid empty type URL" } else { "not found" };
-        Err(EvalError::other(format!("anypb.UnmarshalNew() failed for type {url:?}: proto: {problem}")))
+        Err(EvalError::other(format!(
+            "anypb.UnmarshalNew() failed for type {}: proto: {problem}",
+            quote(url)
+        )))
     }),
 ];
 

@@ -11,7 +11,6 @@
 //! | `kubernetes` | quantities, addresses, URLs, versions, named formats, authorization, list functions |
 //! | `messages` | the protocol buffer messages that expressions may construct |
 //! | `regex` | regular expressions in Go's syntax |
-//! | `go` | number, time and text forms exactly as Go reads and writes them |
 //!
 //! A row decides nothing about evaluation order: `&&`, `||`, `?:`, `==`, indexing and optional selection have rows for
 //! the checker, and the planner makes nodes of its own of them.
@@ -20,7 +19,6 @@ mod context;
 pub mod cost;
 pub(crate) mod extensions;
 pub mod functions;
-pub(crate) mod go;
 mod kubernetes;
 pub(crate) mod literal;
 pub(crate) mod messages;

@@ -1,10 +1,10 @@
 //! A value as JSON, as kube-apiserver converts results (`structpb`): times and durations as text, bytes as base64.
 
+use admit_apimachinery::go::base64;
 use bumpalo::Bump;
 use serde_json::Value as Json;
 
 use super::{EvalError, Opaque, Value};
-use crate::library::go::base64;
 use crate::library::text_of;
 
 impl<'a> Value<'a> {

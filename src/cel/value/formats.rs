@@ -1,12 +1,12 @@
 //! Strings of a document that expressions see as bytes, durations and timestamps: `byte`, `duration`, `date` and
 //! `date-time`, read as kube-openapi's `strfmt` reads them.
 
+use admit_apimachinery::go::base64::{self, Alphabet, Padding};
+use admit_apimachinery::go::duration;
+use admit_apimachinery::go::layout::{self, Layout};
 use bumpalo::Bump;
 
 use super::{Duration, EvalError, Timestamp};
-use crate::library::go::base64::{self, Alphabet, Padding};
-use crate::library::go::duration;
-use crate::library::go::layout::{self, Layout};
 
 /// Base64 with the URL alphabet and padding, as Go's `base64.URLEncoding`.
 pub(super) fn bytes<'a>(arena: &'a Bump, text: &str) -> Result<&'a [u8], EvalError> {
@@ -19,7 +19,7 @@ pub(super) fn bytes<'a>(arena: &'a Bump, text: &str) -> Result<&'a [u8], EvalErr
 
 /// A Go duration (`1h30m`), or numbers with longer unit names (`3 days`), which add up.
 pub(super) fn span(text: &str) -> Result<Duration, EvalError> {
-    duration::parse(text).or_else(|| worded_duration(text)).map(Duration).ok_or_else(|| {
+    duration::parse(text).ok().or_else(|| worded_duration(text)).map(Duration).ok_or_else(|| {
         EvalError::Other(format!("Invalid duration {text}: unable to parse {text} as duration").into())
     })
 }

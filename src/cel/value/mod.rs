@@ -38,27 +38,15 @@ pub(crate) use map::object_field;
 pub use map::{HostMap, Map};
 pub(crate) use members::Identity;
 use order::{compare_int_double, compare_uint_double};
-pub use text::TimestampError;
 pub(crate) use walk::Walk;
 
 pub use crate::document::{ListNode, MapNode, Node};
-pub use crate::library::go::layout::Layout;
 use crate::types::Type;
+pub use admit_apimachinery::go::{Layout, Timestamp};
 
 /// Nanoseconds, signed, as Go's `time.Duration`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Duration(pub i64);
-
-/// An instant with the offset it was written with.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
-pub struct Timestamp {
-    /// Seconds since 1970-01-01T00:00:00Z.
-    pub seconds: i64,
-    /// 0 to 999,999,999.
-    pub nanos: u32,
-    /// Seconds east of UTC; shown, never compared.
-    pub offset: i32,
-}
 
 /// The value of an expression.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,9 @@
 
 use std::fmt::{self, Write};
 
+use admit_apimachinery::go::{duration, float};
+
 use super::{List, Map, Opaque, Value};
-use crate::library::go::{duration, float, timestamp};
 
 /// Stands for what did not fit.
 const ELLIPSIS: char = '…';
@@ -62,7 +63,7 @@ fn write(out: &mut Bounded, value: &Value<'_>) -> fmt::Result {
             out.write_char('"')
         }
         Value::Duration(span) => write!(out, "duration(\"{}\")", duration::format(span.0)),
-        Value::Timestamp(instant) => write!(out, "timestamp(\"{}\")", timestamp::format(*instant)),
+        Value::Timestamp(instant) => write!(out, "timestamp(\"{}\")", instant),
         Value::List(list) => items(out, list),
         Value::Map(map) => entries(out, map),
         Value::Type(ty) => write!(out, "{ty}"),

@@ -1,47 +1,9 @@
-//! Values as text: how Go prints them inside error texts (`%v`), and instants in RFC 3339.
+//! Values as text: how Go prints them inside error texts (`%v`).
 
-use std::fmt;
-use std::str::FromStr;
+use admit_apimachinery::go::{duration, float};
 
-use super::{List, Map, Opaque, Timestamp, Value};
-use crate::library::go::layout::{self, Layout};
-use crate::library::go::{print, timestamp};
-
-impl fmt::Display for Timestamp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&timestamp::format(*self))
-    }
-}
-
-/// Why a text is no time, in Go's words: `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimestampError(String);
-
-impl fmt::Display for TimestampError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for TimestampError {}
-
-impl Timestamp {
-    /// Reads a time as Go's `time.Parse` does.
-    ///
-    /// # Errors
-    /// What Go says of a text that it does not read.
-    pub fn parse(layout: Layout, text: &str) -> Result<Self, TimestampError> {
-        layout::parse(layout, text).map_err(|error| TimestampError(error.to_string()))
-    }
-}
-
-impl FromStr for Timestamp {
-    type Err = TimestampError;
-
-    fn from_str(text: &str) -> Result<Self, TimestampError> {
-        Self::parse(Layout::Rfc3339, text)
-    }
-}
+use super::{List, Map, Opaque, Value};
+use crate::library::runtime_type;
 
 impl Value<'_> {
     /// The value as Go's `%v` prints it. Shows also what JSON cannot hold, such as a type or an address.
@@ -52,12 +14,32 @@ impl Value<'_> {
             Self::Map(map) => map_text(map),
             Self::Optional(None) => "optional.none()".to_owned(),
             Self::Optional(Some(inner)) => format!("optional({})", inner.go_text()),
-            _ => print::plain(self),
+            _ => self.plain(),
         }
     }
-}
 
-impl Value<'_> {
+    /// The same for values that can be keys or list items in messages; of the others, the name of their type.
+    pub(crate) fn plain(&self) -> String {
+        match self {
+            Self::Null => "0".to_owned(),
+            Self::Bool(b) => b.to_string(),
+            Self::Int(i) => i.to_string(),
+            Self::Uint(u) => u.to_string(),
+            Self::Double(d) => float::general(*d),
+            Self::String(text) => (*text).to_owned(),
+            Self::Bytes(bytes) => {
+                let numbers: Vec<_> = bytes.iter().map(u8::to_string).collect();
+                format!("[{}]", numbers.join(" "))
+            }
+            Self::Duration(span) => duration::format(span.0),
+            Self::Timestamp(instant) => instant.to_string(),
+            Self::Type(ty) => runtime_type::name(ty).to_owned(),
+            Self::List(_) | Self::Map(_) | Self::Optional(_) | Self::Opaque(_) => {
+                runtime_type::name_of(self).to_owned()
+            }
+        }
+    }
+
     /// The Go type that cel-go holds the value in (`%T`).
     #[must_use]
     pub(crate) const fn go_type(&self) -> &'static str {

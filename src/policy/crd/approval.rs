@@ -1,9 +1,9 @@
 //! What the annotation `api-approved.kubernetes.io` says of an API in one of the Kubernetes project's own groups.
 
+use admit_apimachinery::go;
 use admit_cel::library::url;
 
 use super::definition::{API_APPROVED, Definition};
-use crate::go_text;
 
 /// What the annotation says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Definition {
             Approval::Missing => {
                 format!("protected groups must have approval annotation \"{API_APPROVED}\", {REVIEW}")
             }
-            Approval::Bypassed => format!("not approved: {}", go_text::quote(annotation)),
+            Approval::Bypassed => format!("not approved: {}", go::quote(annotation)),
             Approval::Given => format!("approved in {annotation}"),
             Approval::Invalid => format!(
                 "protected groups must have approval annotation \"{API_APPROVED}\" with either a URL or a reason starting \

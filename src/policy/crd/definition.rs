@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::go;
 use indexmap::IndexSet;
 use serde_json::{Map, Value};
 
 use crate::error::FieldError;
 use crate::findings::FieldErrors;
-use crate::go_text;
 use crate::path::Path;
 use crate::schema::{self, Schema};
 use crate::webhook::Service;
@@ -195,7 +195,7 @@ impl Definition {
 
 fn unchecked_formats(schema: &Schema, warnings: &mut IndexSet<String>) {
     if let Some(format) = schema.unchecked_format() {
-        warnings.insert(format!("unrecognized format {}", go_text::quote(format)));
+        warnings.insert(format!("unrecognized format {}", go::quote(format)));
     }
     schema.children().for_each(|child| unchecked_formats(child, warnings));
 }
@@ -260,7 +260,7 @@ impl Reader {
         });
         let ca_bundle = self.optional_text(at, "caBundle").filter(|bundle| !bundle.is_empty());
         if let Some(bundle) = &ca_bundle
-            && let Err(problem) = go_text::bytes(bundle)
+            && let Err(problem) = go::json::bytes(bundle)
         {
             let at = at.path.child("caBundle");
             self.errors.push(FieldError::invalid(at, bundle.as_str(), problem));

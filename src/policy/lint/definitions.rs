@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
+use admit_apimachinery::go;
 use serde_json::Value;
 
 use super::{Finding, PlacedCost, constant, cost, message, policies, warning};
 use crate::crd::{CompiledCrd, Definition};
-use crate::go_text;
 use crate::load;
 use crate::manifest::Document;
 use crate::schema::Schema;
@@ -87,7 +87,7 @@ impl Formats<'_> {
         if let Some(format) = schema.unchecked_format()
             && self.known.insert(format.to_owned())
         {
-            let problem = format!("unrecognized format {}", go_text::quote(format));
+            let problem = format!("unrecognized format {}", go::quote(format));
             let help = "no server checks values against it";
             let at = format!("{path}.format");
             self.findings.push(warning(self.document, "unchecked-format", &at, problem, help));

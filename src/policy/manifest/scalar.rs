@@ -1,9 +1,8 @@
 //! Plain scalars as Kubernetes' YAML reader (sigs.k8s.io/yaml over go-yaml 2) resolves them: YAML 1.1, then JSON's
 //! types. `yes` is a boolean, `010` is eight, `1.0` is the integer that JSON makes of it, a date stays text.
 
+use admit_apimachinery::go;
 use serde_json::{Number, Value};
-
-use crate::go_text;
 
 /// The value of an unquoted scalar; an error where JSON has no such value.
 pub(super) fn resolve(text: &str) -> Result<Value, String> {
@@ -38,7 +37,7 @@ pub(super) fn resolve(text: &str) -> Result<Value, String> {
 
 /// A double as it comes through Go's JSON encoder and Kubernetes' decoder.
 fn number(float: f64) -> Value {
-    Number::from_f64(float).map_or(Value::Null, |number| Value::Number(go_text::reread(&number)))
+    Number::from_f64(float).map_or(Value::Null, |number| Value::Number(go::json::reread(&number)))
 }
 
 /// Signs, and the bases of Go's literals: `0x`, `0o`, `0b`, and a leading zero for octal.

@@ -1,9 +1,8 @@
 //! HorizontalPodAutoscaler between `autoscaling/v1` and `v2`. What v1 has no field for travels in annotations, in forms
 //! of its own (kubernetes `pkg/apis/autoscaling/v1/conversion.go`).
 
+use admit_apimachinery::go;
 use serde_json::{Map, Value, json};
-
-use crate::go_text;
 
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const CURRENT_METRICS: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
@@ -119,7 +118,7 @@ fn annotate(object: &mut Value, annotations: Vec<(&str, Value)>) {
     let Some(metadata) = part(object, "metadata") else { return };
     let entry = metadata.entry("annotations").or_insert_with(|| json!({}));
     if let Value::Object(entries) = entry {
-        let text = |(key, value): (&str, Value)| (key.to_owned(), Value::from(go_text::json(&value)));
+        let text = |(key, value): (&str, Value)| (key.to_owned(), Value::from(go::json::text(&value)));
         entries.extend(annotations.into_iter().map(text));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use admit_apimachinery::go::quote::quote_all;
 use serde_json::Value;
 
 use crate::host::AccessAttributes;
@@ -81,10 +82,10 @@ impl fmt::Display for Rule {
             ("ResourceNames", &self.resource_names),
             ("Verbs", &self.verbs),
         ];
-        let shown = fields.into_iter().filter(|(_, items)| !items.is_empty()).map(|(name, items)| {
-            let quoted: Vec<String> = items.iter().map(|item| format!("{item:?}")).collect();
-            format!("{name}:[{}]", quoted.join(" "))
-        });
+        let shown = fields
+            .into_iter()
+            .filter(|(_, items)| !items.is_empty())
+            .map(|(name, items)| format!("{name}:[{}]", quote_all(items, " ")));
         write!(f, "{{{}}}", shown.collect::<Vec<_>>().join(", "))
     }
 }

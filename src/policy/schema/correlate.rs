@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
+use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use super::{ListType, Schema, SchemaType};
-use crate::go_text;
 
 /// A node of a new document with the old value that belongs to it.
 #[derive(Clone, Copy, Debug)]
@@ -136,7 +136,7 @@ fn composite_key(item: &Map<String, Value>, keys: &[Box<str>]) -> Option<String>
                 None if keys.len() > 1 => text.push_str(&format!("{:.6}", number.as_f64()?)),
                 None => text.push_str(&format!("f{}", number.as_f64()?)),
             },
-            Value::String(value) => text.push_str(&go_text::quote(value)),
+            Value::String(value) => text.push_str(&go::quote(value)),
             Value::Null | Value::Array(_) | Value::Object(_) => return None,
         }
     }

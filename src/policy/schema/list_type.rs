@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
+use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use super::{ListType, Schema};
 use crate::error::FieldError;
 use crate::findings::FieldErrors;
-use crate::go_text;
 use crate::oversight::Pace;
 use crate::path::Path;
 
@@ -88,7 +88,7 @@ fn key_of(item: &Value, keys: &[Box<str>]) -> Value {
 fn distinct_text(value: &Value) -> String {
     match value {
         Value::Number(number) if number.as_i64().is_none() => format!("f{number}"),
-        value => go_text::json(value),
+        value => go::json::text(value),
     }
 }
 

@@ -4,6 +4,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
+use admit_apimachinery::go;
 use admit_cel::Node;
 use bumpalo::Bump;
 use serde_json::{Value, json};
@@ -17,7 +18,6 @@ use super::objects::Objects;
 use super::policy::Policy;
 use super::request_value::request_value;
 use crate::decision::{Decision, Denial, Enforcement, PolicyOutcome, Reason, RuleOutcome, RulePath, Verdict};
-use crate::go_text;
 use crate::host::{Host, HostError};
 use crate::matching::Matched;
 use crate::oversight::Oversight;
@@ -243,13 +243,13 @@ fn param_name(param: &Value) -> String {
 
 /// The JSON that kube-apiserver publishes about a failed validation.
 fn failure_annotation(binding: &Binding, index: usize, message: &str) -> String {
-    let text = |text: &str| go_text::json(&json!(text));
+    let text = |text: &str| go::json::text(&json!(text));
     let actions: Vec<&str> = binding.actions.iter().map(|action| action.as_str()).collect();
     format!(
         "[{{\"message\":{},\"policy\":{},\"binding\":{},\"expressionIndex\":{index},\"validationActions\":{}}}]",
         text(message),
         text(&binding.policy_name),
         text(&binding.name),
-        go_text::json(&json!(actions)),
+        go::json::text(&json!(actions)),
     )
 }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use admit_apimachinery::go;
 use admit_cel::names::is_identifier;
 use admit_cel::{PatternSum, Type};
 use serde_json::{Value, json};
@@ -14,7 +15,6 @@ use crate::decision::Reason;
 use crate::decode::{DecodeError, Fields};
 use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
-use crate::go_text;
 use crate::matching::MatchResources;
 use crate::recording::{self, ExpressionId, Origin};
 use crate::request::GroupVersionKind;
@@ -426,8 +426,8 @@ fn shown_annotations(items: &[Fields<'_>]) -> Result<BadValue, DecodeError> {
             let (key, expression) = (json!(item.string("key")?), json!(item.string("valueExpression")?));
             Ok(format!(
                 "{{\"Key\":{},\"ValueExpression\":{}}}",
-                go_text::json(&key),
-                go_text::json(&expression)
+                go::json::text(&key),
+                go::json::text(&expression)
             ))
         })
         .collect::<Result<_, _>>()?;

@@ -8,6 +8,7 @@ mod client;
 
 use std::collections::HashSet;
 
+use admit_apimachinery::go;
 use serde_json::Value;
 
 pub(crate) use self::client::check as check_client;
@@ -19,7 +20,7 @@ use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
 use crate::matching::MatchResources;
 use crate::vap::{FailurePolicy, MatchConditions};
-use crate::{go_text, meta, names};
+use crate::{meta, names};
 
 /// Versions of AdmissionReview that a webhook may understand.
 const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
@@ -155,7 +156,7 @@ impl Reader {
         let matching =
             MatchResources { rules, excludes: Vec::new(), match_policy, namespace_selector, object_selector };
         let ca_bundle = config.string("caBundle")?;
-        if let Err(problem) = go_text::bytes(&ca_bundle) {
+        if let Err(problem) = go::json::bytes(&ca_bundle) {
             let at = config.path_of("caBundle");
             self.errors.push(FieldError::invalid(at, ca_bundle.as_str(), problem));
         }

@@ -1,5 +1,6 @@
 //! Reads a webhook's answer, and believes it only when it is the answer to the question that was asked.
 
+use admit_apimachinery::go;
 use admit_policy::json;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -49,7 +50,7 @@ pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, Call
     };
     let found = response.get("uid").and_then(Value::as_str).unwrap_or_default();
     if found != uid {
-        return Err(invalid(format!("expected response.uid={uid:?}, got {found:?}")));
+        return Err(invalid(format!("expected response.uid={}, got {}", go::quote(uid), go::quote(found))));
     }
     if (text("apiVersion"), text("kind")) != ("admission.k8s.io/v1", "AdmissionReview") {
         let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
@@ -73,7 +74,9 @@ pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, Call
             return Err(invalid("webhook returned response.patchType but not response.patch".to_owned()));
         }
         (Some(patch), Some("JSONPatch")) => Some(read_patch(patch)?),
-        (Some(_), Some(other)) => return Err(CallFailed(format!("unsupported patch type {other:?}"))),
+        (Some(_), Some(other)) => {
+            return Err(CallFailed(format!("unsupported patch type {}", go::quote(other))));
+        }
     };
     let warnings = response.get("warnings").and_then(Value::as_array);
     Ok(Verdict {
@@ -92,9 +95,9 @@ fn known(api_version: &str, kind: &str) -> Result<(), String> {
         }
         ("admission.k8s.io/v1" | "", "AdmissionReview" | "") => Ok(()),
         (version, kind) => {
-            let or = |text: &str, default: &str| (if text.is_empty() { default } else { text }).to_owned();
+            let or = |text: &str, default: &str| go::quote(if text.is_empty() { default } else { text });
             Err(format!(
-                "no kind {:?} is registered for version {:?} in scheme \"pkg/runtime/scheme.go:111\"",
+                "no kind {} is registered for version {} in scheme \"pkg/runtime/scheme.go:111\"",
                 or(kind, "AdmissionReview"),
                 or(version, "admission.k8s.io/v1")
             ))

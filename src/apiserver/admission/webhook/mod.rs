@@ -8,6 +8,7 @@ pub(super) use mutating::mutate;
 
 use std::borrow::Cow;
 
+use admit_apimachinery::go;
 use admit_policy::Request;
 use admit_policy::host::{Host as _, HostError};
 use admit_policy::matching::{MatchError, Matched};
@@ -91,7 +92,7 @@ fn settle(hook: &Hook, outcome: &Outcome, review: &Review<'_>) -> Option<Refusal
             (!verdict.allowed).then(|| Refusal::denied_by_webhook(hook.name(), verdict.status.as_ref()))
         }
         Outcome::Failed(CallFailed(why)) => {
-            let message = format!("failed calling webhook {:?}: {why}", hook.name());
+            let message = format!("failed calling webhook {}: {why}", go::quote(hook.name()));
             match hook.failure_policy() {
                 FailurePolicy::Fail => Some(Refusal::internal(message)),
                 FailurePolicy::Ignore => {
@@ -118,7 +119,7 @@ async fn ask(
     role: Role,
 ) -> Outcome {
     if review.dry_run && hook.has_side_effects() {
-        let why = format!("admission webhook {:?} does not support dry run", hook.name());
+        let why = format!("admission webhook {} does not support dry run", go::quote(hook.name()));
         return Outcome::Refused(Refusal::bad_request(why));
     }
     if !hook.speaks_v1() {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use admit_apimachinery::go;
 use admit_policy::host::Host as _;
 use admit_policy::matching::Matched;
 use admit_policy::patch::{Replacing, patched};
@@ -76,8 +77,8 @@ impl Asking<'_> {
             Some(object) => self.changed((review, object), &matched, &patch).await?,
             None => {
                 return Err(Refusal::internal(format!(
-                    "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
-                    hook.name()
+                    "admission webhook {} attempted to modify the object, which is not supported for this operation",
+                    go::quote(hook.name())
                 )));
             }
         };

@@ -1,7 +1,7 @@
 //! What is wrong with a value, in the words of the API server's decoder, which name types as Go does.
 
+use admit_apimachinery::go;
 use admit_policy::bounded::shorten;
-use admit_policy::go_text::{self, json_kind};
 use admit_policy::weight::TooHeavy;
 use serde_json::Value;
 
@@ -75,11 +75,14 @@ impl Decoder<'_> {
 
     pub(super) fn mismatch(&self, value: &Value, expected: &str) -> DecodeError {
         let shown = match value {
-            Value::Number(_) if matches!(expected, "int32" | "int64" | "uint8") => Some(go_text::json(value)),
+            Value::Number(_) if matches!(expected, "int32" | "int64" | "uint8") => {
+                Some(go::json::text(value))
+            }
             _ => None,
         };
-        let found =
-            shown.as_ref().map_or_else(|| json_kind(value).to_owned(), |shown| format!("number {shown}"));
+        let found = shown
+            .as_ref()
+            .map_or_else(|| go::json::kind(value).to_owned(), |shown| format!("number {shown}"));
         let text = if self.plain.is_empty() {
             format!("json: cannot unmarshal {found} into Go value of type {expected}")
         } else {

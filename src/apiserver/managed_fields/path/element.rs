@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use admit_apimachinery::go;
 use serde_json::{Number, Value};
 
 /// How a value is reached from the one that holds it. The variants stand in the order in which field sets list them.
@@ -136,7 +137,7 @@ impl fmt::Display for Element {
 
 fn shown(value: &Scalar) -> String {
     match value {
-        Scalar::String(text) => format!("{text:?}"),
+        Scalar::String(text) => go::quote(text),
         other => other.to_json(),
     }
 }

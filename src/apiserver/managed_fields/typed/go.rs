@@ -1,5 +1,6 @@
 //! Values as Go prints them, for the texts of problems.
 
+use admit_apimachinery::go::quote;
 use serde_json::Value;
 
 /// `%v`
@@ -25,13 +26,14 @@ pub(super) fn plain(value: &Value) -> String {
 pub(super) fn source(value: &Value) -> String {
     match value {
         Value::Null => "interface {}(nil)".to_owned(),
+        Value::String(text) => quote(text),
         Value::Array(items) => {
             let items: Vec<String> = items.iter().map(source).collect();
             format!("[]interface {{}}{{{}}}", items.join(", "))
         }
         Value::Object(members) => {
             let mut pairs: Vec<String> =
-                members.iter().map(|(name, value)| format!("{name:?}:{}", source(value))).collect();
+                members.iter().map(|(name, value)| format!("{}:{}", quote(name), source(value))).collect();
             pairs.sort_unstable();
             format!("map[string]interface {{}}{{{}}}", pairs.join(", "))
         }

@@ -1,5 +1,6 @@
 //! What identifies the items of a list.
 
+use admit_apimachinery::go::quote::quote_all;
 use serde_json::Value;
 
 use super::super::path::{Element, Scalar};
@@ -43,11 +44,10 @@ fn keyed(schema: &Schema, list: &List, keys: &[String], item: &Value) -> Result<
             .filter_map(|key| Some((key.clone(), Scalar::of(members.get(key).or_else(|| default(key))?)))),
     );
     if found.is_empty() {
-        let quoted: Vec<String> = keys.iter().map(|key| format!("{key:?}")).collect();
         return Err(format!(
             "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values \
              for any key fields)",
-            quoted.join(" ")
+            quote_all(keys, " ")
         ));
     }
     found.sort();

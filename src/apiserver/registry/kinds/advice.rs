@@ -4,6 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use admit_apimachinery::go;
 use admit_policy::findings::MAX_FINDINGS;
 use serde_json::Value;
 
@@ -69,7 +70,7 @@ fn pod(spec: &Value, pointer: &str) -> Vec<String> {
     for (index, alias) in items(spec, "hostAliases").iter().enumerate() {
         let ip = text(alias, "ip");
         if !addresses.insert(ip) {
-            warnings.push(format!("{path}.hostAliases[{index}].ip: duplicate ip {ip:?}"));
+            warnings.push(format!("{path}.hostAliases[{index}].ip: duplicate ip {}", go::quote(ip)));
         }
     }
     for list in ["initContainers", "containers"] {
@@ -91,7 +92,8 @@ fn fractions(container: &Value, path: &str) -> Vec<String> {
             let value = container.pointer(&format!("/resources/{side}/{resource}")).and_then(Value::as_str);
             if let Some(value) = value.filter(|value| value.ends_with(['m', 'u', 'n'])) {
                 warnings.push(format!(
-                    "{path}.resources.{side}[{resource}]: fractional byte value {value:?} is invalid, must be an integer"
+                    "{path}.resources.{side}[{resource}]: fractional byte value {} is invalid, must be an integer",
+                    go::quote(value)
                 ));
             }
         }
@@ -105,8 +107,8 @@ fn hidden(container: &Value, path: &str) -> Vec<String> {
     let again = variables.iter().enumerate().filter(|(_, variable)| !names.insert(text(variable, "name")));
     again
         .map(|(index, variable)| {
-            let name = text(variable, "name");
-            format!("{path}.env[{index}]: hides previous definition of {name:?}, which may be dropped when using apply")
+            let name = go::quote(text(variable, "name"));
+            format!("{path}.env[{index}]: hides previous definition of {name}, which may be dropped when using apply")
         })
         .collect()
 }

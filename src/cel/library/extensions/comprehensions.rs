@@ -1,6 +1,6 @@
 //! What the macros of two variables expand to.
 
-use crate::library::{Context, Overload, Version, go, mismatch};
+use crate::library::{Context, Overload, Version, mismatch};
 use crate::value::{Entries, EvalError, Map, Value};
 
 const SINCE: Version = Version(1, 32);
@@ -52,5 +52,5 @@ fn extended<'a>(
 /// The error of inserting a key twice.
 #[must_use]
 pub(crate) fn already_there(key: &Value<'_>) -> EvalError {
-    EvalError::other(format!("insert failed: key {} already exists", go::print::plain(key)))
+    EvalError::other(format!("insert failed: key {} already exists", key.plain()))
 }

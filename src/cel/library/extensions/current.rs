@@ -3,9 +3,10 @@
 
 use std::net::IpAddr;
 
+use admit_apimachinery::go::{netip, quote};
+
 use super::format::format_plain;
 use super::strings;
-use crate::library::go::netip;
 use crate::library::{Context, Overload, cost, mismatch};
 use crate::value::{EvalError, Opaque, Value};
 use Value::{Int, String};
@@ -71,9 +72,9 @@ fn reverse<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, E
 fn address<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let [String(text)] = args else { return mismatch() };
     let parsed = netip::parse_address(text)
-        .map_err(|cause| EvalError::other(format!("IP Address {text:?} parse error: {cause}")))?;
+        .map_err(|cause| EvalError::other(format!("IP Address {} parse error: {cause}", quote(text))))?;
     if parsed.has_zone {
-        return Err(EvalError::other(format!("IP address {text:?} with zone value is not allowed")));
+        return Err(EvalError::other(format!("IP address {} with zone value is not allowed", quote(text))));
     }
     let address = match parsed.address {
         IpAddr::V6(ip) => ip.to_ipv4_mapped().map_or(parsed.address, IpAddr::V4),

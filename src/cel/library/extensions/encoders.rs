@@ -1,6 +1,7 @@
 //! cel-go's encoders, which Kubernetes does not offer.
 
-use crate::library::go::base64::{self, Alphabet, Padding};
+use admit_apimachinery::go::base64::{self, Alphabet, Padding};
+
 use crate::library::{Context, Overload, mismatch};
 use crate::value::{EvalError, Value};
 

@@ -171,7 +171,7 @@ fn unwrap<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, Ev
 }
 
 /// Seconds of 0001-01-01T00:00:00Z, the instant that Go counts from.
-const ZERO_TIME: i64 = crate::library::go::timestamp::MIN_SECONDS;
+const ZERO_TIME: i64 = admit_apimachinery::go::instant::MIN_SECONDS;
 
 fn is_zero(value: &Value<'_>) -> bool {
     match value {

@@ -1,7 +1,7 @@
 //! cel-go's string library, version 2. Positions count code points; costs are Kubernetes'.
 
 use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL};
-use crate::library::{Context, Overload, Version, cost, go, mismatch};
+use crate::library::{Context, Overload, Version, cost, mismatch};
 use crate::value::{EvalError, List, Value};
 use Value::{Int, String};
 
@@ -291,7 +291,7 @@ fn join<'a>(context: &Context<'a>, list: List<'a>, separator: &str) -> Result<Va
     let mut parts = Vec::with_capacity(list.len().saturating_mul(2));
     for item in list.iter() {
         let String(text) = item else {
-            return Err(EvalError::other(format!("join: invalid input: {}", go::print::plain(&item))));
+            return Err(EvalError::other(format!("join: invalid input: {}", item.plain())));
         };
         if !parts.is_empty() {
             parts.push(separator);

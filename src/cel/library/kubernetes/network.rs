@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use admit_apimachinery::go::netip;
+use admit_apimachinery::go::quote;
+
 use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL, scale};
-use crate::library::go::netip;
-use crate::library::go::quote::quote;
 use crate::library::{Overload, Version, cost, mismatch};
 use crate::value::{EvalError, Opaque, Value};
 use Value::{Bool, Int, String};

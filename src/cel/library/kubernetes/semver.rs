@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
-use crate::library::go::integer;
-use crate::library::go::quote::quote;
+use admit_apimachinery::go::integer;
+use admit_apimachinery::go::quote;
+
 use crate::library::{Context, Overload, Version, cost, mismatch};
 use crate::value::{EvalError, Opaque, Value};
 use Value::{Bool, Int, String};

@@ -1,6 +1,7 @@
 //! URLs as Go parses them.
 
-use crate::library::go::url;
+use admit_apimachinery::go::url;
+
 use crate::library::{Context, Overload, cost, mismatch};
 use crate::value::{EvalError, List, Map, Opaque, Value};
 use Value::{Bool, String};

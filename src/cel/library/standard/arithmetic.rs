@@ -1,8 +1,9 @@
 //! `+ - * / %` and unary minus. Integers overflow with an error, doubles as IEEE 754 says; times and durations stay
 //! within Go's ranges.
 
-use crate::library::go::duration::SECOND;
-use crate::library::go::timestamp::{MAX_SECONDS, MIN_SECONDS};
+use admit_apimachinery::go::duration::SECOND;
+use admit_apimachinery::go::instant::{MAX_SECONDS, MIN_SECONDS};
+
 use crate::library::{Context, Overload, cost, mismatch};
 use crate::value::{Duration as Span, EvalError, List, Timestamp as Instant, Value};
 use Value::{Bytes, Double, Duration, Int, String, Timestamp, Uint};

@@ -2,9 +2,14 @@
 
 use std::string::String as Text;
 
+use admit_apimachinery::go::layout::{self, Layout};
+use admit_apimachinery::go::{
+    duration, float,
+    instant::{MAX_SECONDS, MIN_SECONDS},
+    integer,
+};
+
 use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL};
-use crate::library::go::layout::{self, Layout};
-use crate::library::go::{duration, float, integer, timestamp};
 use crate::library::{Context, Overload, cost, mismatch, runtime_type};
 use crate::value::{Duration as Span, EvalError, Timestamp as Instant, Value};
 use Value::{Bool, Bytes, Double, Duration, Int, String, Timestamp, Uint};
@@ -82,7 +87,7 @@ pub(super) const ROWS: &[Overload] = &[
         |_, args| match args {
             [String(text)] => duration::parse(text)
                 .map(|nanos| Duration(Span(nanos)))
-                .ok_or_else(|| unreadable("google.protobuf.Duration")),
+                .map_err(|_| unreadable("google.protobuf.Duration")),
             _ => mismatch(),
         },
         "Reads numbers with the units `h`, `m`, `s`, `ms`, `us`, `ns`: `1h30m`.",
@@ -249,7 +254,7 @@ fn double_to_uint<'a>(_: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, 
 }
 
 fn in_range<'a>(instant: Instant) -> Result<Value<'a>, EvalError> {
-    if (timestamp::MIN_SECONDS..=timestamp::MAX_SECONDS).contains(&instant.seconds) {
+    if (MIN_SECONDS..=MAX_SECONDS).contains(&instant.seconds) {
         Ok(Timestamp(instant))
     } else {
         Err(EvalError::TimestampOverflow)
@@ -268,7 +273,7 @@ pub(crate) fn text_of(value: &Value<'_>) -> Option<Text> {
         Uint(u) => u.to_string(),
         Double(d) => float::general(*d),
         Duration(span) => format!("{}s", float::plain(duration::seconds(span.0))),
-        Timestamp(instant) => timestamp::format(*instant),
+        Timestamp(instant) => instant.to_string(),
         _ => return None,
     })
 }

@@ -1,7 +1,8 @@
 //! Parts of timestamps, in UTC or a zone that is named, and lengths of durations in a unit.
 
-use crate::library::go::timestamp::{Civil, civil};
-use crate::library::go::{duration, zone};
+use admit_apimachinery::go::instant::{Civil, civil};
+use admit_apimachinery::go::{duration, zone};
+
 use crate::library::{Context, Overload, mismatch};
 use crate::value::{EvalError, Value};
 use Value::{Duration, Int, String, Timestamp};

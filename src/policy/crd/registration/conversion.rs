@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
+use admit_apimachinery::go;
+
 use super::certificates;
 use super::demands::Demands;
 use crate::crd::definition::Conversion;
 use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
-use crate::go_text;
 use crate::path::Path;
 use crate::{names, webhook};
 
@@ -73,7 +74,7 @@ fn review_versions(versions: &[String], must_speak: bool, path: &Path<'_>, error
         errors.extend(problems.into_iter().map(|problem| FieldError::invalid(at, version.as_str(), problem)));
     }
     if must_speak && !versions.iter().any(|version| is_spoken(version)) {
-        let shown = BadValue::Verbatim(go_text::json(&serde_json::json!(versions)));
+        let shown = BadValue::Verbatim(go::json::text(&serde_json::json!(versions)));
         errors.push(FieldError::invalid(path, shown, "must include at least one of v1, v1beta1"));
     }
 }

@@ -1,10 +1,10 @@
 //! Parts of a definition in the API server's internal form, as its messages print them: every field by its Go name, also
 //! those that are not set (apiextensions `pkg/apis/apiextensions/types{,_jsonschema}.go`). Input: the manifest's JSON.
 
+use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use crate::error::BadValue;
-use crate::go_text;
 
 /// How a field is printed.
 #[derive(Clone, Copy)]
@@ -197,7 +197,7 @@ fn formatted(value: &Value, form: Form) -> String {
         (Form::Text, Value::Null) => "\"\"".to_owned(),
         (Form::Flag, value) => (*value == true).to_string(),
         (_, Value::Null) => "null".to_owned(),
-        (Form::Text | Form::Any, value) => go_text::json(value),
+        (Form::Text | Form::Any, value) => go::json::text(value),
         (Form::Schema, value) => schema(value),
         (Form::Schemas, value) => list(value.as_array().into_iter().flatten().map(schema)),
         (Form::SchemaMap, Value::Object(map)) => sorted(map, schema),
@@ -236,7 +236,7 @@ fn sorted(map: &Map<String, Value>, print: impl Fn(&Value) -> String) -> String 
     members.sort_by_key(|(name, _)| *name);
     let members: Vec<_> = members
         .into_iter()
-        .map(|(name, value)| format!("{}:{}", go_text::json(&Value::from(name.as_str())), print(value)))
+        .map(|(name, value)| format!("{}:{}", go::json::text(&Value::from(name.as_str())), print(value)))
         .collect();
     format!("{{{}}}", members.join(","))
 }

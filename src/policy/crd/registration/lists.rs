@@ -1,11 +1,12 @@
 //! List and map types at registration: what they may be set on, and what keys and items they ask for.
 
+use admit_apimachinery::go;
+
 use super::demands::Demands;
 use super::internal;
 use super::openapi::Node;
 use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
-use crate::go_text;
 use crate::path::Path;
 use crate::schema::{ListType, MapType, Schema, SchemaType, Unsupported};
 
@@ -132,7 +133,7 @@ fn map_list(node: &Node<'_>, errors: &mut FieldErrors) {
         return;
     }
     let keys: Vec<_> = schema.list_map_keys.iter().map(|key| serde_json::Value::from(&**key)).collect();
-    let all_keys = BadValue::Verbatim(go_text::json(&serde_json::Value::Array(keys)));
+    let all_keys = BadValue::Verbatim(go::json::text(&serde_json::Value::Array(keys)));
     let properties = items_at.child("properties");
     for key in &schema.list_map_keys {
         match items.properties.get(key) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use admit_apimachinery::go;
 use admit_cel::Mode;
 
 use super::openapi::{Context, Node};
@@ -10,7 +11,6 @@ use crate::crd::rules::compile::{CompiledRule, Modes, RuleEnv};
 use crate::crd::rules::decl;
 use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
-use crate::go_text;
 use crate::path::Path;
 use crate::schema::{Reason, Rule, Schema, SchemaType};
 
@@ -307,7 +307,7 @@ impl RuleCheck<'_, '_> {
 
 /// A rule as the API server prints it: the fields of its internal form.
 fn internal_form(rule: &Rule) -> BadValue {
-    let text = |text: &str| go_text::json(&serde_json::Value::from(text));
+    let text = |text: &str| go::json::text(&serde_json::Value::from(text));
     let reason = rule.reason.as_ref().map_or("null".to_owned(), |reason| {
         text(match reason {
             Reason::Invalid => "FieldValueInvalid",

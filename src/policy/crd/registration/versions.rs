@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 
+use admit_apimachinery::go;
 use admit_cel::PatternSum;
 use serde_json::Value;
 
@@ -13,7 +14,6 @@ use crate::crd::definition::{Definition, PrinterColumn, ScalePaths, Version};
 use crate::crd::field_path::{self, Subscripts};
 use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
-use crate::go_text;
 use crate::names;
 use crate::path::Path;
 use crate::schema::{Schema, SchemaType, Unsupported};
@@ -244,7 +244,7 @@ fn deprecation(version: &Version, path: &Path<'_>, errors: &mut FieldErrors) {
     if warning.is_empty() {
         refuse("must not be an empty string".to_owned());
     }
-    if let Some((i, _)) = warning.char_indices().find(|(_, c)| !go_text::is_print(*c)) {
+    if let Some((i, _)) = warning.char_indices().find(|(_, c)| !go::quote::is_print(*c)) {
         refuse(format!(
             "must only contain printable UTF-8 characters; non-printable character found at index {i}"
         ));

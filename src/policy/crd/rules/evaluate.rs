@@ -1,5 +1,6 @@
 //! The walk over a new object, beside its old one, that evaluates every rule whose node has data.
 
+use admit_apimachinery::go;
 use admit_cel::{EvalError, Evaluation, Program, Value};
 use bumpalo::Bump;
 use serde_json::Value as Json;
@@ -409,7 +410,7 @@ impl<'a> Walk<'a> {
         (*result.as_ref().err()? == EvalError::CostLimitExceeded).then(|| {
             format!(
                 "no further validation rules will be run due to call cost exceeds limit for messageExpression: {}",
-                crate::go_text::quote(&rule.message_expression)
+                go::quote(&rule.message_expression)
             )
         })
     }

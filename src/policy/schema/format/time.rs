@@ -1,6 +1,6 @@
 //! Dates, instants, durations.
 
-use crate::{Layout, Timestamp};
+use admit_apimachinery::go::{Layout, Timestamp, duration};
 
 /// `2006-01-02`, a day that exists.
 pub(super) fn is_date(text: &str) -> bool {
@@ -46,47 +46,7 @@ fn is_zone(text: &str) -> bool {
 
 /// A duration of Go, or one that has a number with a unit of Scala somewhere.
 pub(super) fn is_duration(text: &str) -> bool {
-    is_go_duration(text) || has_scala_duration(text)
-}
-
-fn is_go_duration(text: &str) -> bool {
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    if unsigned == "0" {
-        return true;
-    }
-    let mut rest = unsigned;
-    let mut nanoseconds = 0_f64;
-    while !rest.is_empty() {
-        let Some((amount, tail)) = leading_number(rest) else { return false };
-        let unit_end = tail.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(tail.len());
-        let Some((unit, tail)) = tail.split_at_checked(unit_end) else { return false };
-        let Some(size) = go_unit(unit) else { return false };
-        nanoseconds += amount * size;
-        rest = tail;
-    }
-    // Go counts in 64 bits; beyond, the text is refused.
-    !unsigned.is_empty() && nanoseconds <= 9_223_372_036_854_775_808.0
-}
-
-/// Digits with or without a point; at least one digit.
-fn leading_number(text: &str) -> Option<(f64, &str)> {
-    let end = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, rest) = text.split_at_checked(end)?;
-    let has_digit = number.bytes().any(|b| b.is_ascii_digit());
-    let number = (has_digit && number.matches('.').count() <= 1).then_some(number)?;
-    Some((format!("0{number}").parse().ok()?, rest))
-}
-
-fn go_unit(unit: &str) -> Option<f64> {
-    Some(match unit {
-        "ns" => 1.0,
-        "us" | "\u{b5}s" | "\u{3bc}s" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "m" => 60e9,
-        "h" => 3600e9,
-        _ => return None,
-    })
+    duration::parse(text).is_ok() || has_scala_duration(text)
 }
 
 /// Short names in full; a long name also as the beginning of the unit: `3 seconds`.

@@ -3,15 +3,14 @@
 
 mod validate;
 
+use admit_apimachinery::go::{self, Timestamp};
 use serde_json::{Map, Value};
 
 pub use validate::{validate, validate_object_meta};
 
 use super::Schema;
-use crate::Timestamp;
 use crate::bounded::Paths;
 use crate::error::FieldError;
-use crate::go_text::json_kind;
 use crate::oversight::Pace;
 use crate::path::Path;
 
@@ -237,7 +236,7 @@ fn check_shape(value: &Value, structure: &Structure) -> Result<(), String> {
         }),
         Value::Null => Ok(()),
         other => {
-            let (found, name) = (json_kind(other), structure.name);
+            let (found, name) = (go::json::kind(other), structure.name);
             Err(format!("json: cannot unmarshal {found} into Go value of type v1.{name}"))
         }
     }
@@ -245,7 +244,7 @@ fn check_shape(value: &Value, structure: &Structure) -> Result<(), String> {
 
 fn check_field(value: &Value, shape: Shape, field: &str, structure: &Structure) -> Result<(), String> {
     let wrong = |value: &Value, go_type: &str| {
-        let (found, name) = (json_kind(value), structure.name);
+        let (found, name) = (go::json::kind(value), structure.name);
         Err(format!("json: cannot unmarshal {found} into Go struct field {name}.{field} of type {go_type}"))
     };
     let is_no_text = |value: &&Value| !value.is_string() && !value.is_null();

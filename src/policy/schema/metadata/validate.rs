@@ -1,11 +1,11 @@
 //! The values of TypeMeta and ObjectMeta, with the sentences of apimachinery's `pkg/api/validation`.
 
+use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use super::{OBJECT_META, check_shape};
 use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
-use crate::go_text;
 use crate::names;
 use crate::oversight::Pace;
 use crate::path::Path;
@@ -201,11 +201,11 @@ fn struct_json(reference: &Map<String, Value>) -> String {
     let mut parts = Vec::new();
     for key in ["apiVersion", "kind", "name", "uid"] {
         let value = reference.get(key).cloned().unwrap_or_else(|| "".into());
-        parts.push(format!("\"{key}\":{}", go_text::json(&value)));
+        parts.push(format!("\"{key}\":{}", go::json::text(&value)));
     }
     for key in ["controller", "blockOwnerDeletion"] {
         if let Some(value) = reference.get(key).filter(|value| !value.is_null()) {
-            parts.push(format!("\"{key}\":{}", go_text::json(value)));
+            parts.push(format!("\"{key}\":{}", go::json::text(value)));
         }
     }
     format!("{{{}}}", parts.join(","))

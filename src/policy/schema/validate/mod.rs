@@ -8,6 +8,7 @@ mod number;
 mod outcome;
 mod scalar;
 
+use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use self::outcome::Outcome;
@@ -16,7 +17,6 @@ use super::list_type::has_repeated;
 use super::{AdditionalProperties, Schema, SchemaType, format, prune};
 use crate::error::FieldError;
 use crate::findings::Room;
-use crate::go_text;
 use crate::oversight::Pace;
 use crate::path::Path;
 
@@ -178,7 +178,7 @@ impl<'r> Node<'_, 'r> {
     fn combinators(&self, value: &Value) -> Outcome<'r> {
         let checks = &self.schema.checks;
         let mut outcome = self.clean();
-        let quoted = || go_text::quote(&outcome::name(self.path));
+        let quoted = || go::quote(&outcome::name(self.path));
         let alternative = |schema: &Schema| self.below(schema, None, self.path).outcome(value);
         if !checks.any_of.is_empty() {
             let (best, valid) = choose(checks.any_of.iter().map(alternative), true);

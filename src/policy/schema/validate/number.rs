@@ -1,11 +1,11 @@
 //! Numbers: the range of the format, bounds, multiples. Integers are compared as integers, so a bound with a fraction
 //! loses it first.
 
+use admit_apimachinery::go;
 use serde_json::{Number, Value};
 
 use super::{Node, Outcome, SchemaType};
 use crate::error::BadValue;
-use crate::go_text;
 use crate::schema::numeric;
 
 #[derive(Clone, Copy)]
@@ -135,7 +135,7 @@ impl Limit {
             }
             Parsed::Float(value) => {
                 let broken = match self {
-                    Self::MultipleOf if bound <= 0.0 => return Check::BadFactor(go_text::float(bound)),
+                    Self::MultipleOf if bound <= 0.0 => return Check::BadFactor(go::float::general(bound)),
                     Self::MultipleOf if bound < 1.0 => !numeric::is_json_integer(1.0 / bound * value),
                     Self::MultipleOf => !numeric::is_json_integer(value / bound),
                     Self::Minimum { exclusive: false } => value < bound,
@@ -143,7 +143,7 @@ impl Limit {
                     Self::Maximum { exclusive: false } => value > bound,
                     Self::Maximum { exclusive: true } => value >= bound,
                 };
-                (broken, go_text::float(bound))
+                (broken, go::float::general(bound))
             }
         };
         if broken { Check::Broken(self.text(&bound)) } else { Check::Holds }

@@ -1,10 +1,10 @@
 //! What one check found: failures, each with the message that tells it from others, and how many checks passed.
 
+use admit_apimachinery::go;
 use serde_json::Value;
 
 use crate::error::{BadValue, FieldError, FieldErrorKind};
 use crate::findings::Room;
-use crate::go_text;
 use crate::path::Path;
 
 /// A path as the validator's messages write it: properties and map entries alike after a point, also the first one
@@ -168,7 +168,7 @@ impl<'r> Outcome<'r> {
     }
 
     pub(super) fn invalid_type(&mut self, path: &Path<'_>, expected: &str, found: &str) {
-        let problem = || format!("must be of type {expected}: {}", crate::go_text::quote(found));
+        let problem = || format!("must be of type {expected}: {}", go::quote(found));
         self.place(path, FieldErrorKind::TypeInvalid, found, problem);
     }
 
@@ -206,7 +206,7 @@ impl<'r> Outcome<'r> {
         self.reword(path, || {
             let supported: Vec<String> = supported
                 .iter()
-                .map(|value| value.as_str().map_or_else(|| go_text::json(value), ToOwned::to_owned))
+                .map(|value| value.as_str().map_or_else(|| go::json::text(value), ToOwned::to_owned))
                 .collect();
             let problem = format!("should be one of [{}]", supported.join(" "));
             (problem, FieldError::not_supported("", value, supported.iter().map(String::as_str)))

@@ -4,11 +4,11 @@
 //! objects and lists, where older ones print the type, a duplicate map was printed in Go's syntax, and a number where an
 //! integer with a format belongs was a number, not a float64. Suites are written for many releases, so each value counts in any of these forms; all other words must agree.
 
+use admit_apimachinery::go;
 use serde_json::Value;
 
 use crate::crd::{CompiledCrd, Written};
 use crate::error::{BadValue, FieldError, FieldErrorKind};
-use crate::go_text;
 
 /// How a text agrees with a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -131,8 +131,7 @@ fn go_syntax(value: &Value) -> String {
         Value::Object(map) => {
             let mut entries: Vec<_> = map.iter().collect();
             entries.sort_by_key(|(key, _)| *key);
-            let entry =
-                |(key, value): (&String, &Value)| format!("{}:{}", go_text::quote(key), go_syntax(value));
+            let entry = |(key, value): (&String, &Value)| format!("{}:{}", go::quote(key), go_syntax(value));
             let entries: Vec<String> = entries.into_iter().map(entry).collect();
             format!("map[string]interface {{}}{{{}}}", entries.join(", "))
         }

@@ -1,7 +1,7 @@
 //! How recorded answers to writes of custom resources are compared with what is decided.
 
+use admit_apimachinery::go;
 use admit_policy::error::FieldError;
-use admit_policy::go_text;
 use serde_json::Value;
 
 use crate::report::{Aspect, Check};
@@ -54,7 +54,7 @@ pub(super) fn warnings(step: &Value, actual: &[String]) -> Option<Check> {
 
 /// An accepted object beside the recorded one, without metadata, as Go writes it: a whole float has no fraction.
 pub(super) fn same_object(expected: &Value, actual: &Value) -> Check {
-    let text = |object: &Value| go_text::json(&without_metadata(object));
+    let text = |object: &Value| go::json::text(&without_metadata(object));
     Check::new(Aspect::Text, text(expected), text(actual))
 }
 

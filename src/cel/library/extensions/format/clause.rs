@@ -1,6 +1,6 @@
 //! Format strings: literal text and clauses. The checker's validator of literal format strings reads them with this too.
 
-use crate::library::go::integer::atoi;
+use admit_apimachinery::go::integer::atoi;
 
 /// How a value is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,8 +3,9 @@
 
 use std::fmt::Write as _;
 
+use admit_apimachinery::go::float;
+
 use super::Clause;
-use crate::library::go::float;
 use crate::value::Value;
 
 /// Digits after the point where nothing else is said.

@@ -1,8 +1,9 @@
 //! Values in format strings as today's string library shows them, without a locale: numbers without groups, exponents
 //! as `e+00`, and text in lists and maps without quotes.
 
+use admit_apimachinery::go::{duration, float};
+
 use super::{Clause, number};
-use crate::library::go::{duration, float, timestamp};
 use crate::library::runtime_type;
 use crate::value::Value;
 
@@ -81,7 +82,7 @@ fn shown(value: &Value<'_>) -> Result<String, String> {
         Value::String(text) => (*text).to_owned(),
         Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         Value::Duration(span) => format!("{}s", float::plain(duration::seconds(span.0))),
-        Value::Timestamp(instant) => timestamp::format(*instant),
+        Value::Timestamp(instant) => instant.to_string(),
         Value::Type(ty) => runtime_type::name(ty).to_owned(),
         Value::List(list) => {
             let items: Vec<_> = list.iter().map(|item| shown(&item)).collect::<Result<_, _>>()?;

@@ -1,7 +1,8 @@
 //! `%s` and `%d`: values as texts; inside lists and maps as CEL literals.
 
+use admit_apimachinery::go::{duration, float, quote};
+
 use super::Clause;
-use crate::library::go::{duration, float, quote::quote, timestamp};
 use crate::library::runtime_type;
 use crate::value::{List, Map, Value};
 
@@ -19,7 +20,7 @@ pub(super) fn shown(value: &Value<'_>) -> Result<String, String> {
                 .to_owned()
         })?,
         Value::Duration(span) => format!("{}s", float::plain(duration::seconds(span.0))),
-        Value::Timestamp(instant) => timestamp::format(*instant),
+        Value::Timestamp(instant) => instant.to_string(),
         Value::Type(ty) => runtime_type::name(ty).to_owned(),
         Value::List(list) => list_literal(*list)?,
         Value::Map(map) => map_literal(*map)?,

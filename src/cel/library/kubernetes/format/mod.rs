@@ -2,9 +2,10 @@
 
 pub(super) mod names;
 
+use admit_apimachinery::go::layout::{self, Layout};
+use admit_apimachinery::go::url;
+
 use crate::cost::{CallEstimate, Operand, REGEX_LENGTH, STRING_TRAVERSAL, scale};
-use crate::library::go::layout::{self, Layout};
-use crate::library::go::url;
 use crate::library::{Context, Overload, Version, cost, mismatch, regex};
 use crate::value::{EvalError, List, Opaque, Value};
 

@@ -5,12 +5,13 @@ mod escape;
 use escape::{Mode, escape, is_sub_delimiter, should_escape, unescape};
 
 use super::netip;
-use super::quote::quote;
+use super::quote;
 
 /// A parsed URL. Unescaped parts are bytes, since an escape may stand for any.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Url {
-    pub(crate) scheme: String,
+pub struct Url {
+    /// Lower case; empty where there is none.
+    pub scheme: String,
     opaque: String,
     user: Option<User>,
     host: Vec<u8>,
@@ -35,7 +36,7 @@ struct User {
 /// # Errors
 ///
 /// Go's text: `parse "a": invalid URI for request`.
-pub(crate) fn check_request(text: &str) -> Result<(), String> {
+pub fn check_request(text: &str) -> Result<(), String> {
     parse_parts(text, true).map(|_| ()).map_err(|cause| in_context(text, &cause))
 }
 
@@ -44,7 +45,7 @@ pub(crate) fn check_request(text: &str) -> Result<(), String> {
 /// # Errors
 ///
 /// As [`check_request`].
-pub(crate) fn parse(text: &str) -> Result<Url, String> {
+pub fn parse(text: &str) -> Result<Url, String> {
     let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
     let mut url = parse_parts(before, false).map_err(|cause| in_context(before, &cause))?;
     if !fragment.is_empty() {
@@ -187,20 +188,23 @@ fn is_optional_port(port: &[u8]) -> bool {
 }
 
 impl Url {
-    /// With the port; bytes that are no UTF-8 are replaced, since CEL's strings cannot hold them.
-    pub(crate) fn host(&self) -> String {
+    /// With the port; bytes that are no UTF-8 are replaced, since texts cannot hold them.
+    #[must_use]
+    pub fn host(&self) -> String {
         text(&self.host)
     }
 
     /// Without the port and without the brackets of an IPv6 address.
-    pub(crate) fn hostname(&self) -> String {
+    #[must_use]
+    pub fn hostname(&self) -> String {
         let (host, _) = self.split_host();
         let bare = host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]"));
         text(bare.unwrap_or(host))
     }
 
     /// Empty without a numeric port.
-    pub(crate) fn port(&self) -> String {
+    #[must_use]
+    pub fn port(&self) -> String {
         let (_, port) = self.split_host();
         text(port)
     }
@@ -214,7 +218,8 @@ impl Url {
     }
 
     /// The path as it was written, where that is a valid way to write it.
-    pub(crate) fn escaped_path(&self) -> String {
+    #[must_use]
+    pub fn escaped_path(&self) -> String {
         match &self.raw_path {
             Some(raw) if is_valid_encoding(raw, Mode::Path) => raw.clone(),
             _ if self.path == b"*" => "*".to_owned(),
@@ -223,7 +228,8 @@ impl Url {
     }
 
     /// Keys in ascending order, each with its values in the order of the query; malformed pairs are left out.
-    pub(crate) fn query(&self) -> Vec<(String, Vec<String>)> {
+    #[must_use]
+    pub fn query(&self) -> Vec<(String, Vec<String>)> {
         let mut entries: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
         for pair in self.raw_query.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';')) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));

@@ -1,55 +1,100 @@
-//! Instants in RFC 3339 as Go's `Format` writes them, and civil dates of the proleptic Gregorian calendar.
+//! Instants, which are written in RFC 3339 as Go's `Format` writes them, and civil dates of the proleptic Gregorian calendar.
 
-use std::fmt::Write as _;
+use std::fmt;
+use std::str::FromStr;
 
-use crate::value::Timestamp;
+use super::layout::{self, Layout};
 
 const DAY: i64 = 86_400;
 /// 0001-01-01T00:00:00Z.
-pub(crate) const MIN_SECONDS: i64 = -62_135_596_800;
+pub const MIN_SECONDS: i64 = -62_135_596_800;
 /// 9999-12-31T23:59:59Z.
-pub(crate) const MAX_SECONDS: i64 = 253_402_300_799;
+pub const MAX_SECONDS: i64 = 253_402_300_799;
+
+/// An instant with the offset it was written with. Its text is RFC 3339 with as many digits of fraction as needed, in that
+/// offset.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Hash)]
+pub struct Timestamp {
+    /// Seconds since 1970-01-01T00:00:00Z.
+    pub seconds: i64,
+    /// 0 to 999,999,999.
+    pub nanos: u32,
+    /// Seconds east of UTC; shown, never compared.
+    pub offset: i32,
+}
+
+/// Why a text is no time, in Go's words: `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimestampError(String);
+
+impl fmt::Display for TimestampError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TimestampError {}
+
+impl Timestamp {
+    /// Reads a time as Go's `time.Parse` does.
+    ///
+    /// # Errors
+    /// What Go says of a text that it does not read.
+    pub fn parse(layout: Layout, text: &str) -> Result<Self, TimestampError> {
+        layout::parse(layout, text).map_err(|error| TimestampError(error.to_string()))
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = TimestampError;
+
+    fn from_str(text: &str) -> Result<Self, TimestampError> {
+        Self::parse(Layout::Rfc3339, text)
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Civil { year, month, day, hour, minute, second, .. } =
+            civil(self.seconds, i64::from(self.offset));
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        if self.nanos != 0 {
+            let digits = format!("{:09}", self.nanos);
+            write!(f, ".{}", digits.trim_end_matches('0'))?;
+        }
+        if self.offset == 0 {
+            return f.write_str("Z");
+        }
+        let minutes = self.offset.unsigned_abs().wrapping_div(60);
+        let sign = if self.offset < 0 { '-' } else { '+' };
+        write!(f, "{sign}{:02}:{:02}", minutes.wrapping_div(60), minutes.wrapping_rem(60))
+    }
+}
 
 /// A date and time of day in some zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Civil {
-    pub(crate) year: i64,
+pub struct Civil {
+    /// Of the proleptic Gregorian calendar.
+    pub year: i64,
     /// 1 to 12.
-    pub(crate) month: i64,
+    pub month: i64,
     /// 1 to 31.
-    pub(crate) day: i64,
+    pub day: i64,
     /// 0 to 365.
-    pub(crate) day_of_year: i64,
+    pub day_of_year: i64,
     /// 0 is Sunday.
-    pub(crate) weekday: i64,
-    pub(crate) hour: i64,
-    pub(crate) minute: i64,
-    pub(crate) second: i64,
-}
-
-/// Writes RFC 3339 with as many digits of fraction as needed, in the offset that the instant carries.
-pub(crate) fn format(timestamp: Timestamp) -> String {
-    let Civil { year, month, day, hour, minute, second, .. } =
-        civil(timestamp.seconds, i64::from(timestamp.offset));
-    let mut text = format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}");
-    if timestamp.nanos != 0 {
-        let digits = format!("{:09}", timestamp.nanos);
-        text.push('.');
-        text.push_str(digits.trim_end_matches('0'));
-    }
-    if timestamp.offset == 0 {
-        text.push('Z');
-    } else {
-        let minutes = timestamp.offset.unsigned_abs().wrapping_div(60);
-        let sign = if timestamp.offset < 0 { '-' } else { '+' };
-        // Writing to a string does not fail.
-        let _ = write!(text, "{sign}{:02}:{:02}", minutes.wrapping_div(60), minutes.wrapping_rem(60));
-    }
-    text
+    pub weekday: i64,
+    /// 0 to 23.
+    pub hour: i64,
+    /// 0 to 59.
+    pub minute: i64,
+    /// 0 to 59.
+    pub second: i64,
 }
 
 /// The civil time of an instant, `offset` seconds east of UTC.
-pub(crate) fn civil(seconds: i64, offset: i64) -> Civil {
+#[must_use]
+pub fn civil(seconds: i64, offset: i64) -> Civil {
     let local = seconds.saturating_add(offset);
     let (days, of_day) = (local.div_euclid(DAY), local.rem_euclid(DAY));
     let (year, month, day) = civil_from_days(days);

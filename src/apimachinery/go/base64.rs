@@ -2,7 +2,7 @@
 
 /// The digits for 62 and 63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Alphabet {
+pub enum Alphabet {
     /// `+` and `/`.
     Standard,
     /// `-` and `_`.
@@ -11,13 +11,18 @@ pub(crate) enum Alphabet {
 
 /// Whether `=` fills the last group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Padding {
+pub enum Padding {
+    /// It does, or the text is refused.
     Required,
+    /// It is no digit.
     Absent,
 }
 
-/// The bytes of a text; else the offset that Go's `CorruptInputError` names.
-pub(crate) fn decode(text: &str, alphabet: Alphabet, padding: Padding) -> Result<Vec<u8>, usize> {
+/// The bytes of a text.
+///
+/// # Errors
+/// The offset that Go's `CorruptInputError` names.
+pub fn decode(text: &str, alphabet: Alphabet, padding: Padding) -> Result<Vec<u8>, usize> {
     let mut out = Vec::with_capacity(text.len().saturating_mul(3).wrapping_div(4));
     let mut group = Group::default();
     let mut bytes = text.bytes().enumerate().filter(|(_, byte)| !matches!(byte, b'\r' | b'\n'));
@@ -51,7 +56,8 @@ pub(crate) fn decode(text: &str, alphabet: Alphabet, padding: Padding) -> Result
 }
 
 /// The text of bytes, in the standard alphabet with padding.
-pub(crate) fn encode(bytes: &[u8]) -> String {
+#[must_use]
+pub fn encode(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3).saturating_mul(4));
     for chunk in bytes.chunks(3) {

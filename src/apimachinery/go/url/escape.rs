@@ -1,6 +1,6 @@
 //! Percent-encoding, which differs from part to part of a URL.
 
-use crate::library::go::quote::quote;
+use crate::go::quote;
 
 /// The part of a URL a text stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

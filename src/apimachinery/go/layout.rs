@@ -3,8 +3,8 @@
 
 use std::fmt;
 
-use super::timestamp::{days_in_month, seconds_of};
-use crate::value::Timestamp;
+use super::instant::{Timestamp, days_in_month, seconds_of};
+use super::quote::OfTime;
 
 /// How a time is written; all but the first are for fields and formats of Kubernetes' own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Layout {
 
 /// Why Go does not read a text.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ParseError<'t> {
+pub struct ParseError<'t> {
     text: &'t str,
     layout: Layout,
     problem: Problem<'t>,
@@ -37,7 +37,10 @@ enum Problem<'t> {
 
 /// Reads a text with Go's latitude: one-digit hours, a comma before the fraction, offsets up to 24:60, digits past the
 /// ninth dropped.
-pub(crate) fn parse(layout: Layout, text: &str) -> Result<Timestamp, ParseError<'_>> {
+///
+/// # Errors
+/// Go's words: `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`.
+pub fn parse(layout: Layout, text: &str) -> Result<Timestamp, ParseError<'_>> {
     read(layout, text).map_err(|problem| ParseError { text, layout, problem })
 }
 
@@ -70,6 +73,8 @@ fn read(layout: Layout, text: &str) -> Result<Timestamp, Problem<'_>> {
     Ok(Timestamp { seconds: local.saturating_sub(i64::from(offset)), nanos, offset })
 }
 
+impl std::error::Error for ParseError<'_> {}
+
 impl Layout {
     const fn text(self) -> &'static str {
         match self {
@@ -83,32 +88,15 @@ impl Layout {
 
 impl fmt::Display for ParseError<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "parsing time {}", Quoted(self.text))?;
+        write!(f, "parsing time {}", OfTime(self.text))?;
         match self.problem {
             Problem::Element(element, rest) => {
-                let (layout, rest) = (Quoted(self.layout.text()), Quoted(rest));
-                write!(f, " as {layout}: cannot parse {rest} as {}", Quoted(element))
+                let (layout, rest) = (OfTime(self.layout.text()), OfTime(rest));
+                write!(f, " as {layout}: cannot parse {rest} as {}", OfTime(element))
             }
             Problem::Range(part) => write!(f, ": {part} out of range"),
-            Problem::Extra(rest) => write!(f, ": extra text: {}", Quoted(rest)),
+            Problem::Extra(rest) => write!(f, ": extra text: {}", OfTime(rest)),
         }
-    }
-}
-
-/// The quotes of Go's package `time`: control characters and what is not ASCII are escaped byte by byte.
-struct Quoted<'t>(&'t str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("\"")?;
-        for byte in self.0.bytes() {
-            match byte {
-                b'"' | b'\\' => write!(f, "\\{}", char::from(byte))?,
-                b' '..=0x7f => write!(f, "{}", char::from(byte))?,
-                _ => write!(f, "\\x{byte:02x}")?,
-            }
-        }
-        f.write_str("\"")
     }
 }
 
@@ -207,11 +195,11 @@ fn decimal(digits: &[u8]) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::timestamp::{MAX_SECONDS, MIN_SECONDS, format};
+    use super::super::instant::{MAX_SECONDS, MIN_SECONDS};
     use super::*;
 
     fn told(layout: Layout, text: &str) -> Result<String, String> {
-        parse(layout, text).map(format).map_err(|error| error.to_string())
+        parse(layout, text).map(|instant| instant.to_string()).map_err(|error| error.to_string())
     }
 
     #[test]

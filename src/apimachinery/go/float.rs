@@ -2,7 +2,8 @@
 
 /// Reads a double as Go does: decimal or hexadecimal, underscores between digits, infinities by name; none where Go has
 /// a syntax or range error.
-pub(crate) fn parse(text: &str) -> Option<f64> {
+#[must_use]
+pub fn parse(text: &str) -> Option<f64> {
     if let Some(special) = parse_special(text) {
         return Some(special);
     }
@@ -130,12 +131,15 @@ fn multiply_power_of_two(mut value: f64, mut exponent: i64) -> f64 {
 }
 
 /// The shortest text that reads back to the same double, without an exponent: Go's `'f', -1`.
-pub(crate) fn plain(value: f64) -> String {
+#[must_use]
+pub fn plain(value: f64) -> String {
     special_name(value).map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The shortest text that reads back to the same double: Go's `%g`, with an exponent below 1e-4 and from 1e6 up.
-pub(crate) fn general(value: f64) -> String {
+/// The shortest text that reads back to the same double: Go's `%g` and `%v`, with an exponent below 1e-4 and
+/// from 1e6 up.
+#[must_use]
+pub fn general(value: f64) -> String {
     if let Some(name) = special_name(value) {
         return name.to_owned();
     }
@@ -144,8 +148,19 @@ pub(crate) fn general(value: f64) -> String {
     if (-4..6).contains(&exponent) { value.to_string() } else { go_exponent(&scientific) }
 }
 
+/// `encoding/json` of a double: an exponent below 1e-6 and from 1e21 up, written without a padding zero where it is negative.
+#[must_use]
+pub fn json(value: f64) -> String {
+    if value == 0.0 || (1e-6..1e21).contains(&value.abs()) || !value.is_finite() {
+        return plain(value);
+    }
+    let text = format!("{value:e}");
+    if text.contains("e-") { text } else { text.replace('e', "e+") }
+}
+
 /// Go's `%e`: with `precision` digits after the point, or as many as needed.
-pub(crate) fn scientific(value: f64, precision: Option<usize>) -> String {
+#[must_use]
+pub fn scientific(value: f64, precision: Option<usize>) -> String {
     if let Some(name) = special_name(value) {
         return name.to_owned();
     }
@@ -156,7 +171,8 @@ pub(crate) fn scientific(value: f64, precision: Option<usize>) -> String {
 }
 
 /// Go's `%f`.
-pub(crate) fn fixed(value: f64, precision: usize) -> String {
+#[must_use]
+pub fn fixed(value: f64, precision: usize) -> String {
     special_name(value).map_or_else(|| format!("{value:.precision$}"), str::to_owned)
 }
 
@@ -211,5 +227,27 @@ mod tests {
             assert_eq!(parse(text), value, "{text}");
         }
         assert!(parse("NaN").is_some_and(f64::is_nan));
+    }
+
+    #[test]
+    fn writes_what_go_writes() {
+        for (value, plain_text, general_text, json_text) in [
+            (0.0, "0", "0", "0"),
+            (-0.0, "-0", "-0", "-0"),
+            (1.5, "1.5", "1.5", "1.5"),
+            (999_999.0, "999999", "999999", "999999"),
+            (1e6, "1000000", "1e+06", "1000000"),
+            (-1_234_567.5, "-1234567.5", "-1.2345675e+06", "-1234567.5"),
+            (1e21, "1000000000000000000000", "1e+21", "1e+21"),
+            (0.000_05, "0.00005", "5e-05", "0.00005"),
+            (5e-7, "0.0000005", "5e-07", "5e-7"),
+            (f64::INFINITY, "+Inf", "+Inf", "+Inf"),
+            (f64::NAN, "NaN", "NaN", "NaN"),
+        ] {
+            assert_eq!(
+                (plain(value), general(value), json(value)),
+                (plain_text.into(), general_text.into(), json_text.into())
+            );
+        }
     }
 }

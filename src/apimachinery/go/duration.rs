@@ -1,52 +1,95 @@
-//! `time.ParseDuration` and the parts of a duration.
+//! `time.ParseDuration`, `Duration.String` and the parts of a duration.
+
+use std::fmt;
+
+use super::quote::OfTime;
 
 /// Nanoseconds in a second.
-pub(crate) const SECOND: i64 = 1_000_000_000;
+pub const SECOND: i64 = 1_000_000_000;
 const MINUTE: i64 = 60_000_000_000;
 const HOUR: i64 = 3_600_000_000_000;
 
-/// Reads `-1h2.5m` and its like as nanoseconds; none where Go has an error.
-pub(crate) fn parse(text: &str) -> Option<i64> {
+/// Why a text is no duration; reads as Go's error does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseError<'t> {
+    text: &'t str,
+    problem: Problem<'t>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Problem<'t> {
+    Invalid,
+    MissingUnit,
+    UnknownUnit(&'t str),
+}
+
+impl fmt::Display for ParseError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = OfTime(self.text);
+        match self.problem {
+            Problem::Invalid => write!(f, "time: invalid duration {text}"),
+            Problem::MissingUnit => write!(f, "time: missing unit in duration {text}"),
+            Problem::UnknownUnit(unit) => {
+                write!(f, "time: unknown unit {} in duration {text}", OfTime(unit))
+            }
+        }
+    }
+}
+
+impl std::error::Error for ParseError<'_> {}
+
+/// Reads `-1h2.5m` and its like as nanoseconds.
+///
+/// # Errors
+/// Go's words: `time: missing unit in duration "5"`.
+pub fn parse(text: &str) -> Result<i64, ParseError<'_>> {
+    nanoseconds(text).map_err(|problem| ParseError { text, problem })
+}
+
+fn nanoseconds(text: &str) -> Result<i64, Problem<'_>> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     if rest == "0" {
-        return Some(0);
+        return Ok(0);
     }
     if rest.is_empty() {
-        return None;
+        return Err(Problem::Invalid);
     }
     let mut total: u64 = 0;
     while !rest.is_empty() {
         let (nanoseconds, after) = parse_part(rest)?;
-        total = total.checked_add(nanoseconds).filter(|sum| *sum <= LIMIT)?;
+        total = total.checked_add(nanoseconds).filter(|sum| *sum <= LIMIT).ok_or(Problem::Invalid)?;
         rest = after;
     }
-    if negative { 0_i64.checked_sub_unsigned(total) } else { i64::try_from(total).ok() }
+    let signed = if negative { 0_i64.checked_sub_unsigned(total) } else { i64::try_from(total).ok() };
+    signed.ok_or(Problem::Invalid)
 }
 
 /// The magnitude of the least duration.
 const LIMIT: u64 = 1 << 63;
 
 /// One number with its unit, and what follows.
-fn parse_part(text: &str) -> Option<(u64, &str)> {
+fn parse_part(text: &str) -> Result<(u64, &str), Problem<'_>> {
     let (whole, rest) = split_digits(text);
     let (fraction, rest) = match rest.strip_prefix('.') {
         Some(rest) => split_digits(rest),
         None => ("", rest),
     };
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let end = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
-    let (unit, after) = rest.split_at_checked(end)?;
-    let unit = unit_nanoseconds(unit)?;
-    let whole = whole.bytes().try_fold(0_u64, |n, b| {
+    // Go looks at the size of the digits before it looks for a unit.
+    let number = whole.bytes().try_fold(0_u64, |n, b| {
         n.checked_mul(10)?.checked_add(u64::from(b.wrapping_sub(b'0'))).filter(|n| *n <= LIMIT)
-    })?;
-    let nanoseconds = whole.checked_mul(unit)?.checked_add(scale_fraction(fraction, unit))?;
-    (nanoseconds <= LIMIT).then_some((nanoseconds, after))
+    });
+    let number = number.filter(|_| !(whole.is_empty() && fraction.is_empty())).ok_or(Problem::Invalid)?;
+    let end = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
+    let (unit, after) = match rest.split_at_checked(end) {
+        None | Some(("", _)) => return Err(Problem::MissingUnit),
+        Some(split) => split,
+    };
+    let unit = unit_nanoseconds(unit).ok_or(Problem::UnknownUnit(unit))?;
+    let nanoseconds = number.checked_mul(unit).and_then(|n| n.checked_add(scale_fraction(fraction, unit)));
+    nanoseconds.filter(|n| *n <= LIMIT).map(|n| (n, after)).ok_or(Problem::Invalid)
 }
 
 fn split_digits(text: &str) -> (&str, &str) {
@@ -85,7 +128,8 @@ fn scale_fraction(digits: &str, unit: u64) -> u64 {
 }
 
 /// Go's `String`: `1h0m0.5s`, and below a second the unit that leaves a digit before the point.
-pub(crate) fn format(nanoseconds: i64) -> String {
+#[must_use]
+pub fn format(nanoseconds: i64) -> String {
     let magnitude = nanoseconds.unsigned_abs();
     let sign = if nanoseconds < 0 { "-" } else { "" };
     let text = match magnitude {
@@ -121,17 +165,20 @@ fn decimal(magnitude: u64, places: usize, name: &str) -> String {
 }
 
 /// Go's `Seconds`.
-pub(crate) fn seconds(nanoseconds: i64) -> f64 {
+#[must_use]
+pub fn seconds(nanoseconds: i64) -> f64 {
     in_units(nanoseconds, SECOND)
 }
 
 /// Go's `Minutes`.
-pub(crate) fn minutes(nanoseconds: i64) -> f64 {
+#[must_use]
+pub fn minutes(nanoseconds: i64) -> f64 {
     in_units(nanoseconds, MINUTE)
 }
 
 /// Go's `Hours`.
-pub(crate) fn hours(nanoseconds: i64) -> f64 {
+#[must_use]
+pub fn hours(nanoseconds: i64) -> f64 {
     in_units(nanoseconds, HOUR)
 }
 
@@ -180,7 +227,25 @@ mod tests {
             ("1 s", None),
             ("3µs", Some(3_000)),
         ] {
-            assert_eq!(parse(text), value, "{text}");
+            assert_eq!(parse(text).ok(), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn says_what_go_says() {
+        for (text, why) in [
+            ("", "time: invalid duration \"\""),
+            ("ten", "time: invalid duration \"ten\""),
+            ("-", "time: invalid duration \"-\""),
+            (".s", "time: invalid duration \".s\""),
+            ("10", "time: missing unit in duration \"10\""),
+            ("1..5s", "time: missing unit in duration \"1..5s\""),
+            ("10x", "time: unknown unit \"x\" in duration \"10x\""),
+            ("1é", "time: unknown unit \"\\xc3\\xa9\" in duration \"1\\xc3\\xa9\""),
+            ("3000000h", "time: invalid duration \"3000000h\""),
+            ("99999999999999999999", "time: invalid duration \"99999999999999999999\""),
+        ] {
+            assert_eq!(parse(text).map_err(|error| error.to_string()), Err(why.to_owned()));
         }
     }
 }

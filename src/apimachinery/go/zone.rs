@@ -14,7 +14,7 @@ static DATABASE: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bu
 /// # Errors
 ///
 /// The text of Go's error, for an unknown name or a malformed offset.
-pub(crate) fn offset_at(zone: &str, seconds: i64) -> Result<i64, String> {
+pub fn offset_at(zone: &str, seconds: i64) -> Result<i64, String> {
     match zone.split_once(':') {
         Some((hours, minutes)) => fixed(zone, hours, minutes),
         None => named(zone, seconds),

@@ -2,13 +2,15 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::quote::quote;
+use super::quote;
 
 /// An address, with whether a zone (`%eth0`) followed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Zoned {
-    pub(crate) address: IpAddr,
-    pub(crate) has_zone: bool,
+pub struct Zoned {
+    /// Without the zone.
+    pub address: IpAddr,
+    /// Whether one followed.
+    pub has_zone: bool,
 }
 
 /// Why a text is no address: a message and the rest of the text where the trouble starts.
@@ -24,7 +26,7 @@ type Parsed<'t, T> = Result<T, Problem<'t>>;
 /// # Errors
 ///
 /// Go's text: `ParseAddr("1.2.3"): IPv4 address too short`.
-pub(crate) fn parse_address(text: &str) -> Result<Zoned, String> {
+pub fn parse_address(text: &str) -> Result<Zoned, String> {
     let parsed = match text.find(['.', ':', '%']).and_then(|at| text.get(at..)) {
         Some(rest) if rest.starts_with('.') => {
             parse_v4(text).map(|address| Zoned { address: address.into(), has_zone: false })
@@ -44,7 +46,7 @@ pub(crate) fn parse_address(text: &str) -> Result<Zoned, String> {
 /// # Errors
 ///
 /// Go's text: `netip.ParsePrefix("10.0.0.0"): no '/'`.
-pub(crate) fn parse_prefix(text: &str) -> Result<(IpAddr, u8), String> {
+pub fn parse_prefix(text: &str) -> Result<(IpAddr, u8), String> {
     let fail = |cause: String| format!("netip.ParsePrefix({}): {cause}", quote(text));
     let (address, bits) = text.rsplit_once('/').ok_or_else(|| fail("no '/'".to_owned()))?;
     let parsed = parse_address(address).map_err(fail)?;

@@ -2,34 +2,44 @@
 
 use std::num::IntErrorKind;
 
+use super::quote;
+
 /// `ParseInt(text, 10, 64)`.
-pub(crate) fn parse_int(text: &str) -> Option<i64> {
+#[must_use]
+pub fn parse_int(text: &str) -> Option<i64> {
     // Rust accepts the same texts as Go: an optional sign and digits, no underscores.
     text.parse().ok()
 }
 
 /// `ParseUint(text, 10, 64)`, which knows no sign.
-pub(crate) fn parse_uint(text: &str) -> Option<u64> {
+#[must_use]
+pub fn parse_uint(text: &str) -> Option<u64> {
     if text.starts_with('+') { None } else { text.parse().ok() }
 }
 
-/// `Atoi`, with the text of its error.
-pub(crate) fn atoi(text: &str) -> Result<i64, String> {
+/// `Atoi`.
+///
+/// # Errors
+/// Go's text: `strconv.Atoi: parsing "x": invalid syntax`.
+pub fn atoi(text: &str) -> Result<i64, String> {
     text.parse::<i64>().map_err(|error| {
         let cause = match error.kind() {
             IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => "value out of range",
             _ => "invalid syntax",
         };
-        format!("strconv.Atoi: parsing {}: {cause}", super::quote::quote(text))
+        format!("strconv.Atoi: parsing {}: {cause}", quote(text))
     })
 }
 
-/// `ParseUint(text, 10, 64)`, with the text of its error.
-pub(crate) fn parse_uint_or_error(text: &str) -> Result<u64, String> {
+/// `ParseUint(text, 10, 64)`.
+///
+/// # Errors
+/// Go's text: `strconv.ParseUint: parsing "x": invalid syntax`.
+pub fn parse_uint_or_error(text: &str) -> Result<u64, String> {
     parse_uint(text).ok_or_else(|| {
         let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let cause = if is_number { "value out of range" } else { "invalid syntax" };
-        format!("strconv.ParseUint: parsing {}: {cause}", super::quote::quote(text))
+        format!("strconv.ParseUint: parsing {}: {cause}", quote(text))
     })
 }
 

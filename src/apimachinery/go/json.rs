@@ -1,0 +1,138 @@
+//! `encoding/json`: documents as it writes them, bytes and numbers as it reads them; and `%v` of decoded numbers.
+
+use std::fmt::Write as _;
+
+use serde_json::{Number, Value};
+
+use super::base64::{self, Alphabet, Padding};
+use super::float;
+
+/// The bytes that `encoding/json` reads from a text: base64 in its padded standard form, line breaks passed over.
+///
+/// # Errors
+/// Go's complaint about the first byte that is out of place.
+pub fn bytes(text: &str) -> Result<Vec<u8>, String> {
+    base64::decode(text, Alphabet::Standard, Padding::Required)
+        .map_err(|at| format!("illegal base64 data at input byte {at}"))
+}
+
+/// `%v` of a decoded JSON number.
+#[must_use]
+pub fn number(value: &Number) -> String {
+    match value.as_i64() {
+        Some(i) => i.to_string(),
+        None => float::general(value.as_f64().unwrap_or(f64::NAN)),
+    }
+}
+
+/// `json.Marshal`: keys sorted, `<`, `>` and `&` escaped.
+#[must_use]
+pub fn text(value: &Value) -> String {
+    let mut out = String::new();
+    push(&mut out, value);
+    out
+}
+
+fn push(out: &mut String, value: &Value) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Bool(true) => out.push_str("true"),
+        Value::Bool(false) => out.push_str("false"),
+        Value::Number(n) => match n.as_i64() {
+            Some(i) => out.push_str(&i.to_string()),
+            None => out.push_str(&float::json(n.as_f64().unwrap_or(f64::NAN))),
+        },
+        Value::String(s) => push_string(out, s),
+        Value::Array(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                push(out, item);
+            }
+            out.push(']');
+        }
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| key.as_str());
+            out.push('{');
+            for (i, (key, item)) in entries.into_iter().enumerate() {
+                if i > 0 {
+                    out.push(',');
+                }
+                push_string(out, key);
+                out.push(':');
+                push(out, item);
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// A JSON string as `encoding/json` writes it.
+pub fn push_string(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\x08' => out.push_str("\\b"),
+            '\x0c' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..='\x1f' => {
+                // Writing to a string does not fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+/// What Go's decoder calls the kind of a JSON value.
+#[must_use]
+pub const fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// A number as it is after Go's encoder wrote it and Kubernetes' decoder read it again: a whole double below 10²¹ has
+/// neither fraction nor exponent in the text, and so comes back as an integer where 64 bits hold it.
+#[must_use]
+pub fn reread(number: &Number) -> Number {
+    const INTEGRAL_BELOW: f64 = 1e21;
+    if number.is_i64() {
+        return number.clone();
+    }
+    let whole = number.as_f64().filter(|double| double.fract() == 0.0 && double.abs() < INTEGRAL_BELOW);
+    let Some(double) = whole else { return number.clone() };
+    // The digits that tell the double from its neighbours, and zeros.
+    let text = double.to_string();
+    let integer = text.parse::<i64>().map(Number::from).or_else(|_| text.parse::<u64>().map(Number::from));
+    integer.unwrap_or_else(|_| number.clone())
+}
+
+/// A document whose numbers were all written and [`reread`].
+#[must_use]
+pub fn rewritten(mut value: Value) -> Value {
+    rewrite(&mut value);
+    value
+}
+
+fn rewrite(value: &mut Value) {
+    match value {
+        Value::Object(members) => members.values_mut().for_each(rewrite),
+        Value::Array(items) => items.iter_mut().for_each(rewrite),
+        Value::Number(number) => *number = reread(number),
+        _ => {}
+    }
+}

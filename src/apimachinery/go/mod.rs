@@ -1,0 +1,25 @@
+//! Numbers, times, texts and addresses exactly as Go's standard library reads and prints them, because Kubernetes' answers
+//! and messages come from there.
+//!
+//! | part | Go |
+//! |---|---|
+//! | [`quote`](mod@quote), [`integer`], [`float`] | `strconv`, `unicode.IsPrint` |
+//! | [`duration`], [`layout`], [`instant`], [`zone`] | `time` |
+//! | [`netip`], [`url`] | `net/netip`, `net/url` |
+//! | [`base64`], [`json`] | `encoding/base64`, `encoding/json` |
+
+pub mod base64;
+pub mod duration;
+pub mod float;
+pub mod instant;
+pub mod integer;
+pub mod json;
+pub mod layout;
+pub mod netip;
+pub mod quote;
+pub mod url;
+pub mod zone;
+
+pub use instant::Timestamp;
+pub use layout::Layout;
+pub use quote::quote;

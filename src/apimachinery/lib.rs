@@ -1,0 +1,23 @@
+//! Texts, numbers, times, names and errors exactly as Go's standard library and Kubernetes' `apimachinery` write and read
+//! them. Whatever two parts of a server must say in the same words stands here, once.
+//!
+//! | module | decides | may use |
+//! |---|---|---|
+//! | [`go`] | what Go's standard library prints and reads | nothing of ours |
+//!
+//! Knows no CEL, no policy and no server; reads no file and no clock.
+//!
+//! ```
+//! use admit_apimachinery::go;
+//!
+//! assert_eq!(go::quote("a\u{200b}b"), r#""a\u200bb""#);
+//! ```
+#![deny(missing_docs)]
+#![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
+
+pub mod go;
+
+/// The examples of the readme.
+#[cfg(doctest)]
+#[doc = include_str!("README.md")]
+struct Readme;

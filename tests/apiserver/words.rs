@@ -1,0 +1,32 @@
+//! Messages are in the words of Go and of Kubernetes: what they quote, and which names and quantities they let pass.
+
+use admit_apiserver::Server;
+use serde_json::json;
+
+use crate::harness::{get, post};
+
+#[tokio::test]
+async fn what_does_not_print_is_escaped_as_go_escapes_it() {
+    let server = Server::builder().build().await.unwrap();
+    let service = json!({"metadata": {"name": "s"},
+        "spec": {"type": "Cluster\u{200b}IP", "ports": [{"port": 80}]}});
+    let refused = post(&server, "/api/v1/namespaces/default/services", &service).await;
+    let words = r#"spec.type: Unsupported value: "Cluster\u200bIP": supported values: "ClusterIP""#;
+    assert!(refused.message().contains(words), "{}", refused.message());
+    let absent = get(&server, "/api/v1/namespaces/default/configmaps/%E2%80%8Bx").await;
+    assert_eq!(absent.message(), r#"configmaps "\u200bx" not found"#);
+    let late = get(&server, "/api/v1/namespaces/default/configmaps?timeout=1%E2%80%8Bs").await;
+    assert!(late.message().contains(r#"unknown unit "\xe2\x80\x8bs" in duration "1\xe2\x80\x8bs""#), "{}", late.message());
+}
+
+/// A secret's value may end in bits that belong to no byte: Go reads past them.
+#[tokio::test]
+async fn base64_is_read_as_go_reads_it() {
+    let server = Server::builder().build().await.unwrap();
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let secret = |text: &str| json!({"metadata": {"name": "s"}, "data": {"k": text}});
+    let refused = post(&server, secrets, &secret("aGVs\n\nbG8")).await;
+    assert!(refused.message().contains("illegal base64 data at input byte 6"), "{}", refused.message());
+    let made = post(&server, secrets, &secret("aGV=")).await;
+    assert_eq!((made.status, &made.body["data"]["k"]), (201, &json!("aGU=")));
+}
