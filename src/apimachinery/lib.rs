@@ -4,6 +4,8 @@
 //! | module | decides | may use |
 //! |---|---|---|
 //! | [`go`] | what Go's standard library prints and reads | nothing of ours |
+//! | [`names`] | names of objects, and beginnings of names | nothing of ours |
+//! | [`labels`] | keys and values of labels, qualified names | names |
 //!
 //! Knows no CEL, no policy and no server; reads no file and no clock.
 //!
@@ -16,6 +18,8 @@
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
 pub mod go;
+pub mod labels;
+pub mod names;
 
 /// The examples of the readme.
 #[cfg(doctest)]

@@ -26,7 +26,6 @@ mod load;
 pub mod manifest;
 pub mod matching;
 mod meta;
-pub mod names;
 pub mod object;
 mod oversight;
 pub mod patch;

@@ -1,11 +1,11 @@
 //! The object metadata of policies, bindings and webhook configurations.
 
+use admit_apimachinery::names::{self, NameRule};
 use serde_json::Value;
 
 use crate::decode::{DecodeError, Fields};
 use crate::error::FieldError;
 use crate::findings::FieldErrors;
-use crate::names;
 use crate::path::Path;
 use crate::schema::metadata::validate_object_meta;
 
@@ -20,7 +20,7 @@ pub(crate) fn name(document: &Fields<'_>, errors: &mut FieldErrors) -> Result<St
         errors.extend(complaints.into_iter().map(|complaint| FieldError::invalid(&at, name, complaint)));
     };
     if !prefix.is_empty() {
-        complain("generateName", &prefix, names::subdomain_name(&prefix, true));
+        complain("generateName", &prefix, NameRule::Subdomain.problems(&prefix, true));
     }
     if !name.is_empty() {
         complain("name", &name, names::dns1123_subdomain(&name));

@@ -30,3 +30,23 @@ async fn base64_is_read_as_go_reads_it() {
     let made = post(&server, secrets, &secret("aGV=")).await;
     assert_eq!((made.status, &made.body["data"]["k"]), (201, &json!("aGU=")));
 }
+
+/// The beginning of a name is judged with something in the place of what will follow its dash.
+#[tokio::test]
+async fn beginnings_of_names_are_judged_as_upstream_masks_them() {
+    let server = Server::builder().build().await.unwrap();
+    let named = |prefix: &str| json!({"metadata": {"generateName": prefix}});
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    for (path, prefix) in [(maps, "a-"), ("/api/v1/namespaces", "n-"), (roles, "..")] {
+        let answer = post(&server, path, &named(prefix)).await;
+        assert_eq!(answer.status, 201, "{prefix}: {}", answer.message());
+    }
+    // What the mask hides is found in the name that is made.
+    for (prefix, field) in [("ab_-", "metadata.name"), ("a_b-", "metadata.generateName")] {
+        let answer = post(&server, maps, &named(prefix)).await;
+        let causes = answer.body["details"]["causes"].as_array().unwrap();
+        assert_eq!(causes[0]["field"], field, "{}", answer.message());
+        assert_eq!(causes.len(), if prefix == "ab_-" { 1 } else { 2 }, "{}", answer.message());
+    }
+}

@@ -1,12 +1,13 @@
 //! Who a request is from, and what it wants to do, as the roles are asked about it.
 
+use admit_apimachinery::names::path_segment;
 use admit_policy::host::AccessAttributes;
 use http::{Method, header};
 
 use super::Incoming;
 use super::path::{Place, Target};
 use crate::identity::Identity;
-use crate::registry::{ListOptions, Query, names, selector};
+use crate::registry::{ListOptions, Query, selector};
 use crate::server::Server;
 use crate::status::Refusal;
 
@@ -67,7 +68,7 @@ fn selected_name(verb: &str, query: &Query) -> Option<String> {
         return None;
     }
     let name = selector::exact_name(query.get("fieldSelector")?)?;
-    names::path_segment_problems(&name).is_empty().then_some(name)
+    path_segment(&name, false).is_empty().then_some(name)
 }
 
 fn verb(method: &Method, place: &Place, query: &Query) -> &'static str {

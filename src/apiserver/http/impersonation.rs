@@ -3,15 +3,15 @@
 //! A caller may be allowed to impersonate in a mode (`impersonate:user-info` and the like) for single verbs, or outright
 //! (`impersonate`). The modes are tried first; what the first of them lacks is what a caller without any is told.
 
+use admit_apimachinery::{go::quote::{quote, quote_all}, names::dns1123_subdomain};
 use std::collections::BTreeMap;
 
-use admit_apimachinery::go::quote::{quote, quote_all};
 use admit_policy::host::AccessAttributes;
 use http::HeaderMap;
 
 use crate::authorization::{refused, resource_access};
 use crate::identity::Identity;
-use crate::registry::{Registry, names, options::unescape};
+use crate::registry::{Registry, options::unescape};
 use crate::status::Refusal;
 
 const EXTRA: &str = "impersonate-extra-";
@@ -112,7 +112,7 @@ impl Wanted {
 
     fn node(&self) -> Option<&str> {
         let name = self.user.strip_prefix("system:node:")?;
-        names::NameRule::Subdomain.problems(name, false).is_empty().then_some(name)
+        dns1123_subdomain(name).is_empty().then_some(name)
     }
 
     fn modes(&self) -> Vec<Mode> {

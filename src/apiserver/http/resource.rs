@@ -1,9 +1,9 @@
 //! Requests to resources: which verb, which row, which form of the answer.
 
+use admit_apimachinery::{go, names::path_segment};
 use std::future::Future;
 use std::sync::Arc;
 
-use admit_apimachinery::go;
 use axum::response::Response;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use crate::codec;
 use crate::conversion::Conversions;
 use crate::registry::options::{FieldValidation, WriteOptions};
 use crate::registry::{
-    Answer, Call, DeleteOptions, ListOptions, PatchFormat, Query, Warnings, Watching, names,
+    Answer, Call, DeleteOptions, ListOptions, PatchFormat, Query, Warnings, Watching,
 };
 use crate::resources::{ResourceInfo, Scope, Subresource};
 use crate::server::Server;
@@ -149,7 +149,7 @@ impl Asked<'_> {
             return self.answer_unstored().await;
         }
         if let Some(name) = &self.name
-            && let [problem, ..] = names::path_segment_problems(name).as_slice()
+            && let [problem, ..] = path_segment(name, false).as_slice()
         {
             let why = format!("Name parameter invalid: \"{name}\": {problem}");
             return Err(Refusal::bad_request(why).into());

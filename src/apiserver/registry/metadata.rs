@@ -1,15 +1,15 @@
 //! Validation of `metadata`, the same for every kind.
 
+use admit_apimachinery::{go, labels, names::NameRule};
 use std::collections::BTreeSet;
 
-use admit_apimachinery::go;
 use indexmap::IndexSet;
 use serde_json::Value;
 
-use super::names::{self, NameRule};
 use crate::object;
 use crate::resources::{ResourceInfo, Scope};
 use crate::status::{Cause, Causes};
+use crate::validation::label_pairs;
 
 /// All annotations of an object together, in bytes.
 const ANNOTATIONS_LIMIT: usize = 256 << 10;
@@ -27,7 +27,7 @@ pub(super) fn validate(info: &ResourceInfo, object: &Value) -> Causes {
         }
         _ => {}
     }
-    causes.extend(labels(object));
+    causes.extend(label_pairs(sorted(object, "labels"), "metadata.labels"));
     causes.extend(annotations(object));
     causes.extend(owner_references(object));
     causes.extend(finalizers(object));
@@ -67,7 +67,7 @@ fn rule_for(info: &ResourceInfo) -> NameRule {
 
 /// What is wrong with the labels, in whole texts.
 pub(crate) fn label_problems(object: &Value) -> Vec<String> {
-    texts(&labels(object))
+    texts(&label_pairs(sorted(object, "labels"), "metadata.labels"))
 }
 
 /// What is wrong with the annotations, in whole texts.
@@ -79,25 +79,12 @@ fn texts(causes: &Causes) -> Vec<String> {
     causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect()
 }
 
-fn labels(object: &Value) -> Causes {
-    let mut causes = Causes::default();
-    for (key, value) in sorted(object, "labels") {
-        for problem in names::qualified_name_problems(key) {
-            causes.push(Cause::invalid("metadata.labels", &key.into(), &problem));
-        }
-        if let Some(problem) = names::label_value_problem(value) {
-            causes.push(Cause::invalid("metadata.labels", &value.into(), &problem));
-        }
-    }
-    causes
-}
-
 fn annotations(object: &Value) -> Causes {
     let mut causes = Causes::default();
     let mut size = 0;
     for (key, value) in sorted(object, "annotations") {
         size += key.len() + value.len();
-        for problem in names::qualified_name_problems(&key.to_lowercase()) {
+        for problem in labels::key(&key.to_lowercase()) {
             causes.push(Cause::invalid("metadata.annotations", &key.into(), &problem));
         }
     }
@@ -161,7 +148,7 @@ fn finalizers(object: &Value) -> Causes {
     let mut causes = Causes::default();
     let finalizers = object::finalizers(object);
     for finalizer in &finalizers {
-        for problem in names::qualified_name_problems(finalizer) {
+        for problem in labels::key(finalizer) {
             causes.push(Cause::invalid("metadata.finalizers", &(*finalizer).into(), &problem));
         }
     }
@@ -187,7 +174,7 @@ pub(super) fn validate_update(object: &Value, old: &Value) -> Causes {
         let value = grace(object).unwrap_or_default();
         causes.push(Cause::invalid("metadata.deletionGracePeriodSeconds", &value, "field is immutable"));
     }
-    causes.extend(labels(object));
+    causes.extend(label_pairs(sorted(object, "labels"), "metadata.labels"));
     causes.extend(annotations(object));
     causes.extend(owner_references(object));
     if object::is_terminating(old) {
@@ -216,7 +203,7 @@ pub(super) fn finalizer_warnings(info: &ResourceInfo, object: &Value, old: Optio
     for finalizer in now.difference(&before) {
         let mut warn =
             |why: &str| warnings.push(format!("metadata.finalizers: {}: {why}", go::quote(finalizer)));
-        names::qualified_name_problems(finalizer).iter().for_each(|problem| warn(problem));
+        labels::key(finalizer).iter().for_each(|problem| warn(problem));
         if finalizer.contains('/') || STANDARD_FINALIZERS.contains(finalizer) {
             continue;
         }

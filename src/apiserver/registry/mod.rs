@@ -15,7 +15,6 @@ mod halves;
 mod kinds;
 mod list;
 mod metadata;
-pub mod names;
 mod offline;
 pub mod options;
 mod ownership;

@@ -1,5 +1,6 @@
 //! Label and field selectors: parsed with Kubernetes' error texts, matched against objects held as JSON.
 
+use admit_apimachinery::labels;
 use std::collections::HashSet;
 
 use serde_json::Value;
@@ -219,11 +220,11 @@ impl Requirement {
     }
 
     fn check(&self) -> Result<(), String> {
-        if let Some(why) = super::names::label_key_problem(&self.key) {
+        if let Some(why) = labels::in_one(&labels::key(&self.key)) {
             return Err(Cause::invalid("<nil>", &self.key.as_str().into(), &why).to_string());
         }
         for (index, value) in self.values.iter().enumerate() {
-            if let Some(why) = super::names::label_value_problem(value) {
+            if let Some(why) = labels::in_one(&labels::value(value)) {
                 let field = format!("values[{index}][{}]", self.key);
                 return Err(Cause::invalid(field, &value.as_str().into(), &why).to_string());
             }

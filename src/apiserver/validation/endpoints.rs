@@ -2,14 +2,13 @@
 //!
 //! Slices demand addresses of one family in canonical form; the older Endpoints take any form of either family.
 
+use admit_apimachinery::{go, labels, names::NameRule};
 use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use admit_apimachinery::go;
 use serde_json::Value;
 
 use super::{items, one_of, text};
-use crate::registry::names::{NameRule, label_value_problem, qualified_name_problems};
 use crate::status::{Cause, Causes};
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
@@ -116,7 +115,7 @@ fn hints(hints: &Value, path: &str) -> Causes {
             let name = text(hint, "name");
             let field = format!("{path}[{at}].name");
             let problems = match list {
-                "forZones" => label_value_problem(name).into_iter().collect(),
+                "forZones" => labels::value(name),
                 _ => NameRule::Subdomain.problems(name, false),
             };
             causes.extend(problems.iter().map(|why| Cause::invalid(field.as_str(), &name.into(), why)));
@@ -168,7 +167,7 @@ fn app_protocol(port: &Value, path: &str) -> Causes {
     let Some(given) = port.get("appProtocol").filter(|given| given.is_string()) else {
         return Causes::default();
     };
-    let problems = qualified_name_problems(given.as_str().unwrap_or_default());
+    let problems = labels::key(given.as_str().unwrap_or_default());
     problems.iter().map(|why| Cause::invalid(format!("{path}.appProtocol"), given, why)).collect()
 }
 

@@ -1,10 +1,10 @@
 //! Events. Those with an `eventTime` have to be complete; older ones only have to live in the namespace of their subject.
 //! Through `events.k8s.io` none but complete ones are made, and hardly anything of them may change.
 
+use admit_apimachinery::labels;
 use serde_json::Value;
 
 use super::text;
-use crate::registry::names::qualified_name_problems;
 use crate::resources::ResourceInfo;
 use crate::status::{Cause, Causes};
 
@@ -88,7 +88,7 @@ fn from_the_start(object: &Value, view: &View) -> Causes {
     if controller.is_empty() {
         causes.push(Cause::required(view.controller, ""));
     }
-    for problem in qualified_name_problems(controller) {
+    for problem in labels::key(controller) {
         causes.push(Cause::invalid(view.controller, &controller.into(), &problem));
     }
     let bounds = [

@@ -15,10 +15,10 @@ mod roles;
 mod service;
 mod workload;
 
+use admit_apimachinery::labels;
 use serde_json::Value;
 
 use crate::interrupt;
-use crate::registry::names::qualified_name_problems;
 use crate::resources::ResourceInfo;
 use crate::status::{Cause, Causes};
 
@@ -91,11 +91,27 @@ fn namespace(object: &Value) -> Causes {
     let names = object.get("spec").map(|spec| items(spec, "finalizers")).unwrap_or_default();
     let mut causes = Causes::default();
     for name in names {
-        let problems = qualified_name_problems(name.as_str().unwrap_or_default());
+        let problems = labels::key(name.as_str().unwrap_or_default());
         causes.extend(problems.iter().map(|problem| Cause::invalid("spec.finalizers", name, problem)));
         causes.extend(is_bare(name).then(|| Cause::invalid("spec.finalizers", name, NOT_QUALIFIED)));
     }
     causes
+}
+
+/// What is wrong with labels, or with the pairs of a selector, that stand at `field`.
+pub(crate) fn label_pairs<'o>(pairs: impl IntoIterator<Item = (&'o str, &'o str)>, field: &str) -> Causes {
+    let mut causes = Causes::default();
+    for (key, value) in pairs {
+        causes.extend(labels::key(key).iter().map(|why| Cause::invalid(field, &key.into(), why)));
+        causes.extend(labels::value(value).iter().map(|why| Cause::invalid(field, &value.into(), why)));
+    }
+    causes
+}
+
+/// The members of an object whose values are texts.
+fn texts_of(object: Option<&Value>) -> impl Iterator<Item = (&str, &str)> {
+    let members = object.and_then(Value::as_object).into_iter().flatten();
+    members.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
 }
 
 fn is_bare(finalizer: &Value) -> bool {

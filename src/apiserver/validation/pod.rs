@@ -1,11 +1,11 @@
 //! What a pod's specification has to satisfy, in a pod or in a template.
 
+use admit_apimachinery::names::NameRule;
 use std::collections::HashSet;
 
 use serde_json::Value;
 
 use super::{items, not_negative, one_of, text, workload};
-use crate::registry::names::NameRule;
 use crate::status::{Cause, Causes};
 
 const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];

@@ -1,9 +1,9 @@
 //! Roles and their bindings.
 
+use admit_apimachinery::names::NameRule;
 use serde_json::{Value, json};
 
 use super::{items, text};
-use crate::registry::names::NameRule;
 use crate::status::{Cause, Causes};
 
 const GROUP: &str = "rbac.authorization.k8s.io";

@@ -1,11 +1,11 @@
 //! Services: their type, and the ports that they are reached by.
 
+use admit_apimachinery::names::NameRule;
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::{items, one_of, text};
-use crate::registry::names::{NameRule, label_key_problem, label_value_problem};
+use super::{items, label_pairs, one_of, text, texts_of};
 use crate::status::{Cause, Causes};
 
 const TYPES: [&str; 4] = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
@@ -142,16 +142,7 @@ fn on_nodes(kind: &str, ports: &[Value]) -> Causes {
 }
 
 fn selector(spec: &Value) -> Causes {
-    let mut causes = Causes::default();
-    for (key, value) in spec.get("selector").and_then(Value::as_object).into_iter().flatten() {
-        if let Some(problem) = label_key_problem(key) {
-            causes.push(Cause::invalid("spec.selector", &key.as_str().into(), &problem));
-        }
-        if let Some(problem) = value.as_str().and_then(label_value_problem) {
-            causes.push(Cause::invalid("spec.selector", value, &problem));
-        }
-    }
-    causes
+    label_pairs(texts_of(spec.get("selector")), "spec.selector")
 }
 
 #[test]

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{items, not_negative, one_of, pod, text};
-use crate::registry::names::{label_key_problem, label_value_problem};
+use super::{items, label_pairs, not_negative, one_of, pod, text, texts_of};
 use crate::status::{Cause, Causes};
 
 const RESTART_POLICIES: [&str; 2] = ["OnFailure", "Never"];
@@ -53,17 +52,7 @@ pub(super) fn job(object: &Value) -> Causes {
 }
 
 fn template_labels(template: &Value) -> Causes {
-    let mut causes = Causes::default();
-    for (key, value) in template.pointer("/metadata/labels").and_then(Value::as_object).into_iter().flatten()
-    {
-        if let Some(problem) = label_key_problem(key) {
-            causes.push(Cause::invalid("spec.template.labels", &key.as_str().into(), &problem));
-        }
-        if let Some(problem) = value.as_str().and_then(label_value_problem) {
-            causes.push(Cause::invalid("spec.template.labels", value, &problem));
-        }
-    }
-    causes
+    label_pairs(texts_of(template.pointer("/metadata/labels")), "spec.template.labels")
 }
 
 pub(super) fn lease(object: &Value) -> Causes {

@@ -7,13 +7,13 @@
 //!
 //! Storing the object, policies, and what only a server knows (uids, versions, conflicts) is left to others.
 
+use admit_apimachinery::names::{self, NameRule};
 use serde_json::{Map, Value, json};
 
 use super::definition::Scope;
 use super::{CompiledCrd, CrdVersion, Unread, ValidateOptions};
 use crate::error::{FieldError, aggregate};
 use crate::findings::FieldErrors;
-use crate::names;
 use crate::oversight::Oversight;
 use crate::path::Path;
 use crate::schema::metadata::{self, Malformed};
@@ -113,7 +113,7 @@ impl Write<'_> {
         }
         let prefix = text(&fields, "generateName");
         let prefix_problems =
-            if prefix.is_empty() { Vec::new() } else { names::subdomain_name(prefix, true) };
+            if prefix.is_empty() { Vec::new() } else { NameRule::Subdomain.problems(prefix, true) };
         let name = text(&fields, "name");
         let of_prefix = |why| FieldError::invalid("metadata.generateName", prefix, why);
         let generated = is_generated(&fields) && prefix_problems.is_empty();
@@ -121,7 +121,7 @@ impl Write<'_> {
         if name.is_empty() {
             errors.push(FieldError::required("metadata.name", "name or generateName is required"));
         } else if !generated {
-            let problems = names::subdomain_name(name, false);
+            let problems = names::dns1123_subdomain(name);
             errors.extend(problems.into_iter().map(|why| FieldError::invalid("metadata.name", name, why)));
         }
         metadata::validate_object_meta(&fields, namespaced, &Path::Root("metadata"), &mut errors);

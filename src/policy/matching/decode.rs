@@ -1,5 +1,6 @@
 //! MatchResources of a document to compiled form, with kube-apiserver's complaints about each field.
 
+use admit_apimachinery::{labels, names};
 use std::collections::HashSet;
 
 use serde_json::Value;
@@ -8,7 +9,6 @@ use super::{LabelSelector, MatchPolicy, MatchResources, Requirement, Rule, Scope
 use crate::decode::{DecodeError, Fields};
 use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
-use crate::names;
 use crate::request::Operation;
 
 impl MatchResources {
@@ -44,8 +44,8 @@ impl LabelSelector {
         let mut requirements = Vec::new();
         let labels = fields.path_of("matchLabels");
         for (key, value) in fields.string_map("matchLabels")? {
-            invalid(errors, &labels, &key, names::label_key(&key));
-            invalid(errors, &labels, &value, names::label_value(&value));
+            invalid(errors, &labels, &key, labels::key(&key));
+            invalid(errors, &labels, &value, labels::value(&value));
             requirements.push(Requirement { key, operator: SelectorOperator::In, values: vec![value] });
         }
         for expression in fields.objects("matchExpressions")? {
@@ -84,10 +84,10 @@ impl Requirement {
                 ));
             }
         }
-        invalid(errors, &fields.path_of("key"), &key, names::label_key(&key));
+        invalid(errors, &fields.path_of("key"), &key, labels::key(&key));
         for (index, value) in values.iter().enumerate().filter(|_| checked == LabelValues::Checked) {
             let path = format!("{}[{index}]", fields.path_of("values"));
-            invalid(errors, &path, value, names::label_value(value));
+            invalid(errors, &path, value, labels::value(value));
         }
         Ok(operator.map(|operator| Self { key, operator, values }))
     }

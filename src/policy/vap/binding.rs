@@ -1,5 +1,6 @@
 //! ValidatingAdmissionPolicyBinding: where a policy applies, with which params, and what a failure does.
 
+use admit_apimachinery::names;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::decode::{DecodeError, Fields};
 use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
 use crate::matching::{LabelSelector, MatchResources};
-use crate::{meta, names};
+use crate::meta;
 
 /// A compiled binding.
 #[derive(Clone, Debug)]

@@ -1,5 +1,6 @@
 //! `matchConditions`: of policies, and on their own, as webhook configurations have them.
 
+use admit_apimachinery::labels;
 use std::collections::HashSet;
 
 use admit_cel::Node;
@@ -20,7 +21,7 @@ use crate::host::Host;
 use crate::matching::{MatchResources, Matched};
 use crate::oversight::Oversight;
 use crate::request::Request;
-use crate::{meta, names};
+use crate::meta;
 
 const MAX_MATCH_CONDITIONS: usize = 64;
 
@@ -147,7 +148,7 @@ impl Reader {
             self.errors.push(FieldError::required(path, ""));
             return;
         }
-        self.invalid(path, name, names::label_key(name));
+        self.invalid(path, name, labels::key(name));
         if earlier.contains(name) {
             self.errors.push(FieldError::duplicate(path, name));
         }

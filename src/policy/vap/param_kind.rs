@@ -1,9 +1,9 @@
 //! The `paramKind` of a policy, with kube-apiserver's complaints about it.
 
+use admit_apimachinery::names;
 use crate::decode::{DecodeError, Fields};
 use crate::error::FieldError;
 use crate::findings::FieldErrors;
-use crate::names;
 use crate::request::GroupVersionKind;
 
 /// Reads the kind; what is wrong with it goes to `errors`.

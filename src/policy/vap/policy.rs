@@ -1,9 +1,9 @@
 //! ValidatingAdmissionPolicy: a document to its compiled form, with kube-apiserver's complaints about each field.
 
+use admit_apimachinery::{go, labels};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use admit_apimachinery::go;
 use admit_cel::names::is_identifier;
 use admit_cel::{PatternSum, Type};
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use crate::findings::FieldErrors;
 use crate::matching::MatchResources;
 use crate::recording::{self, ExpressionId, Origin};
 use crate::request::GroupVersionKind;
-use crate::{meta, names};
+use crate::meta;
 
 const MAX_AUDIT_ANNOTATIONS: usize = 20;
 /// Bytes of one `valueExpression`.
@@ -352,7 +352,7 @@ impl Reader {
                 self.errors.push(FieldError::invalid(&path, key.as_str(), detail));
             } else {
                 let full = format!("{policy}/{key}");
-                self.invalid(&path, &full, names::label_key(&full));
+                self.invalid(&path, &full, labels::key(&full));
             }
             let expression = self.value_expression(item)?;
             if keys.contains(&key) {

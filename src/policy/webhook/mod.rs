@@ -6,9 +6,9 @@
 mod allowances;
 mod client;
 
+use admit_apimachinery::{go, names};
 use std::collections::HashSet;
 
-use admit_apimachinery::go;
 use serde_json::Value;
 
 pub(crate) use self::client::check as check_client;
@@ -20,7 +20,7 @@ use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
 use crate::matching::MatchResources;
 use crate::vap::{FailurePolicy, MatchConditions};
-use crate::{meta, names};
+use crate::meta;
 
 /// Versions of AdmissionReview that a webhook may understand.
 const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];

@@ -2,14 +2,13 @@
 //! ignore one another, and those that are on their way out. Said of what is new: of a changed object only where its
 //! specification changed.
 
+use admit_apimachinery::{go, names::NameRule};
 use std::collections::{HashMap, HashSet};
 
-use admit_apimachinery::go;
 use admit_policy::findings::MAX_FINDINGS;
 use serde_json::Value;
 
 use crate::object;
-use crate::registry::names::NameRule;
 use crate::resources::ResourceInfo;
 
 /// The warnings that `object` deserves, which replaces `old` if there is one.

@@ -1,9 +1,9 @@
 //! Authorization checks: `authorizer.group('apps').resource('deployments').check('create').allowed()`. Who decides is the
 //! host's matter, behind [`Authorizer`].
 
+use admit_apimachinery::names;
 use std::fmt;
 
-use super::format::names;
 use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL};
 use crate::library::{Context, Overload, Version, cost, mismatch};
 use crate::value::{EvalError, Opaque, Value};
@@ -245,10 +245,10 @@ fn service_account<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Valu
     else {
         return mismatch();
     };
-    if !names::dns_1123_subdomain(name).is_empty() {
+    if !names::dns1123_subdomain(name).is_empty() {
         return Err(EvalError::other("Invalid service account name"));
     }
-    if !names::dns_1123_label(namespace).is_empty() {
+    if !names::dns1123_label(namespace).is_empty() {
         return Err(EvalError::other("Invalid service account namespace"));
     }
     let subject = Subject::ServiceAccount { namespace, name };

@@ -1,8 +1,8 @@
 //! `spec.conversion` at registration.
 
+use admit_apimachinery::{go, names};
 use std::collections::HashSet;
 
-use admit_apimachinery::go;
 
 use super::certificates;
 use super::demands::Demands;
@@ -10,7 +10,7 @@ use crate::crd::definition::Conversion;
 use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
 use crate::path::Path;
-use crate::{names, webhook};
+use crate::webhook;
 
 pub(super) fn validate(
     conversion: &Conversion,

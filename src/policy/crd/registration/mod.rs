@@ -18,6 +18,7 @@ mod versions;
 
 pub(crate) use rules::{EXPRESSION_LIMIT, TOTAL_LIMIT, occurrences};
 
+use admit_apimachinery::names::{self, NameRule};
 use serde_json::Value;
 
 use self::versions::has_unsupported;
@@ -25,7 +26,6 @@ use super::approval::Approval;
 use super::definition::{API_APPROVED, Definition, Names, Scope, Version};
 use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
-use crate::names;
 use crate::path::Path;
 use crate::schema::metadata;
 
@@ -90,7 +90,7 @@ fn metadata_given(manifest: &Value, definition: &Definition, errors: &mut FieldE
     let fields = manifest.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
     let prefix = fields.get("generateName").and_then(Value::as_str).unwrap_or_default();
     if !prefix.is_empty() {
-        named("metadata.generateName", prefix, names::subdomain_name(prefix, true), definition, errors);
+        named("metadata.generateName", prefix, NameRule::Subdomain.problems(prefix, true), definition, errors);
     }
     if !definition.name.is_empty() {
         let name = definition.name.as_str();

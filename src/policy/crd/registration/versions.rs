@@ -1,9 +1,9 @@
 //! `spec.versions` at registration: names, flags, schemas, subresources, columns, selectable fields.
 
+use admit_apimachinery::{go, names};
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-use admit_apimachinery::go;
 use admit_cel::PatternSum;
 use serde_json::Value;
 
@@ -14,7 +14,6 @@ use crate::crd::definition::{Definition, PrinterColumn, ScalePaths, Version};
 use crate::crd::field_path::{self, Subscripts};
 use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
-use crate::names;
 use crate::path::Path;
 use crate::schema::{Schema, SchemaType, Unsupported};
 

@@ -5,13 +5,13 @@ mod email;
 mod network;
 mod time;
 
+use admit_apimachinery::names;
 use std::sync::LazyLock;
 
 use admit_cel::library::url;
 use regex_automata::meta::Regex;
 
 use super::SchemaType;
-use crate::names;
 
 /// Whether there is a check for the format.
 #[must_use]

@@ -1,12 +1,11 @@
 //! The values of TypeMeta and ObjectMeta, with the sentences of apimachinery's `pkg/api/validation`.
 
-use admit_apimachinery::go;
+use admit_apimachinery::{go, labels, names};
 use serde_json::{Map, Value};
 
 use super::{OBJECT_META, check_shape};
 use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
-use crate::names;
 use crate::oversight::Pace;
 use crate::path::Path;
 use crate::schema::Schema;
@@ -127,15 +126,15 @@ pub fn validate_object_meta(
     }
     for (key, value) in entries(fields, "labels") {
         let at = path.child("labels");
-        errors.extend(names::label_key(key).into_iter().map(|problem| FieldError::invalid(at, key, problem)));
+        errors.extend(labels::key(key).into_iter().map(|problem| FieldError::invalid(at, key, problem)));
         errors.extend(
-            names::label_value(value).into_iter().map(|problem| FieldError::invalid(at, value, problem)),
+            labels::value(value).into_iter().map(|problem| FieldError::invalid(at, value, problem)),
         );
     }
     let at = path.child("annotations");
     let mut size = 0_usize;
     for (key, value) in entries(fields, "annotations") {
-        let problems = names::label_key(&key.to_lowercase());
+        let problems = labels::key(&key.to_lowercase());
         errors.extend(problems.into_iter().map(|problem| FieldError::invalid(at, key, problem)));
         size = size.saturating_add(key.len()).saturating_add(value.len());
     }
@@ -215,7 +214,7 @@ fn finalizers(fields: &Map<String, Value>, path: &Path<'_>, errors: &mut FieldEr
     let Some(finalizers) = fields.get("finalizers").and_then(Value::as_array) else { return };
     let texts = || finalizers.iter().filter_map(Value::as_str);
     for name in texts() {
-        let problems = names::label_key(name);
+        let problems = labels::key(name);
         errors.extend(problems.into_iter().map(|problem| FieldError::invalid(path, name, problem)));
     }
     if texts().any(|name| name == "orphan") && texts().any(|name| name == "foregroundDeletion") {

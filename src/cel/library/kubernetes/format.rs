@@ -1,9 +1,7 @@
 //! Named string formats: `format.dns1123Label().validate(text)` yields what is wrong with a text, if anything.
 
-pub(super) mod names;
-
-use admit_apimachinery::go::layout::{self, Layout};
-use admit_apimachinery::go::url;
+use admit_apimachinery::go::{Layout, layout, url};
+use admit_apimachinery::{labels, names};
 
 use crate::cost::{CallEstimate, Operand, REGEX_LENGTH, STRING_TRAVERSAL, scale};
 use crate::library::{Context, Overload, Version, cost, mismatch, regex};
@@ -27,18 +25,18 @@ impl PartialEq for NamedFormat {
 
 /// The formats, by the names of their functions.
 static FORMATS: [(&str, NamedFormat); 13] = [
-    ("dns1123Label", NamedFormat { name: "DNS1123Label", check: names::dns_1123_label, regex_length: 30 }),
+    ("dns1123Label", NamedFormat { name: "DNS1123Label", check: names::dns1123_label, regex_length: 30 }),
     (
         "dns1123Subdomain",
-        NamedFormat { name: "DNS1123Subdomain", check: names::dns_1123_subdomain, regex_length: 60 },
+        NamedFormat { name: "DNS1123Subdomain", check: names::dns1123_subdomain, regex_length: 60 },
     ),
-    ("dns1035Label", NamedFormat { name: "DNS1035Label", check: names::dns_1035_label, regex_length: 30 }),
-    ("qualifiedName", NamedFormat { name: "QualifiedName", check: names::label_key, regex_length: 60 }),
+    ("dns1035Label", NamedFormat { name: "DNS1035Label", check: names::dns1035_label, regex_length: 30 }),
+    ("qualifiedName", NamedFormat { name: "QualifiedName", check: labels::key, regex_length: 60 }),
     (
         "dns1123LabelPrefix",
         NamedFormat {
             name: "DNS1123LabelPrefix",
-            check: |text| names::dns_1123_label(&names::with_prefix_end(text)),
+            check: |text| names::dns1123_label(&names::mask_trailing_dash(text)),
             regex_length: 30,
         },
     ),
@@ -46,7 +44,7 @@ static FORMATS: [(&str, NamedFormat); 13] = [
         "dns1123SubdomainPrefix",
         NamedFormat {
             name: "DNS1123SubdomainPrefix",
-            check: |text| names::dns_1123_subdomain(&names::with_prefix_end(text)),
+            check: |text| names::dns1123_subdomain(&names::mask_trailing_dash(text)),
             regex_length: 60,
         },
     ),
@@ -54,11 +52,11 @@ static FORMATS: [(&str, NamedFormat); 13] = [
         "dns1035LabelPrefix",
         NamedFormat {
             name: "DNS1035LabelPrefix",
-            check: |text| names::dns_1035_label(&names::with_prefix_end(text)),
+            check: |text| names::dns1035_label(&names::mask_trailing_dash(text)),
             regex_length: 30,
         },
     ),
-    ("labelValue", NamedFormat { name: "LabelValue", check: names::label_value, regex_length: 40 }),
+    ("labelValue", NamedFormat { name: "LabelValue", check: labels::value, regex_length: 40 }),
     (
         "uri",
         NamedFormat {

@@ -1,0 +1,184 @@
+//! The rules for names that Kubernetes applies everywhere: DNS labels and subdomains, path segments. Each check gives the
+//! sentences that Kubernetes prints, none when the text is fine.
+
+const DNS_1123_LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
+const DNS_1123_SUBDOMAIN: &str = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*";
+const DNS_1035_LABEL: &str = "[a-z]([-a-z0-9]*[a-z0-9])?";
+
+/// Bytes of a DNS label, and of the parts of labels.
+pub(crate) const LABEL_LENGTH: usize = 63;
+/// Bytes of a DNS subdomain.
+pub(crate) const SUBDOMAIN_LENGTH: usize = 253;
+
+/// The rule that the names of a kind follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRule {
+    /// `example.com`: most kinds.
+    Subdomain,
+    /// `my-name`: namespaces.
+    Label,
+    /// `my-name`, beginning with a letter: services.
+    Label1035,
+    /// Anything that is one segment of a path: roles.
+    PathSegment,
+}
+
+impl NameRule {
+    /// What is wrong with `name`, in order. `prefix`: it is a generateName, whose trailing dash is followed by more.
+    ///
+    /// ```
+    /// use admit_apimachinery::names::NameRule;
+    ///
+    /// assert!(NameRule::Subdomain.problems("a-", true).is_empty());
+    /// assert_eq!(NameRule::Subdomain.problems("a-", false).len(), 1);
+    /// ```
+    #[must_use]
+    pub fn problems(self, name: &str, prefix: bool) -> Vec<String> {
+        let masked = prefix.then(|| mask_trailing_dash(name));
+        let text = masked.as_deref().unwrap_or(name);
+        match self {
+            Self::Subdomain => dns1123_subdomain(text),
+            Self::Label => dns1123_label(text),
+            Self::Label1035 => dns1035_label(text),
+            Self::PathSegment => path_segment(name, prefix),
+        }
+    }
+}
+
+/// A DNS label as RFC 1123 has it: up to 63 of `a-z0-9-`, no dash at either end.
+#[must_use]
+pub fn dns1123_label(text: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    at_most(text, LABEL_LENGTH, &mut problems);
+    if !is_dns_label(text) {
+        problems.push(if is_dns_subdomain(text) {
+            "must not contain dots".to_owned()
+        } else {
+            regex_problem(
+                "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start \
+                 and end with an alphanumeric character",
+                DNS_1123_LABEL,
+                "'my-name',  or '123-abc', ",
+            )
+        });
+    }
+    problems
+}
+
+/// Labels joined by dots, up to 253 bytes.
+#[must_use]
+pub fn dns1123_subdomain(text: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    at_most(text, SUBDOMAIN_LENGTH, &mut problems);
+    subdomain_form(text, &mut problems);
+    problems
+}
+
+pub(crate) fn subdomain_form(text: &str, problems: &mut Vec<String>) {
+    if !is_dns_subdomain(text) {
+        problems.push(regex_problem(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
+             start and end with an alphanumeric character",
+            DNS_1123_SUBDOMAIN,
+            "'example.com', ",
+        ));
+    }
+}
+
+/// A DNS label as RFC 1035 has it: it starts with a letter.
+#[must_use]
+pub fn dns1035_label(text: &str) -> Vec<String> {
+    let mut problems = Vec::new();
+    at_most(text, LABEL_LENGTH, &mut problems);
+    if !(is_dns_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase())) {
+        problems.push(regex_problem(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
+             character, and end with an alphanumeric character",
+            DNS_1035_LABEL,
+            "'my-name',  or 'abc-123', ",
+        ));
+    }
+    problems
+}
+
+/// A name that can stand in a URL's path, or with `prefix` the beginning of one.
+#[must_use]
+pub fn path_segment(text: &str, prefix: bool) -> Vec<String> {
+    if !prefix && (text == "." || text == "..") {
+        return vec![format!("may not be '{text}'")];
+    }
+    let mut problems = Vec::new();
+    for forbidden in ["/", "%"] {
+        if text.contains(forbidden) {
+            problems.push(format!("may not contain '{forbidden}'"));
+        }
+    }
+    problems
+}
+
+/// The beginning of a name with something in the place of what will follow: as the API server does, an `a` for the dash and the
+/// byte before it, which nobody looks at. A dash alone is left.
+#[must_use]
+pub fn mask_trailing_dash(text: &str) -> String {
+    match text.strip_suffix('-') {
+        Some(before) if !before.is_empty() => {
+            // What is left of a longer character is no part of any name, as the whole of it is none.
+            let kept = before.len().checked_sub(1).and_then(|end| before.get(..end)).unwrap_or(before);
+            format!("{kept}a")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+fn at_most(text: &str, length: usize, problems: &mut Vec<String>) {
+    if text.len() > length {
+        problems.push(format!("must be no more than {length} characters"));
+    }
+}
+
+pub(crate) fn regex_problem(problem: &str, regex: &str, examples: &str) -> String {
+    format!("{problem} (e.g. {examples}regex used for validation is '{regex}')")
+}
+
+/// Whether the text is labels as RFC 1123 has them, joined by dots; its length is not looked at.
+#[must_use]
+pub fn is_dns_subdomain(text: &str) -> bool {
+    text.split('.').all(is_dns_label)
+}
+
+fn is_dns_label(text: &str) -> bool {
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    !text.is_empty()
+        && text.bytes().all(|b| inner(b) || b == b'-')
+        && text.bytes().next().is_some_and(inner)
+        && text.bytes().next_back().is_some_and(inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The beginning of a name is looked at as upstream's mask shows it.
+    #[test]
+    fn prefixes_are_masked_as_upstream_masks_them() {
+        for (prefix, masked) in [("", ""), ("-", "-"), ("a-", "a"), ("ab-", "aa"), ("ab_-", "aba"), ("é-", "éa"), ("a", "a")] {
+            assert_eq!(mask_trailing_dash(prefix), masked);
+        }
+        for (rule, prefix, problems) in [
+            (NameRule::Subdomain, "a-", 0),
+            (NameRule::Label, "n-", 0),
+            (NameRule::Label1035, "s-", 0),
+            (NameRule::Subdomain, "ab_-", 0),
+            (NameRule::Subdomain, "a_b-", 1),
+            (NameRule::Subdomain, "-", 1),
+            (NameRule::Subdomain, "A-", 0),
+            (NameRule::PathSegment, "..", 0),
+            (NameRule::PathSegment, "a/%", 2),
+        ] {
+            assert_eq!(rule.problems(prefix, true).len(), problems, "{rule:?} {prefix}");
+        }
+        let long = "a".repeat(254);
+        assert_eq!(NameRule::Subdomain.problems(&long, true), ["must be no more than 253 characters"]);
+        assert_eq!(NameRule::PathSegment.problems("..", false), ["may not be '..'"]);
+    }
+}
