@@ -6,6 +6,7 @@
 //! | [`go`] | what Go's standard library prints and reads | nothing of ours |
 //! | [`names`] | names of objects, and beginnings of names | nothing of ours |
 //! | [`labels`] | keys and values of labels, qualified names | names |
+//! | [`quantity`] | resource quantities: reading, canonical text, sums | nothing of ours |
 //!
 //! Knows no CEL, no policy and no server; reads no file and no clock.
 //!
@@ -20,6 +21,7 @@
 pub mod go;
 pub mod labels;
 pub mod names;
+pub mod quantity;
 
 /// The examples of the readme.
 #[cfg(doctest)]

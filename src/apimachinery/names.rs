@@ -161,7 +161,9 @@ mod tests {
     /// The beginning of a name is looked at as upstream's mask shows it.
     #[test]
     fn prefixes_are_masked_as_upstream_masks_them() {
-        for (prefix, masked) in [("", ""), ("-", "-"), ("a-", "a"), ("ab-", "aa"), ("ab_-", "aba"), ("é-", "éa"), ("a", "a")] {
+        for (prefix, masked) in
+            [("", ""), ("-", "-"), ("a-", "a"), ("ab-", "aa"), ("ab_-", "aba"), ("é-", "éa"), ("a", "a")]
+        {
             assert_eq!(mask_trailing_dash(prefix), masked);
         }
         for (rule, prefix, problems) in [

@@ -37,6 +37,6 @@ mod webhook;
 mod webhook_services;
 mod webhook_subresources;
 mod webhook_words;
-mod workloads;
 mod words;
+mod workloads;
 mod worst_patches;

@@ -16,7 +16,11 @@ async fn what_does_not_print_is_escaped_as_go_escapes_it() {
     let absent = get(&server, "/api/v1/namespaces/default/configmaps/%E2%80%8Bx").await;
     assert_eq!(absent.message(), r#"configmaps "\u200bx" not found"#);
     let late = get(&server, "/api/v1/namespaces/default/configmaps?timeout=1%E2%80%8Bs").await;
-    assert!(late.message().contains(r#"unknown unit "\xe2\x80\x8bs" in duration "1\xe2\x80\x8bs""#), "{}", late.message());
+    assert!(
+        late.message().contains(r#"unknown unit "\xe2\x80\x8bs" in duration "1\xe2\x80\x8bs""#),
+        "{}",
+        late.message()
+    );
 }
 
 /// A secret's value may end in bits that belong to no byte: Go reads past them.
@@ -49,4 +53,28 @@ async fn beginnings_of_names_are_judged_as_upstream_masks_them() {
         assert_eq!(causes[0]["field"], field, "{}", answer.message());
         assert_eq!(causes.len(), if prefix == "ab_-" { 1 } else { 2 }, "{}", answer.message());
     }
+}
+
+#[tokio::test]
+async fn quantities_are_of_any_size_and_never_rounded_down() {
+    let server = Server::builder().build().await.unwrap();
+    let quotas = "/api/v1/namespaces/default/resourcequotas";
+    for (name, written, kept) in [
+        ("large", "1e30", "1e30"),
+        ("small", "0.0000000001", "1n"),
+        ("half", "0.5", "500m"),
+        ("kept", "1500m", "1500m"),
+    ] {
+        let quota = json!({"metadata": {"name": name}, "spec": {"hard": {"cpu": written}}});
+        let answer = post(&server, quotas, &quota).await;
+        assert_eq!(
+            (answer.status, &answer.body["spec"]["hard"]["cpu"]),
+            (201, &json!(kept)),
+            "{}",
+            answer.message()
+        );
+    }
+    let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"cpu": "1Kii"}}});
+    let answer = post(&server, quotas, &quota).await;
+    assert!(answer.message().contains("unable to parse quantity's suffix"), "{}", answer.message());
 }

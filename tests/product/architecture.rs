@@ -38,7 +38,8 @@ const PACKAGES: &[(&str, &[&str])] = &[
 ];
 
 /// Module of admit-apimachinery, and the modules of admit-apimachinery it may name.
-const APIMACHINERY: &[(&str, &[&str])] = &[("go", &[])];
+const APIMACHINERY: &[(&str, &[&str])] =
+    &[("go", &[]), ("labels", &["names"]), ("names", &[]), ("quantity", &[])];
 
 /// Module of admit-cel, and the modules of admit-cel it may name.
 const CEL: &[(&str, &[&str])] = &[

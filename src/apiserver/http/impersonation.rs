@@ -3,7 +3,10 @@
 //! A caller may be allowed to impersonate in a mode (`impersonate:user-info` and the like) for single verbs, or outright
 //! (`impersonate`). The modes are tried first; what the first of them lacks is what a caller without any is told.
 
-use admit_apimachinery::{go::quote::{quote, quote_all}, names::dns1123_subdomain};
+use admit_apimachinery::{
+    go::quote::{quote, quote_all},
+    names::dns1123_subdomain,
+};
 use std::collections::BTreeMap;
 
 use admit_policy::host::AccessAttributes;

@@ -16,9 +16,7 @@ use super::{Failure, Incoming, answers, body, components, connect, deadline, res
 use crate::codec;
 use crate::conversion::Conversions;
 use crate::registry::options::{FieldValidation, WriteOptions};
-use crate::registry::{
-    Answer, Call, DeleteOptions, ListOptions, PatchFormat, Query, Warnings, Watching,
-};
+use crate::registry::{Answer, Call, DeleteOptions, ListOptions, PatchFormat, Query, Warnings, Watching};
 use crate::resources::{ResourceInfo, Scope, Subresource};
 use crate::server::Server;
 use crate::status::Refusal;

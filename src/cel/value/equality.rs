@@ -214,7 +214,7 @@ fn opaques(a: &Opaque<'_>, b: &Opaque<'_>) -> Result<bool, EvalError> {
     match (a, b) {
         (Opaque::Ip(a), Opaque::Ip(b)) => Ok(a == b),
         (Opaque::Cidr(a, m), Opaque::Cidr(b, n)) => Ok((a, m) == (b, n)),
-        (Opaque::Quantity(_), Opaque::Quantity(b)) if b.is_computed() => Err(EvalError::NoSuchOverload),
+        (Opaque::Quantity(_), Opaque::Quantity(b)) if b.computed => Err(EvalError::NoSuchOverload),
         (Opaque::Quantity(a), Opaque::Quantity(b)) => Ok(a == b),
         (Opaque::Url(a), Opaque::Url(b)) => Ok(a == b),
         (Opaque::Semver(a), Opaque::Semver(b)) => Ok(a == b),

@@ -9,6 +9,7 @@
 //! | `view` | what a node of a document is through its declared type |
 //! | `equality`, `members`, `order` | `==` and the order of `<` and `sort`, across number types |
 //! | `convert` | JSON |
+//! | `quantity` | quantities of resources |
 //! | `preview` | CEL's own notation, shortened |
 //! | `text` | how Go prints a value inside an error text |
 
@@ -23,6 +24,7 @@ mod map;
 mod members;
 mod order;
 mod preview;
+mod quantity;
 mod text;
 mod view;
 mod walk;
@@ -38,6 +40,7 @@ pub(crate) use map::object_field;
 pub use map::{HostMap, Map};
 pub(crate) use members::Identity;
 use order::{compare_int_double, compare_uint_double};
+pub use quantity::Quantity;
 pub(crate) use walk::Walk;
 
 pub use crate::document::{ListNode, MapNode, Node};
@@ -89,7 +92,7 @@ pub enum Opaque<'a> {
     /// A network: an address and the length of its prefix.
     Cidr(IpAddr, u8),
     /// A quantity of a resource.
-    Quantity(&'a crate::library::quantity::Quantity<'a>),
+    Quantity(&'a Quantity<'a>),
     /// A URL.
     Url(&'a crate::library::url::Url<'a>),
     /// A semantic version.

@@ -19,9 +19,9 @@ use crate::decode::{DecodeError, Fields};
 use crate::error::FieldError;
 use crate::host::Host;
 use crate::matching::{MatchResources, Matched};
+use crate::meta;
 use crate::oversight::Oversight;
 use crate::request::Request;
-use crate::meta;
 
 const MAX_MATCH_CONDITIONS: usize = 64;
 

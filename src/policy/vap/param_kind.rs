@@ -1,10 +1,10 @@
 //! The `paramKind` of a policy, with kube-apiserver's complaints about it.
 
-use admit_apimachinery::names;
 use crate::decode::{DecodeError, Fields};
 use crate::error::FieldError;
 use crate::findings::FieldErrors;
 use crate::request::GroupVersionKind;
+use admit_apimachinery::names;
 
 /// Reads the kind; what is wrong with it goes to `errors`.
 pub(super) fn decode(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<GroupVersionKind, DecodeError> {

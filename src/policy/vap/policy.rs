@@ -16,9 +16,9 @@ use crate::decode::{DecodeError, Fields};
 use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
 use crate::matching::MatchResources;
+use crate::meta;
 use crate::recording::{self, ExpressionId, Origin};
 use crate::request::GroupVersionKind;
-use crate::meta;
 
 const MAX_AUDIT_ANNOTATIONS: usize = 20;
 /// Bytes of one `valueExpression`.

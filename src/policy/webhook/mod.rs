@@ -19,8 +19,8 @@ use crate::decode::{DecodeError, Fields};
 use crate::error::{BadValue, FieldError};
 use crate::findings::FieldErrors;
 use crate::matching::MatchResources;
-use crate::vap::{FailurePolicy, MatchConditions};
 use crate::meta;
+use crate::vap::{FailurePolicy, MatchConditions};
 
 /// Versions of AdmissionReview that a webhook may understand.
 const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];

@@ -3,7 +3,6 @@
 use admit_apimachinery::{go, names};
 use std::collections::HashSet;
 
-
 use super::certificates;
 use super::demands::Demands;
 use crate::crd::definition::Conversion;

@@ -90,7 +90,13 @@ fn metadata_given(manifest: &Value, definition: &Definition, errors: &mut FieldE
     let fields = manifest.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
     let prefix = fields.get("generateName").and_then(Value::as_str).unwrap_or_default();
     if !prefix.is_empty() {
-        named("metadata.generateName", prefix, NameRule::Subdomain.problems(prefix, true), definition, errors);
+        named(
+            "metadata.generateName",
+            prefix,
+            NameRule::Subdomain.problems(prefix, true),
+            definition,
+            errors,
+        );
     }
     if !definition.name.is_empty() {
         let name = definition.name.as_str();

@@ -127,9 +127,8 @@ pub fn validate_object_meta(
     for (key, value) in entries(fields, "labels") {
         let at = path.child("labels");
         errors.extend(labels::key(key).into_iter().map(|problem| FieldError::invalid(at, key, problem)));
-        errors.extend(
-            labels::value(value).into_iter().map(|problem| FieldError::invalid(at, value, problem)),
-        );
+        errors
+            .extend(labels::value(value).into_iter().map(|problem| FieldError::invalid(at, value, problem)));
     }
     let at = path.child("annotations");
     let mut size = 0_usize;

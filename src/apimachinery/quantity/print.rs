@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use super::amount::{Amount, Format, Magnitude, Quantity};
+use super::amount::{Format, Magnitude, Quantity};
 use super::digits::Digits;
 
 impl fmt::Display for Quantity<'_> {
@@ -33,8 +33,8 @@ impl fmt::Display for Quantity<'_> {
 
 impl Quantity<'_> {
     fn is_within_a_kilo(&self) -> bool {
-        let kilo = |value| Quantity { amount: Amount::Small { value, exponent: 0 }, ..*self };
-        self.compare(&kilo(-1_024)).is_gt() && self.compare(&kilo(1_024)).is_lt()
+        self.compare(&Quantity::of_integer(-1_024)).is_gt()
+            && self.compare(&Quantity::of_integer(1_024)).is_lt()
     }
 }
 

@@ -2,11 +2,11 @@
 //! until an operation overflows, and big from then on; which of the two it is shows, because only small ones convert to
 //! integers.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
+use super::QuantityError;
 use super::digits::Digits;
-use crate::library::Context;
-use crate::value::EvalError;
 
 /// How a quantity is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Format {
 }
 
 /// An exact number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Amount<'a> {
     /// `value · 10^exponent`
     Small {
@@ -34,22 +34,19 @@ pub enum Amount<'a> {
         /// Whether the number is below zero.
         negative: bool,
         /// Decimal digits.
-        digits: &'a str,
+        digits: Cow<'a, str>,
         /// Of ten.
         exponent: i32,
     },
 }
 
-/// A resource quantity.
-#[derive(Clone, Copy, Debug)]
+/// A resource quantity. Its text is canonical.
+#[derive(Clone, Debug)]
 pub struct Quantity<'a> {
     pub(super) amount: Amount<'a>,
     pub(super) format: Format,
     /// The text it was read from, where that is canonical.
     pub(super) text: Option<&'a str>,
-    /// Whether it is the result of arithmetic. Kubernetes finds no overload that compares anything to such a value on
-    /// the right of `==`.
-    pub(super) computed: bool,
 }
 
 impl PartialEq for Quantity<'_> {
@@ -62,19 +59,24 @@ impl PartialEq for Quantity<'_> {
 const GREATEST_LENGTH: usize = 100_000;
 
 impl<'a> Quantity<'a> {
-    pub(super) const fn of_integer(value: i64) -> Self {
-        Self {
-            amount: Amount::Small { value, exponent: 0 },
-            format: Format::DecimalExponent,
-            text: None,
-            computed: false,
-        }
+    /// A whole number.
+    #[must_use]
+    pub const fn of_integer(value: i64) -> Self {
+        Self { amount: Amount::Small { value, exponent: 0 }, format: Format::DecimalExponent, text: None }
     }
 
-    /// Whether arithmetic made it.
-    #[must_use]
-    pub const fn is_computed(&self) -> bool {
-        self.computed
+    /// The same, with digits of its own put where `keep` says.
+    ///
+    /// # Errors
+    /// Those of `keep`.
+    pub fn kept<E>(self, keep: impl FnOnce(&str) -> Result<&'a str, E>) -> Result<Self, E> {
+        let amount = match self.amount {
+            Amount::Big { negative, digits: Cow::Owned(digits), exponent } => {
+                Amount::Big { negative, digits: Cow::Borrowed(keep(&digits)?), exponent }
+            }
+            amount => amount,
+        };
+        Ok(Self { amount, ..self })
     }
 
     /// How the number compares with zero.
@@ -82,7 +84,7 @@ impl<'a> Quantity<'a> {
     pub fn sign(&self) -> Ordering {
         match self.amount {
             Amount::Small { value, .. } => value.cmp(&0),
-            Amount::Big { digits: "", .. } => Ordering::Equal,
+            Amount::Big { ref digits, .. } if digits.is_empty() => Ordering::Equal,
             Amount::Big { negative: true, .. } => Ordering::Less,
             Amount::Big { negative: false, .. } => Ordering::Greater,
         }
@@ -112,43 +114,52 @@ impl<'a> Quantity<'a> {
     /// A double near the value: the digits rounded, times the power of ten rounded.
     #[must_use]
     pub fn approximate(&self) -> f64 {
-        let (base, exponent) = match self.amount {
-            Amount::Small { value, exponent } => (value as f64, exponent),
+        let (base, exponent) = match &self.amount {
+            Amount::Small { value, exponent } => (*value as f64, *exponent),
             Amount::Big { negative, digits, exponent } => {
                 let magnitude = digits.parse::<f64>().unwrap_or(0.0);
-                (if negative { -magnitude } else { magnitude }, exponent)
+                (if *negative { -magnitude } else { magnitude }, *exponent)
             }
         };
         if exponent == 0 { base } else { base * power_of_ten(exponent) }
     }
 
-    pub(super) fn plus(&self, other: &Self, context: &Context<'a>) -> Result<Self, EvalError> {
-        self.combined(other, other.amount, context)
+    /// The sum, in the format of the first that is not zero.
+    ///
+    /// # Errors
+    /// Where writing the sum out would take too many digits.
+    pub fn plus(&self, other: &Self) -> Result<Self, QuantityError> {
+        self.combined(other, &other.amount)
     }
 
-    pub(super) fn minus(&self, other: &Self, context: &Context<'a>) -> Result<Self, EvalError> {
-        let negated = match other.amount {
+    /// The difference, in the format of the first that is not zero.
+    ///
+    /// # Errors
+    /// As [`Self::plus`].
+    pub fn minus(&self, other: &Self) -> Result<Self, QuantityError> {
+        let negated = match other.amount.clone() {
             Amount::Small { value, exponent } => Amount::Small { value: value.wrapping_neg(), exponent },
             Amount::Big { negative, digits, exponent } => {
                 Amount::Big { negative: !negative, digits, exponent }
             }
         };
-        self.combined(other, negated, context)
+        self.combined(other, &negated)
     }
 
     /// Zero takes the format of what is added to it.
-    fn combined(&self, other: &Self, amount: Amount<'a>, context: &Context<'a>) -> Result<Self, EvalError> {
+    fn combined(&self, other: &Self, amount: &Amount<'a>) -> Result<Self, QuantityError> {
         let format = if self.sign().is_eq() { other.format } else { self.format };
-        let amount = match (self.amount, amount) {
+        let small = match (&self.amount, amount) {
             (Amount::Small { value, exponent }, Amount::Small { value: v, exponent: e }) => {
-                match add_small((value, exponent), (v, e)) {
-                    Some((value, exponent)) => Amount::Small { value, exponent },
-                    None => add_big(&self.amount, &amount, context)?,
-                }
+                add_small((*value, *exponent), (*v, *e))
             }
-            _ => add_big(&self.amount, &amount, context)?,
+            _ => None,
         };
-        Ok(Self { amount, format, text: None, computed: true })
+        let amount = match small {
+            Some((value, exponent)) => Amount::Small { value, exponent },
+            None => add_big(&self.amount, amount)?,
+        };
+        Ok(Self { amount, format, text: None })
     }
 }
 
@@ -173,7 +184,7 @@ pub(super) fn scaled_up(value: i64, places: i32) -> Option<i64> {
 }
 
 /// At the smaller of two exponents, whatever that takes, within reason.
-fn add_big<'a>(x: &Amount<'a>, y: &Amount<'a>, context: &Context<'a>) -> Result<Amount<'a>, EvalError> {
+fn add_big<'a>(x: &Amount<'_>, y: &Amount<'_>) -> Result<Amount<'a>, QuantityError> {
     let (x, y) = (Magnitude::of(x), Magnitude::of(y));
     let exponent = x.exponent.min(y.exponent);
     let (x, y) = (x.aligned(exponent)?, y.aligned(exponent)?);
@@ -184,7 +195,7 @@ fn add_big<'a>(x: &Amount<'a>, y: &Amount<'a>, context: &Context<'a>) -> Result<
     } else {
         (y.negative, y.digits.minus(&x.digits))
     };
-    Ok(Amount::Big { negative, digits: context.str(&digits.text())?, exponent })
+    Ok(Amount::Big { negative, digits: digits.text().into(), exponent })
 }
 
 /// An amount with its digits at hand.
@@ -214,10 +225,10 @@ impl Magnitude {
     }
 
     /// With a smaller exponent and more digits.
-    fn aligned(mut self, exponent: i32) -> Result<Self, EvalError> {
+    fn aligned(mut self, exponent: i32) -> Result<Self, QuantityError> {
         let places = usize::try_from(self.exponent.saturating_sub(exponent)).unwrap_or(0);
         if places > GREATEST_LENGTH && !self.digits.is_zero() {
-            return Err(EvalError::other("quantities differ too much in size to be added"));
+            return Err(QuantityError::TooFarApart);
         }
         self.digits.append_zeros(places);
         self.exponent = exponent;

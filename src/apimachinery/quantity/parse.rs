@@ -1,15 +1,9 @@
 //! Reading quantities, with Kubernetes' latitude (`+` is zero) and limits (nothing finer than nano; binary amounts end
 //! at the greatest 64-bit integer).
 
+use super::QuantityError;
 use super::amount::{Amount, Format, Quantity};
 use super::digits::Digits;
-use crate::library::Context;
-use crate::value::EvalError;
-
-const WRONG_FORMAT: &str =
-    "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
-const WRONG_NUMBER: &str = "unable to parse numeric part of quantity";
-const WRONG_SUFFIX: &str = "unable to parse quantity's suffix";
 
 /// The finest power of ten.
 const NANO: i32 = -9;
@@ -36,20 +30,29 @@ enum Base {
 }
 
 impl<'a> Quantity<'a> {
-    pub(super) fn parse(context: &Context<'a>, text: &'a str) -> Result<Self, EvalError> {
+    /// Reads a quantity.
+    ///
+    /// ```
+    /// use admit_apimachinery::quantity::Quantity;
+    ///
+    /// assert_eq!(Quantity::parse("0.5Gi").map(|read| read.to_string()).as_deref(), Ok("512Mi"));
+    /// ```
+    ///
+    /// # Errors
+    /// Which part of the text is no part of a quantity.
+    pub fn parse(text: &'a str) -> Result<Self, QuantityError> {
         if text.is_empty() {
-            return Err(EvalError::other(WRONG_FORMAT));
+            return Err(QuantityError::Form);
         }
-        let parts = split(text).ok_or_else(|| EvalError::other(WRONG_FORMAT))?;
-        let (base, exponent, format) = suffix(parts.suffix).ok_or_else(|| EvalError::other(WRONG_SUFFIX))?;
-        let quantity = match parse_small(&parts, base, exponent) {
+        let parts = split(text).ok_or(QuantityError::Form)?;
+        let (base, exponent, format) = suffix(parts.suffix).ok_or(QuantityError::Suffix)?;
+        match parse_small(&parts, base, exponent) {
             Some(amount) => {
                 let text = is_canonical(&parts, exponent, format).then_some(text);
-                Quantity { amount, format, text, computed: false }
+                Ok(Quantity { amount, format, text })
             }
-            None => parse_big(context, &parts, base, exponent, format)?,
-        };
-        Ok(quantity)
+            None => parse_big(&parts, base, exponent, format),
+        }
     }
 }
 
@@ -148,14 +151,13 @@ fn is_canonical(parts: &Parts<'_>, exponent: i32, format: Format) -> bool {
 }
 
 fn parse_big<'a>(
-    context: &Context<'a>,
     parts: &Parts<'_>,
     base: Base,
     exponent: i32,
     mut format: Format,
-) -> Result<Quantity<'a>, EvalError> {
+) -> Result<Quantity<'a>, QuantityError> {
     if !parts.has_digits {
-        return Err(EvalError::other(WRONG_NUMBER));
+        return Err(QuantityError::Number);
     }
     let mut digits = Digits::parse(&format!("{}{}", parts.whole, parts.fraction));
     let places = i32::try_from(parts.fraction.len()).unwrap_or(i32::MAX);
@@ -167,8 +169,8 @@ fn parse_big<'a>(
         }
     };
     if digits.is_zero() {
-        let amount = Amount::Big { negative: false, digits: "", exponent };
-        return Ok(Quantity { amount, format, text: None, computed: false });
+        let amount = Amount::Big { negative: false, digits: "".into(), exponent };
+        return Ok(Quantity { amount, format, text: None });
     }
     let digits = at_nano(digits, exponent)?;
     let one = Digits::parse("1000000000");
@@ -180,20 +182,19 @@ fn parse_big<'a>(
     if format == Format::BinarySi && digits.compare(&one).is_lt() {
         format = Format::DecimalSi;
     }
-    let amount =
-        Amount::Big { negative: parts.negative, digits: context.str(&digits.text())?, exponent: NANO };
-    Ok(Quantity { amount, format, text: None, computed: false })
+    let amount = Amount::Big { negative: parts.negative, digits: digits.text().into(), exponent: NANO };
+    Ok(Quantity { amount, format, text: None })
 }
 
 /// The digits of `digits · 10^exponent` at the finest power, rounded away from zero.
-fn at_nano(mut digits: Digits, exponent: i32) -> Result<Digits, EvalError> {
+fn at_nano(mut digits: Digits, exponent: i32) -> Result<Digits, QuantityError> {
     let shift = exponent.saturating_sub(NANO);
     let places = usize::try_from(shift.unsigned_abs()).unwrap_or(usize::MAX);
     if shift < 0 {
         return Ok(digits.drop_last_rounding_up(places).0);
     }
     if shift > GREATEST_EXPONENT {
-        return Err(EvalError::other(WRONG_NUMBER));
+        return Err(QuantityError::Number);
     }
     digits.append_zeros(places);
     Ok(digits)
