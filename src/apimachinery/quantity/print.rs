@@ -16,17 +16,20 @@ impl fmt::Display for Quantity<'_> {
         }
         let number = Magnitude::of(&self.amount);
         let sign = if number.negative { "-" } else { "" };
-        let (digits, suffix) = match (self.format, whole(&number)) {
-            (Format::BinarySi, Some(whole)) if !self.is_within_a_kilo() => binary(whole),
-            (Format::BinarySi | Format::DecimalSi, _) => {
-                let (digits, exponent) = in_thousands(number);
-                (digits, decimal_suffix(exponent).to_owned())
-            }
-            (Format::DecimalExponent, _) => {
-                let (digits, exponent) = in_thousands(number);
-                (digits, if exponent == 0 { String::new() } else { format!("e{exponent}") })
-            }
+        // Only a binary number is written out, whose exponents are small: others may have any number of zeros.
+        let binary_form = match self.format {
+            Format::BinarySi if !self.is_within_a_kilo() => whole(&number).map(binary),
+            _ => None,
         };
+        let (digits, suffix) = binary_form.unwrap_or_else(|| {
+            let (digits, exponent) = in_thousands(&number);
+            let suffix = match self.format {
+                Format::DecimalExponent if exponent != 0 => format!("e{exponent}"),
+                Format::DecimalExponent => String::new(),
+                Format::BinarySi | Format::DecimalSi => decimal_suffix(exponent).to_owned(),
+            };
+            (digits, suffix)
+        });
         write!(f, "{sign}{}{suffix}", digits.text())
     }
 }
@@ -61,8 +64,8 @@ fn binary(mut digits: Digits) -> (Digits, String) {
     (digits, suffix.to_owned())
 }
 
-fn in_thousands(number: Magnitude) -> (Digits, i64) {
-    let (mut digits, removed) = number.digits.without_trailing_zeros();
+fn in_thousands(number: &Magnitude) -> (Digits, i64) {
+    let (mut digits, removed) = number.digits.clone().without_trailing_zeros();
     let exponent = i64::from(number.exponent).saturating_add(i64::try_from(removed).unwrap_or(i64::MAX));
     let excess = exponent.rem_euclid(3);
     digits.append_zeros(usize::try_from(excess).unwrap_or(0));
