@@ -9,6 +9,7 @@ mod controllers;
 mod helm;
 mod install;
 mod managed;
+mod systems;
 mod users;
 mod webhook;
 mod words;
@@ -47,6 +48,24 @@ fn the_embedded_api_server() {
 fn a_real_api_server() {
     match std::env::var_os("KUBEBUILDER_ASSETS") {
         Some(assets) if has_kubectl() => play(&ApiServer::real(Path::new(&assets))),
+        Some(_) => eprintln!("SKIPPED: there is no kubectl on the PATH"),
+        None => eprintln!("SKIPPED: KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver"),
+    }
+}
+
+#[test]
+fn each_system_lives_once_in_the_embedded_api_server() {
+    if has_kubectl() {
+        systems::each_lives_once(&ApiServer::embedded());
+    } else {
+        eprintln!("SKIPPED: there is no kubectl on the PATH");
+    }
+}
+
+#[test]
+fn each_system_lives_once_in_a_real_api_server() {
+    match std::env::var_os("KUBEBUILDER_ASSETS") {
+        Some(assets) if has_kubectl() => systems::each_lives_once(&ApiServer::real(Path::new(&assets))),
         Some(_) => eprintln!("SKIPPED: there is no kubectl on the PATH"),
         None => eprintln!("SKIPPED: KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver"),
     }
