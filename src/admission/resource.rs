@@ -1,9 +1,9 @@
 //! Custom resources against the definitions that were loaded: what an API server whose installed definition has the same
 //! schema and rules would refuse, in its words.
 
+use admit_apimachinery::field_error::FieldError;
 use admit_policy::crd::{CompiledCrd, CrdVersion, Unread, Write, Written};
 use admit_policy::decision::{Denial, Reason, Status, StatusDetails};
-use admit_policy::error::FieldError;
 use admit_policy::request::{Operation, Request};
 use admit_policy::schema::metadata::Malformed;
 use admit_policy::{Deadline, Documents, Oversight};

@@ -6,6 +6,9 @@
 //! | [`go`] | what Go's standard library prints and reads | nothing of ours |
 //! | [`names`] | names of objects, and beginnings of names | nothing of ours |
 //! | [`labels`] | keys and values of labels, qualified names | names |
+//! | [`field_error`] | what is wrong with one field, and how it is told | go, status |
+//! | [`findings`] | how many mistakes are told, and of what size | field_error |
+//! | [`status`] | parts of `metav1.Status` | go, field_error, findings |
 //! | [`quantity`] | resource quantities: reading, canonical text, sums | nothing of ours |
 //!
 //! Knows no CEL, no policy and no server; reads no file and no clock.
@@ -18,10 +21,13 @@
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
+pub mod field_error;
+pub mod findings;
 pub mod go;
 pub mod labels;
 pub mod names;
 pub mod quantity;
+pub mod status;
 
 /// The examples of the readme.
 #[cfg(doctest)]

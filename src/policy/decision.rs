@@ -6,9 +6,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use admit_apimachinery::status::StatusCause;
 use indexmap::IndexMap;
 
-use crate::error::StatusCause;
 use crate::request::Request;
 
 /// The answer to one request.
@@ -158,7 +158,7 @@ impl Denial {
                 name,
                 group: resource.group.clone(),
                 kind: resource.resource.clone(),
-                causes: vec![StatusCause { reason: "", message: message.clone(), field: String::new() }],
+                causes: vec![StatusCause { reason: "".into(), message: message.clone(), field: String::new() }],
             },
         };
         Self { message, reason, status }

@@ -1,11 +1,11 @@
 //! The object metadata of policies, bindings and webhook configurations.
 
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::{self, NameRule};
 use serde_json::Value;
 
 use crate::decode::{DecodeError, Fields};
-use crate::error::FieldError;
-use crate::findings::FieldErrors;
 use crate::path::Path;
 use crate::schema::metadata::validate_object_meta;
 
@@ -37,9 +37,9 @@ pub(crate) fn name(document: &Fields<'_>, errors: &mut FieldErrors) -> Result<St
 pub(crate) fn wrong_type(error: &DecodeError) -> FieldError {
     let detail = format!("must be {}, not {}", error.expected, error.found);
     FieldError::new(
-        crate::error::FieldErrorKind::TypeInvalid,
+        admit_apimachinery::field_error::FieldErrorKind::TypeInvalid,
         &error.path,
-        crate::error::BadValue::Omitted,
+        admit_apimachinery::field_error::BadValue::Omitted,
         detail,
     )
 }

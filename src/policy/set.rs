@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use admit_apimachinery::field_error::FieldError;
 use admit_cel::PatternSum;
 use serde_json::Value;
 use thiserror::Error;
@@ -10,7 +11,6 @@ use thiserror::Error;
 use crate::crd::{CompiledCrd, Converts};
 use crate::decision::Decision;
 use crate::documents::Documents;
-use crate::error::FieldError;
 use crate::host::Host;
 use crate::index::{Candidate, Certainty, PolicyIndex};
 use crate::matching::{self, Matched};

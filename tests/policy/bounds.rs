@@ -1,9 +1,9 @@
 //! Objects that are wrong in as many places as fit: some of these are told, the rest is counted, and none is made for nothing.
 //! Each of these took minutes, or gigabytes, before.
 
+use admit_apimachinery::findings::{MAX_FINDING_BYTES, MAX_FINDINGS};
 use admit_policy::Oversight;
 use admit_policy::crd::{CompiledCrd, Write, Written};
-use admit_policy::findings::{MAX_FINDING_BYTES, MAX_FINDINGS};
 use serde_json::{Map, Value, json};
 
 use crate::support::{widgets_of, yaml};

@@ -1,6 +1,6 @@
 //! Field errors print as Kubernetes prints them.
 
-use admit_policy::error::{BadValue, FieldError, aggregate};
+use admit_apimachinery::field_error::{BadValue, FieldError, aggregate};
 use admit_policy::path::Path;
 use serde_json::json;
 
@@ -39,7 +39,7 @@ fn lines_are_kubernetes() {
 #[test]
 fn a_cause_has_reason_field_and_message_apart() {
     let cause = FieldError::required("spec.name", "give one").cause();
-    assert_eq!((cause.reason, cause.field.as_str()), ("FieldValueRequired", "spec.name"));
+    assert_eq!((&*cause.reason, cause.field.as_str()), ("FieldValueRequired", "spec.name"));
     assert_eq!(cause.message, "Required value: give one");
 }
 

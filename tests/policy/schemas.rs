@@ -1,8 +1,8 @@
 //! Schemas check, default and prune documents as the API server does. The recorded corpora hold the bulk; here stand
 //! the cases that explain a rule.
 
+use admit_apimachinery::findings::FieldErrors;
 use admit_policy::Pace;
-use admit_policy::findings::FieldErrors;
 use admit_policy::path::Path;
 use admit_policy::schema::{self, Schema, list_type, validate};
 use serde_json::{Value, json};

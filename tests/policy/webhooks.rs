@@ -44,7 +44,7 @@ fn what_is_written_is_read() {
     assert!(webhooks("what the stored one has may stay")[0].has_side_effects);
 }
 
-fn compile(case: &Value) -> Result<Configuration, Vec<admit_policy::error::FieldError>> {
+fn compile(case: &Value) -> Result<Configuration, Vec<admit_apimachinery::field_error::FieldError>> {
     let kind = if case["mutating"] == true { Kind::Mutating } else { Kind::Validating };
     match case.get("stored") {
         Some(stored) => Configuration::compile_update(kind, &document(&case["webhooks"]), &document(stored)),

@@ -39,7 +39,15 @@ const PACKAGES: &[(&str, &[&str])] = &[
 
 /// Module of admit-apimachinery, and the modules of admit-apimachinery it may name.
 const APIMACHINERY: &[(&str, &[&str])] =
-    &[("go", &[]), ("labels", &["names"]), ("names", &[]), ("quantity", &[])];
+    &[
+        ("field_error", &["go", "status"]),
+        ("findings", &["field_error"]),
+        ("go", &[]),
+        ("labels", &["names"]),
+        ("names", &[]),
+        ("quantity", &[]),
+        ("status", &["go", "field_error", "findings"]),
+    ];
 
 /// Module of admit-cel, and the modules of admit-cel it may name.
 const CEL: &[(&str, &[&str])] = &[

@@ -1,8 +1,8 @@
 //! What comes back for a request, a decision or a failure, exact to what an API server verifies: the same `apiVersion`, `kind`
 //! and `uid`, no patch (there is no field for one), a code of an error, annotation keys that it can qualify.
 
+use admit_apimachinery::status::StatusCause;
 use admit_policy::decision::{Decision, Status};
-use admit_policy::error::StatusCause;
 use bytes::Bytes;
 use http::StatusCode;
 use serde::Serialize;

@@ -169,7 +169,7 @@ fn subject(call: &Call, review: &Value) -> Result<Identity, Refusal> {
 /// These refusals carry the group and no kind.
 fn invalid(field: &str, shown: &str, why: &str) -> Refusal {
     let cause = Cause {
-        reason: "FieldValueInvalid".to_owned(),
+        reason: "FieldValueInvalid".into(),
         field: field.to_owned(),
         message: format!("Invalid value: {shown}: {why}"),
     };

@@ -182,7 +182,7 @@ fn refused(error: ApplyError) -> Refusal {
         ApplyError::Conflicts(conflicts) => {
             let (told, _) = conflicts.told();
             let causes = told.iter().map(|conflict| Cause {
-                reason: "FieldManagerConflict".to_owned(),
+                reason: "FieldManagerConflict".into(),
                 field: conflict.field(),
                 message: conflict.message(),
             });

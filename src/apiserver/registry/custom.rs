@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::field_error::FieldError;
 use admit_policy::crd::{CompiledCrd, ConversionError, CrdVersion, ValidateOptions};
-use admit_policy::error::{BadValue, FieldError, FieldErrorKind};
 use admit_policy::schema::metadata::Malformed;
 use admit_policy::weight::{Budget, TooHeavy};
 use admit_policy::{Deadline, Oversight};
@@ -122,11 +122,11 @@ impl CustomVersion {
             let why = "the definition of this resource does not compile";
             return Causes::from(Cause::forbidden("<nil>", why));
         };
-        let earlier: Vec<FieldError> = earlier.iter().map(field_error).collect();
+        let blocked = earlier.iter().any(Cause::blocks_rules);
         let deadline = Some(Deadline::new(&interrupt::is_over));
         let oversight = Oversight { deadline, ..Oversight::default() };
         let errors =
-            rules.validate(new, old, &ValidateOptions { status, earlier: &earlier, oversight }).errors;
+            rules.validate(new, old, &ValidateOptions { status, blocked, oversight }).errors;
         interrupt::checkpoint();
         causes(&errors)
     }
@@ -159,24 +159,6 @@ pub(super) fn rules(definition: &Value) -> Option<CompiledCrd> {
     }
 }
 
-/// As much of a cause as says whether it keeps rules from being run.
-fn field_error(cause: &Cause) -> FieldError {
-    let kind = match cause.reason.as_str() {
-        "FieldValueRequired" => FieldErrorKind::Required,
-        "FieldValueTooLong" => FieldErrorKind::TooLong,
-        "FieldValueTooMany" => FieldErrorKind::TooMany,
-        "FieldValueNotSupported" => FieldErrorKind::NotSupported,
-        "FieldValueTypeInvalid" => FieldErrorKind::TypeInvalid,
-        _ => FieldErrorKind::Invalid,
-    };
-    FieldError::new(kind, &cause.field, BadValue::Omitted, "")
-}
-
 pub(crate) fn causes(errors: &[FieldError]) -> Causes {
-    let cause = |error: &FieldError| Cause {
-        reason: error.kind.reason().to_owned(),
-        field: error.field.clone(),
-        message: error.body(),
-    };
-    errors.iter().map(cause).collect()
+    errors.iter().map(FieldError::cause).collect()
 }

@@ -32,7 +32,7 @@ mod watching;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use admit_policy::findings::Room;
+use admit_apimachinery::findings::Room;
 use indexmap::IndexSet;
 use serde_json::Value;
 

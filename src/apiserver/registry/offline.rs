@@ -6,7 +6,6 @@ use std::sync::{Arc, LazyLock};
 use admit_policy::apply::{Builtins, Prepared};
 use admit_policy::crd;
 use admit_policy::decision::{Status, StatusDetails};
-use admit_policy::error::StatusCause;
 use serde_json::Value;
 
 use super::halves;
@@ -22,7 +21,7 @@ use crate::object;
 use crate::patch::applied::applied;
 use crate::patch::strategic;
 use crate::resources::{ResourceInfo, ResourceTable, Scope, Subresource, builtin_rows};
-use crate::status::{Cause, Causes, Refusal};
+use crate::status::{Causes, Refusal};
 
 static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(builtin_rows(), 0));
 
@@ -135,7 +134,7 @@ fn status_of(refusal: &Refusal, invalid: Option<(&ResourceInfo, String, Causes)>
         name,
         group: info.group.clone(),
         kind: info.kind.clone(),
-        causes: causes.into_iter().map(status_cause).collect(),
+        causes: causes.into_vec(),
     });
     Status {
         code: refusal.code(),
@@ -143,20 +142,4 @@ fn status_of(refusal: &Refusal, invalid: Option<(&ResourceInfo, String, Causes)>
         message: refusal.message().to_owned(),
         details: details.unwrap_or_default(),
     }
-}
-
-fn status_cause(cause: Cause) -> StatusCause {
-    const REASONS: [&str; 9] = [
-        "FieldValueNotFound",
-        "FieldValueRequired",
-        "FieldValueDuplicate",
-        "FieldValueInvalid",
-        "FieldValueNotSupported",
-        "FieldValueForbidden",
-        "FieldValueTooLong",
-        "FieldValueTooMany",
-        "FieldValueTypeInvalid",
-    ];
-    let reason = REASONS.into_iter().find(|reason| *reason == cause.reason).unwrap_or_default();
-    StatusCause { reason, message: cause.message, field: cause.field }
 }

@@ -223,7 +223,7 @@ fn refused(patched: &Value, why: &str) -> Refusal {
 fn refused_as(what: String, why: &str) -> Refusal {
     let text = shown(&Value::String(what));
     let cause = Cause {
-        reason: "FieldValueInvalid".to_owned(),
+        reason: "FieldValueInvalid".into(),
         field: "patch".to_owned(),
         message: format!("Invalid value: {text}: {why}"),
     };

@@ -197,7 +197,7 @@ fn evicts_unready(budget: &Value) -> bool {
 fn taken(budget: &Value, pod: &str, clock: &Clock) -> Result<Value, Refusal> {
     let name = object::name(budget);
     let refused = |message: String, seconds: u32| {
-        let cause = Cause { reason: "DisruptionBudget".to_owned(), field: String::new(), message };
+        let cause = Cause { reason: "DisruptionBudget".into(), field: String::new(), message };
         Err(Refusal::too_many_requests(VIOLATED, seconds).caused_by(cause))
     };
     let forbidden = |why| Refusal::resource_forbidden("policy", "poddisruptionbudget", name, why);

@@ -6,12 +6,12 @@ mod cause;
 use std::borrow::Cow;
 use std::fmt;
 
+use admit_apimachinery::field_error::distinct;
 use admit_apimachinery::go;
 use serde_json::{Map, Value, json};
 
 pub use cause::{Cause, Causes, shown};
 
-use self::cause::{cause_value, distinct};
 use crate::resources::ResourceInfo;
 
 /// A refusal. Boxed, because it travels in every `Result` of the server.
@@ -96,7 +96,7 @@ impl Refusal {
         let mut refusal = Self::forbidden(info, name, why);
         if let Some(details) = &mut refusal.0.details {
             details.causes.push(Cause {
-                reason: "NamespaceTerminating".to_owned(),
+                reason: "NamespaceTerminating".into(),
                 message: format!("namespace {namespace} is being terminated"),
                 field: "metadata.namespace".to_owned(),
             });
@@ -208,7 +208,7 @@ impl Refusal {
     pub fn too_large_version(wanted: u64, newest: u64) -> Self {
         let message = format!("Timeout: Too large resource version: {wanted}, current: {newest}");
         let cause = Cause {
-            reason: "ResourceVersionTooLarge".to_owned(),
+            reason: "ResourceVersionTooLarge".into(),
             field: String::new(),
             message: "Too large resource version".to_owned(),
         };
@@ -261,7 +261,7 @@ impl Refusal {
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let quoted = go::quote(name);
         let causes = causes.into().into_vec();
-        let message = match distinct(&causes).as_slice() {
+        let message = match distinct(causes.iter().map(ToString::to_string)).as_slice() {
             [] => format!("{qualified} {quoted} is invalid"),
             [one] => format!("{qualified} {quoted} is invalid: {one}"),
             many => format!("{qualified} {quoted} is invalid: [{}]", many.join(", ")),
@@ -303,7 +303,7 @@ impl Refusal {
     #[must_use]
     pub fn internal(message: impl Into<String>) -> Self {
         let message = message.into();
-        let cause = Cause { reason: String::new(), field: String::new(), message: message.clone() };
+        let cause = Cause { reason: "".into(), field: String::new(), message: message.clone() };
         let details = Details { causes: vec![cause], ..Details::default() };
         Self::detailed(500, "InternalError", format!("Internal error occurred: {message}"), details)
     }
@@ -351,12 +351,6 @@ impl Refusal {
     #[must_use]
     pub fn from_status(status: admit_policy::decision::Status) -> Self {
         let admit_policy::decision::StatusDetails { name, group, kind, causes } = status.details;
-        let cause = |cause: admit_policy::error::StatusCause| Cause {
-            reason: cause.reason.to_owned(),
-            field: cause.field,
-            message: cause.message,
-        };
-        let causes = causes.into_iter().map(cause).collect();
         let details = Details { name, group, kind, causes, ..Details::default() };
         Self::of(status.code, status.reason.into(), status.message, Some(details))
     }
@@ -428,7 +422,7 @@ impl Details {
             }
         }
         if !causes.is_empty() {
-            out.insert("causes".into(), causes.iter().map(cause_value).collect());
+            out.insert("causes".into(), causes.iter().map(Cause::to_value).collect());
         }
         if *retry_after_seconds > 0 {
             out.insert("retryAfterSeconds".into(), (*retry_after_seconds).into());

@@ -19,6 +19,7 @@ mod subresource;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use admit_apimachinery::field_error::{FieldError, aggregate};
 use indexmap::IndexMap;
 use serde_json::Value;
 
@@ -26,7 +27,6 @@ use crate::access::AccessAnswers;
 use crate::crd::CompiledCrd;
 use crate::decision::{Decision, Enforcement, PolicyOutcome, Status, StatusDetails};
 use crate::documents::Documents;
-use crate::error::{FieldError, aggregate};
 use crate::manifest::Document;
 use crate::object::Object;
 use crate::recording::Recording;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go;
 use indexmap::IndexSet;
 use serde_json::{Map, Value};
 
-use crate::error::FieldError;
-use crate::findings::FieldErrors;
 use crate::path::Path;
 use crate::schema::{self, Schema};
 use crate::webhook::Service;

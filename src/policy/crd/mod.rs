@@ -19,6 +19,7 @@ mod write;
 
 use std::sync::Arc;
 
+use admit_apimachinery::field_error::FieldError;
 use serde_json::Value;
 
 pub use approval::Approval;
@@ -31,7 +32,6 @@ pub(crate) use registration::{EXPRESSION_LIMIT, TOTAL_LIMIT, occurrences};
 pub use resource::{CrdVersion, Unread, ValidateOptions, Validation};
 pub use write::{Write, Written};
 
-use crate::error::FieldError;
 
 /// A definition that may be registered, with everything its rules need.
 #[derive(Debug)]

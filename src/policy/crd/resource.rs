@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::field_error::{BadValue, FieldError};
+use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 use thiserror::Error;
 
 use super::definition::{Definition, ScalePaths, Version};
 use super::rules::{Limits, Recorder, RuleTree, Subject};
-use crate::error::{BadValue, FieldError};
-use crate::findings::FieldErrors;
 use crate::oversight::{Deadline, Interrupted, Oversight, Pace};
 use crate::path::Path;
 use crate::recording::{Expression, ExpressionId, Origin};
@@ -39,8 +39,8 @@ pub struct CrdVersion {
 pub struct ValidateOptions<'a> {
     /// The request goes to `/status`: of the schema, only that of the status is checked.
     pub status: bool,
-    /// What was found before, in the metadata; errors that make rules pointless keep them from being run.
-    pub earlier: &'a [FieldError],
+    /// Whether what was found before, in the metadata, keeps rules from being run.
+    pub blocked: bool,
     /// The deadline is asked all along; the rest is for the evaluation of rules.
     pub oversight: Oversight<'a>,
 }
@@ -219,7 +219,7 @@ impl CrdVersion {
             return Validation::interrupted(interrupted);
         }
         if self.schema.has_rules()
-            && (options.earlier.iter().any(|error| error.kind.blocks_rules()) || errors.block_rules())
+            && (options.blocked || errors.block_rules())
         {
             errors.push(FieldError::invalid(Path::Nil, Value::Null, RULES_NOT_CHECKED));
             return Validation { errors: errors.into_vec(), ..Validation::default() };

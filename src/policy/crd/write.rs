@@ -7,13 +7,13 @@
 //!
 //! Storing the object, policies, and what only a server knows (uids, versions, conflicts) is left to others.
 
+use admit_apimachinery::field_error::{FieldError, aggregate};
+use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::{self, NameRule};
 use serde_json::{Map, Value, json};
 
 use super::definition::Scope;
 use super::{CompiledCrd, CrdVersion, Unread, ValidateOptions};
-use crate::error::{FieldError, aggregate};
-use crate::findings::FieldErrors;
 use crate::oversight::Oversight;
 use crate::path::Path;
 use crate::schema::metadata::{self, Malformed};
@@ -57,8 +57,12 @@ impl Write<'_> {
             Err(unread) => return Written::unread(object, unread),
         };
         let object = self.prepared(object);
-        let metadata = if self.old.is_none() { self.metadata_errors(&object).into_vec() } else { Vec::new() };
-        let options = ValidateOptions { status: self.status, earlier: &metadata, oversight: self.oversight };
+        let metadata = if self.old.is_none() { self.metadata_errors(&object) } else { FieldErrors::default() };
+        let options = ValidateOptions {
+            status: self.status,
+            blocked: metadata.block_rules(),
+            oversight: self.oversight,
+        };
         let found = self.version.validate(&object, self.old, &options);
         let errors: FieldErrors = metadata.into_iter().chain(found.errors).collect();
         let mut warnings: Vec<_> = unknown.iter().map(|field| format!("unknown field \"{field}\"")).collect();

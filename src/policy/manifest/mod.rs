@@ -11,6 +11,8 @@ mod position;
 mod scalar;
 mod yaml;
 
+use admit_apimachinery::field_error::FieldError;
+
 #[cfg(test)]
 mod tests;
 
@@ -19,7 +21,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::error::FieldError;
 
 pub use self::position::{Position, Positions};
 pub use self::yaml::{Duplicate, Tree, YamlError, parse, parse_values};

@@ -1,14 +1,14 @@
 //! MatchResources of a document to compiled form, with kube-apiserver's complaints about each field.
 
-use admit_apimachinery::{labels, names};
 use std::collections::HashSet;
 
+use admit_apimachinery::field_error::{BadValue, FieldError};
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::{labels, names};
 use serde_json::Value;
 
 use super::{LabelSelector, MatchPolicy, MatchResources, Requirement, Rule, ScopeRule, SelectorOperator};
 use crate::decode::{DecodeError, Fields};
-use crate::error::{BadValue, FieldError};
-use crate::findings::FieldErrors;
 use crate::request::Operation;
 
 impl MatchResources {

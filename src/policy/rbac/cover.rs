@@ -10,11 +10,11 @@
 
 use std::collections::HashMap;
 
+use admit_apimachinery::findings::MAX_FINDING_BYTES;
 use indexmap::IndexMap;
 
 use super::Rule;
 use super::rule::{has, resource_fits, url_fits};
-use crate::findings::MAX_FINDING_BYTES;
 use crate::oversight::checkpoint;
 
 /// Missing permissions (a verb on a resource, name or URL) that are told. The largest roles of a cluster are some 1,500;

@@ -11,11 +11,11 @@ mod rule;
 
 use std::sync::Arc;
 
+use admit_apimachinery::field_error::together;
 use serde_json::Value;
 
 use self::bindings::{Binding, Bindings};
 use self::roles::Roles;
-use crate::error::together;
 use crate::host::{Access, AccessAttributes};
 use crate::request::UserInfo;
 

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use super::{ListType, Schema};
-use crate::error::FieldError;
-use crate::findings::FieldErrors;
 use crate::oversight::Pace;
 use crate::path::Path;
 

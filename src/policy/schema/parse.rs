@@ -1,6 +1,8 @@
 //! `openAPIV3Schema` as JSON to a [`Schema`]. Unknown keywords are dropped, as the API server's decoder drops them;
 //! a keyword with a value of the wrong kind is an error that names its path. Every error is reported.
 
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Map, Value};
 
 use super::structural::{
@@ -8,8 +10,6 @@ use super::structural::{
     Unsupported,
 };
 use super::{Enumeration, Pattern, numeric};
-use crate::error::FieldError;
-use crate::findings::FieldErrors;
 use crate::path::Path;
 
 /// Nesting of schemas that is read: far beyond what a registered definition has, well within any thread's stack.

@@ -1,10 +1,10 @@
 //! What a case expects, and how an answer differs from it.
 
+use admit_apimachinery::field_error::FieldErrorKind;
 use regex_automata::meta::Regex;
 
 use super::Outcome;
 use crate::decision::Reason;
-use crate::error::FieldErrorKind;
 use crate::vap::Missed;
 
 /// What must come of a case. Absent parts are not looked at; field, message and cause must be told by one rule.
@@ -142,7 +142,7 @@ impl Expectation {
 impl ExpectedReason {
     /// The reason of that name, if it is one that answers have.
     pub(super) fn from_name(name: &str) -> Option<Self> {
-        let cause = || FieldErrorKind::ALL.into_iter().find(|kind| kind.reason() == name).map(Self::Cause);
+        let cause = || FieldErrorKind::of_reason(name).map(Self::Cause);
         Reason::from_name(name).map(Self::Status).or_else(cause)
     }
 }

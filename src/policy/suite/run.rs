@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::status::StatusCause;
 use serde_json::Value;
 
 use super::expect::{Answer, Told};
@@ -9,7 +11,6 @@ use super::{Case, Mismatch, Outcome, target};
 use crate::crd::Write;
 use crate::decision::{Decision, Enforcement, PolicyOutcome, Reason, RuleOutcome, Verdict};
 use crate::documents::Documents;
-use crate::error::{FieldError, StatusCause};
 use crate::object::Object;
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request};

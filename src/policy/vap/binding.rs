@@ -1,15 +1,15 @@
 //! ValidatingAdmissionPolicyBinding: where a policy applies, with which params, and what a failure does.
 
-use admit_apimachinery::names;
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use admit_apimachinery::field_error::{BadValue, FieldError};
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::names;
 use serde_json::Value;
 
 use crate::decision::Enforcement;
 use crate::decode::{DecodeError, Fields};
-use crate::error::{BadValue, FieldError};
-use crate::findings::FieldErrors;
 use crate::matching::{LabelSelector, MatchResources};
 use crate::meta;
 

@@ -1,8 +1,9 @@
 //! `matchConditions`: of policies, and on their own, as webhook configurations have them.
 
-use admit_apimachinery::labels;
 use std::collections::HashSet;
 
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::labels;
 use admit_cel::Node;
 use bumpalo::Bump;
 use serde_json::Value;
@@ -16,7 +17,6 @@ use super::request_value::condition_request_value;
 use super::session::Inputs;
 use super::stored::Stored;
 use crate::decode::{DecodeError, Fields};
-use crate::error::FieldError;
 use crate::host::Host;
 use crate::matching::{MatchResources, Matched};
 use crate::meta;

@@ -2,12 +2,12 @@
 //!
 //! Here failurePolicy turns errors into denials, in one function; what a denial does is the binding's affair.
 
+use admit_apimachinery::field_error::together;
 use admit_cel::Node;
 
 use super::policy::{AuditAnnotation, FailurePolicy, Policy, Validation};
 use super::session::{Answer, Inputs, OutOfBudget, Session};
 use crate::decision::{Reason, Skipped, Verdict};
-use crate::error::together;
 
 /// Runtime cost of all validations of one evaluation together.
 const BUDGET: u64 = 10_000_000;

@@ -1,10 +1,11 @@
 //! The `paramKind` of a policy, with kube-apiserver's complaints about it.
 
-use crate::decode::{DecodeError, Fields};
-use crate::error::FieldError;
-use crate::findings::FieldErrors;
-use crate::request::GroupVersionKind;
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names;
+
+use crate::decode::{DecodeError, Fields};
+use crate::request::GroupVersionKind;
 
 /// Reads the kind; what is wrong with it goes to `errors`.
 pub(super) fn decode(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<GroupVersionKind, DecodeError> {

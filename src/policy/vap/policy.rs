@@ -1,9 +1,11 @@
 //! ValidatingAdmissionPolicy: a document to its compiled form, with kube-apiserver's complaints about each field.
 
-use admit_apimachinery::{go, labels};
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use admit_apimachinery::field_error::{BadValue, FieldError};
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::{go, labels};
 use admit_cel::names::is_identifier;
 use admit_cel::{PatternSum, Type};
 use serde_json::{Value, json};
@@ -13,8 +15,6 @@ use super::param_kind;
 use super::stored::Stored;
 use crate::decision::Reason;
 use crate::decode::{DecodeError, Fields};
-use crate::error::{BadValue, FieldError};
-use crate::findings::FieldErrors;
 use crate::matching::MatchResources;
 use crate::meta;
 use crate::recording::{self, ExpressionId, Origin};

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
+use admit_apimachinery::findings::FieldErrors;
 use serde_json::Value;
 
 use super::{NO_SIDE_EFFECTS, REVIEW_VERSIONS};
 use crate::decode::{DecodeError, Fields};
-use crate::findings::FieldErrors;
 use crate::matching::{LabelSelector, LabelValues};
 use crate::vap::Stored;
 

@@ -1,12 +1,12 @@
 //! Where a webhook listens: exactly one of a URL and a Service. Configurations of admission and the conversion of
 //! definitions say it in the same form, and are refused in the same words.
 
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names;
 use admit_cel::library;
 
 use crate::decode::{DecodeError, Fields};
-use crate::error::FieldError;
-use crate::findings::FieldErrors;
 use crate::path::Path;
 
 /// Where a webhook listens.

@@ -6,9 +6,11 @@
 mod allowances;
 mod client;
 
-use admit_apimachinery::{go, names};
 use std::collections::HashSet;
 
+use admit_apimachinery::field_error::{BadValue, FieldError};
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::{go, names};
 use serde_json::Value;
 
 pub(crate) use self::client::check as check_client;
@@ -16,8 +18,6 @@ pub use self::client::{Client, Service};
 
 use self::allowances::Allowances;
 use crate::decode::{DecodeError, Fields};
-use crate::error::{BadValue, FieldError};
-use crate::findings::FieldErrors;
 use crate::matching::MatchResources;
 use crate::meta;
 use crate::vap::{FailurePolicy, MatchConditions};

@@ -2,10 +2,10 @@
 //! ignore one another, and those that are on their way out. Said of what is new: of a changed object only where its
 //! specification changed.
 
-use admit_apimachinery::{go, names::NameRule};
 use std::collections::{HashMap, HashSet};
 
-use admit_policy::findings::MAX_FINDINGS;
+use admit_apimachinery::findings::MAX_FINDINGS;
+use admit_apimachinery::{go, names::NameRule};
 use serde_json::Value;
 
 use crate::object;

@@ -1,13 +1,14 @@
 //! `spec.conversion` at registration.
 
-use admit_apimachinery::{go, names};
 use std::collections::HashSet;
+
+use admit_apimachinery::field_error::{BadValue, FieldError};
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::{go, names};
 
 use super::certificates;
 use super::demands::Demands;
 use crate::crd::definition::Conversion;
-use crate::error::{BadValue, FieldError};
-use crate::findings::FieldErrors;
 use crate::path::Path;
 use crate::webhook;
 

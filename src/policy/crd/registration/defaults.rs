@@ -1,10 +1,10 @@
 //! Defaults at registration: each is pruned, has valid metadata, satisfies its schema and the rules of its node.
 
+use admit_apimachinery::field_error::{FieldError, aggregate};
+use admit_apimachinery::findings::FieldErrors;
 use serde_json::{Map, Value};
 
 use crate::crd::rules::{Limits, RuleTree, Subject};
-use crate::error::{FieldError, aggregate};
-use crate::findings::FieldErrors;
 use crate::oversight::Pace;
 use crate::path::Path;
 use crate::schema::metadata::{self, Malformed};

@@ -1,12 +1,13 @@
 //! List and map types at registration: what they may be set on, and what keys and items they ask for.
 
+
+use admit_apimachinery::field_error::{BadValue, FieldError};
+use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go;
 
 use super::demands::Demands;
 use super::internal;
 use super::openapi::Node;
-use crate::error::{BadValue, FieldError};
-use crate::findings::FieldErrors;
 use crate::path::Path;
 use crate::schema::{ListType, MapType, Schema, SchemaType, Unsupported};
 

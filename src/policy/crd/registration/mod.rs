@@ -18,14 +18,14 @@ mod versions;
 
 pub(crate) use rules::{EXPRESSION_LIMIT, TOTAL_LIMIT, occurrences};
 
+use admit_apimachinery::field_error::{BadValue, FieldError};
+use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names::{self, NameRule};
 use serde_json::Value;
 
 use self::versions::has_unsupported;
 use super::approval::Approval;
 use super::definition::{API_APPROVED, Definition, Names, Scope, Version};
-use crate::error::{BadValue, FieldError};
-use crate::findings::FieldErrors;
 use crate::path::Path;
 use crate::schema::metadata;
 

@@ -3,12 +3,12 @@
 
 use std::cell::RefCell;
 
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::findings::FieldErrors;
 use admit_cel::PatternSum;
 
 use super::demands::Demands;
 use super::{lists, rules};
-use crate::error::FieldError;
-use crate::findings::FieldErrors;
 use crate::path::Path;
 use crate::schema::{AdditionalProperties, ListType, Schema, SchemaType, Unsupported};
 

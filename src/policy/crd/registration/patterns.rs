@@ -1,11 +1,11 @@
 //! How much memory the patterns of a definition take together. Each is compiled here, and only once: equal ones share what
 //! one of them has.
 
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::findings::FieldErrors;
 use admit_cel::PatternSum;
 
 use crate::crd::Definition;
-use crate::error::FieldError;
-use crate::findings::FieldErrors;
 use crate::oversight::checkpoint;
 use crate::path::Path;
 use crate::schema::{Schema, Unsupported};

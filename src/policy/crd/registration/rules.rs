@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use admit_apimachinery::field_error::{BadValue, FieldError};
+use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go;
 use admit_cel::Mode;
 
@@ -9,8 +11,6 @@ use super::openapi::{Context, Node};
 use crate::crd::field_path;
 use crate::crd::rules::compile::{CompiledRule, Modes, RuleEnv};
 use crate::crd::rules::decl;
-use crate::error::{BadValue, FieldError};
-use crate::findings::FieldErrors;
 use crate::path::Path;
 use crate::schema::{Reason, Rule, Schema, SchemaType};
 

@@ -1,8 +1,9 @@
 //! Whether a schema is structural: every field has one type, given outside of `allOf`/`anyOf`/`oneOf`/`not`, and what
 //! stands inside of these only restricts values (apiextensions `pkg/apiserver/schema/{validation,complete}.go`).
 
-use crate::error::FieldError;
-use crate::findings::FieldErrors;
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::findings::FieldErrors;
+
 use crate::path::Path;
 use crate::schema::{AdditionalProperties, Checks, Schema, SchemaType};
 

@@ -1,9 +1,11 @@
 //! `spec.versions` at registration: names, flags, schemas, subresources, columns, selectable fields.
 
-use admit_apimachinery::{go, names};
 use std::cell::RefCell;
 use std::collections::HashSet;
 
+use admit_apimachinery::field_error::{BadValue, FieldError};
+use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::{go, names};
 use admit_cel::PatternSum;
 use serde_json::Value;
 
@@ -12,8 +14,6 @@ use super::internal::{self, Hoisted};
 use super::{defaults, openapi, rules, structural};
 use crate::crd::definition::{Definition, PrinterColumn, ScalePaths, Version};
 use crate::crd::field_path::{self, Subscripts};
-use crate::error::{BadValue, FieldError};
-use crate::findings::FieldErrors;
 use crate::path::Path;
 use crate::schema::{Schema, SchemaType, Unsupported};
 

@@ -1,5 +1,7 @@
 //! The walk over a new object, beside its old one, that evaluates every rule whose node has data.
 
+use admit_apimachinery::field_error::{BadValue, FieldError};
+use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go;
 use admit_cel::{EvalError, Evaluation, Program, Value};
 use bumpalo::Bump;
@@ -8,8 +10,6 @@ use serde_json::Value as Json;
 use super::message::{result_text, rule_text, static_message};
 use super::tree::{PlacedRule, RuleNode, RuleTree};
 use super::variables::{NodeVariables, RuleVariables};
-use crate::error::{BadValue, FieldError};
-use crate::findings::FieldErrors;
 use crate::path::Path;
 use crate::recording::{self, ExpressionId, Recording};
 use crate::schema::correlate::{Correlated, Items, MapListIndex};

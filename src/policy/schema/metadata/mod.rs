@@ -3,6 +3,7 @@
 
 mod validate;
 
+use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::go::{self, Timestamp};
 use serde_json::{Map, Value};
 
@@ -10,7 +11,6 @@ pub use validate::{validate, validate_object_meta};
 
 use super::Schema;
 use crate::bounded::Paths;
-use crate::error::FieldError;
 use crate::oversight::Pace;
 use crate::path::Path;
 

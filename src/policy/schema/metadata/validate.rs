@@ -1,11 +1,11 @@
 //! The values of TypeMeta and ObjectMeta, with the sentences of apimachinery's `pkg/api/validation`.
 
+use admit_apimachinery::field_error::{BadValue, FieldError};
+use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::{go, labels, names};
 use serde_json::{Map, Value};
 
 use super::{OBJECT_META, check_shape};
-use crate::error::{BadValue, FieldError};
-use crate::findings::FieldErrors;
 use crate::oversight::Pace;
 use crate::path::Path;
 use crate::schema::Schema;

@@ -8,6 +8,8 @@ mod number;
 mod outcome;
 mod scalar;
 
+use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::findings::Room;
 use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
@@ -15,8 +17,6 @@ use self::outcome::Outcome;
 use super::correlate::{Correlated, Items};
 use super::list_type::has_repeated;
 use super::{AdditionalProperties, Schema, SchemaType, format, prune};
-use crate::error::FieldError;
-use crate::findings::Room;
 use crate::oversight::Pace;
 use crate::path::Path;
 

@@ -1,11 +1,11 @@
 //! Numbers: the range of the format, bounds, multiples. Integers are compared as integers, so a bound with a fraction
 //! loses it first.
 
+use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::go;
 use serde_json::{Number, Value};
 
 use super::{Node, Outcome, SchemaType};
-use crate::error::BadValue;
 use crate::schema::numeric;
 
 #[derive(Clone, Copy)]

@@ -1,10 +1,10 @@
 //! What one check found: failures, each with the message that tells it from others, and how many checks passed.
 
+use admit_apimachinery::field_error::{BadValue, FieldError, FieldErrorKind};
+use admit_apimachinery::findings::Room;
 use admit_apimachinery::go;
 use serde_json::Value;
 
-use crate::error::{BadValue, FieldError, FieldErrorKind};
-use crate::findings::Room;
 use crate::path::Path;
 
 /// A path as the validator's messages write it: properties and map entries alike after a point, also the first one
@@ -112,7 +112,7 @@ impl<'r> Outcome<'r> {
         Self { failures: Vec::new(), more: 0, ..self }
     }
 
-    /// Each is looked for among all others, of which there are [`MAX_FINDINGS`](crate::findings::MAX_FINDINGS) at most.
+    /// Each is looked for among all others, of which there are [`MAX_FINDINGS`](admit_apimachinery::findings::MAX_FINDINGS) at most.
     fn add(&mut self, failure: Failure<'r>) {
         if self.failures.iter().all(|known| known.message != failure.message) {
             self.failures.push(failure);

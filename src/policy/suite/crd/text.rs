@@ -4,11 +4,11 @@
 //! objects and lists, where older ones print the type, a duplicate map was printed in Go's syntax, and a number where an
 //! integer with a format belongs was a number, not a float64. Suites are written for many releases, so each value counts in any of these forms; all other words must agree.
 
+use admit_apimachinery::field_error::{BadValue, FieldError, FieldErrorKind};
 use admit_apimachinery::go;
 use serde_json::Value;
 
 use crate::crd::{CompiledCrd, Written};
-use crate::error::{BadValue, FieldError, FieldErrorKind};
 
 /// How a text agrees with a message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

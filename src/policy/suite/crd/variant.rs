@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::field_error::aggregate;
 use serde_json::Value;
 use thiserror::Error;
 
 use crate::crd::{CompiledCrd, CrdVersion};
-use crate::error::aggregate;
 use crate::patch;
 use crate::recording::Expression;
 

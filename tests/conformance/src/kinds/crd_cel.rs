@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::field_error::FieldError;
 use admit_policy::crd::field_path::{self, Subscripts};
 use admit_policy::crd::rules::compile::{Modes, RuleEnv};
 use admit_policy::crd::rules::{Limits, RuleTree, Subject, decl};
-use admit_policy::error::FieldError;
 use admit_policy::path::Path;
 use admit_policy::schema::correlate::MapListIndex;
 use admit_policy::schema::{self, Schema};

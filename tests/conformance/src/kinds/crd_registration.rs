@@ -1,7 +1,7 @@
 //! Rows of definitions and whether they may be stored, with every error.
 
+use admit_apimachinery::field_error::FieldError;
 use admit_policy::crd::CompiledCrd;
-use admit_policy::error::FieldError;
 use serde_json::Value;
 
 use super::{Case, Kind};

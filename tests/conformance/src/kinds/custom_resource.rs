@@ -1,7 +1,7 @@
 //! How recorded answers to writes of custom resources are compared with what is decided.
 
+use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::go;
-use admit_policy::error::FieldError;
 use serde_json::Value;
 
 use crate::report::{Aspect, Check};

@@ -1,6 +1,6 @@
 //! Creation of policies and bindings: accepted, or refused with a Status and its causes.
 
-use admit_policy::error::{FieldError, aggregate};
+use admit_apimachinery::field_error::{FieldError, aggregate};
 use admit_policy::vap::{Binding, Policy};
 use serde_json::{Value, json};
 

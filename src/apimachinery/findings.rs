@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::error::{FieldError, FieldErrorKind};
+use crate::field_error::{FieldError, FieldErrorKind};
 
 /// Findings of a kind (errors, warnings) that are told of one object. Recorded answers have up to some
 /// dozens, and nobody reads more than a screen; Go's strict JSON decoder ends at 100.
@@ -21,6 +21,7 @@ pub struct Room {
 }
 
 impl Room {
+    /// Whether nothing more is told.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.told.get() >= MAX_FINDINGS || self.bytes.get() >= MAX_FINDING_BYTES
@@ -86,6 +87,7 @@ impl FieldErrors {
         }
     }
 
+    /// Whether none was added.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.told.is_empty() && self.more == 0

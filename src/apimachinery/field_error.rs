@@ -1,33 +1,48 @@
 //! What is wrong with one field, as Kubernetes' `field.Error`: its kind, its path, the value, a detail. The text and
 //! the cause of a `Status` are read from it; who is answered how is left to the callers.
 
+use std::collections::HashSet;
 use std::fmt;
 
-use admit_apimachinery::go;
-use indexmap::IndexSet;
 use serde_json::Value;
+
+use crate::go;
+use crate::status::StatusCause;
 
 /// What kind of mistake a [`FieldError`] tells; the counterpart of `field.ErrorType`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldErrorKind {
+    /// What it refers to is not there.
     NotFound,
+    /// It is absent or empty.
     Required,
+    /// It is there twice.
     Duplicate,
+    /// Its value breaks a rule.
     Invalid,
+    /// Its value is none of those that there are.
     NotSupported,
+    /// It may not be there, or not change.
     Forbidden,
+    /// More bytes than it may have.
     TooLong,
+    /// More items than it may have.
     TooMany,
+    /// Fewer items than it must have.
     TooFew,
+    /// Fewer bytes than it must have.
     TooShort,
+    /// A fault of the server.
     Internal,
+    /// Its value is of another type.
     TypeInvalid,
     /// No mistake of its own: stands for so many that are not told.
     More,
 }
 
 impl FieldErrorKind {
-    pub(crate) const ALL: [Self; 12] = [
+    /// Every kind but the last, which stands for others.
+    pub const ALL: [Self; 12] = [
         Self::NotFound,
         Self::Required,
         Self::Duplicate,
@@ -60,6 +75,12 @@ impl FieldErrorKind {
             Self::TypeInvalid => "FieldValueTypeInvalid",
             Self::More => "",
         }
+    }
+
+    /// The kind that a cause's `reason` tells; none for reasons of other mistakes.
+    #[must_use]
+    pub fn of_reason(reason: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.reason() == reason)
     }
 
     /// How a message begins.
@@ -126,8 +147,9 @@ impl FieldErrorKind {
 /// The value that a message shows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum BadValue {
-    /// None is shown.
+    /// Nothing is shown.
     Omitted,
+    /// A text is quoted, all else is JSON.
     Json(Value),
     /// Text shown as it stands: an internal form of Kubernetes, already written out.
     Verbatim(String),
@@ -140,7 +162,9 @@ impl BadValue {
         Self::Verbatim(go::json::text(&Value::from(text)))
     }
 
-    pub(crate) const fn as_json(&self) -> Option<&Value> {
+    /// The value, where it is one of JSON.
+    #[must_use]
+    pub const fn as_json(&self) -> Option<&Value> {
         match self {
             Self::Json(value) => Some(value),
             Self::Omitted | Self::Verbatim(_) => None,
@@ -148,7 +172,8 @@ impl BadValue {
     }
 
     /// About how many bytes it is when shown.
-    pub(crate) fn size(&self) -> usize {
+    #[must_use]
+    pub fn size(&self) -> usize {
         match self {
             Self::Omitted => 0,
             Self::Json(value) => size(value),
@@ -215,15 +240,18 @@ impl fmt::Display for BadValue {
 /// One mistake in one field. `Display` is Kubernetes' whole line: `spec.a: Invalid value: 3: must be even`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FieldError {
+    /// What kind of mistake it is.
     pub kind: FieldErrorKind,
     /// `spec.items[0].name`; `<nil>` where the mistake belongs to no field.
     pub field: String,
+    /// What stands there.
     pub bad_value: BadValue,
     /// May be empty.
     pub detail: String,
 }
 
 impl FieldError {
+    /// A mistake of that kind.
     #[must_use]
     pub fn new(
         kind: FieldErrorKind,
@@ -234,26 +262,31 @@ impl FieldError {
         Self { kind, field: field.to_string(), bad_value: bad_value.into(), detail: detail.into() }
     }
 
+    /// The value breaks a rule, which `detail` tells.
     #[must_use]
     pub fn invalid(field: impl fmt::Display, value: impl Into<BadValue>, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Invalid, field, value, detail)
     }
 
+    /// The field is absent or empty.
     #[must_use]
     pub fn required(field: impl fmt::Display, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Required, field, "", detail)
     }
 
+    /// The field may not be there, or not change.
     #[must_use]
     pub fn forbidden(field: impl fmt::Display, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Forbidden, field, "", detail)
     }
 
+    /// The value is there twice.
     #[must_use]
     pub fn duplicate(field: impl fmt::Display, value: impl Into<BadValue>) -> Self {
         Self::new(FieldErrorKind::Duplicate, field, value, "")
     }
 
+    /// A fault of the server.
     #[must_use]
     pub fn internal(field: impl fmt::Display, detail: impl Into<String>) -> Self {
         Self::new(FieldErrorKind::Internal, field, BadValue::Omitted, detail)
@@ -286,6 +319,7 @@ impl FieldError {
         Self::new(FieldErrorKind::TooLong, field, "<value omitted>", detail)
     }
 
+    /// `actual` items where there may be `max`.
     #[must_use]
     pub fn too_many(field: impl fmt::Display, actual: i64, max: i64) -> Self {
         let detail = match max {
@@ -298,7 +332,8 @@ impl FieldError {
     }
 
     /// About how many bytes it is when shown.
-    pub(crate) fn size(&self) -> usize {
+    #[must_use]
+    pub fn size(&self) -> usize {
         let Self { kind: _, field, bad_value, detail } = self;
         field.len().saturating_add(bad_value.size()).saturating_add(detail.len())
     }
@@ -324,7 +359,7 @@ impl FieldError {
     /// The cause that a `Status` lists for this error.
     #[must_use]
     pub fn cause(&self) -> StatusCause {
-        StatusCause { reason: self.kind.reason(), message: self.body(), field: self.field.clone() }
+        StatusCause { reason: self.kind.reason().into(), message: self.body(), field: self.field.clone() }
     }
 }
 
@@ -339,14 +374,6 @@ impl fmt::Display for FieldError {
 
 impl std::error::Error for FieldError {}
 
-/// An entry of `status.details.causes`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StatusCause {
-    pub reason: &'static str,
-    pub message: String,
-    pub field: String,
-}
-
 /// The errors in one line as a `Status` message ends: one alone as it is, several in brackets, equal ones once. Of too
 /// many the last part says how many more there are.
 #[must_use]
@@ -356,20 +383,18 @@ pub fn aggregate(errors: &[FieldError]) -> String {
 
 /// Texts of errors as Go's aggregates print them: one alone as it is, several in brackets, equal ones once. They were
 /// bounded before.
-pub(crate) fn together(texts: impl Iterator<Item = String>) -> String {
-    let distinct: IndexSet<String> = texts.collect();
-    let mut distinct = distinct.into_iter();
-    match (distinct.next(), distinct.len()) {
-        (None, _) => String::new(),
-        (Some(one), 0) => one,
-        (Some(one), _) => {
-            let mut text = format!("[{one}");
-            for next in distinct {
-                text.push_str(", ");
-                text.push_str(&next);
-            }
-            text.push(']');
-            text
-        }
+#[must_use]
+pub fn together(texts: impl Iterator<Item = String>) -> String {
+    match distinct(texts).as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        several => format!("[{}]", several.join(", ")),
     }
+}
+
+/// Each text once, where it stood first.
+#[must_use]
+pub fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    texts.filter(|text| seen.insert(text.clone())).collect()
 }
