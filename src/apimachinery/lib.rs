@@ -9,6 +9,7 @@
 //! | [`field_error`] | what is wrong with one field, and how it is told | go, status |
 //! | [`findings`] | how many mistakes are told, and of what size | field_error |
 //! | [`status`] | parts of `metav1.Status` | go, field_error, findings |
+//! | [`diff`] | what differs between two texts | nothing of ours |
 //! | [`quantity`] | resource quantities: reading, canonical text, sums | nothing of ours |
 //!
 //! Knows no CEL, no policy and no server; reads no file and no clock.
@@ -21,6 +22,7 @@
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
+pub mod diff;
 pub mod field_error;
 pub mod findings;
 pub mod go;

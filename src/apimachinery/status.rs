@@ -103,7 +103,8 @@ impl StatusCause {
     /// Whether rules are left unchecked where it was found, as [`FieldErrorKind::blocks_rules`] has it.
     #[must_use]
     pub fn blocks_rules(&self) -> bool {
-        self.more().is_some() || FieldErrorKind::of_reason(&self.reason).is_some_and(FieldErrorKind::blocks_rules)
+        self.more().is_some()
+            || FieldErrorKind::of_reason(&self.reason).is_some_and(FieldErrorKind::blocks_rules)
     }
 
     /// As details list it: without the parts that it does not have.

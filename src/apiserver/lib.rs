@@ -17,7 +17,6 @@ mod certificate;
 mod clock;
 mod codec;
 mod conversion;
-mod diff;
 mod digest;
 pub mod discovery;
 mod http;

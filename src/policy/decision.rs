@@ -158,7 +158,11 @@ impl Denial {
                 name,
                 group: resource.group.clone(),
                 kind: resource.resource.clone(),
-                causes: vec![StatusCause { reason: "".into(), message: message.clone(), field: String::new() }],
+                causes: vec![StatusCause {
+                    reason: "".into(),
+                    message: message.clone(),
+                    field: String::new(),
+                }],
             },
         };
         Self { message, reason, status }

@@ -38,16 +38,16 @@ const PACKAGES: &[(&str, &[&str])] = &[
 ];
 
 /// Module of admit-apimachinery, and the modules of admit-apimachinery it may name.
-const APIMACHINERY: &[(&str, &[&str])] =
-    &[
-        ("field_error", &["go", "status"]),
-        ("findings", &["field_error"]),
-        ("go", &[]),
-        ("labels", &["names"]),
-        ("names", &[]),
-        ("quantity", &[]),
-        ("status", &["go", "field_error", "findings"]),
-    ];
+const APIMACHINERY: &[(&str, &[&str])] = &[
+    ("diff", &[]),
+    ("field_error", &["go", "status"]),
+    ("findings", &["field_error"]),
+    ("go", &[]),
+    ("labels", &["names"]),
+    ("names", &[]),
+    ("quantity", &[]),
+    ("status", &["go", "field_error", "findings"]),
+];
 
 /// Module of admit-cel, and the modules of admit-cel it may name.
 const CEL: &[(&str, &[&str])] = &[

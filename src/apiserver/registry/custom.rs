@@ -125,8 +125,7 @@ impl CustomVersion {
         let blocked = earlier.iter().any(Cause::blocks_rules);
         let deadline = Some(Deadline::new(&interrupt::is_over));
         let oversight = Oversight { deadline, ..Oversight::default() };
-        let errors =
-            rules.validate(new, old, &ValidateOptions { status, blocked, oversight }).errors;
+        let errors = rules.validate(new, old, &ValidateOptions { status, blocked, oversight }).errors;
         interrupt::checkpoint();
         causes(&errors)
     }

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
+use admit_apimachinery::diff;
 use serde_json::{Value, json};
 
 use super::items;
 use crate::builtin::{internal, tables};
-use crate::diff;
 use crate::object;
 use crate::status::{Cause, Causes};
 

@@ -1,7 +1,7 @@
 //! What the annotation `api-approved.kubernetes.io` says of an API in one of the Kubernetes project's own groups.
 
 use admit_apimachinery::go;
-use admit_cel::library::url;
+use admit_apimachinery::go::url;
 
 use super::definition::{API_APPROVED, Definition};
 

@@ -32,7 +32,6 @@ pub(crate) use registration::{EXPRESSION_LIMIT, TOTAL_LIMIT, occurrences};
 pub use resource::{CrdVersion, Unread, ValidateOptions, Validation};
 pub use write::{Write, Written};
 
-
 /// A definition that may be registered, with everything its rules need.
 #[derive(Debug)]
 pub struct CompiledCrd {

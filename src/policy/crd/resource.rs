@@ -218,9 +218,7 @@ impl CrdVersion {
         if let Err(interrupted) = pace.outcome() {
             return Validation::interrupted(interrupted);
         }
-        if self.schema.has_rules()
-            && (options.blocked || errors.block_rules())
-        {
+        if self.schema.has_rules() && (options.blocked || errors.block_rules()) {
             errors.push(FieldError::invalid(Path::Nil, Value::Null, RULES_NOT_CHECKED));
             return Validation { errors: errors.into_vec(), ..Validation::default() };
         }

@@ -57,7 +57,8 @@ impl Write<'_> {
             Err(unread) => return Written::unread(object, unread),
         };
         let object = self.prepared(object);
-        let metadata = if self.old.is_none() { self.metadata_errors(&object) } else { FieldErrors::default() };
+        let metadata =
+            if self.old.is_none() { self.metadata_errors(&object) } else { FieldErrors::default() };
         let options = ValidateOptions {
             status: self.status,
             blocked: metadata.block_rules(),

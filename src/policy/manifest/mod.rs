@@ -21,7 +21,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-
 pub use self::position::{Position, Positions};
 pub use self::yaml::{Duplicate, Tree, YamlError, parse, parse_values};
 

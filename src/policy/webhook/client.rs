@@ -3,8 +3,8 @@
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::go::url;
 use admit_apimachinery::names;
-use admit_cel::library;
 
 use crate::decode::{DecodeError, Fields};
 use crate::path::Path;
@@ -64,7 +64,7 @@ pub(crate) fn check(url: Option<&str>, service: Option<&Service>, path: &Path<'_
 }
 
 fn check_url(url: &str, path: &Path<'_>, errors: &mut FieldErrors) {
-    if let Err(problem) = library::url::check(url) {
+    if let Err(problem) = url::parse(url) {
         let detail = format!("url must be a valid URL: {problem}; desired format: https://host[/path]");
         errors.push(FieldError::required(path, detail));
         return;

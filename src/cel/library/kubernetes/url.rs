@@ -25,24 +25,6 @@ impl PartialEq for Url<'_> {
     }
 }
 
-/// Checks a URL as Go's `url.ParseRequestURI` does: absolute, or an absolute path; a fragment is no part of it.
-///
-/// # Errors
-///
-/// Go's text: `parse "a": invalid URI for request`.
-pub fn check_request(text: &str) -> Result<(), std::string::String> {
-    url::check_request(text)
-}
-
-/// Checks a URL as Go's `url.Parse` does, relative ones included.
-///
-/// # Errors
-///
-/// Go's text: `parse ":": missing protocol scheme`.
-pub fn check(text: &str) -> Result<(), std::string::String> {
-    url::parse(text).map(|_| ())
-}
-
 pub(super) const ROWS: &[Overload] = &[
     Overload::new(
         "string_to_url",

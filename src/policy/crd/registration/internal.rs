@@ -5,7 +5,6 @@ use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
-
 /// How a field is printed.
 #[derive(Clone, Copy)]
 enum Form {

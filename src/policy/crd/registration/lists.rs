@@ -1,6 +1,5 @@
 //! List and map types at registration: what they may be set on, and what keys and items they ask for.
 
-
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::go;

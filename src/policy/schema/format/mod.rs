@@ -5,10 +5,10 @@ mod email;
 mod network;
 mod time;
 
-use admit_apimachinery::names;
 use std::sync::LazyLock;
 
-use admit_cel::library::url;
+use admit_apimachinery::go::url;
+use admit_apimachinery::names;
 use regex_automata::meta::Regex;
 
 use super::SchemaType;
