@@ -368,7 +368,7 @@ impl Checked {
     /// The static cost estimate.
     #[must_use]
     pub fn estimate(&self, hints: &SizeHints) -> Bounds {
-        crate::cost::estimate(&self.inner.ast, hints.root.as_deref())
+        crate::estimate::estimate(&self.inner.ast, hints.root.as_deref())
     }
 }
 

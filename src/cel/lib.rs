@@ -11,10 +11,11 @@
 //! | [`syntax`] | text to an arena of expressions with spans, macros expanded | source, diagnostic, limits, names |
 //! | [`types`] | the types of the checker and of declared documents | source, names |
 //! | [`document`] | JSON text to an arena of nodes | std |
-//! | [`value`] | values that borrow a decoded document | types, limits |
+//! | [`value`] | values that borrow a decoded document | types, limits, document |
 //! | [`library`] | one row per overload: signature, implementation, costs, version, doc line | types, value, cost's size algebra |
 //! | `check` | the type of every expression, the overloads a call may reach | syntax, types, library, diagnostic |
-//! | `cost` | size algebra, static estimate | syntax, types |
+//! | `cost` | size algebra | syntax, types |
+//! | `estimate` | the static estimate | check's output, cost, library, syntax, types |
 //! | `plan` | names, fields and overloads resolved once; constants folded | check's output, types, value, library |
 //! | `eval` | the value, within limits | plan, value, limits |
 //!
@@ -44,6 +45,7 @@ mod cost;
 mod diagnostic;
 pub mod document;
 mod env;
+mod estimate;
 mod eval;
 pub mod library;
 pub mod limits;

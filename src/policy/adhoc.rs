@@ -3,7 +3,7 @@
 //! Input: a text and named JSON values. Output: the value with its type and cost, or why there is none. Every variable
 //! is untyped; which names there are is the caller's matter.
 
-use admit_cel::library::runtime_type;
+use admit_cel::value::runtime_type;
 use admit_cel::{Bindings, CompileError, Env, EvalError, Evaluation, Mode, Node, ProgramError, Type, Value};
 use bumpalo::Bump;
 use serde_json::Value as Json;

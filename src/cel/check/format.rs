@@ -2,9 +2,8 @@
 //! clauses take (cel-go `ext/formatting.go`).
 
 use crate::library::extensions::format::{Clause, Piece, pieces};
-use crate::library::runtime_type;
 use crate::syntax::{Entry, Expr, ExprId};
-use crate::types::Type;
+use crate::types::{Type, runtime_name};
 
 use super::CheckedAst;
 
@@ -28,7 +27,7 @@ pub(super) fn validate(checked: &CheckedAst, template: &str, arguments: &[ExprId
         let clause = clause.map_err(|message| (None, message))?;
         clauses = clauses.saturating_add(1);
         if let Some(bad) = argument.and_then(|argument| unsuited(checked, clause, *argument)) {
-            let name = runtime_type::name(checked.type_of(bad));
+            let name = runtime_name(checked.type_of(bad));
             return Err((Some(bad), format!("error during formatting: {}", clause.unsuited(name))));
         }
     }

@@ -1,12 +1,9 @@
-//! Size algebra and the static estimate. The meter that runs beside an evaluation is the evaluator's.
+//! The algebra of sizes and costs. The static estimate stands above the checker, the meter beside the evaluator.
 
 mod bounds;
-mod estimate;
-mod scope;
 
 pub use bounds::Bounds;
 pub(crate) use bounds::{REGEX_LENGTH, STRING_TRAVERSAL, scale};
-pub(crate) use estimate::estimate;
 
 pub(crate) use crate::syntax::Literal;
 use crate::types::Type;

@@ -264,7 +264,7 @@ fn list_index(index: &Value<'_>) -> Result<i64, EvalError> {
         Value::Uint(index) => i64::try_from(*index).ok(),
         Value::Double(_) => index.whole_number().and_then(|whole| i64::try_from(whole).ok()),
         _ => {
-            let ty = crate::library::runtime_type::name_of(index);
+            let ty = crate::value::runtime_type::name_of(index);
             return Err(EvalError::Other(format!("unsupported index type '{ty}' in list").into()));
         }
     };

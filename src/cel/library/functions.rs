@@ -6,9 +6,9 @@
 
 use std::collections::HashMap;
 
-use super::{Overload, Signature, SignatureError, Version, extensions, rows, runtime_type};
+use super::{Overload, Signature, SignatureError, Version, extensions, rows};
 use crate::types::TypeNames;
-use crate::value::{EvalError, Value};
+use crate::value::{EvalError, Value, runtime_type};
 
 /// A library outside the environments that Kubernetes builds by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

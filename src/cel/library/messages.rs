@@ -7,7 +7,6 @@
 use admit_apimachinery::go::{base64, quote};
 
 use super::Context;
-use super::standard::text_of;
 use crate::value::{Duration, Entries, EvalError, List, Map, Opaque, Timestamp, Value};
 
 /// A message that expressions may construct.
@@ -204,7 +203,7 @@ fn json_value<'a>(context: &Context<'a>, value: &Value<'a>) -> Result<Value<'a>,
         Value::Uint(u) if *u <= MAX_EXACT => Value::Double(*u as f64),
         Value::Uint(u) => context.text(&u.to_string())?,
         Value::Bytes(bytes) => context.text(&base64::encode(bytes))?,
-        Value::Duration(_) | Value::Timestamp(_) => context.text(&text_of(value).unwrap_or_default())?,
+        Value::Duration(_) | Value::Timestamp(_) => context.text(&value.number_text().unwrap_or_default())?,
         Value::List(list) => {
             let items = list.to_slice(context.arena)?.iter().map(|item| json_value(context, item));
             let items: Vec<_> = items.collect::<Result<_, _>>()?;
@@ -216,7 +215,7 @@ fn json_value<'a>(context: &Context<'a>, value: &Value<'a>) -> Result<Value<'a>,
             for entry in map.entries(Some(context.arena)) {
                 let (key, value) = entry?;
                 let Value::String(_) = key else {
-                    let name = super::runtime_type::name_of(&key);
+                    let name = crate::value::runtime_type::name_of(&key);
                     return Err(EvalError::other(format!(
                         "unsupported type conversion from '{name}' to string"
                     )));
@@ -229,7 +228,7 @@ fn json_value<'a>(context: &Context<'a>, value: &Value<'a>) -> Result<Value<'a>,
         Value::Optional(None) => return Err(EvalError::other("optional.none() dereference")),
         Value::Opaque(Opaque::Empty) => Value::Map(Map::EMPTY),
         Value::Type(_) | Value::Opaque(_) => {
-            let name = super::runtime_type::name_of(value);
+            let name = crate::value::runtime_type::name_of(value);
             return Err(EvalError::other(format!("type conversion not supported for '{name}'")));
         }
     })

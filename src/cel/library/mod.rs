@@ -23,7 +23,6 @@ mod kubernetes;
 pub(crate) mod literal;
 pub(crate) mod messages;
 pub(crate) mod regex;
-pub mod runtime_type;
 pub mod signature;
 mod standard;
 #[cfg(test)]
@@ -32,9 +31,7 @@ mod tests;
 pub use context::Context;
 pub(crate) use extensions::already_there;
 pub use functions::{Declared, Extra, Functions};
-pub use kubernetes::{authorizer, format, quantity, semver, url};
 pub use signature::{Signature, SignatureError};
-pub(crate) use standard::text_of;
 
 use crate::cost::{CallEstimate, Operand};
 use crate::value::{EvalError, Value};

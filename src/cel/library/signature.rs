@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use super::runtime_type;
 use crate::types::{Type, TypeNames, parse_type_of, split_arguments};
+use crate::value::runtime_type;
 use crate::value::{List, Value};
 
 /// A signature that cannot be read, or that names a type that nobody declared.

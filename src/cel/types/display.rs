@@ -68,3 +68,32 @@ impl fmt::Display for Shown<'_> {
         }
     }
 }
+
+/// The name of a type at run time: `int`, `list`, `google.protobuf.Duration`, `kubernetes.Quantity`.
+#[must_use]
+pub fn runtime_name(ty: &Type) -> &str {
+    match ty {
+        Type::Null => "null_type",
+        Type::Bool => "bool",
+        Type::Int => "int",
+        Type::Uint => "uint",
+        Type::Double => "double",
+        Type::String => "string",
+        Type::Bytes => "bytes",
+        Type::Duration => "google.protobuf.Duration",
+        Type::Timestamp => "google.protobuf.Timestamp",
+        Type::Dyn | Type::Var(_) => "dyn",
+        Type::Error => "error",
+        Type::List(_) => "list",
+        Type::Map(..) => "map",
+        Type::Type(_) => "type",
+        Type::Optional(_) => "optional_type",
+        Type::Wrapper(inner) => runtime_name(inner),
+        Type::Opaque(name) | Type::Param(name) => name,
+        Type::Abstract(ty) => &ty.name,
+        Type::Object(decl) => match &decl.kind {
+            super::DeclKind::Object { name, .. } => name,
+            _ => "map",
+        },
+    }
+}

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 pub(crate) use decl::field_position;
 pub use decl::{DeclField, DeclKind, DeclType, ListType};
+pub use display::runtime_name;
 pub use parse::parse_type;
 pub(crate) use parse::{TypeNames, parse_type_of, split_arguments};
 

@@ -5,7 +5,6 @@ use bumpalo::Bump;
 use serde_json::Value as Json;
 
 use super::{EvalError, Opaque, Value};
-use crate::library::text_of;
 
 impl<'a> Value<'a> {
     /// The value as JSON, as CEL converts it: bytes are base64, timestamps RFC 3339, durations seconds (`1.5s`), and keys
@@ -49,7 +48,7 @@ impl<'a> Value<'a> {
             }
             Self::Optional(Some(inner)) => inner.to_json(arena)?,
             Self::Bytes(bytes) => Json::from(base64::encode(bytes)),
-            Self::Duration(_) | Self::Timestamp(_) => Json::from(text_of(self).unwrap_or_default()),
+            Self::Duration(_) | Self::Timestamp(_) => Json::from(self.number_text().unwrap_or_default()),
             Self::Opaque(Opaque::Empty) => Json::Object(serde_json::Map::new()),
             Self::Type(_) | Self::Opaque(_) => return Err(no_json()),
         })

@@ -9,10 +9,13 @@
 //! | `view` | what a node of a document is through its declared type |
 //! | `equality`, `members`, `order` | `==` and the order of `<` and `sort`, across number types |
 //! | `convert` | JSON |
-//! | `quantity` | quantities of resources |
+//! | `quantity`, `parsed` | quantities, URLs, versions, named formats |
+//! | [`authorization`] | checks of rights |
+//! | [`runtime_type`] | the type of a value |
 //! | `preview` | CEL's own notation, shortened |
 //! | `text` | how Go prints a value inside an error text |
 
+pub mod authorization;
 mod constant;
 mod convert;
 mod entries;
@@ -23,14 +26,17 @@ mod list;
 mod map;
 mod members;
 mod order;
+mod parsed;
 mod preview;
 mod quantity;
+pub mod runtime_type;
 mod text;
 mod view;
 mod walk;
 
 use std::net::IpAddr;
 
+use authorization::Authorization;
 pub use constant::{Constant, ConstantEntries};
 pub(crate) use entries::Entries;
 pub use entries::Indexed;
@@ -40,6 +46,7 @@ pub(crate) use map::object_field;
 pub use map::{HostMap, Map};
 pub(crate) use members::Identity;
 use order::{compare_int_double, compare_uint_double};
+pub use parsed::{NamedFormat, Semver, Url};
 pub use quantity::Quantity;
 pub(crate) use walk::Walk;
 
@@ -94,13 +101,13 @@ pub enum Opaque<'a> {
     /// A quantity of a resource.
     Quantity(&'a Quantity<'a>),
     /// A URL.
-    Url(&'a crate::library::url::Url<'a>),
+    Url(&'a Url<'a>),
     /// A semantic version.
-    Semver(&'a crate::library::semver::Semver<'a>),
+    Semver(&'a Semver<'a>),
     /// A named format of strings.
-    Format(&'static crate::library::format::NamedFormat),
+    Format(&'static NamedFormat),
     /// A check of rights, or its outcome.
-    Authorization(&'a crate::library::authorizer::Authorization<'a>),
+    Authorization(&'a Authorization<'a>),
     /// A `google.protobuf.Empty`, which has no fields.
     Empty,
 }

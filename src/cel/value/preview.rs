@@ -137,7 +137,7 @@ fn library_value(out: &mut Bounded, value: &Opaque<'_>) -> fmt::Result {
         Opaque::Format(format) => write!(out, "format.{}()", format.name),
         Opaque::Empty => out.write_str("google.protobuf.Empty{}"),
         Opaque::Authorization(_) => {
-            out.write_str(crate::library::runtime_type::name_of(&Value::Opaque(*value)))
+            out.write_str(crate::value::runtime_type::name_of(&Value::Opaque(*value)))
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use admit_apimachinery::go::{duration, float};
 
+use super::runtime_type;
 use super::{List, Map, Opaque, Value};
-use crate::library::runtime_type;
 
 impl Value<'_> {
     /// The value as Go's `%v` prints it. Shows also what JSON cannot hold, such as a type or an address.
@@ -38,6 +38,18 @@ impl Value<'_> {
                 runtime_type::name_of(self).to_owned()
             }
         }
+    }
+
+    /// The text of a number or time, as `string()` has it; none of other values.
+    pub(crate) fn number_text(&self) -> Option<String> {
+        Some(match self {
+            Self::Int(i) => i.to_string(),
+            Self::Uint(u) => u.to_string(),
+            Self::Double(d) => float::general(*d),
+            Self::Duration(span) => format!("{}s", float::plain(duration::seconds(span.0))),
+            Self::Timestamp(instant) => instant.to_string(),
+            _ => return None,
+        })
     }
 
     /// The Go type that cel-go holds the value in (`%T`).

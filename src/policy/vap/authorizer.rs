@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use admit_cel::library::authorizer::{Authorizer, Check, Decision, ResourceTarget, Subject, Target};
+use admit_cel::value::authorization::{Authorizer, Check, Decision, ResourceTarget, Subject, Target};
 
 use crate::host::{AccessAttributes, Host};
 use crate::request::{Request, UserInfo};

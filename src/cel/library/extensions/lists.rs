@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL};
-use crate::library::{Context, Overload, Version, cost, mismatch, runtime_type};
-use crate::value::{EvalError, List, Value};
+use crate::library::{Context, Overload, Version, cost, mismatch};
+use crate::value::{EvalError, List, Value, runtime_type};
 
 const SINCE: Version = Version(1, 34);
 

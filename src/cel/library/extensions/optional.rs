@@ -1,7 +1,7 @@
 //! Optional values. `or`, `orValue`, optional selection and optional indexing are nodes of the planner's own.
 
-use crate::library::{Context, Overload, Version, mismatch, planned, runtime_type};
-use crate::value::{EvalError, List, Opaque, Value};
+use crate::library::{Context, Overload, Version, mismatch, planned};
+use crate::value::{EvalError, List, Opaque, Value, runtime_type};
 
 const SINCE: Version = Version(1, 28);
 

@@ -5,23 +5,7 @@ use admit_apimachinery::{labels, names};
 
 use crate::cost::{CallEstimate, Operand, REGEX_LENGTH, STRING_TRAVERSAL, scale};
 use crate::library::{Context, Overload, Version, cost, mismatch, regex};
-use crate::value::{EvalError, List, Opaque, Value};
-
-/// A format.
-#[derive(Clone, Copy, Debug)]
-pub struct NamedFormat {
-    /// As its values are shown: `DNS1123Label`.
-    pub name: &'static str,
-    check: fn(&str) -> Vec<String>,
-    /// The length of the regular expression that a check is charged for.
-    regex_length: u64,
-}
-
-impl PartialEq for NamedFormat {
-    fn eq(&self, other: &Self) -> bool {
-        self.name == other.name
-    }
-}
+use crate::value::{EvalError, List, NamedFormat, Opaque, Value};
 
 /// The formats, by the names of their functions.
 static FORMATS: [(&str, NamedFormat); 13] = [

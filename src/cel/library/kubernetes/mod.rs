@@ -1,14 +1,14 @@
 //! Kubernetes' own libraries.
 
-pub mod authorizer;
-pub mod format;
+mod authorizer;
+mod format;
 pub(super) mod jsonpatch;
 mod lists;
 mod network;
-pub mod quantity;
+mod quantity;
 mod regex;
-pub mod semver;
-pub mod url;
+mod semver;
+mod url;
 
 use super::Overload;
 

@@ -6,26 +6,8 @@ use admit_apimachinery::go::integer;
 use admit_apimachinery::go::quote;
 
 use crate::library::{Context, Overload, Version, cost, mismatch};
-use crate::value::{EvalError, Opaque, Value};
+use crate::value::{EvalError, Opaque, Semver, Value};
 use Value::{Bool, Int, String};
-
-/// A semantic version.
-#[derive(Clone, Copy, Debug)]
-pub struct Semver<'a> {
-    /// The whole, in canonical form.
-    pub text: &'a str,
-    major: u64,
-    minor: u64,
-    patch: u64,
-    /// Identifiers with dots between them; none for a release.
-    prerelease: Option<&'a str>,
-}
-
-impl PartialEq for Semver<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.compare(other).is_eq()
-    }
-}
 
 const SINCE: Version = Version(1, 33);
 
@@ -56,7 +38,7 @@ pub(super) const ROWS: &[Overload] = &[
         "is_semver_string",
         "isSemver(string) -> bool",
         |_, args| match args {
-            [String(text)] => Ok(Bool(Semver::parse(text).is_ok())),
+            [String(text)] => Ok(Bool(read(text).is_ok())),
             _ => mismatch(),
         },
         "Whether `semver` reads a string.",
@@ -68,7 +50,7 @@ pub(super) const ROWS: &[Overload] = &[
         "isSemver(string, bool) -> bool",
         |context, args| match args {
             [String(text), Bool(normalises)] => {
-                Ok(Bool(prepared(context, text, *normalises).is_ok_and(|text| Semver::parse(text).is_ok())))
+                Ok(Bool(prepared(context, text, *normalises).is_ok_and(|text| read(text).is_ok())))
             }
             _ => mismatch(),
         },
@@ -136,7 +118,7 @@ fn two<'a>(args: &[Value<'a>], body: fn(Ordering) -> Value<'a>) -> Result<Value<
 }
 
 fn parsed<'a>(context: &Context<'a>, text: &'a str) -> Result<Value<'a>, EvalError> {
-    let version = Semver::parse(text).map_err(EvalError::other)?;
+    let version = read(text).map_err(EvalError::other)?;
     Ok(Value::Opaque(Opaque::Semver(context.keep(version)?)))
 }
 
@@ -166,46 +148,27 @@ fn without_leading_zeros(part: &str) -> std::string::String {
     format!("{zero}{stripped}")
 }
 
-impl<'a> Semver<'a> {
-    fn parse(text: &'a str) -> Result<Self, std::string::String> {
-        if text.is_empty() {
-            return Err("Version string empty".to_owned());
-        }
-        let mut parts = text.splitn(3, '.');
-        let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
-            return Err("No Major.Minor.Patch elements found".to_owned());
-        };
-        let (rest, build) = split_suffix(rest, '+');
-        let (patch, prerelease) = split_suffix(rest, '-');
-        let version = Self {
-            text,
-            major: number("major", "Major", major)?,
-            minor: number("minor", "Minor", minor)?,
-            patch: number("patch", "Patch", patch)?,
-            prerelease,
-        };
-        prerelease.map_or(Ok(()), |text| text.split('.').try_for_each(check_prerelease))?;
-        build.map_or(Ok(()), |text| text.split('.').try_for_each(check_build))?;
-        Ok(version)
+/// Reads a version.
+fn read(text: &str) -> Result<Semver<'_>, std::string::String> {
+    if text.is_empty() {
+        return Err("Version string empty".to_owned());
     }
-
-    /// The order of the specification; build metadata does not count.
-    #[must_use]
-    pub fn compare(&self, other: &Semver<'_>) -> Ordering {
-        let numbers = |v: &Semver<'_>| (v.major, v.minor, v.patch);
-        numbers(self).cmp(&numbers(other)).then_with(|| match (self.prerelease, other.prerelease) {
-            (None, None) => Ordering::Equal,
-            (None, Some(_)) => Ordering::Greater,
-            (Some(_), None) => Ordering::Less,
-            (Some(x), Some(y)) => x.split('.').map(identifier).cmp(y.split('.').map(identifier)),
-        })
-    }
-}
-
-/// Numbers come before texts; texts go by their bytes.
-fn identifier(text: &str) -> (bool, u64, &str) {
-    let is_number = text.bytes().all(|b| b.is_ascii_digit());
-    if is_number { (false, text.parse().unwrap_or(u64::MAX), "") } else { (true, 0, text) }
+    let mut parts = text.splitn(3, '.');
+    let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
+        return Err("No Major.Minor.Patch elements found".to_owned());
+    };
+    let (rest, build) = split_suffix(rest, '+');
+    let (patch, prerelease) = split_suffix(rest, '-');
+    let version = Semver {
+        text,
+        major: number("major", "Major", major)?,
+        minor: number("minor", "Minor", minor)?,
+        patch: number("patch", "Patch", patch)?,
+        prerelease,
+    };
+    prerelease.map_or(Ok(()), |text| text.split('.').try_for_each(check_prerelease))?;
+    build.map_or(Ok(()), |text| text.split('.').try_for_each(check_build))?;
+    Ok(version)
 }
 
 fn split_suffix(text: &str, mark: char) -> (&str, Option<&str>) {
@@ -262,10 +225,10 @@ mod tests {
         let ascending =
             ["1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-beta.2", "1.0.0-beta.11", "1.0.0"];
         for pair in ascending.windows(2) {
-            let [x, y] = [pair[0], pair[1]].map(|text| Semver::parse(text).unwrap());
+            let [x, y] = [pair[0], pair[1]].map(|text| read(text).unwrap());
             assert_eq!(x.compare(&y), Ordering::Less, "{pair:?}");
         }
-        assert_eq!(Semver::parse("1.0.0+a").unwrap(), Semver::parse("1.0.0+b").unwrap());
+        assert_eq!(read("1.0.0+a").unwrap(), read("1.0.0+b").unwrap());
     }
 
     #[test]

@@ -3,27 +3,8 @@
 use admit_apimachinery::go::url;
 
 use crate::library::{Context, Overload, cost, mismatch};
-use crate::value::{EvalError, List, Map, Opaque, Value};
+use crate::value::{EvalError, List, Map, Opaque, Url, Value};
 use Value::{Bool, String};
-
-/// A URL in its parts.
-#[derive(Clone, Copy, Debug)]
-pub struct Url<'a> {
-    /// The whole, as Go writes it.
-    pub text: &'a str,
-    scheme: &'a str,
-    host: &'a str,
-    hostname: &'a str,
-    port: &'a str,
-    escaped_path: &'a str,
-    query: Map<'a>,
-}
-
-impl PartialEq for Url<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.text == other.text
-    }
-}
 
 pub(super) const ROWS: &[Overload] = &[
     Overload::new(

@@ -1,7 +1,4 @@
 //! Conversions between types, named after the type they yield.
-
-use std::string::String as Text;
-
 use admit_apimachinery::go::layout::{self, Layout};
 use admit_apimachinery::go::{
     duration, float,
@@ -10,8 +7,8 @@ use admit_apimachinery::go::{
 };
 
 use crate::cost::{Bounds, CallEstimate, Operand, STRING_TRAVERSAL};
-use crate::library::{Context, Overload, cost, mismatch, runtime_type};
-use crate::value::{Duration as Span, EvalError, Timestamp as Instant, Value};
+use crate::library::{Context, Overload, cost, mismatch};
+use crate::value::{Duration as Span, EvalError, Timestamp as Instant, Value, runtime_type};
 use Value::{Bool, Bytes, Double, Duration, Int, String, Timestamp, Uint};
 
 pub(super) const ROWS: &[Overload] = &[
@@ -263,19 +260,7 @@ fn in_range<'a>(instant: Instant) -> Result<Value<'a>, EvalError> {
 
 fn to_text<'a>(context: &Context<'a>, args: &[Value<'a>]) -> Result<Value<'a>, EvalError> {
     let [value] = args else { return mismatch() };
-    context.text(&text_of(value).ok_or(EvalError::NoSuchOverload)?)
-}
-
-/// The text of a number or time, as `string()` has it.
-pub(crate) fn text_of(value: &Value<'_>) -> Option<Text> {
-    Some(match value {
-        Int(i) => i.to_string(),
-        Uint(u) => u.to_string(),
-        Double(d) => float::general(*d),
-        Duration(span) => format!("{}s", float::plain(duration::seconds(span.0))),
-        Timestamp(instant) => instant.to_string(),
-        _ => return None,
-    })
+    context.text(&value.number_text().ok_or(EvalError::NoSuchOverload)?)
 }
 
 /// A character has up to four bytes.

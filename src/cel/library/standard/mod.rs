@@ -8,8 +8,6 @@ mod ordering;
 mod strings;
 mod time;
 
-pub(crate) use conversion::text_of;
-
 use super::Overload;
 
 pub(super) const TABLES: &[&[Overload]] = &[

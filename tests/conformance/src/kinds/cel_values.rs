@@ -93,7 +93,7 @@ pub(super) fn write_value(value: &Value<'_>) -> Json {
             let entries = map.iter().map(|(k, v)| json!([write_value(&k), write_value(&v)])).collect();
             json!({"map": sorted(entries)})
         }
-        Value::Type(ty) => json!({"type": admit_cel::library::runtime_type::name(ty)}),
+        Value::Type(ty) => json!({"type": admit_cel::value::runtime_type::name(ty)}),
         Value::Optional(inner) => json!({"optional": inner.map_or(Json::Null, write_value)}),
         Value::Opaque(opaque) => write_opaque(opaque),
     }

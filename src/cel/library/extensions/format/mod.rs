@@ -9,8 +9,8 @@ mod text;
 pub(crate) use clause::{Clause, Piece, pieces};
 
 use crate::cost::{CallEstimate, Operand};
-use crate::library::{Context, Overload, Version, cost, mismatch, runtime_type};
-use crate::value::{EvalError, List, Value};
+use crate::library::{Context, Overload, Version, cost, mismatch};
+use crate::value::{EvalError, List, Value, runtime_type};
 
 pub(super) const ROWS: &[Overload] = &[Overload::new(
     "string_format",

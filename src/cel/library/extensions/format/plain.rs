@@ -4,8 +4,8 @@
 use admit_apimachinery::go::{duration, float};
 
 use super::{Clause, number};
-use crate::library::runtime_type;
 use crate::value::Value;
+use crate::value::runtime_type;
 
 /// Digits after the point where nothing else is said.
 const PRECISION: usize = 6;

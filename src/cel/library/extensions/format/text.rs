@@ -3,7 +3,7 @@
 use admit_apimachinery::go::{duration, float, quote};
 
 use super::Clause;
-use crate::library::runtime_type;
+use crate::value::runtime_type;
 use crate::value::{List, Map, Value};
 
 /// A value as `%s` shows it.

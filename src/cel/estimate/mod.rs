@@ -4,13 +4,15 @@
 //! Input: a [`CheckedAst`] and, if there is one, the declared type of the document. Output: [`Bounds`]. What a call
 //! costs beyond its arguments is told by the rows of the library.
 
+mod scope;
+
 use crate::check::{CheckedAst, Reference};
+use crate::cost::{Bounds, Operand};
 use crate::library::Overload;
 use crate::syntax::{Comprehension, Entry, Expr, ExprId, Literal};
 use crate::types::{DeclType, Type};
 
-use super::scope::{EntrySize, Local, Path, Step};
-use super::{Bounds, Operand};
+use scope::{EntrySize, Local, Path, Step};
 
 const CREATE_LIST: Bounds = Bounds::exactly(10);
 const CREATE_MAP: Bounds = Bounds::exactly(30);
@@ -31,14 +33,14 @@ pub(crate) fn estimate(checked: &CheckedAst, root: Option<&DeclType>) -> Bounds 
     estimator.cost(checked.ast().root())
 }
 
-pub(super) struct Estimator<'c> {
-    pub(super) checked: &'c CheckedAst,
-    pub(super) root: Option<&'c DeclType>,
-    pub(super) paths: Vec<Path<'c>>,
-    pub(super) sizes: Vec<Option<Bounds>>,
-    pub(super) entries: Vec<Option<EntrySize>>,
+struct Estimator<'c> {
+    checked: &'c CheckedAst,
+    root: Option<&'c DeclType>,
+    paths: Vec<Path<'c>>,
+    sizes: Vec<Option<Bounds>>,
+    entries: Vec<Option<EntrySize>>,
     /// Variables of the comprehensions around the current expression, innermost last.
-    pub(super) locals: Vec<Local<'c>>,
+    locals: Vec<Local<'c>>,
 }
 
 impl<'c> Estimator<'c> {

@@ -3,9 +3,10 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::authorizer::Authorization;
+use super::authorization::Authorization;
+use super::{Opaque, Value};
 use crate::types::Type;
-use crate::value::{Opaque, Value};
+pub use crate::types::runtime_name as name;
 
 static LIST: LazyLock<Type> = LazyLock::new(|| Type::List(Arc::new(Type::Dyn)));
 static MAP: LazyLock<Type> = LazyLock::new(|| Type::Map(Arc::new(Type::Dyn), Arc::new(Type::Dyn)));
@@ -65,35 +66,6 @@ fn of_opaque(value: &Opaque<'_>) -> &'static Type {
             Authorization::Group(..) => &GROUP_CHECK,
             Authorization::Resource(..) => &RESOURCE_CHECK,
             Authorization::Decision { .. } => &DECISION,
-        },
-    }
-}
-
-/// The name of a type at run time: `int`, `list`, `google.protobuf.Duration`, `kubernetes.Quantity`.
-#[must_use]
-pub fn name(ty: &Type) -> &str {
-    match ty {
-        Type::Null => "null_type",
-        Type::Bool => "bool",
-        Type::Int => "int",
-        Type::Uint => "uint",
-        Type::Double => "double",
-        Type::String => "string",
-        Type::Bytes => "bytes",
-        Type::Duration => "google.protobuf.Duration",
-        Type::Timestamp => "google.protobuf.Timestamp",
-        Type::Dyn | Type::Var(_) => "dyn",
-        Type::Error => "error",
-        Type::List(_) => "list",
-        Type::Map(..) => "map",
-        Type::Type(_) => "type",
-        Type::Optional(_) => "optional_type",
-        Type::Wrapper(inner) => name(inner),
-        Type::Opaque(name) | Type::Param(name) => name,
-        Type::Abstract(ty) => &ty.name,
-        Type::Object(decl) => match &decl.kind {
-            crate::types::DeclKind::Object { name, .. } => name,
-            _ => "map",
         },
     }
 }

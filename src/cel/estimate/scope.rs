@@ -1,11 +1,11 @@
 //! What the estimator remembers while it walks: where in the declared document an expression leads, how large its
 //! value is, and how large the entries of a container are.
 
+use crate::cost::Bounds;
 use crate::syntax::{Comprehension, Expr, ExprId, Literal};
 use crate::types::{DeclKind, DeclType, Type};
 
-use super::Bounds;
-use super::estimate::Estimator;
+use super::Estimator;
 
 /// Where an expression leads.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,127 @@
+//! Checks of rights as values: what is asked, of whom, and the answer. Who decides is the host's matter, behind
+//! [`Authorizer`].
+
+use std::fmt;
+
+use super::{Opaque, Value};
+
+/// The host's answer to a check.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether the subject may.
+    pub allowed: bool,
+    /// Why, in the authorizer's words.
+    pub reason: Box<str>,
+    /// Why the check could not be made.
+    pub error: Option<Box<str>>,
+}
+
+/// Decides checks. It is asked while an expression is evaluated, so it must not block for long.
+pub trait Authorizer: fmt::Debug {
+    /// Decides one check.
+    fn authorize(&self, check: &Check<'_>) -> Decision;
+}
+
+/// Whose rights are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subject<'a> {
+    /// The user of the request.
+    Requester,
+    /// A service account.
+    ServiceAccount {
+        /// Its namespace.
+        namespace: &'a str,
+        /// Its name.
+        name: &'a str,
+    },
+}
+
+/// What the subject would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Check<'a> {
+    /// Who would do it.
+    pub subject: Subject<'a>,
+    /// `get`, `create`, and so on.
+    pub verb: &'a str,
+    /// What it would be done to.
+    pub target: Target<'a>,
+}
+
+/// What it would do it to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target<'a> {
+    /// A path outside the resources.
+    Path(&'a str),
+    /// A resource.
+    Resource(ResourceTarget<'a>),
+}
+
+/// A resource, or several; what an expression does not name is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResourceTarget<'a> {
+    /// The API group.
+    pub group: &'a str,
+    /// The resource's plural name.
+    pub resource: &'a str,
+    /// `status`, `scale`, and so on.
+    pub subresource: &'a str,
+    /// The namespace of the object.
+    pub namespace: &'a str,
+    /// The name of the object.
+    pub name: &'a str,
+    /// As written, which may be no selector at all.
+    pub field_selector: &'a str,
+    /// As written, which may be no selector at all.
+    pub label_selector: &'a str,
+}
+
+/// A check being put together, or its outcome.
+#[derive(Clone, Copy, Debug)]
+pub enum Authorization<'a> {
+    /// The variable `authorizer`, or that of a service account.
+    Authorizer(Asker<'a>),
+    /// `authorizer.path(…)`.
+    Path(Asker<'a>, &'a str),
+    /// `authorizer.group(…)`.
+    Group(Asker<'a>, &'a str),
+    /// `authorizer.group(…).resource(…)`, narrowed or not.
+    Resource(Asker<'a>, ResourceTarget<'a>),
+    /// The answer to `check(…)`.
+    Decision {
+        /// Whether the subject may.
+        allowed: bool,
+        /// Why.
+        reason: &'a str,
+        /// Why the check could not be made.
+        error: Option<&'a str>,
+    },
+}
+
+/// Who is asked, about whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Asker<'a> {
+    /// Who decides.
+    pub host: &'a dyn Authorizer,
+    /// Whose rights are asked about.
+    pub subject: Subject<'a>,
+}
+
+impl<'a> Value<'a> {
+    /// The variable `authorizer`.
+    #[must_use]
+    pub fn authorizer(arena: &'a bumpalo::Bump, host: &'a dyn Authorizer) -> Self {
+        let asker = Asker { host, subject: Subject::Requester };
+        Self::Opaque(Opaque::Authorization(arena.alloc(Authorization::Authorizer(asker))))
+    }
+
+    /// The variable `authorizer.requestResource`: a check of the resource of the request.
+    #[must_use]
+    pub fn resource_check(
+        arena: &'a bumpalo::Bump,
+        host: &'a dyn Authorizer,
+        resource: ResourceTarget<'a>,
+    ) -> Self {
+        let asker = Asker { host, subject: Subject::Requester };
+        Self::Opaque(Opaque::Authorization(arena.alloc(Authorization::Resource(asker, resource))))
+    }
+}
