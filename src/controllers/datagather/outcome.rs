@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use admit_apimachinery::go;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
@@ -261,52 +262,13 @@ fn gatherer_row(row: &Row, now: Timestamp) -> GathererStatus {
 
 /// A duration as Go prints it, rounded down to a microsecond: `0s`, `350µs`, `12.5ms`, `1m0.25s`, `1h0m0s`.
 pub(super) fn go_duration(duration: Duration) -> String {
-    let micros = duration.as_micros();
-    if micros == 0 {
-        return "0s".to_owned();
-    }
-    if micros < 1_000 {
-        return format!("{micros}µs");
-    }
-    if micros < 1_000_000 {
-        return format!("{}ms", decimal(micros, 1_000, 3));
-    }
-    let (minutes, rest) = (micros / 60_000_000, micros % 60_000_000);
-    let seconds = decimal(rest, 1_000_000, 6);
-    match (minutes / 60, minutes % 60) {
-        (0, 0) => format!("{seconds}s"),
-        (0, minutes) => format!("{minutes}m{seconds}s"),
-        (hours, minutes) => format!("{hours}h{minutes}m{seconds}s"),
-    }
+    let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
+    go::duration::format(micros.saturating_mul(1_000))
 }
 
-/// A duration as Go prints it, and as it reads it: numbers with units, one after the other. None for what is none, or is negative.
+/// A duration as Go prints it, and as it reads it. None for what is none, or is negative.
 pub(super) fn read_go_duration(text: &str) -> Option<Duration> {
-    let mut rest = text;
-    let mut total = Duration::ZERO;
-    while !rest.is_empty() {
-        let (number, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit() && c != '.')?);
-        let (unit, after) =
-            after.split_at(after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len()));
-        let scale = match unit {
-            "h" => 3_600.0,
-            "m" => 60.0,
-            "s" => 1.0,
-            "ms" => 1e-3,
-            "us" | "µs" | "μs" => 1e-6,
-            "ns" => 1e-9,
-            _ => return None,
-        };
-        let part = Duration::try_from_secs_f64(number.parse::<f64>().ok()? * scale).ok()?;
-        total = total.checked_add(part)?;
-        rest = after;
-    }
-    (!text.is_empty()).then_some(total)
-}
-
-fn decimal(value: u128, unit: u128, digits: usize) -> String {
-    let text = format!("{}.{:0digits$}", value / unit, value % unit);
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    go::duration::parse(text).ok()?.try_into().ok().map(Duration::from_nanos)
 }
 
 fn secret(namespace: &str, name: &str) -> RelatedObject {
