@@ -9,7 +9,8 @@ use admit::controllers::cyndi::crd::CyndiPipelineSpec;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::Secret;
 use kube::Api;
-use kube::api::DeleteParams;
+use kube::api::{DeleteParams, DynamicObject};
+use kube::runtime::wait::await_condition;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -345,7 +346,10 @@ async fn play(seed: u64) {
     assert!(!reading.is_finished(), "{told}: {:?}", reading.await);
     reading.abort();
     play.bench.delete().await;
-    play.bench.cluster.gone(&play.bench.pipelines, "app").await;
+    let gone =
+        await_condition(play.bench.pipelines.clone(), "app", |it: Option<&DynamicObject>| it.is_none());
+    let gone = tokio::time::timeout(SETTLED, gone).await;
+    drop(gone.unwrap_or_else(|_| panic!("{told}: it does not go")).unwrap());
     assert_eq!(play.bench.pair.relations().await, ["hostsXforeign"], "{told}");
     assert!(play.bench.connectors().await.is_empty(), "{told}");
     judge(&history, play.causes, &told);
