@@ -202,7 +202,7 @@ class Postgres:
         self.bin = pathlib.Path(found[-1]).parent
         make = subprocess.run([*self.AS, "mktemp", "-d", "/var/tmp/bench-keepers-XXXXXX"], check=True, capture_output=True, text=True, cwd="/")
         self.folder, self.port = make.stdout.strip(), free_port()
-        self.run("initdb", "-A", "trust", "--no-sync", "-U", "admin", "-D", f"{self.folder}/cluster")
+        self.run("initdb", "--locale", "C", "-E", "UTF8", "-A", "trust", "--no-sync", "-U", "admin", "-D", f"{self.folder}/cluster")
         settings = {"port": self.port, "listen_addresses": "127.0.0.1", "unix_socket_directories": self.folder, "fsync": "off",
                     "synchronous_commit": "off", "full_page_writes": "off", "max_wal_size": "4GB", "autovacuum": "off",
                     "shared_buffers": "256MB", **settings}

@@ -88,7 +88,10 @@ fn listens(port: u16) -> bool {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_state_can_be_watched() {
     let place = Workplace::new();
-    let running = place.start_with(&["--demo=1", "--gather-every", "never"]);
+    let mut command = place.command();
+    // Named and not installed, as on a machine that is reached from one where it is.
+    command.args(["--demo=1", "--gather-every", "never"]).env("LC_ALL", "xx_XX.UTF-8");
+    let running = place.launch(command);
     let client = place.client().await;
     let operators = [
         "demo-reporting False False True",

@@ -23,7 +23,7 @@ const STATEMENT: Duration = Duration::from_secs(20);
 const PORTS: usize = 3;
 
 /// Makes and starts a cluster, and ends and removes it when its standard input closes: with this program, whatever ends that. PostgreSQL
-/// does not run as root; root has the package's user for it.
+/// does not run as root; root has the package's user for it. The locale of the caller may be named and not installed, which `initdb` refuses.
 const SCRIPT: &str = r#"
 umask 077
 bin=$1 port=$2
@@ -33,7 +33,8 @@ trap 'as "$bin/pg_ctl" -D "$folder/cluster" -w -s -m immediate stop >/dev/null 2
 trap '' HUP INT TERM
 read -r password
 printf '%s\n' "$password" | as sh -c 'cat >"$1/password"' sh "$folder" || exit 1
-as "$bin/initdb" -A scram-sha-256 --no-sync -U admin -D "$folder/cluster" --pwfile "$folder/password" >/dev/null || exit 1
+as "$bin/initdb" --locale=C -E UTF8 -A scram-sha-256 --no-sync -U admin -D "$folder/cluster" --pwfile "$folder/password" \
+    >/dev/null || exit 1
 as "$bin/pg_ctl" -D "$folder/cluster" -w -s -l "$folder/log" -o "-c port=$port -c listen_addresses=127.0.0.1 \
     -c unix_socket_directories=$folder -c fsync=off -c max_connections=30 -c shared_buffers=16MB" start >/dev/null || exit 1
 echo started

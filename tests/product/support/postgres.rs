@@ -249,7 +249,20 @@ fn start() -> Option<Server> {
     let made = Command::new("runuser")
         .args(["-u", USER, "--"])
         .arg(bin.join("initdb"))
-        .args(["-A", "scram-sha-256", "--no-sync", "-U", ADMIN, "-D", "cluster", "--pwfile", "password"])
+        .args([
+            "--locale=C",
+            "-E",
+            "UTF8",
+            "-A",
+            "scram-sha-256",
+            "--no-sync",
+            "-U",
+            ADMIN,
+            "-D",
+            "cluster",
+            "--pwfile",
+            "password",
+        ])
         .current_dir(&folder)
         .output()
         .unwrap();
