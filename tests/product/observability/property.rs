@@ -84,7 +84,7 @@ async fn clumsy(random: &mut Random, client: &Client, held: &mut Option<Observab
         *held = Some(there);
         return false;
     };
-    written.metadata.resource_version = there.metadata.resource_version;
+    written.metadata.resource_version.clone_from(&there.metadata.resource_version);
     let status = written.status.get_or_insert_default();
     match random.below(4) {
         0 => status.conditions.retain(|condition| !SEED.is_standard(condition)),
@@ -95,7 +95,9 @@ async fn clumsy(random: &mut Random, client: &Client, held: &mut Option<Observab
         }
         _ => {}
     }
-    api.replace_status(NAME, &PostParams::default(), &written).await.is_ok()
+    let answered = api.replace_status(NAME, &PostParams::default(), &written).await;
+    // What says what is there already is taken, and stores nothing.
+    answered.is_ok_and(|it| it.metadata.resource_version != there.metadata.resource_version)
 }
 
 async fn follow(place: &Place, history: Arc<Mutex<History>>) {
@@ -109,6 +111,10 @@ async fn follow(place: &Place, history: Arc<Mutex<History>>) {
     }
 }
 
+fn revision(object: &ObservabilityAddon) -> u64 {
+    object.metadata.resource_version.as_ref().unwrap().parse().unwrap()
+}
+
 async fn play(seed: u64, steps: usize) {
     let place = Place::new().await;
     for namespace in [SPOKE, HUB] {
@@ -118,6 +124,17 @@ async fn play(seed: u64, steps: usize) {
     let stored = AtomicUsize::new(0);
     let account = place.account();
     account.wire.shuffle(seed);
+    let mut followed = Box::pin(follow(&place, Arc::clone(&history)));
+    // Its first version is heard before anybody writes a second.
+    let heard = async {
+        while history.lock().unwrap().last.is_none() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        () = heard => {}
+        () = &mut followed => panic!("the watch has ended"),
+    }
     let keeper = Running::start(account.client.clone(), with_hub());
     let writers: Vec<_> = (0..4).map(|_| place.account()).collect();
     let played = async {
@@ -140,13 +157,13 @@ async fn play(seed: u64, steps: usize) {
         let spoke = place.until(SPOKE, right).await;
         place.until(HUB, |it| it.conditions() == spoke.conditions()).await;
         // Told of by the watch as well.
-        while history.lock().unwrap().last.as_ref().map(|it| &it.status) != Some(&spoke.status) {
+        while history.lock().unwrap().last.as_ref().map(revision) < Some(revision(&spoke)) {
             tokio::task::yield_now().await;
         }
     };
     tokio::select! {
         () = played => {}
-        () = follow(&place, Arc::clone(&history)) => panic!("the watch has ended"),
+        () = followed => panic!("the watch has ended"),
     }
     keeper.end().await;
     let history = history.lock().unwrap();
