@@ -18,6 +18,7 @@ mod periodic;
 mod plan;
 mod remote;
 mod rights;
+mod roles;
 mod rows_of_gatherers;
 mod runners;
 mod runs;

@@ -53,6 +53,11 @@ pub(crate) fn api(client: &Client, version: &str, kind: &str) -> Api<DynamicObje
     Api::all_with(client.clone(), &resource(version, kind))
 }
 
+/// Objects of a kind of a namespace.
+pub(crate) fn api_in(client: &Client, version: &str, kind: &str, namespace: &str) -> Api<DynamicObject> {
+    Api::namespaced_with(client.clone(), namespace, &resource(version, kind))
+}
+
 fn resource(version: &str, kind: &str) -> ApiResource {
     let kind = GroupVersionKind::try_from(&kube::api::TypeMeta {
         api_version: version.to_owned(),

@@ -10,7 +10,7 @@ use std::convert::Infallible;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use admit_apiserver::{Identity, Server};
+use admit_apiserver::{Identity, PodLogs, Server};
 use axum::body::Body;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
@@ -83,6 +83,16 @@ impl TestCluster {
         let keeping = server.clone();
         let keeping = tokio::spawn(async move { keeping.housekeeping().await });
         Self { _housekeeping: AbortOnDrop(keeping), server, admin }
+    }
+
+    /// Has the server serve a kind that is not shipped.
+    pub(crate) async fn define(&self, definition: &Value) {
+        define(&self.admin, definition).await;
+    }
+
+    /// Who has the logs of pods.
+    pub(crate) fn set_pod_logs(&self, logs: Arc<dyn PodLogs>) {
+        self.server.set_pod_logs(logs);
     }
 
     /// The server for an administrator, to be served on a port.

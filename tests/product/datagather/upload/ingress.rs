@@ -95,6 +95,8 @@ impl Gate {
 
 struct Shared {
     answers: Answers,
+    /// Whose archives it knows.
+    cluster: String,
     uploads: Vec<Received>,
     asked: usize,
 }
@@ -124,11 +126,21 @@ impl FakeIngress {
         let (ca_pem, acceptor) = tls(&["127.0.0.1", NAME]);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Mutex::new(Shared { answers, uploads: Vec::new(), asked: 0 }));
+        let shared = Arc::new(Mutex::new(Shared {
+            answers,
+            cluster: "c-1".to_owned(),
+            uploads: Vec::new(),
+            asked: 0,
+        }));
         let gate = Gate::default();
         let server = tokio::spawn(serve(listener, acceptor, Arc::clone(&shared), gate.clone()));
         let upload_url = format!("https://{address}/api/ingress/v1/upload");
         Self { address, upload_url, ca_pem, shared, gate, server }
+    }
+
+    /// Knows the archives of this cluster, and of no other.
+    pub(crate) fn know(&self, cluster: &str) {
+        cluster.clone_into(&mut self.shared.lock().unwrap().cluster);
     }
 
     /// Uploads are taken and not answered, as long as that is so.
@@ -175,7 +187,6 @@ async fn answer(
     let body = body.to_bytes();
     let header = |name: &str| head.headers.get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
     let path = head.uri.path().to_owned();
-    let base = "/api/insights-results-aggregator/v2/cluster/c-1/request/";
     let uploads = head.method == "POST" && path == "/api/ingress/v1/upload";
     if uploads {
         let received = Received {
@@ -197,8 +208,9 @@ async fn answer(
         let body = shared.answers.echo.map_or("no thanks".to_owned(), |echo| echo(&header("authorization")));
         return Ok(response.body(Full::from(body)).unwrap());
     }
+    let base = format!("/api/insights-results-aggregator/v2/cluster/{}/request/", shared.cluster);
     let (status, text) = match path
-        .strip_prefix(base)
+        .strip_prefix(&base)
         .or(path.strip_prefix("/api/gathering"))
         .and_then(|rest| rest.split_once('/'))
     {
