@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use admit_apimachinery::status::{Reason, Status};
 use admit_policy::json;
 use admit_policy::request::GroupVersionKind;
 use axum::body::Body;
@@ -54,10 +55,10 @@ struct Told {
 
 impl Told {
     fn undecided(undecided: &Undecided, uid: Option<&str>) -> Self {
-        let Undecided { code, reason, message, label } = undecided;
+        let Undecided { status, label } = undecided;
         let answer = match uid {
-            Some(uid) => failure(uid, message),
-            None => Answer::plain(*code, reason, message),
+            Some(uid) => failure(uid, &status.message),
+            None => Answer::plain(status),
         };
         Self { answer, label }
     }
@@ -109,25 +110,25 @@ impl Context {
         };
         let id = recover_id(&bytes, false);
         let uid = id.as_ref().map(|id| shown(&id.uid));
-        tracing::error!(uid = uid.as_deref(), cause = undecided.message, "objects could not be converted");
+        tracing::error!(
+            uid = uid.as_deref(),
+            cause = undecided.status.message,
+            "objects could not be converted"
+        );
         Told::undecided(&undecided, id.as_ref().map(|id| id.uid.as_str()))
     }
 }
 
 fn unconverted(label: &'static str, why: &str) -> Undecided {
     Undecided {
-        code: StatusCode::INTERNAL_SERVER_ERROR,
-        reason: "InternalError",
-        message: format!("the objects could not be converted: {why}"),
+        status: Status::new(Reason::InternalError, format!("the objects could not be converted: {why}")),
         label,
     }
 }
 
 fn malformed(why: &str) -> Undecided {
     Undecided {
-        code: StatusCode::BAD_REQUEST,
-        reason: "BadRequest",
-        message: format!("the {KIND} is malformed: {why}"),
+        status: Status::new(Reason::BadRequest, format!("the {KIND} is malformed: {why}")),
         label: "malformed",
     }
 }

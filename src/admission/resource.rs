@@ -3,7 +3,7 @@
 
 use admit_apimachinery::field_error::FieldError;
 use admit_policy::crd::{CompiledCrd, CrdVersion, Unread, Write, Written};
-use admit_policy::decision::{Denial, Reason, Status, StatusDetails};
+use admit_policy::decision::{Denial, Reason, Status};
 use admit_policy::request::{Operation, Request};
 use admit_policy::schema::metadata::Malformed;
 use admit_policy::{Deadline, Documents, Oversight};
@@ -28,13 +28,10 @@ pub(super) fn check(documents: &Documents, request: &Request<'_>, deadline: Dead
     let Some(version) = definition.version(&request.kind.version) else { return Checked::default() };
     let written = write((definition, version), request, &object.value(), deadline);
     let interrupted = written.interrupted;
-    match written.refusal(definition) {
-        None => Checked { denial: None, warnings: written.warnings, interrupted },
-        Some(message) => {
-            let denial = Some(denial(definition, &written, message));
-            Checked { denial, warnings: Vec::new(), interrupted }
-        }
+    if written.errors.is_empty() {
+        return Checked { denial: None, warnings: written.warnings, interrupted };
     }
+    Checked { denial: Some(denial(definition, &written)), warnings: Vec::new(), interrupted }
 }
 
 fn write(
@@ -66,17 +63,10 @@ fn stored(version: &CrdVersion, mut object: Value, deadline: Deadline<'_>) -> Re
 }
 
 /// The whole `Status`, with a cause for each mistake.
-fn denial(definition: &CompiledCrd, written: &Written, message: String) -> Denial {
+fn denial(definition: &CompiledCrd, written: &Written) -> Denial {
     let (group, kind) = (&definition.definition().group, &definition.definition().names.kind);
     let name = written.object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-    let details = StatusDetails {
-        name: name.to_owned(),
-        group: group.clone(),
-        kind: kind.clone(),
-        causes: written.errors.iter().map(FieldError::cause).collect(),
-    };
-    let reason = Reason::Invalid;
-    let status =
-        Status { code: reason.code(), reason: reason.as_str().to_owned(), message: message.clone(), details };
-    Denial { message, reason, status }
+    let causes = written.errors.iter().map(FieldError::cause).collect();
+    let status = Status::invalid(group, kind, name, causes);
+    Denial { message: status.message.clone(), reason: Reason::Invalid, status }
 }

@@ -18,6 +18,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use admit_apimachinery::status::{Reason, Status};
 use admit_policy::request::Request;
 use admit_policy::review::Arena;
 use axum::Router;
@@ -145,7 +146,7 @@ impl Context {
             && !in_force.has(policy)
         {
             let message = format!("no policy `{policy}` is loaded");
-            let answer = Answer::plain(StatusCode::NOT_FOUND, "NotFound", &message);
+            let answer = Answer::plain(&Status::new(Reason::NotFound, message));
             return Decided { answer, label: "malformed" };
         }
         let Received { bytes, share } = match self.memory.receive(headers, body).await {
@@ -193,7 +194,7 @@ impl Context {
 
     /// The answer to a review of which no more is known than whose it is.
     fn without_decision(&self, undecided: &Undecided, ask: &Ask, review: &[u8]) -> Decided {
-        let overloaded = undecided.code == StatusCode::TOO_MANY_REQUESTS;
+        let overloaded = undecided.status.code == Reason::TooManyRequests.code();
         // Under overload a caller that may deny asks its failure policy, or again: both cost less than the review does.
         let id =
             if overloaded && *ask != Ask::Auditing { None } else { recover_id(review, self.admission.beta) };
@@ -201,7 +202,7 @@ impl Context {
             let uid = id.as_ref().map(|id| log::shown(&id.uid));
             tracing::error!(
                 uid = uid.as_deref(),
-                cause = undecided.message,
+                cause = undecided.status.message,
                 "a request could not be decided"
             );
         }
@@ -227,33 +228,30 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 
 pub(super) fn no_json() -> Undecided {
     Undecided {
-        code: StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        reason: "UnsupportedMediaType",
-        message: "the body of a review is `application/json`".to_owned(),
+        status: Status::new(
+            Reason::UnsupportedMediaType,
+            "the body of a review is `application/json`".to_owned(),
+        ),
         label: "malformed",
     }
 }
 
 pub(super) fn no_body(problem: NoBody) -> Undecided {
-    let (code, reason, message, label) = match problem {
-        NoBody::TooLarge => (
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "RequestEntityTooLarge",
-            format!("the review is larger than {MAX_BODY} bytes"),
-            "too_large",
-        ),
-        NoBody::TooSlow => (
-            StatusCode::REQUEST_TIMEOUT,
-            "Timeout",
-            format!("the body did not arrive within {} seconds", BODY_TIMEOUT.as_secs()),
-            "timeout",
-        ),
-        NoBody::BrokenOff => {
-            (StatusCode::BAD_REQUEST, "BadRequest", "the body broke off".to_owned(), "malformed")
+    let (status, label) = match problem {
+        NoBody::TooLarge => {
+            let message = format!("the review is larger than {MAX_BODY} bytes");
+            (Status::new(Reason::RequestEntityTooLarge, message), "too_large")
         }
+        NoBody::TooSlow => {
+            let message = format!("the body did not arrive within {} seconds", BODY_TIMEOUT.as_secs());
+            // The client took too long, not the server.
+            let code = StatusCode::REQUEST_TIMEOUT.as_u16();
+            (Status { code, ..Status::new(Reason::Timeout, message) }, "timeout")
+        }
+        NoBody::BrokenOff => (Status::new(Reason::BadRequest, "the body broke off"), "malformed"),
         NoBody::NoMemory => return Undecided::overloaded(),
     };
-    Undecided { code, reason, message, label }
+    Undecided { status, label }
 }
 
 impl IntoResponse for Answer {

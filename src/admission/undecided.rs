@@ -5,7 +5,7 @@
 //! | `/audit`, which never denies | allowed, with a warning | 503, a failed call, on which `failurePolicy: Ignore` has its say |
 //! | every other | a denial, so that no failure policy is asked | the code of what went wrong |
 
-use http::StatusCode;
+use admit_apimachinery::status::{Reason, Status};
 
 use super::decide::Decided;
 use super::in_force::Ask;
@@ -18,9 +18,7 @@ pub(super) const AUDITING: &str = "auditing_route";
 /// Why a request was not decided.
 #[derive(Clone, Debug)]
 pub(super) struct Undecided {
-    pub(super) code: StatusCode,
-    pub(super) reason: &'static str,
-    pub(super) message: String,
+    pub(super) status: Status,
     /// As a label of metrics.
     pub(super) label: &'static str,
 }
@@ -29,9 +27,7 @@ impl Undecided {
     /// A request whose evaluation ended without a decision because of `why`.
     pub(super) fn of(label: &'static str, why: &str) -> Self {
         Self {
-            code: StatusCode::INTERNAL_SERVER_ERROR,
-            reason: "InternalError",
-            message: format!("the policies could not be evaluated: {why}"),
+            status: Status::new(Reason::InternalError, format!("the policies could not be evaluated: {why}")),
             label,
         }
     }
@@ -39,36 +35,33 @@ impl Undecided {
     /// A review that cannot be read.
     pub(super) fn malformed(unreadable: &Unreadable) -> Self {
         Self {
-            code: StatusCode::BAD_REQUEST,
-            reason: "BadRequest",
-            message: format!("the AdmissionReview is malformed: {}", unreadable.why),
+            status: Status::new(
+                Reason::BadRequest,
+                format!("the AdmissionReview is malformed: {}", unreadable.why),
+            ),
             label: "malformed",
         }
     }
 
     pub(super) fn overloaded() -> Self {
         Self {
-            code: StatusCode::TOO_MANY_REQUESTS,
-            reason: "TooManyRequests",
-            message: "too many requests at once, please try again later".to_owned(),
+            status: Status::new(Reason::TooManyRequests, "too many requests at once, please try again later"),
             label: "overloaded",
         }
     }
 
     /// The answer of the route that was asked to the review with this id, where it is known whose the review is.
     pub(super) fn answer(&self, ask: &Ask, id: Option<&ReviewId>, metrics: &Metrics) -> Decided {
-        let Self { code, reason, message, label } = self;
+        let Self { status, label } = self;
         let answer = match (id, ask) {
             (Some(id), Ask::Auditing) => {
                 metrics.let_through(AUDITING);
-                Answer::let_through(id, message)
+                Answer::let_through(id, &status.message)
             }
-            (Some(id), _) => Answer::denied(id, *code, reason, message),
+            (Some(id), _) => Answer::denied(id, status),
             // Not the code of what went wrong: callers try again after 429 for as long as they wait.
-            (None, Ask::Auditing) => {
-                Answer::plain(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message)
-            }
-            (None, _) => Answer::plain(*code, reason, message),
+            (None, Ask::Auditing) => Answer::plain(&Status::new(Reason::ServiceUnavailable, &status.message)),
+            (None, _) => Answer::plain(status),
         };
         Decided { answer, label }
     }

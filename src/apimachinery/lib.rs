@@ -8,7 +8,7 @@
 //! | [`labels`] | keys and values of labels, qualified names | names |
 //! | [`field_error`] | what is wrong with one field, and how it is told | go, status |
 //! | [`findings`] | how many mistakes are told, and of what size | field_error |
-//! | [`status`] | parts of `metav1.Status` | go, field_error, findings |
+//! | [`status`] | `metav1.Status`: reasons and their codes, causes | go, field_error, findings |
 //! | [`diff`] | what differs between two texts | nothing of ours |
 //! | [`quantity`] | resource quantities: reading, canonical text, sums | nothing of ours |
 //!

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use admit_apimachinery::status::StatusCause;
+pub use admit_apimachinery::status::{Reason, Status, StatusDetails};
 use indexmap::IndexMap;
 
 use crate::request::Request;
@@ -31,35 +32,6 @@ pub struct Denial {
     pub reason: Reason,
     /// The `Status` that a client of kube-apiserver gets.
     pub status: Status,
-}
-
-/// Why a request is refused: the reasons a validation may give.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum Reason {
-    #[default]
-    Invalid,
-    Forbidden,
-    Unauthorized,
-    RequestEntityTooLarge,
-}
-
-/// The parts of a Kubernetes `Status` of a failure.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Status {
-    pub code: u16,
-    pub reason: String,
-    pub message: String,
-    pub details: StatusDetails,
-}
-
-/// What a `Status` says about the object.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct StatusDetails {
-    pub name: String,
-    pub group: String,
-    /// The plural resource name in denials of admission, the kind in those of validation.
-    pub kind: String,
-    pub causes: Vec<StatusCause>,
 }
 
 /// What one policy, through one binding and with one param, made of a request.
@@ -150,51 +122,24 @@ impl Denial {
     pub fn new(request: &Request<'_>, message: String, reason: Reason) -> Self {
         let name = display_name(request);
         let resource = &request.request_resource;
-        let status = Status {
-            code: reason.code(),
-            reason: reason.as_str().to_owned(),
-            message: format!("{} \"{name}\" is forbidden: {message}", resource.group_resource()),
-            details: StatusDetails {
-                name,
-                group: resource.group.clone(),
-                kind: resource.resource.clone(),
-                causes: vec![StatusCause {
-                    reason: "".into(),
-                    message: message.clone(),
-                    field: String::new(),
-                }],
-            },
-        };
+        let forbidden = format!("{} \"{name}\" is forbidden: {message}", resource.group_resource());
+        let cause = StatusCause { reason: "".into(), message: message.clone(), field: String::new() };
+        let status = Status::new(reason, forbidden).with(StatusDetails {
+            name,
+            group: resource.group.clone(),
+            kind: resource.resource.clone(),
+            causes: vec![cause],
+            ..StatusDetails::default()
+        });
         Self { message, reason, status }
     }
 }
 
-impl Reason {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Invalid => "Invalid",
-            Self::Forbidden => "Forbidden",
-            Self::Unauthorized => "Unauthorized",
-            Self::RequestEntityTooLarge => "RequestEntityTooLarge",
-        }
-    }
-
-    /// The HTTP status code that goes with the reason.
-    pub fn code(self) -> u16 {
-        match self {
-            Self::Invalid => 422,
-            Self::Forbidden => 403,
-            Self::Unauthorized => 401,
-            Self::RequestEntityTooLarge => 413,
-        }
-    }
-
-    /// The reason of that name, if it is one.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Invalid, Self::Forbidden, Self::Unauthorized, Self::RequestEntityTooLarge]
-            .into_iter()
-            .find(|reason| reason.as_str() == name)
-    }
+/// The reason of that name, if it is one that a validation may give.
+pub(crate) fn reason_named(name: &str) -> Option<Reason> {
+    [Reason::Invalid, Reason::Forbidden, Reason::Unauthorized, Reason::RequestEntityTooLarge]
+        .into_iter()
+        .find(|reason| reason.as_str() == name)
 }
 
 impl Enforcement {

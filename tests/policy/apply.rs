@@ -45,7 +45,7 @@ fn apply(new: Arc<Value>, old: Option<Arc<Value>>, field_validation: FieldValida
 
 /// Change, and the causes of the refusal.
 fn told(applied: &Applied) -> (Change, Vec<String>) {
-    let causes = applied.refusal.iter().flat_map(|status| &status.details.causes);
+    let causes = applied.refusal.iter().flat_map(|status| status.causes());
     (applied.change, causes.map(|cause| format!("{}: {}", cause.field, cause.message)).collect())
 }
 
@@ -76,6 +76,14 @@ fn an_object_is_created_updated_or_not_sent_at_all() {
 }
 
 #[test]
+fn names_in_messages_are_quoted_as_go_quotes() {
+    let new = widget("v1", &json!({"metadata": {"name": "a\"\u{200b}"}, "spec": {"size": 6}}));
+    let status = apply(new, None, FieldValidation::Strict).refusal.expect("a refusal");
+    let begins = r#"Widget.example.com "a\"\u200b" is invalid: metadata.name: Invalid value: "#;
+    assert!(status.message.starts_with(begins), "{}", status.message);
+}
+
+#[test]
 fn what_was_wrong_before_may_stay_wrong() {
     let old = widget("v1", &json!({"spec": {"size": 3}}));
     let recoloured = widget("v1", &json!({"spec": {"size": 3, "colour": "blue"}}));
@@ -87,7 +95,7 @@ fn unknown_fields_refuse_warn_or_pass() {
     let new = || widget("v1", &json!({"spec": {"size": 6, "color": "red"}}));
     let strict = apply(new(), None, FieldValidation::Strict);
     let status = strict.refusal.expect("a refusal");
-    assert_eq!((status.code, status.reason.as_str()), (400, "BadRequest"));
+    assert_eq!((status.code, &*status.reason), (400, "BadRequest"));
     assert_eq!(
         status.message,
         "Widget in version \"v1\" cannot be handled as a Widget: strict decoding error: unknown field \"spec.color\""

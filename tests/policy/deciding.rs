@@ -47,7 +47,7 @@ fn a_denial_is_worded_as_kube_apiserver_words_it() {
     let denial = decision.denial.expect("the name is bad");
     assert_eq!(denial.message, "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: refused");
     assert_eq!(denial.status.message, format!("configmaps \"bad\" is forbidden: {}", denial.message));
-    assert_eq!((denial.status.code, denial.status.reason.as_str()), (403, "Forbidden"));
+    assert_eq!((denial.status.code, &*denial.status.reason), (403, "Forbidden"));
     assert!(decide(&text, "good").allowed());
 }
 

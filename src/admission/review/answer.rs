@@ -1,8 +1,8 @@
 //! What comes back for a request, a decision or a failure, exact to what an API server verifies: the same `apiVersion`, `kind`
 //! and `uid`, no patch (there is no field for one), a code of an error, annotation keys that it can qualify.
 
-use admit_apimachinery::status::StatusCause;
-use admit_policy::decision::{Decision, Status};
+use admit_apimachinery::status::Status;
+use admit_policy::decision::Decision;
 use bytes::Bytes;
 use http::StatusCode;
 use serde::Serialize;
@@ -35,55 +35,11 @@ struct Response<'a> {
     uid: &'a str,
     allowed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Failure<'a>>,
+    status: Option<Map<String, Value>>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     warnings: &'a [String],
     #[serde(skip_serializing_if = "Map::is_empty")]
     audit_annotations: Map<String, Value>,
-}
-
-/// `metav1.Status` of a refusal.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Failure<'a> {
-    #[serde(flatten)]
-    types: Option<Types>,
-    metadata: Map<String, Value>,
-    status: &'static str,
-    message: &'a str,
-    reason: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    details: Option<Details<'a>>,
-    code: u16,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Types {
-    kind: &'static str,
-    api_version: &'static str,
-}
-
-#[derive(Serialize)]
-struct Details<'a> {
-    #[serde(skip_serializing_if = "str::is_empty")]
-    name: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    group: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    kind: &'a str,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    causes: Vec<Cause<'a>>,
-}
-
-#[derive(Serialize)]
-struct Cause<'a> {
-    #[serde(skip_serializing_if = "str::is_empty")]
-    reason: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    message: &'a str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    field: &'a str,
 }
 
 impl Answer {
@@ -95,7 +51,7 @@ impl Answer {
             Response {
                 uid: &id.uid,
                 allowed: decision.denial.is_none(),
-                status: decision.denial.as_ref().map(|denial| failure(&denial.status)),
+                status: decision.denial.as_ref().map(|denial| denial.status.fields()),
                 warnings: told(&decision.warnings),
                 audit_annotations: annotations::for_webhook(&decision.audit_annotations),
             },
@@ -120,15 +76,15 @@ impl Answer {
 
     /// A Kubernetes `Status` outside of any review.
     #[must_use]
-    pub fn plain(code: StatusCode, reason: &str, message: &str) -> Self {
-        let types = Some(Types { kind: "Status", api_version: "v1" });
-        Self { code, body: json(&Failure { types, ..plain_failure(code, reason, message) }) }
+    pub fn plain(status: &Status) -> Self {
+        let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self { code, body: json(&status.to_value()) }
     }
 
     /// A denial of a request that was not decided: the caller's failure policy is not asked.
     #[must_use]
-    pub(in crate::admission) fn denied(id: &ReviewId, code: StatusCode, reason: &str, message: &str) -> Self {
-        let status = Some(plain_failure(code, reason, message));
+    pub(in crate::admission) fn denied(id: &ReviewId, status: &Status) -> Self {
+        let status = Some(status.fields());
         review(
             id.version,
             Response { uid: &id.uid, allowed: false, status, warnings: &[], audit_annotations: Map::new() },
@@ -144,35 +100,6 @@ fn review(version: ReviewVersion, response: Response<'_>) -> Answer {
 fn json(value: &impl Serialize) -> Bytes {
     // Text, numbers and maps with text as keys: nothing in them can fail to be written.
     serde_json::to_vec(value).unwrap_or_default().into()
-}
-
-fn plain_failure<'a>(code: StatusCode, reason: &'a str, message: &'a str) -> Failure<'a> {
-    let code = code.as_u16();
-    Failure { types: None, metadata: Map::new(), status: "Failure", message, reason, details: None, code }
-}
-
-fn failure(status: &Status) -> Failure<'_> {
-    let Status { code, reason, message, details } = status;
-    let details = Details {
-        name: &details.name,
-        group: &details.group,
-        kind: &details.kind,
-        causes: details.causes.iter().map(cause).collect(),
-    };
-    Failure {
-        types: None,
-        metadata: Map::new(),
-        status: "Failure",
-        message,
-        reason,
-        details: Some(details),
-        code: *code,
-    }
-}
-
-fn cause(cause: &StatusCause) -> Cause<'_> {
-    let StatusCause { reason, message, field } = cause;
-    Cause { reason, message, field }
 }
 
 /// As many warnings as there is room for.

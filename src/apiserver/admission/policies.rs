@@ -52,7 +52,7 @@ impl Policies {
         }
         match decision.denial {
             None => Ok(()),
-            Some(denial) => Err(Refusal::from_status(denial.status)),
+            Some(denial) => Err(denial.status.into()),
         }
     }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use admit_apimachinery::go::quote::{quote, quote_all};
+use admit_apimachinery::status::Reason;
 use admit_policy::host::AccessAttributes;
 use admit_policy::rbac::{Missing, Rule, missing};
 use serde_json::Value;
@@ -54,7 +55,7 @@ impl Registry {
                     return Ok(());
                 }
                 let role = self.access_rules().role(object);
-                role.map_err(|why| Refusal::denied(404, "NotFound", why))?
+                role.map_err(|why| Refusal::generic(Reason::NotFound, why))?
             }
         };
         let lacking = self.lacking(call, &wanted);

@@ -9,6 +9,7 @@ mod escalation;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use admit_apimachinery::go;
+use admit_apimachinery::status::Reason;
 use admit_policy::host::{Access, AccessAttributes};
 use admit_policy::rbac::AccessRules;
 
@@ -96,7 +97,7 @@ pub(crate) fn refused(user: &Identity, attributes: &AccessAttributes, reason: &s
     match attributes {
         AccessAttributes::Path { verb, path } => {
             let why = format!("forbidden: User {user} cannot {verb} path {}{because}", go::quote(path));
-            Refusal::denied(403, "Forbidden", why)
+            Refusal::generic(Reason::Forbidden, why)
         }
         AccessAttributes::Resource { verb, group, resource, subresource, namespace, name, .. } => {
             let full =

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use admit_policy::apply::{Builtins, Prepared};
 use admit_policy::crd;
-use admit_policy::decision::{Status, StatusDetails};
+use admit_policy::decision::{Reason, Status};
 use serde_json::Value;
 
 use super::halves;
@@ -21,7 +21,7 @@ use crate::object;
 use crate::patch::applied::applied;
 use crate::patch::strategic;
 use crate::resources::{ResourceInfo, ResourceTable, Scope, Subresource, builtin_rows};
-use crate::status::{Causes, Refusal};
+use crate::status::Refusal;
 
 static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(builtin_rows(), 0));
 
@@ -87,7 +87,7 @@ impl Builtins for BuiltinKinds {
                 let ResourceInfo { kind, version, .. } = &**info;
                 let message =
                     format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {error}");
-                let refusal = Some(status_of(&Refusal::bad_request(message), None));
+                let refusal = Some(Status::new(Reason::BadRequest, message));
                 Prepared { object: new, old, strict: Vec::new(), refusal, warnings: Vec::new() }
             }
         })
@@ -122,24 +122,7 @@ fn written(call: &Call, mut new: Value, old: Option<Value>, strict: Vec<String>)
     }
     let causes = kinds::validate(call, &new, old.as_ref());
     kinds::warnings(call, &new, old.as_ref());
-    let refusal = (!causes.is_empty()).then(|| {
-        let name = object::name(&new).to_owned();
-        status_of(&Refusal::invalid(&call.info, &name, causes.clone()), Some((&call.info, name, causes)))
-    });
+    let refusal =
+        (!causes.is_empty()).then(|| Refusal::invalid(&call.info, object::name(&new), causes).into_status());
     Prepared { object: new, old, strict, refusal, warnings: call.warnings.take() }
-}
-
-fn status_of(refusal: &Refusal, invalid: Option<(&ResourceInfo, String, Causes)>) -> Status {
-    let details = invalid.map(|(info, name, causes)| StatusDetails {
-        name,
-        group: info.group.clone(),
-        kind: info.kind.clone(),
-        causes: causes.into_vec(),
-    });
-    Status {
-        code: refusal.code(),
-        reason: refusal.reason().to_owned(),
-        message: refusal.message().to_owned(),
-        details: details.unwrap_or_default(),
-    }
 }

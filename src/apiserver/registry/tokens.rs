@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use admit_apimachinery::go;
+use admit_apimachinery::status::Reason;
 use serde_json::{Value, json};
 
 use super::ownership::track_request;
@@ -119,7 +120,7 @@ impl Registry {
         let plural = format!("{kind}s");
         let Some((info, object)) = self.bindable(kind, &call.namespace, text("name")) else {
             let why = format!("{plural} {} not found", go::quote(text("name")));
-            return Err(Refusal::denied(404, "NotFound", why));
+            return Err(Refusal::generic(Reason::NotFound, why));
         };
         if !text("uid").is_empty() && text("uid") != object::uid(&object) {
             let why = format!(

@@ -157,7 +157,7 @@ fn draw(out: &mut String, object: &ObjectReport, verbose: bool, palette: Palette
 
 /// The causes by field; where they have none, the message of the `Status`.
 pub(super) fn refusal(status: &Status) -> Vec<String> {
-    let causes = &status.details.causes;
+    let causes = status.causes();
     if causes.is_empty() || causes.iter().any(|cause| cause.field.is_empty()) {
         return vec![status.message.clone()];
     }
@@ -304,8 +304,8 @@ pub(super) fn identity_json(identity: &Identity) -> Value {
 }
 
 fn status_json(status: &Status) -> Value {
-    let causes: Vec<Value> = status
-        .details
+    let details = status.details.clone().unwrap_or_default();
+    let causes: Vec<Value> = details
         .causes
         .iter()
         .map(|cause| json!({"reason": cause.reason, "message": cause.message, "field": cause.field}))
@@ -314,7 +314,7 @@ fn status_json(status: &Status) -> Value {
         "kind": "Status", "apiVersion": "v1", "status": "Failure",
         "message": status.message, "reason": status.reason,
         "details": {
-            "name": status.details.name, "group": status.details.group, "kind": status.details.kind,
+            "name": details.name, "group": details.group, "kind": details.kind,
             "causes": causes,
         },
         "code": status.code,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{Applied, Builtins, Change, FieldValidation, Pair, Rehearsal, invalid, merge};
 use crate::crd::{CompiledCrd, Write};
-use crate::decision::{Status, StatusDetails};
+use crate::decision::{Reason, Status};
 use crate::recording::Recording;
 
 /// Where kubectl keeps what it applied last; no manifest has it.
@@ -94,15 +94,11 @@ pub(super) fn carried_over(new: &Value, old: Option<&Value>, builtins: Option<&d
 /// 400, as a server refuses what strict decoding objects to.
 pub(super) fn not_strict(pair: &Pair, unknown: &[String]) -> Status {
     let kind = &pair.identity.kind;
-    Status {
-        code: 400,
-        reason: "BadRequest".to_owned(),
-        message: format!(
-            "{0} in version \"{1}\" cannot be handled as a {0}: strict decoding error: {2}",
-            kind.kind,
-            kind.version,
-            unknown.join(", ")
-        ),
-        details: StatusDetails::default(),
-    }
+    let message = format!(
+        "{0} in version \"{1}\" cannot be handled as a {0}: strict decoding error: {2}",
+        kind.kind,
+        kind.version,
+        unknown.join(", ")
+    );
+    Status::new(Reason::BadRequest, message)
 }

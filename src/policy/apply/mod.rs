@@ -19,18 +19,18 @@ mod subresource;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use admit_apimachinery::field_error::{FieldError, aggregate};
+use admit_apimachinery::field_error::FieldError;
 use indexmap::IndexMap;
 use serde_json::Value;
 
 use crate::access::AccessAnswers;
 use crate::crd::CompiledCrd;
-use crate::decision::{Decision, Enforcement, PolicyOutcome, Status, StatusDetails};
+use crate::decision::{Decision, Enforcement, PolicyOutcome, Status};
 use crate::documents::Documents;
 use crate::manifest::Document;
 use crate::object::Object;
 use crate::recording::Recording;
-use crate::request::{GroupVersionKind, Operation, Request, UserInfo};
+use crate::request::{Operation, Request, UserInfo};
 use crate::set::PolicySet;
 use crate::vap::{Binding, Missed, Policy};
 
@@ -292,17 +292,6 @@ fn change(pair: &Pair) -> Change {
 
 /// 422, as a server refuses what is invalid.
 fn invalid(identity: &Identity, errors: &[FieldError]) -> Status {
-    let GroupVersionKind { group, kind, .. } = &identity.kind;
-    let qualified = if group.is_empty() { kind.clone() } else { format!("{kind}.{group}") };
-    Status {
-        code: 422,
-        reason: "Invalid".to_owned(),
-        message: format!("{qualified} \"{}\" is invalid: {}", identity.name, aggregate(errors)),
-        details: StatusDetails {
-            name: identity.name.clone(),
-            group: group.clone(),
-            kind: kind.clone(),
-            causes: errors.iter().map(FieldError::cause).collect(),
-        },
-    }
+    let causes = errors.iter().map(FieldError::cause).collect();
+    Status::invalid(&identity.kind.group, &identity.kind.kind, &identity.name, causes)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{Applied, Change, Pair, Rehearsal};
-use crate::decision::{Status, StatusDetails};
+use crate::decision::{Reason, Status};
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request};
 
@@ -137,10 +137,5 @@ fn scaled(rehearsal: &Rehearsal<'_>, pair: &Pair) -> Option<Sent> {
 
 /// 404, as a server has it of paths that it does not serve.
 fn not_found() -> Status {
-    Status {
-        code: 404,
-        reason: "NotFound".to_owned(),
-        message: "the server could not find the requested resource".to_owned(),
-        details: StatusDetails::default(),
-    }
+    Status::new(Reason::NotFound, "the server could not find the requested resource")
 }

@@ -4,7 +4,7 @@ use admit_apimachinery::field_error::FieldErrorKind;
 use regex_automata::meta::Regex;
 
 use super::Outcome;
-use crate::decision::Reason;
+use crate::decision::{Reason, reason_named};
 use crate::vap::Missed;
 
 /// What must come of a case. Absent parts are not looked at; field, message and cause must be told by one rule.
@@ -143,7 +143,7 @@ impl ExpectedReason {
     /// The reason of that name, if it is one that answers have.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         let cause = || FieldErrorKind::of_reason(name).map(Self::Cause);
-        Reason::from_name(name).map(Self::Status).or_else(cause)
+        reason_named(name).map(Self::Status).or_else(cause)
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::expression::{CompileError, Compiler, Expression, Role};
 use super::param_kind;
 use super::stored::Stored;
-use crate::decision::Reason;
+use crate::decision::{Reason, reason_named};
 use crate::decode::{DecodeError, Fields};
 use crate::matching::MatchResources;
 use crate::meta;
@@ -318,7 +318,7 @@ impl Reader {
 
     fn reason(&mut self, fields: &Fields<'_>) -> Result<Reason, DecodeError> {
         let Some(name) = fields.optional_string("reason")? else { return Ok(Reason::Invalid) };
-        match Reason::from_name(&name) {
+        match reason_named(&name) {
             Some(reason) if reason != Reason::Unauthorized => Ok(reason),
             _ => {
                 let supported = ["Forbidden", "Invalid", "RequestEntityTooLarge"];

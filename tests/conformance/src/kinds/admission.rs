@@ -147,15 +147,15 @@ fn status_of(status: Option<&Value>) -> Value {
 
 fn actual_status(denial: &Denial) -> Value {
     let status = &denial.status;
-    let causes: Vec<Value> =
-        status.details.causes.iter().map(|cause| json!({"message": cause.message})).collect();
+    let details = status.details.clone().unwrap_or_default();
+    let causes: Vec<Value> = status.causes().iter().map(|cause| json!({"message": cause.message})).collect();
     json!({
         "code": status.code,
         "reason": status.reason,
         "message": status.message,
-        "name": status.details.name,
-        "group": status.details.group,
-        "kind": status.details.kind,
+        "name": details.name,
+        "group": details.group,
+        "kind": details.kind,
         "causes": causes,
     })
 }

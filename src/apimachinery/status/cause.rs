@@ -1,10 +1,11 @@
-//! Parts of `metav1.Status`: what single fields have to do with a refusal.
+//! What single fields have to do with a failure.
 
 use std::borrow::Cow;
 use std::fmt;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::written;
 use crate::field_error::{BadValue, FieldError, FieldErrorKind};
 use crate::findings::and_more;
 use crate::go;
@@ -111,11 +112,7 @@ impl StatusCause {
     #[must_use]
     pub fn to_value(&self) -> Value {
         let Self { reason, message, field } = self;
-        match (&**reason, field.as_str()) {
-            ("", "") => json!({"message": message}),
-            (reason, "") => json!({"reason": reason, "message": message}),
-            (reason, field) => json!({"reason": reason, "message": message, "field": field}),
-        }
+        Value::Object(written([("reason", reason), ("message", message), ("field", field)]))
     }
 }
 
