@@ -3,8 +3,7 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use admit_apimachinery::go;
 use clap::Args;
 use time::OffsetDateTime;
 
@@ -71,7 +70,7 @@ impl CertsArgs {
         let write = |name: &str, text: &str| write_private(&out.join(name), text).map_err(Fault::usage);
         write("tls.crt", &leaf.certificate_pem)?;
         write("tls.key", &leaf.key_pem)?;
-        let bundle = STANDARD.encode(authority.certificate_pem());
+        let bundle = go::base64::encode(authority.certificate_pem());
         Ok(hints(out, namespace, webhook, &bundle))
     }
 }

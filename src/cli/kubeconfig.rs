@@ -1,15 +1,13 @@
 //! The kubeconfig that `admit up` writes: one cluster, one administrator, everything inline.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
 use crate::admission::tls::Identity;
+use admit_apimachinery::go;
 
 /// A kubeconfig for `server` (`https://127.0.0.1:6443`), which `ca_pem` vouches for, as `client`.
 pub(super) fn render(server: &str, ca_pem: &str, client: &Identity) -> String {
-    let ca = STANDARD.encode(ca_pem);
-    let certificate = STANDARD.encode(&client.certificate_pem);
-    let key = STANDARD.encode(&client.key_pem);
+    let ca = go::base64::encode(ca_pem);
+    let certificate = go::base64::encode(&client.certificate_pem);
+    let key = go::base64::encode(&client.key_pem);
     format!(
         "apiVersion: v1
 kind: Config

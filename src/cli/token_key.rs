@@ -3,9 +3,8 @@
 
 use std::path::Path;
 
+use admit_apimachinery::go;
 use admit_apiserver::TokenKey;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 
 use super::process::Fault;
 use crate::admission::tls::write_private;
@@ -22,7 +21,7 @@ pub(super) fn open(state_dir: &Path) -> Result<TokenKey, Fault> {
     match outside::text(&path, outside::MAX_PEM) {
         Ok(text) => {
             let encoded: String = text.lines().filter(|line| !line.starts_with('-')).collect();
-            let key = STANDARD.decode(encoded).ok().and_then(|bytes| TokenKey::from_pkcs8(&bytes).ok());
+            let key = go::json::bytes(&encoded).ok().and_then(|bytes| TokenKey::from_pkcs8(&bytes).ok());
             key.ok_or_else(|| {
                 let path = path.display();
                 Fault::usage(format!(
@@ -32,7 +31,7 @@ pub(super) fn open(state_dir: &Path) -> Result<TokenKey, Fault> {
         }
         Err(error) if error.is_missing() => {
             let key = TokenKey::generate().map_err(Fault::internal)?;
-            let encoded = STANDARD.encode(key.to_pkcs8());
+            let encoded = go::base64::encode(key.to_pkcs8());
             let text = format!("-----BEGIN PRIVATE KEY-----\n{encoded}\n-----END PRIVATE KEY-----\n");
             write_private(&path, &text).map_err(Fault::usage)?;
             Ok(key)

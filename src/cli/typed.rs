@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use admit_apimachinery::names;
 use jiff::SignedDuration;
 
 /// An IP address and a port. Names of hosts are not looked up: a server listens where it was told to.
@@ -18,7 +19,7 @@ pub(super) fn duration(text: &str) -> Result<SignedDuration, String> {
 
 /// A name that is a part of a domain name, as those of Services and Namespaces are.
 pub(super) fn label(text: &str) -> Result<String, String> {
-    if text.len() > 63 || !is_label(text) {
+    if !names::dns1123_label(text).is_empty() {
         return Err("it is made of lower case letters, digits and dashes in between, 63 at most".to_owned());
     }
     Ok(text.to_owned())
@@ -26,7 +27,7 @@ pub(super) fn label(text: &str) -> Result<String, String> {
 
 /// A name of most other objects: labels with dots between them.
 pub(super) fn name(text: &str) -> Result<String, String> {
-    if text.len() > 253 || !text.split('.').all(is_label) {
+    if !names::dns1123_subdomain(text).is_empty() {
         let form = "it is made of lower case letters and digits, dashes and dots in between, 253 at most";
         return Err(form.to_owned());
     }
@@ -38,11 +39,6 @@ pub(super) fn object(text: &str) -> Result<(String, String), String> {
     let needed = "a namespace and a name are needed, such as openshift-monitoring/prometheus-k8s";
     let (namespace, of) = text.split_once('/').ok_or(needed)?;
     Ok((label(namespace)?, name(of)?))
-}
-
-fn is_label(text: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    !text.is_empty() && text.chars().all(allowed) && !text.starts_with('-') && !text.ends_with('-')
 }
 
 #[cfg(test)]

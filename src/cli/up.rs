@@ -10,10 +10,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use admit_apimachinery::go;
 use admit_apiserver::{Identity, Server};
 use admit_policy::PolicySet;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use futures::FutureExt as _;
 use kube::Client;
@@ -305,7 +304,7 @@ impl Addresses {
     fn webhook(&self, authority: &Authority) -> Endpoint {
         Endpoint::Url {
             base: format!("https://{}", self.webhook),
-            ca_bundle: STANDARD.encode(authority.certificate_pem()),
+            ca_bundle: go::base64::encode(authority.certificate_pem()),
         }
     }
 }

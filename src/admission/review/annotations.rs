@@ -3,6 +3,7 @@
 //! It puts the webhook's name and a slash in front of each key and drops what is then no qualified name, with a line in
 //! its own log only (apiserver `pkg/admission/attributes.go`). The keys of policies hold a slash themselves.
 
+use admit_apimachinery::go;
 use ring::digest::{SHA256, digest};
 use serde_json::{Map, Value};
 
@@ -25,8 +26,8 @@ fn name(key: &str) -> String {
     if dotted.len() <= MAX_KEY {
         return dotted;
     }
-    let sum = digest(&SHA256, key.as_bytes());
-    let front: String = sum.as_ref().iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
+    let mut front = go::hex::encode(digest(&SHA256, key.as_bytes()));
+    front.truncate(DIGITS);
     let mut from = dotted.len() - (MAX_KEY - DIGITS - 1);
     while !dotted.is_char_boundary(from) {
         from += 1;

@@ -8,6 +8,7 @@
 //! A clock that was ahead for a while leaves certificates that begin in the future, and that nobody accepts who has the
 //! right time: to us they are as good as expired.
 
+use admit_apimachinery::go;
 use time::{Duration, OffsetDateTime};
 use x509_parser::pem::Pem;
 
@@ -124,8 +125,7 @@ impl Managed {
 }
 
 fn pem(der: &[u8]) -> String {
-    use base64::Engine as _;
-    let text = base64::engine::general_purpose::STANDARD.encode(der);
+    let text = go::base64::encode(der);
     let lines: Vec<&str> =
         text.as_bytes().chunks(64).filter_map(|line| std::str::from_utf8(line).ok()).collect();
     format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))

@@ -57,7 +57,8 @@ pub fn decode(text: &str, alphabet: Alphabet, padding: Padding) -> Result<Vec<u8
 
 /// The text of bytes, in the standard alphabet with padding.
 #[must_use]
-pub fn encode(bytes: &[u8]) -> String {
+pub fn encode(bytes: impl AsRef<[u8]>) -> String {
+    let bytes = bytes.as_ref();
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3).saturating_mul(4));
     for chunk in bytes.chunks(3) {

@@ -6,11 +6,12 @@
 //! | [`quote`](mod@quote), [`integer`], [`float`] | `strconv`, `unicode.IsPrint` |
 //! | [`duration`], [`layout`], [`instant`], [`zone`] | `time` |
 //! | [`netip`], [`url`] | `net/netip`, `net/url` |
-//! | [`base64`], [`json`] | `encoding/base64`, `encoding/json` |
+//! | [`base64`], [`hex`], [`json`] | `encoding/base64`, `encoding/hex`, `encoding/json` |
 
 pub mod base64;
 pub mod duration;
 pub mod float;
+pub mod hex;
 pub mod instant;
 pub mod integer;
 pub mod json;

@@ -1,8 +1,7 @@
 //! Writes objects and lists of built-in kinds as protobuf (`application/vnd.kubernetes.protobuf`), by the numbers of the
 //! field tables: the counterpart of `protobuf`. What JSON leaves out is left out here as well.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use admit_apimachinery::go;
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -98,7 +97,7 @@ impl Encoder<'_> {
         match kind {
             TypeRef::Pointer(inner) => self.value(inner, number, value, out),
             TypeRef::String | TypeRef::Enum(_) => field(out, number, text().as_bytes()),
-            TypeRef::Bytes => field(out, number, &STANDARD.decode(text()).unwrap_or_default()),
+            TypeRef::Bytes => field(out, number, &go::json::bytes(text()).unwrap_or_default()),
             TypeRef::Int32 | TypeRef::Int64 => whole(out, number, value.as_i64().unwrap_or_default()),
             TypeRef::Bool => whole(out, number, i64::from(value.as_bool().unwrap_or_default())),
             TypeRef::Float64 => {

@@ -7,10 +7,9 @@ mod wire;
 
 use std::cell::Cell;
 
+use admit_apimachinery::go;
 use admit_policy::json::{self, JsonError};
 use admit_policy::weight::{self, Budget, TooHeavy};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -200,7 +199,7 @@ impl Context<'_> {
             TypeRef::Bytes => {
                 let bytes = self.bytes(wire)?;
                 self.spent.spend(weight::of_text(bytes.len()))?;
-                STANDARD.encode(bytes).into()
+                go::base64::encode(bytes).into()
             }
             TypeRef::Int32 | TypeRef::Int64 => self.varint(wire)?.cast_signed().into(),
             TypeRef::Bool => (self.varint(wire)? != 0).into(),

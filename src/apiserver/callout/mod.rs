@@ -8,9 +8,8 @@ mod trust;
 
 use std::time::Duration;
 
+use admit_apimachinery::go;
 use admit_policy::webhook::{Client, Service};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 
 pub(crate) use client::post;
 
@@ -26,8 +25,7 @@ pub(crate) struct Callee {
 impl Callee {
     /// `bundle` is in base64, as it is stored.
     pub(crate) fn new(client: Client, bundle: &str, timeout: Duration) -> Self {
-        let bundle: String = bundle.split_whitespace().collect();
-        Self { client, ca_bundle: STANDARD.decode(bundle).unwrap_or_default(), timeout }
+        Self { client, ca_bundle: go::json::bytes(bundle).unwrap_or_default(), timeout }
     }
 
     /// The URL as error messages name it.

@@ -382,11 +382,8 @@ fn summary(bytes: &[u8]) -> String {
     const SHOWN: usize = 30;
     let Some(first) = bytes.first() else { return "<empty>".to_owned() };
     let head = bytes.get(..SHOWN).unwrap_or(bytes);
-    let mut text = if *first == b'{' {
-        String::from_utf8_lossy(head).into_owned()
-    } else {
-        head.iter().map(|byte| format!("{byte:02x}")).collect()
-    };
+    let mut text =
+        if *first == b'{' { String::from_utf8_lossy(head).into_owned() } else { go::hex::encode(head) };
     if bytes.len() > SHOWN {
         text.push_str(" ...");
     }

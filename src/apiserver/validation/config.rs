@@ -1,7 +1,6 @@
 //! ConfigMaps and Secrets: keys, size, and the keys that types of secrets demand.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use admit_apimachinery::go;
 use serde_json::{Map, Value};
 
 use crate::status::{Cause, Causes};
@@ -94,7 +93,7 @@ fn key_causes(field: &str, key: &str) -> Causes {
 }
 
 fn decoded_length(text: &str) -> usize {
-    STANDARD.decode(text).map_or(text.len(), |bytes| bytes.len())
+    go::json::bytes(text).map_or(text.len(), |bytes| bytes.len())
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! What surrounds a pipeline: an inventory, the database of an application, and whoever fills its table, as a connector would, sometimes
 //! badly.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use admit_apimachinery::go;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -139,7 +138,7 @@ async fn set(stage: &Stage, postgres: &Postgres) -> Result<(), Error> {
             ("db.user", USER.to_owned()),
             ("db.password", password.clone()),
         ];
-        let data = data.map(|(key, value)| (key.to_owned(), Value::from(STANDARD.encode(value))));
+        let data = data.map(|(key, value)| (key.to_owned(), Value::from(go::base64::encode(value))));
         let data: serde_json::Map<String, Value> = data.into_iter().collect();
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": NAMESPACE}, "data": data})
     };

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use admit_apimachinery::go;
 use admit_policy::PolicySet;
 use admit_policy::manifest::Document;
 use ring::digest::{Context, SHA256};
@@ -321,5 +322,5 @@ fn hash(documents: &[Document]) -> String {
         context.update(document.value.to_string().as_bytes());
         context.update(b"\n");
     }
-    context.finish().as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    go::hex::encode(context.finish())
 }

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use admit_apimachinery::go;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret;
@@ -199,7 +198,7 @@ impl SelfSigned {
     async fn distribute_to_definitions(&self, client: &Client, managed: &Managed) -> Result<(), Fault> {
         let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let definitions: Api<DynamicObject> = Api::all_with(client.clone(), &ApiResource::from_gvk(&kind));
-        let bundle = STANDARD.encode(&managed.bundle);
+        let bundle = go::base64::encode(&managed.bundle);
         for name in DEFINITIONS {
             let kept = async {
                 let Some(definition) = definitions.get_opt(name).await? else { return Ok(()) };

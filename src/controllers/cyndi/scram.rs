@@ -3,8 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use admit_apimachinery::go;
 use ring::rand::{SecureRandom as _, SystemRandom};
 use ring::{digest, hmac, pbkdf2};
 
@@ -41,7 +40,8 @@ fn with_salt(password: &str, salt: &[u8]) -> Result<String, ScramError> {
     let client = hmac::sign(&salted, b"Client Key");
     let stored = digest::digest(&digest::SHA256, client.as_ref());
     let server = hmac::sign(&salted, b"Server Key");
-    let (salt, stored, server) = (STANDARD.encode(salt), STANDARD.encode(stored), STANDARD.encode(server));
+    let (salt, stored, server) =
+        (go::base64::encode(salt), go::base64::encode(stored), go::base64::encode(server));
     Ok(format!("SCRAM-SHA-256${ITERATIONS}:{salt}${stored}:{server}"))
 }
 
@@ -52,7 +52,7 @@ mod tests {
     /// The example of RFC 7677: user `user`, password `pencil`.
     #[test]
     fn the_example_of_the_standard() {
-        let salt = STANDARD.decode("W22ZaJ0SNY7soEsUEjb6gQ==").unwrap();
+        let salt = go::json::bytes("W22ZaJ0SNY7soEsUEjb6gQ==").unwrap();
         let expected = "SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=";
         assert_eq!(with_salt("pencil", &salt).unwrap(), expected);
         assert_ne!(verifier("pencil"), verifier("pencil"));

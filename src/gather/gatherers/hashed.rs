@@ -1,5 +1,6 @@
 //! Names of workloads in the place of which a hash stands: equal names can be told to be equal, and nothing else.
 
+use admit_apimachinery::go;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::digest::{SHA256, digest};
@@ -9,7 +10,7 @@ const SHORT: usize = 12;
 
 /// The whole SHA-256 in hexadecimal.
 pub(super) fn long(text: &str) -> String {
-    digest(&SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+    go::hex::encode(digest(&SHA256, text.as_bytes()))
 }
 
 /// The beginning of the SHA-256 in base64 for URLs.

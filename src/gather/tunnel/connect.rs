@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use admit_apimachinery::go;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{
@@ -170,7 +169,7 @@ fn failed(host: &Host, address: SocketAddr, error: &io::Error, within: Duration)
 
 /// The login as it is sent.
 fn basic(proxy: &Proxy) -> Option<String> {
-    proxy.login.as_ref().map(|(user, password)| STANDARD.encode(format!("{user}:{password}")))
+    proxy.login.as_ref().map(|(user, password)| go::base64::encode(format!("{user}:{password}")))
 }
 
 /// The lines of an answer up to the empty one, at most [`MAX_HEAD`] bytes of them.

@@ -3,8 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD as BASE64;
+use admit_apimachinery::go;
 use granit_parser::{Event, Marker, Options, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -390,7 +389,7 @@ fn scalar_value(
     match core.as_deref() {
         Some("str") => Ok(text.into()),
         // The bytes count as text.
-        Some("binary") => match BASE64.decode(text.replace(['\r', '\n'], "")) {
+        Some("binary") => match go::json::bytes(text) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned().into()),
             Err(_) => Err(YamlError::new(here, "!!binary value contains invalid base64 data")),
         },

@@ -2,8 +2,6 @@
 
 use admit_apimachinery::go;
 use admit_policy::json;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::CallFailed;
@@ -121,6 +119,6 @@ fn mistyped(found: &Value, field: &str, expected: &str) -> String {
 fn read_patch(encoded: &str) -> Result<json_patch::Patch, CallFailed> {
     let unreadable =
         |why: String| CallFailed(format!("failed to call webhook: the patch cannot be read: {why}"));
-    let bytes = STANDARD.decode(encoded).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = go::json::bytes(encoded).map_err(unreadable)?;
     serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))
 }

@@ -1,7 +1,6 @@
 //! Secrets: `stringData` becomes `data`, and the type is fixed at creation.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use admit_apimachinery::go;
 use serde_json::Value;
 
 use crate::object;
@@ -11,7 +10,7 @@ pub(super) fn prepare(secret: &mut Value) {
     if let Some(Value::Object(plain)) = object::map_of(secret).shift_remove("stringData") {
         let data = object::member_mut(object::map_of(secret), "data");
         for (key, value) in plain {
-            data.insert(key, STANDARD.encode(value.as_str().unwrap_or_default()).into());
+            data.insert(key, go::base64::encode(value.as_str().unwrap_or_default()).into());
         }
     }
     let map = object::map_of(secret);

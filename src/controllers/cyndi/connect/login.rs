@@ -5,8 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use admit_apimachinery::go;
 use http::HeaderValue;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
@@ -60,7 +59,7 @@ impl Header {
         if user.is_empty() || user.contains(':') || has_controls(user) || has_controls(password) {
             return Err(Mistake::NoLogin);
         }
-        Self::of("Basic", &STANDARD.encode(format!("{user}:{password}"))).ok_or(Mistake::NoLogin)
+        Self::of("Basic", &go::base64::encode(format!("{user}:{password}"))).ok_or(Mistake::NoLogin)
     }
 
     fn bearer(token: &str) -> Result<Self, Mistake> {

@@ -6,8 +6,7 @@
 
 use std::fmt;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use admit_apimachinery::go;
 use ring::hmac;
 
 use super::host::known_as;
@@ -124,7 +123,7 @@ fn entry(line: usize, text: &str) -> Result<Entry, HostKeyError> {
         hosts => (Mark::None, hosts),
     };
     let (named, encoded) = (word()?, word()?);
-    let key = STANDARD.decode(encoded).map_err(|_| wrong("the key is not base64"))?;
+    let key = go::json::bytes(encoded).map_err(|_| wrong("the key is not base64"))?;
     if kind(&key).as_deref() != Some(named) {
         return Err(wrong("the key is not of the kind that stands before it"));
     }
@@ -157,7 +156,7 @@ fn matches(hosts: &str, name: &str) -> bool {
 /// `salt|hash`, both in base64: the HMAC of the name by SHA-1.
 fn hashed_is(hashed: &str, name: &str) -> Option<bool> {
     let (salt, hash) = hashed.split_once('|')?;
-    let (salt, hash) = (STANDARD.decode(salt).ok()?, STANDARD.decode(hash).ok()?);
+    let (salt, hash) = (go::json::bytes(salt).ok()?, go::json::bytes(hash).ok()?);
     let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, &salt);
     Some(hmac::verify(&key, name.as_bytes(), &hash).is_ok())
 }

@@ -1,10 +1,8 @@
 //! Whether a bundle of certificates can be read: PEM blocks of which at least one holds a certificate. What a certificate
 //! says is not looked at beyond its outermost frame.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
 use crate::crd::definition::Definition;
+use admit_apimachinery::go;
 
 impl Definition {
     /// Whether the certificates of the conversion webhook can be read; those that are not given can. Without them the
@@ -19,7 +17,7 @@ impl Definition {
 
 /// What is wrong with the bundle, which is PEM text in base64.
 pub(super) fn problem(bundle: &str) -> Option<&'static str> {
-    let pem = STANDARD.decode(bundle).unwrap_or_default();
+    let pem = go::json::bytes(bundle).unwrap_or_default();
     let pem = String::from_utf8_lossy(&pem);
     let mut rest = &*pem;
     let mut problem = None;
@@ -54,7 +52,7 @@ fn next_block(text: &str) -> Option<Block<'_>> {
     let digits: String = body.chars().filter(|c| !c.is_whitespace()).collect();
     let after = after.strip_prefix('\r').unwrap_or(after);
     let after = after.strip_prefix('\n').unwrap_or(after);
-    match STANDARD.decode(digits) {
+    match go::json::bytes(&digits) {
         Ok(content) => Some(Block { label, content, after }),
         Err(_) => next_block(after),
     }
@@ -72,4 +70,19 @@ fn is_sequence(der: &[u8]) -> bool {
     let length =
         length.iter().try_fold(0_usize, |sum, byte| sum.checked_mul(256)?.checked_add(usize::from(*byte)));
     length == Some(content.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bundles_may_be_written_in_lines() {
+        let pem = "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n";
+        let bundle = go::base64::encode(pem);
+        let (first, second) = bundle.split_at(20);
+        assert_eq!(problem(&bundle), None);
+        assert_eq!(problem(&format!("{first}\n{second}\n")), None);
+        assert_eq!(problem(&bundle.replacen('L', "!", 1)), Some("no valid certificate authority data seen"));
+    }
 }

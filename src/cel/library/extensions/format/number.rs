@@ -1,9 +1,7 @@
 //! Numbers in format strings: grouped by thousands, with the signs that the locale `en_US` has for infinities and
 //! powers of ten; integers and bytes in other bases.
 
-use std::fmt::Write as _;
-
-use admit_apimachinery::go::float;
+use admit_apimachinery::go::{float, hex};
 
 use super::Clause;
 use crate::value::Value;
@@ -125,11 +123,8 @@ pub(super) fn in_base(clause: Clause, value: &Value<'_>) -> Option<String> {
 }
 
 fn hexadecimal(bytes: &[u8], upper: bool) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len().saturating_mul(2)), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _ = if upper { write!(text, "{byte:02X}") } else { write!(text, "{byte:02x}") };
-        text
-    })
+    let text = hex::encode(bytes);
+    if upper { text.to_uppercase() } else { text }
 }
 
 #[cfg(test)]

@@ -1,0 +1,24 @@
+//! Hexadecimal, as `encoding/hex` writes it.
+
+use std::fmt::Write as _;
+
+/// Two lower-case digits for each byte.
+#[must_use]
+pub fn encode(bytes: impl AsRef<[u8]>) -> String {
+    let bytes = bytes.as_ref();
+    bytes.iter().fold(String::with_capacity(bytes.len().saturating_mul(2)), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_two_digits_each() {
+        assert_eq!(encode([0, 0x0a, 0xff]), "000aff");
+    }
+}
