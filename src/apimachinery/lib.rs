@@ -9,6 +9,7 @@
 //! | [`field_error`] | what is wrong with one field, and how it is told | go, status |
 //! | [`findings`] | how many mistakes are told, and of what size | field_error |
 //! | [`status`] | `metav1.Status`: reasons and their codes, causes | go, field_error, findings |
+//! | [`selector`] | label and field selectors: reading, matching | labels, status |
 //! | [`diff`] | what differs between two texts | nothing of ours |
 //! | [`quantity`] | resource quantities: reading, canonical text, sums | nothing of ours |
 //!
@@ -29,6 +30,7 @@ pub mod go;
 pub mod labels;
 pub mod names;
 pub mod quantity;
+pub mod selector;
 pub mod status;
 
 /// The examples of the readme.

@@ -46,6 +46,7 @@ const APIMACHINERY: &[(&str, &[&str])] = &[
     ("labels", &["names"]),
     ("names", &[]),
     ("quantity", &[]),
+    ("selector", &["labels", "status"]),
     ("status", &["go", "field_error", "findings"]),
 ];
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use admit_apimachinery::go;
+use admit_apimachinery::selector::LabelSelector;
 use serde_json::{Value, json};
 
 use super::options::DeleteOptions;
@@ -15,7 +16,6 @@ use crate::clock::Clock;
 use crate::object;
 use crate::resources::Subresource;
 use crate::status::{Cause, Refusal};
-use admit_policy::matching::LabelSelector;
 
 /// A budget whose pods were evicted counts as taken until its controller has counted again, at most for so many pods.
 const MAX_DISRUPTED: usize = 2000;

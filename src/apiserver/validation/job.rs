@@ -57,5 +57,5 @@ pub(super) fn generated(job: &Value) -> Causes {
 
 fn chooses(selector: &Value, labels: &Value) -> bool {
     let labelled = serde_json::json!({"metadata": {"labels": labels}});
-    admit_policy::matching::LabelSelector::read(selector).matches_labels_of(Some(&labelled))
+    admit_apimachinery::selector::LabelSelector::read(selector).matches_labels_of(Some(&labelled))
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::matching::{MatchResources, Requirement, Rule, ScopeRule, SelectorOperator};
+use admit_apimachinery::selector::{Requirement, SelectorOperator};
+
+use crate::matching::{MatchResources, Rule, ScopeRule};
 use crate::request::Operation;
 
 /// A field, and why it leaves nothing.
@@ -40,7 +42,7 @@ struct Label<'s> {
 /// A label that cannot be as all requirements want it.
 fn contradiction<'s>(requirements: impl Iterator<Item = &'s Requirement>) -> Option<&'s str> {
     let mut labels: BTreeMap<&str, Label<'_>> = BTreeMap::new();
-    for Requirement { key, operator, values } in requirements {
+    for Requirement { key, operator, values, .. } in requirements {
         let label = labels.entry(key).or_default();
         let listed = || values.iter().map(String::as_str).collect::<BTreeSet<_>>();
         match operator {
@@ -54,6 +56,8 @@ fn contradiction<'s>(requirements: impl Iterator<Item = &'s Requirement>) -> Opt
             SelectorOperator::NotIn => label.denied.extend(listed()),
             SelectorOperator::Exists => label.present = true,
             SelectorOperator::DoesNotExist => label.absent = true,
+            // Policies have no comparisons; they ask for a label at least.
+            SelectorOperator::GreaterThan | SelectorOperator::LessThan => label.present = true,
         }
     }
     let impossible = |label: &Label<'_>| {
@@ -97,7 +101,7 @@ fn holds(wide: &str, narrow: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::contradiction;
-    use crate::matching::{Requirement, SelectorOperator};
+    use admit_apimachinery::selector::{Requirement, SelectorOperator};
 
     #[test]
     fn labels_that_cannot_be_are_found() {
@@ -113,10 +117,9 @@ mod tests {
         ] {
             let made: Vec<Requirement> = requirements
                 .iter()
-                .map(|(operator, values)| Requirement {
-                    key: "k".to_owned(),
-                    operator: *operator,
-                    values: values.split_whitespace().map(str::to_owned).collect(),
+                .map(|(operator, values)| {
+                    let values = values.split_whitespace().map(str::to_owned).collect();
+                    Requirement::new("k".to_owned(), *operator, values)
                 })
                 .collect();
             assert_eq!(contradiction(made.iter()).is_some(), expected, "{requirements:?}");

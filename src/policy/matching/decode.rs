@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::selector::{LabelSelector, Requirement, SelectorOperator};
 use admit_apimachinery::{labels, names};
 use serde_json::Value;
 
-use super::{LabelSelector, MatchPolicy, MatchResources, Requirement, Rule, ScopeRule, SelectorOperator};
+use super::{MatchPolicy, MatchResources, Rule, ScopeRule};
 use crate::decode::{DecodeError, Fields};
 use crate::request::Operation;
 
@@ -16,8 +17,12 @@ impl MatchResources {
     pub(crate) fn decode(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<Self, DecodeError> {
         Ok(Self {
             match_policy: match_policy(fields, errors)?,
-            namespace_selector: LabelSelector::decode(&fields.object("namespaceSelector")?, errors)?,
-            object_selector: LabelSelector::decode(&fields.object("objectSelector")?, errors)?,
+            namespace_selector: label_selector(
+                &fields.object("namespaceSelector")?,
+                LabelValues::Checked,
+                errors,
+            )?,
+            object_selector: label_selector(&fields.object("objectSelector")?, LabelValues::Checked, errors)?,
             rules: rules(fields, "resourceRules", errors)?,
             excludes: rules(fields, "excludeResourceRules", errors)?,
         })
@@ -31,66 +36,54 @@ pub(crate) enum LabelValues {
     Unchecked,
 }
 
-impl LabelSelector {
-    pub(crate) fn decode(fields: &Fields<'_>, errors: &mut FieldErrors) -> Result<Self, DecodeError> {
-        Self::decode_with(fields, LabelValues::Checked, errors)
+pub(crate) fn label_selector(
+    fields: &Fields<'_>,
+    values: LabelValues,
+    errors: &mut FieldErrors,
+) -> Result<LabelSelector, DecodeError> {
+    let mut requirements = Vec::new();
+    let labels = fields.path_of("matchLabels");
+    for (key, value) in fields.string_map("matchLabels")? {
+        invalid(errors, &labels, &key, labels::key(&key));
+        invalid(errors, &labels, &value, labels::value(&value));
+        requirements.push(Requirement::new(key, SelectorOperator::In, vec![value]));
     }
-
-    pub(crate) fn decode_with(
-        fields: &Fields<'_>,
-        values: LabelValues,
-        errors: &mut FieldErrors,
-    ) -> Result<Self, DecodeError> {
-        let mut requirements = Vec::new();
-        let labels = fields.path_of("matchLabels");
-        for (key, value) in fields.string_map("matchLabels")? {
-            invalid(errors, &labels, &key, labels::key(&key));
-            invalid(errors, &labels, &value, labels::value(&value));
-            requirements.push(Requirement { key, operator: SelectorOperator::In, values: vec![value] });
-        }
-        for expression in fields.objects("matchExpressions")? {
-            requirements.extend(Requirement::decode(&expression, values, errors)?);
-        }
-        Ok(Self::new(requirements))
+    for expression in fields.objects("matchExpressions")? {
+        requirements.extend(requirement(&expression, values, errors)?);
     }
+    Ok(LabelSelector::new(requirements))
 }
 
-impl Requirement {
-    fn decode(
-        fields: &Fields<'_>,
-        checked: LabelValues,
-        errors: &mut FieldErrors,
-    ) -> Result<Option<Self>, DecodeError> {
-        let name = fields.string("operator")?;
-        let operator = SelectorOperator::from_name(&name);
-        let key = fields.string("key")?;
-        let values = fields.strings("values")?;
-        match operator {
-            Some(SelectorOperator::In | SelectorOperator::NotIn) if values.is_empty() => {
-                let detail = "must be specified when `operator` is 'In' or 'NotIn'";
-                errors.push(FieldError::required(fields.path_of("values"), detail));
-            }
-            Some(SelectorOperator::Exists | SelectorOperator::DoesNotExist) if !values.is_empty() => {
-                let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
-                errors.push(FieldError::forbidden(fields.path_of("values"), detail));
-            }
-            Some(_) => {}
-            None => {
-                let detail = "not a valid selector operator";
-                errors.push(FieldError::invalid(
-                    fields.path_of("operator"),
-                    BadValue::marshalled(&name),
-                    detail,
-                ));
-            }
+fn requirement(
+    fields: &Fields<'_>,
+    checked: LabelValues,
+    errors: &mut FieldErrors,
+) -> Result<Option<Requirement>, DecodeError> {
+    let name = fields.string("operator")?;
+    let operator = SelectorOperator::from_name(&name);
+    let key = fields.string("key")?;
+    let values = fields.strings("values")?;
+    match operator {
+        Some(SelectorOperator::In | SelectorOperator::NotIn) if values.is_empty() => {
+            let detail = "must be specified when `operator` is 'In' or 'NotIn'";
+            errors.push(FieldError::required(fields.path_of("values"), detail));
         }
-        invalid(errors, &fields.path_of("key"), &key, labels::key(&key));
-        for (index, value) in values.iter().enumerate().filter(|_| checked == LabelValues::Checked) {
-            let path = format!("{}[{index}]", fields.path_of("values"));
-            invalid(errors, &path, value, labels::value(value));
+        Some(SelectorOperator::Exists | SelectorOperator::DoesNotExist) if !values.is_empty() => {
+            let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+            errors.push(FieldError::forbidden(fields.path_of("values"), detail));
         }
-        Ok(operator.map(|operator| Self { key, operator, values }))
+        Some(_) => {}
+        None => {
+            let detail = "not a valid selector operator";
+            errors.push(FieldError::invalid(fields.path_of("operator"), BadValue::marshalled(&name), detail));
+        }
     }
+    invalid(errors, &fields.path_of("key"), &key, labels::key(&key));
+    for (index, value) in values.iter().enumerate().filter(|_| checked == LabelValues::Checked) {
+        let path = format!("{}[{index}]", fields.path_of("values"));
+        invalid(errors, &path, value, labels::value(value));
+    }
+    Ok(operator.map(|operator| Requirement::new(key, operator, values)))
 }
 
 impl Rule {

@@ -1,9 +1,10 @@
 //! Why a request does not match: for people who wonder that a policy says nothing. Decides nothing.
 
+use admit_apimachinery::selector::{LabelSelector, Requirement, SelectorOperator};
 use admit_cel::Node;
 
 use super::rules::Rule;
-use super::selector::{LabelSelector, Requirement, SelectorOperator, labels};
+use super::selector::labels;
 use super::{MatchResources, ScopeRule};
 use crate::host::Host;
 use crate::object::node;
@@ -103,12 +104,14 @@ fn unselected(selector: &LabelSelector, labelled: Node<'_>, whose: &str) -> Stri
     let Some(requirement) = selector.requirements().find(|one| !one.holds(value(&one.key))) else {
         return format!("does not select {whose}");
     };
-    let Requirement { key, operator, values } = requirement;
+    let Requirement { key, operator, values, .. } = requirement;
     let asked = match operator {
         SelectorOperator::In => format!("one of {}", listed(values)),
         SelectorOperator::NotIn => format!("none of {}", listed(values)),
         SelectorOperator::Exists => "any value".to_owned(),
         SelectorOperator::DoesNotExist => "no such label".to_owned(),
+        SelectorOperator::GreaterThan => format!("more than {}", listed(values)),
+        SelectorOperator::LessThan => format!("less than {}", listed(values)),
     };
     match value(key) {
         Some(actual) => format!("label {key} of {whose} is {actual}; asked for is {asked}"),

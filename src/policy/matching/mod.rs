@@ -14,12 +14,13 @@ mod selector;
 
 use std::borrow::Cow;
 
+use admit_apimachinery::selector::LabelSelector;
 use thiserror::Error;
 
-pub(crate) use self::decode::{LabelValues, match_policy, rules};
+pub(crate) use self::decode::{LabelValues, label_selector, match_policy, rules};
 pub use self::miss::Miss;
 pub use self::rules::{Rule, ScopeRule};
-pub use self::selector::{LabelSelector, Requirement, SelectorOperator};
+use self::selector::selects;
 
 use crate::host::{Host, HostError};
 use crate::object::{Object, node};
@@ -119,7 +120,7 @@ impl MatchResources {
             && request.subresource.is_empty()
             && matches!(request.operation, Operation::Create | Operation::Update);
         if carries_labels {
-            return Ok(self.namespace_selector.selects(node(request.object.as_ref())));
+            return Ok(selects(&self.namespace_selector, node(request.object.as_ref())));
         }
         match host.namespace(&request.namespace).map_err(MatchError::Host)? {
             Some(namespace) => Ok(self.namespace_selector.matches_labels_of(Some(&namespace))),
@@ -132,7 +133,7 @@ impl MatchResources {
     fn object_matches(&self, request: &Request<'_>) -> bool {
         let selected = |object: &Option<Object<'_>>| {
             let object = object.as_ref().map(Object::node).filter(|object| object.get("metadata").is_some());
-            object.is_some_and(|object| self.object_selector.selects(object))
+            object.is_some_and(|object| selects(&self.object_selector, object))
         };
         self.object_selector.is_empty() || selected(&request.object) || selected(&request.old_object)
     }

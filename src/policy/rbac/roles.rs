@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
+use admit_apimachinery::selector::LabelSelector;
 use serde_json::{Value, json};
 
 use super::rule::Rule;
 use super::{list, text};
-use crate::matching::LabelSelector;
 
 /// ClusterRoles may gather ClusterRoles that gather others; deeper than this is a circle.
 const GATHERING_DEPTH: usize = 4;

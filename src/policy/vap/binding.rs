@@ -6,11 +6,12 @@ use std::sync::Arc;
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;
 use admit_apimachinery::names;
+use admit_apimachinery::selector::LabelSelector;
 use serde_json::Value;
 
 use crate::decision::Enforcement;
 use crate::decode::{DecodeError, Fields};
-use crate::matching::{LabelSelector, MatchResources};
+use crate::matching::{LabelValues, MatchResources, label_selector};
 use crate::meta;
 
 /// A compiled binding.
@@ -100,7 +101,8 @@ impl ParamRef {
         if !name.is_empty() && selector.is_some() {
             errors.push(FieldError::forbidden(path, exclusive));
         }
-        let selector = selector.map(|selector| LabelSelector::decode(&selector, errors)).transpose()?;
+        let selector =
+            selector.map(|selector| label_selector(&selector, LabelValues::Checked, errors)).transpose()?;
         let selector = match selector {
             None if name.is_empty() => {
                 errors.push(FieldError::required(fields.path(), "one of name or selector must be specified"));

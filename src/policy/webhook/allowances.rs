@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 
 use admit_apimachinery::findings::FieldErrors;
+use admit_apimachinery::selector::LabelSelector;
 use serde_json::Value;
 
 use super::{NO_SIDE_EFFECTS, REVIEW_VERSIONS};
 use crate::decode::{DecodeError, Fields};
-use crate::matching::{LabelSelector, LabelValues};
+use crate::matching::{LabelValues, label_selector};
 use crate::vap::Stored;
 
 pub(super) struct Allowances {
@@ -68,7 +69,7 @@ impl Allowances {
         fields: &Fields<'_>,
         errors: &mut FieldErrors,
     ) -> Result<LabelSelector, DecodeError> {
-        LabelSelector::decode_with(fields, self.label_values, errors)
+        label_selector(fields, self.label_values, errors)
     }
 }
 
@@ -82,8 +83,8 @@ fn has_bad_selector(webhook: &Value) -> bool {
     ["namespaceSelector", "objectSelector"].into_iter().filter_map(|field| webhook.get(field)).any(
         |selector| {
             let mut errors = FieldErrors::default();
-            let read =
-                Fields::of(selector, "").and_then(|fields| LabelSelector::decode(&fields, &mut errors));
+            let read = Fields::of(selector, "")
+                .and_then(|fields| label_selector(&fields, LabelValues::Checked, &mut errors));
             read.is_err() || !errors.is_empty()
         },
     )

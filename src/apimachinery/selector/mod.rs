@@ -1,0 +1,206 @@
+//! Label and field selectors: read from documents and from texts, in Kubernetes' words where a text is none, and asked of labels.
+
+mod field;
+mod parse;
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+pub use field::{FieldTerm, field_terms};
+
+/// Lists from this length on are looked up in, not gone through: a list of objects asks for each of them.
+const LONG: usize = 16;
+
+/// Conditions on labels, all of which must hold. The empty one selects everything.
+///
+/// ```
+/// use admit_apimachinery::selector::LabelSelector;
+/// use serde_json::json;
+///
+/// let selector = LabelSelector::parse("app in (till, shop), !old")?;
+/// assert!(selector.matches_labels_of(Some(&json!({"metadata": {"labels": {"app": "till"}}}))));
+/// assert!(!selector.matches_labels_of(None));
+/// # Ok::<(), String>(())
+/// ```
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct LabelSelector {
+    requirements: Vec<Requirement>,
+}
+
+/// One condition on the value of one label.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Requirement {
+    /// Of the label.
+    pub key: String,
+    /// What is asked of its value.
+    pub operator: SelectorOperator,
+    /// Empty for `Exists` and `DoesNotExist`, one for comparisons.
+    pub values: Vec<String>,
+    /// Long lists of values, to be looked up; empty otherwise.
+    lookup: HashSet<String>,
+}
+
+/// What a requirement asks of the value of its label.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum SelectorOperator {
+    /// It is one of the values.
+    In,
+    /// It is none of them, or there is no such label.
+    NotIn,
+    /// There is one.
+    Exists,
+    /// There is none.
+    DoesNotExist,
+    /// It is a greater integer; in texts only.
+    GreaterThan,
+    /// It is a smaller integer; in texts only.
+    LessThan,
+}
+
+impl LabelSelector {
+    /// Of these requirements.
+    #[must_use]
+    pub fn new(requirements: Vec<Requirement>) -> Self {
+        Self { requirements }
+    }
+
+    /// Reads a text such as `app in (a, b), !old`; the requirements are then in the order of their keys.
+    ///
+    /// # Errors
+    /// The sentence of Kubernetes' parser.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        parse::requirements(text).map(Self::new)
+    }
+
+    /// Reads a selector that was found valid when it was stored; what says nothing known is left out.
+    #[must_use]
+    pub fn read(selector: &Value) -> Self {
+        let text = |value: &Value, field: &str| {
+            value.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+        };
+        let labels = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
+        let labels = labels.map(|(key, value)| {
+            let value = value.as_str().unwrap_or_default().to_owned();
+            Requirement::new(key.clone(), SelectorOperator::In, vec![value])
+        });
+        let expressions = selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten();
+        let expressions = expressions.filter_map(|expression| {
+            let values = expression.get("values").and_then(Value::as_array).into_iter().flatten();
+            let values = values.filter_map(Value::as_str).map(str::to_owned).collect();
+            let operator = SelectorOperator::from_name(&text(expression, "operator"))?;
+            Some(Requirement::new(text(expression, "key"), operator, values))
+        });
+        Self::new(labels.chain(expressions).collect())
+    }
+
+    /// The labels that are looked at.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.requirements.iter().map(|requirement| requirement.key.as_str())
+    }
+
+    /// All of them must hold.
+    pub fn requirements(&self) -> impl Iterator<Item = &Requirement> {
+        self.requirements.iter()
+    }
+
+    /// Whether everything is selected.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.requirements.is_empty()
+    }
+
+    /// Whether labels are selected of which `label` gives the value by the key.
+    pub fn selects<'v>(&self, label: impl Fn(&str) -> Option<&'v str>) -> bool {
+        self.requirements.iter().all(|requirement| requirement.holds(label(&requirement.key)))
+    }
+
+    /// Whether the `metadata.labels` of `object` are selected; without an object there are none.
+    #[must_use]
+    pub fn matches_labels_of(&self, object: Option<&Value>) -> bool {
+        let labels = object.and_then(|object| object.get("metadata")?.get("labels"));
+        self.selects(|key| labels?.get(key)?.as_str())
+    }
+}
+
+impl Requirement {
+    /// `values` as the operator needs them.
+    #[must_use]
+    pub fn new(key: String, operator: SelectorOperator, values: Vec<String>) -> Self {
+        let lookup = if values.len() < LONG { HashSet::new() } else { values.iter().cloned().collect() };
+        Self { key, operator, values, lookup }
+    }
+
+    /// Whether it holds where the label has this value, or none.
+    #[must_use]
+    pub fn holds(&self, value: Option<&str>) -> bool {
+        match self.operator {
+            SelectorOperator::In => value.is_some_and(|value| self.lists(value)),
+            // A label that is absent is in no list.
+            SelectorOperator::NotIn => !value.is_some_and(|value| self.lists(value)),
+            SelectorOperator::Exists => value.is_some(),
+            SelectorOperator::DoesNotExist => value.is_none(),
+            SelectorOperator::GreaterThan => self.compared(value).is_some_and(|(value, bound)| value > bound),
+            SelectorOperator::LessThan => self.compared(value).is_some_and(|(value, bound)| value < bound),
+        }
+    }
+
+    fn lists(&self, value: &str) -> bool {
+        match self.lookup.is_empty() {
+            true => self.values.iter().any(|listed| listed == value),
+            false => self.lookup.contains(value),
+        }
+    }
+
+    /// The value and the bound, where both are integers.
+    fn compared(&self, value: Option<&str>) -> Option<(i64, i64)> {
+        Some((value?.parse().ok()?, self.values.first()?.parse().ok()?))
+    }
+}
+
+impl SelectorOperator {
+    /// The operator of that name in a document.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "In" => Some(Self::In),
+            "NotIn" => Some(Self::NotIn),
+            "Exists" => Some(Self::Exists),
+            "DoesNotExist" => Some(Self::DoesNotExist),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_and_documents_select_alike() {
+        let listed: Vec<String> = (0..LONG).map(|number| number.to_string()).collect();
+        let long = format!("a in ({})", listed.join(","));
+        let document = |operator: &str, values: &[String]| {
+            LabelSelector::read(&serde_json::json!({
+                "matchExpressions": [{"key": "a", "operator": operator, "values": values}]
+            }))
+        };
+        let one = ["1".to_owned()];
+        for (text, document) in [
+            ("a=1", document("In", &one)),
+            ("a!=1", document("NotIn", &one)),
+            ("a", document("Exists", &[])),
+            ("!a", document("DoesNotExist", &[])),
+            (&long, document("In", &listed)),
+        ] {
+            let selector = LabelSelector::parse(text).unwrap();
+            for value in [None, Some("1"), Some("15"), Some("16"), Some("")] {
+                assert_eq!(selector.selects(|_| value), document.selects(|_| value), "{text} {value:?}");
+            }
+        }
+        let between = LabelSelector::parse("a>1,a<3").unwrap();
+        let selected =
+            [None, Some("1"), Some("2"), Some("3"), Some("two")].map(|value| between.selects(|_| value));
+        assert_eq!(selected, [false, false, true, false, false]);
+    }
+}

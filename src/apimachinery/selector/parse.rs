@@ -1,0 +1,145 @@
+//! The text form of label selectors, read as Kubernetes' parser reads it.
+
+use super::{Requirement, SelectorOperator};
+use crate::labels;
+use crate::status::StatusCause;
+
+/// The requirements in the order of their keys.
+///
+/// # Errors
+/// The parser's sentence.
+pub(super) fn requirements(text: &str) -> Result<Vec<Requirement>, String> {
+    Parser { rest: text.trim_start() }.requirements()
+}
+
+fn check(requirement: &Requirement) -> Result<(), String> {
+    if let Some(why) = labels::in_one(&labels::key(&requirement.key)) {
+        return Err(StatusCause::invalid("<nil>", &requirement.key.as_str().into(), &why).to_string());
+    }
+    for (index, value) in requirement.values.iter().enumerate() {
+        if let Some(why) = labels::in_one(&labels::value(value)) {
+            let field = format!("values[{index}][{}]", requirement.key);
+            return Err(StatusCause::invalid(field, &value.as_str().into(), &why).to_string());
+        }
+    }
+    if matches!(requirement.operator, SelectorOperator::GreaterThan | SelectorOperator::LessThan) {
+        let value = requirement.values.first().map(String::as_str).unwrap_or_default();
+        if value.parse::<i64>().is_err() {
+            let field = "values[0]";
+            let why = "for 'Gt', 'Lt' operators, the value must be an integer";
+            return Err(StatusCause::invalid(field, &value.into(), why).to_string());
+        }
+    }
+    Ok(())
+}
+
+/// Longer symbols stand before those that they begin with.
+const SYMBOLS: [&str; 9] = ["==", "!=", "=", "!", "(", ")", ",", ">", "<"];
+
+/// The parts of a text: a word, which is no symbol and not empty, a symbol, or nothing at the end.
+struct Parser<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Parser<'t> {
+    fn peek(&self) -> &'t str {
+        if let Some(symbol) = SYMBOLS.iter().find(|symbol| self.rest.starts_with(**symbol)) {
+            return symbol;
+        }
+        let end = |c: char| c.is_whitespace() || "=!(),><".contains(c);
+        self.rest.find(end).and_then(|end| self.rest.get(..end)).unwrap_or(self.rest)
+    }
+
+    fn next(&mut self) -> &'t str {
+        let part = self.peek();
+        self.rest = self.rest.get(part.len()..).unwrap_or_default().trim_start();
+        part
+    }
+
+    fn requirements(mut self) -> Result<Vec<Requirement>, String> {
+        let mut requirements = Vec::new();
+        while !self.peek().is_empty() {
+            if self.peek() != "!" && !is_word(self.peek()) {
+                return Err(unexpected(self.peek(), "!, identifier, or 'end of string'"));
+            }
+            let parsed = self.requirement().and_then(|requirement| check(&requirement).map(|()| requirement));
+            requirements.push(parsed.map_err(|error| format!("unable to parse requirement: {error}"))?);
+            match self.next() {
+                "" => {}
+                "," if self.peek() == "!" || is_word(self.peek()) => {}
+                "," => return Err(unexpected(self.peek(), "identifier after ','")),
+                other => return Err(unexpected(other, "',' or 'end of string'")),
+            }
+        }
+        requirements.sort_by(|one, other| one.key.cmp(&other.key));
+        Ok(requirements)
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, String> {
+        let absent = self.peek() == "!";
+        if absent {
+            self.next();
+        }
+        let key = self.word()?;
+        if absent {
+            return Ok(Requirement::new(key, SelectorOperator::DoesNotExist, Vec::new()));
+        }
+        let (operator, list) = match self.peek() {
+            "" | "," => return Ok(Requirement::new(key, SelectorOperator::Exists, Vec::new())),
+            "=" | "==" => (SelectorOperator::In, false),
+            "!=" => (SelectorOperator::NotIn, false),
+            ">" => (SelectorOperator::GreaterThan, false),
+            "<" => (SelectorOperator::LessThan, false),
+            "in" => (SelectorOperator::In, true),
+            "notin" => (SelectorOperator::NotIn, true),
+            other => return Err(unexpected(other, "in, notin, =, ==, !=, gt, lt")),
+        };
+        self.next();
+        let values = match self.peek() {
+            _ if list => self.values()?,
+            "" | "," => vec![String::new()],
+            _ => vec![self.word()?],
+        };
+        Ok(Requirement::new(key, operator, values))
+    }
+
+    fn word(&mut self) -> Result<String, String> {
+        let part = self.next();
+        if is_word(part) { Ok(part.to_owned()) } else { Err(unexpected(part, "identifier")) }
+    }
+
+    fn values(&mut self) -> Result<Vec<String>, String> {
+        match self.next() {
+            "(" => {}
+            other => return Err(format!("found '{other}' expected: '('")),
+        }
+        let mut values = Vec::new();
+        loop {
+            match self.next() {
+                "," if matches!(self.peek(), "," | ")") => values.push(String::new()),
+                "," => {}
+                ")" => break,
+                word if is_word(word) => {
+                    values.push(word.to_owned());
+                    if !matches!(self.peek(), "," | ")") {
+                        return Err(unexpected(self.peek(), "',' or ')'"));
+                    }
+                }
+                other => return Err(unexpected(other, "',', ')' or identifier")),
+            }
+        }
+        if values.is_empty() {
+            values.push(String::new());
+        }
+        values.dedup();
+        Ok(values)
+    }
+}
+
+fn is_word(part: &str) -> bool {
+    !part.is_empty() && !SYMBOLS.contains(&part)
+}
+
+fn unexpected(found: &str, expected: &str) -> String {
+    format!("found '{found}', expected: {expected}")
+}
