@@ -1,7 +1,7 @@
 //! The flags of gatherings that run as Jobs, shared by the commands that run their controller.
 
+use admit_policy::manifest;
 use clap::{Args, ValueEnum};
-
 use serde_json::Value;
 
 use super::gathering::GatheringArgs;
@@ -66,15 +66,12 @@ impl JobArgs {
             return Ok(Vec::new());
         }
         let rights = generate::rights_with_jobs(namespace)?;
-        let documents = rights
-            .split("\n---\n")
-            .map(|text| serde_saphyr::from_str::<Value>(text).map_err(Fault::internal));
-        let documents = documents.collect::<Result<Vec<_>, Fault>>()?;
+        let documents = manifest::parse_values(&rights).map_err(|error| Fault::internal(error.message))?;
         let of_jobs = |document: &Value| {
             let name = document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
             name == ACCOUNT || name.starts_with(ROLES)
         };
-        Ok(documents.into_iter().filter(of_jobs).collect())
+        Ok(documents.into_iter().map(|tree| tree.value).filter(of_jobs).collect())
     }
 
     /// What the flags mean; `image` is that of this program.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
+use admit_policy::manifest;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
@@ -150,8 +151,12 @@ impl Config {
 
     fn take_map(&mut self, text: &str, namespace: &str) {
         let mut layer = Layer { config: self, name: format!("ConfigMap {namespace}/{OWN}") };
-        let parsed = (text.len() <= MAX_TEXT).then(|| serde_saphyr::from_str::<Value>(text).ok()).flatten();
-        let Some(values) = parsed.filter(Value::is_object) else {
+        let parsed = (text.len() <= MAX_TEXT).then(|| manifest::parse_values(text).ok()).flatten();
+        let parsed = parsed.and_then(|mut trees| {
+            let last = trees.pop();
+            last.filter(|tree| trees.is_empty() && tree.duplicates.is_empty())
+        });
+        let Some(values) = parsed.map(|tree| tree.value).filter(Value::is_object) else {
             layer.config.obfuscate = true;
             return layer.refuse(
                 "config.yaml",
