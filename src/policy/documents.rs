@@ -149,8 +149,10 @@ impl Host for Documents {
     fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError> {
         let mut params = Vec::new();
         for version in self.versions_of(kind) {
-            let objects = self.objects.get(&version).into_iter().flatten();
-            for (_, object) in objects.filter(|((own, _), _)| own == namespace) {
+            let objects = self.objects.get(&version).into_iter();
+            let from = (namespace.to_owned(), String::new());
+            let objects = objects.flat_map(|objects| objects.range(from.clone()..));
+            for (_, object) in objects.take_while(|((own, _), _)| own == namespace) {
                 let is_as_asked = version == *kind;
                 params.push(if is_as_asked {
                     Arc::clone(object)

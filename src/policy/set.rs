@@ -189,6 +189,16 @@ impl PolicySet {
         asked.flat_map(|(policy, bindings)| vap::missed(policy, bindings, request, host)).collect()
     }
 
+    /// Whether decisions ask for other objects of `kind`: Namespaces, roles and their bindings, and params, in whatever version.
+    #[must_use]
+    pub fn looks_up(&self, kind: &GroupVersionKind) -> bool {
+        let is_param = |(policy, _): (&Policy, &[Binding])| {
+            let params = policy.param_kind.as_ref();
+            params.is_some_and(|params| (&params.group, &params.kind) == (&kind.group, &kind.kind))
+        };
+        is_of_any_set(kind) || self.policies().any(is_param)
+    }
+
     /// The policies, in order of name, each with its bindings.
     pub fn policies(&self) -> impl Iterator<Item = (&Policy, &[Binding])> {
         self.policies.iter().map(|bound| (&bound.policy, bound.bindings.as_slice()))
@@ -269,8 +279,7 @@ impl PolicySetBuilder {
         // In whatever version: a param is seen in the one that the policy names.
         let is_param = self.param_kinds.contains(&(kind.group.clone(), kind.kind.clone()));
         let is_ours = matches!(kind.group.as_str(), "admissionregistration.k8s.io" | "apiextensions.k8s.io")
-            || (kind.group.as_str(), kind.kind.as_str()) == ("", "Namespace")
-            || AccessRules::speak_of(&kind.group, &kind.kind);
+            || is_of_any_set(kind);
         is_param || is_ours
     }
 
@@ -284,6 +293,12 @@ impl PolicySetBuilder {
     pub fn finish(self) -> PolicySet {
         PolicySet { documents: self.documents, ..PolicySet::new(self.policies, self.bindings) }
     }
+}
+
+/// Whether objects of `kind` are asked for whatever the policies are.
+fn is_of_any_set(kind: &GroupVersionKind) -> bool {
+    (kind.group.as_str(), kind.kind.as_str()) == ("", "Namespace")
+        || AccessRules::speak_of(&kind.group, &kind.kind)
 }
 
 fn fields(errors: Vec<FieldError>) -> Vec<LoadErrorKind> {

@@ -35,7 +35,7 @@ use crate::set::PolicySet;
 use crate::vap::{Binding, Missed, Policy};
 
 pub use self::builtin::{Builtins, Prepared};
-pub use self::pair::{Identity, Pair, PairError, Paired, pair};
+pub use self::pair::{Identity, Pair, PairError, Paired, Pairing, pair};
 pub use self::subresource::Subresource;
 
 /// How unknown fields are met: `fieldValidation` of a request.
@@ -143,7 +143,8 @@ impl Applied {
 }
 
 impl<'s> Rehearsal<'s> {
-    /// `existing` is there while requests are decided, the last of one name counting.
+    /// `existing` is there while requests are decided, the last of one name counting. Of use are those of the kinds that the
+    /// set [looks up](PolicySet::looks_up).
     pub fn new(set: &'s PolicySet, existing: impl IntoIterator<Item = Arc<Value>>, options: Options) -> Self {
         let mut host = set.documents().clone();
         existing.into_iter().for_each(|object| host.insert(object));
@@ -271,6 +272,17 @@ pub fn in_force<'d>(
     let is_new = move |document: &&Document| !known.contains(&kind_and_name(document));
     manifests.iter().filter(|document| compiles(&document.value)).filter(is_new)
 }
+
+/// Whether the manifest is of a kind that may be [in force](in_force) for others.
+#[must_use]
+pub fn may_be_in_force(manifest: &Value) -> bool {
+    let kind = manifest.get("kind").and_then(Value::as_str).unwrap_or_default();
+    CONFIGURING.contains(&kind)
+}
+
+/// Kinds of what manifests bring with them for one another.
+const CONFIGURING: [&str; 3] =
+    ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "CustomResourceDefinition"];
 
 fn kind_and_name(document: &Document) -> (&str, &str) {
     let text = |pointer: &str| document.value.pointer(pointer).and_then(Value::as_str).unwrap_or_default();

@@ -69,41 +69,91 @@ pub fn pair(
     known: &Documents,
     namespace: &str,
 ) -> Result<Paired, Vec<(usize, PairError)>> {
-    let mut before: HashMap<Key, (usize, &Arc<Value>)> = HashMap::new();
-    for (position, object) in old.iter().enumerate() {
-        // What has no name cannot be replaced. Of two, the later counts.
-        if let Ok(identity) = Identity::of(object, known, namespace) {
-            before.insert(identity.key(), (position, object));
-        }
-    }
+    let mut pairing = Pairing::new(known, namespace);
+    old.iter().enumerate().for_each(|(position, object)| pairing.add_old(position, object));
     let (mut pairs, mut errors) = (Vec::with_capacity(new.len()), Vec::new());
-    let mut seen: HashMap<Key, usize> = HashMap::new();
     for (position, object) in new.iter().enumerate() {
-        let identity = match Identity::of(object, known, namespace) {
-            Ok(identity) => identity,
-            Err(error) => {
-                errors.push((position, error));
-                continue;
+        match pairing.add_new(position, object) {
+            Ok((identity, before)) => {
+                let old = before.and_then(|position| old.get(position));
+                pairs.push(Pair::new(identity, position, object, old, known));
             }
-        };
-        let generated = is_generated(object);
-        if !generated {
-            let first = *seen.entry(identity.key()).or_insert(position);
-            if first != position {
-                errors.push((position, PairError::Duplicate { identity: identity.to_string(), first }));
-                continue;
-            }
+            Err(error) => errors.push((position, error)),
         }
-        let old = before.remove(&identity.key()).filter(|_| !generated);
-        let old = old.map(|(_, old)| identity.located(&in_version(old, &identity.kind, known)));
-        pairs.push(Pair { new: identity.located(object), identity, position, old });
     }
     if !errors.is_empty() {
         return Err(errors);
     }
-    let mut left: Vec<usize> = before.into_values().map(|(position, _)| position).collect();
-    left.sort_unstable();
-    Ok(Paired { pairs, left })
+    Ok(Paired { pairs, left: pairing.left() })
+}
+
+/// As [`pair`], for objects that are not held all at a time: they are added one by one, the old ones first.
+#[derive(Debug)]
+pub struct Pairing<'k> {
+    known: &'k Documents,
+    namespace: &'k str,
+    /// Old objects that have no new one yet.
+    before: HashMap<Key, usize>,
+    /// New objects that have a name.
+    seen: HashMap<Key, usize>,
+}
+
+impl<'k> Pairing<'k> {
+    #[must_use]
+    pub fn new(known: &'k Documents, namespace: &'k str) -> Self {
+        Self { known, namespace, before: HashMap::new(), seen: HashMap::new() }
+    }
+
+    /// Adds the old object at `position`. What has no name cannot be replaced. Of two, the later counts.
+    pub fn add_old(&mut self, position: usize, object: &Value) {
+        if let Ok(identity) = Identity::of(object, self.known, self.namespace) {
+            self.before.insert(identity.key(), position);
+        }
+    }
+
+    /// Adds the new object at `position`; answers what it is, and the position of the old one that it replaces.
+    ///
+    /// # Errors
+    /// When it cannot be applied, beside those before it.
+    pub fn add_new(
+        &mut self,
+        position: usize,
+        object: &Value,
+    ) -> Result<(Identity, Option<usize>), PairError> {
+        let identity = Identity::of(object, self.known, self.namespace)?;
+        let generated = is_generated(object);
+        if !generated {
+            let first = *self.seen.entry(identity.key()).or_insert(position);
+            if first != position {
+                return Err(PairError::Duplicate { identity: identity.to_string(), first });
+            }
+        }
+        let old = self.before.remove(&identity.key()).filter(|_| !generated);
+        Ok((identity, old))
+    }
+
+    /// Positions of the old objects that have no new one.
+    #[must_use]
+    pub fn left(self) -> Vec<usize> {
+        let mut left: Vec<usize> = self.before.into_values().collect();
+        left.sort_unstable();
+        left
+    }
+}
+
+impl Pair {
+    /// Of the new object at `position`, and of the old one that it replaces.
+    #[must_use]
+    pub fn new(
+        identity: Identity,
+        position: usize,
+        new: &Arc<Value>,
+        old: Option<&Arc<Value>>,
+        known: &Documents,
+    ) -> Self {
+        let old = old.map(|old| identity.located(&in_version(old, &identity.kind, known)));
+        Self { new: identity.located(new), identity, position, old }
+    }
 }
 
 /// Group, kind, namespace, name.

@@ -9,6 +9,7 @@
 
 mod position;
 mod scalar;
+mod source;
 mod yaml;
 
 use admit_apimachinery::field_error::FieldError;
@@ -73,21 +74,54 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
 /// The first mistake in the syntax.
 pub fn read_leniently(file: &str, text: &str) -> Result<(Vec<Document>, Vec<LoadError>), Vec<LoadError>> {
     let file: Arc<str> = file.into();
-    let error =
-        |position, message: String| LoadError { file: file.clone(), position, field: String::new(), message };
-    let trees = parse(text).map_err(|YamlError { position, message, .. }| vec![error(position, message)])?;
-    let (mut documents, mut duplicates) = (Vec::with_capacity(trees.len()), Vec::new());
-    for Tree { value, positions, duplicates: found, more_duplicates } in trees {
-        let duplicate = |duplicate: Duplicate| {
-            error(duplicate.position, format!("key `{}` is already set in this map", duplicate.key))
+    let trees = parse(text).map_err(|error| vec![mistaken(&file, error)])?;
+    let mut part = Part { documents: Vec::with_capacity(trees.len()), duplicates: Vec::new() };
+    trees.into_iter().for_each(|tree| part.extend(&file, tree));
+    Ok((part.documents, part.duplicates))
+}
+
+/// What one document of a text stands for.
+#[derive(Debug, Default)]
+pub struct Part {
+    /// Itself; of a list the items, of an empty document nothing.
+    pub documents: Vec<Document>,
+    /// Keys that a map of it has twice.
+    pub duplicates: Vec<LoadError>,
+}
+
+/// The documents of `text` one after the other, for texts of more documents than are to be held at a time: each is within the
+/// bounds by itself.
+///
+/// # Errors
+/// The first mistake in the syntax, after which there are no more documents.
+pub fn parts<'t>(file: &str, text: &'t str) -> impl Iterator<Item = Result<Part, LoadError>> + use<'t> {
+    let file: Arc<str> = file.into();
+    source::Trees::new(text).map(move |tree| {
+        let mut part = Part::default();
+        part.extend(&file, tree.map_err(|error| mistaken(&file, error))?);
+        Ok(part)
+    })
+}
+
+impl Part {
+    fn extend(&mut self, file: &Arc<str>, tree: Tree) {
+        let Tree { value, positions, duplicates, more_duplicates } = tree;
+        let duplicate = |duplicate: Duplicate| LoadError {
+            file: Arc::clone(file),
+            position: duplicate.position,
+            field: String::new(),
+            message: format!("key `{}` is already set in this map", duplicate.key),
         };
-        duplicates.extend(found.into_iter().map(duplicate));
-        if let (1.., Some(last)) = (more_duplicates, duplicates.last_mut()) {
+        self.duplicates.extend(duplicates.into_iter().map(duplicate));
+        if let (1.., Some(last)) = (more_duplicates, self.duplicates.last_mut()) {
             last.message.push_str(&format!(", and {more_duplicates} more keys are"));
         }
-        flatten(&file, value, positions, &mut documents);
+        flatten(file, value, positions, &mut self.documents);
     }
-    Ok((documents, duplicates))
+}
+
+fn mistaken(file: &Arc<str>, YamlError { position, message, .. }: YamlError) -> LoadError {
+    LoadError { file: Arc::clone(file), position, field: String::new(), message }
 }
 
 /// `kind: List` and its like stand for their items.
@@ -125,6 +159,12 @@ fn item_kind(value: &Value) -> Option<Option<(String, String)>> {
 }
 
 impl Document {
+    /// Where it begins.
+    #[must_use]
+    pub fn here(&self) -> Position {
+        self.positions.here()
+    }
+
     /// Where `field`, in Kubernetes' notation, stands: the field itself or the nearest one around it that is written.
     #[must_use]
     pub fn position(&self, field: &str) -> Position {

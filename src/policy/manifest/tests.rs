@@ -139,3 +139,45 @@ fn lists_stand_for_their_items() {
     let own = "{apiVersion: a/v1, kind: AllowList, items: [x, y]}";
     assert_eq!(kinds(own), of(&[("a/v1", "AllowList")]), "an object whose kind ends so");
 }
+
+/// More values than a text may have, in documents of which each has few.
+#[test]
+fn documents_one_by_one_are_bounded_one_by_one() {
+    let list = format!("[{}]", "0,".repeat(2_000));
+    let text = format!("a: {list}\n---\n").repeat(600);
+    assert!(error(&text).contains("aliases count as often as they are used"), "{}", error(&text));
+    let whole = parts("a.yaml", &text).map(|part| part.unwrap().documents.len()).sum::<usize>();
+    assert_eq!(whole, 600);
+    let lines = parts("a.yaml", &text).flat_map(|part| part.unwrap().documents).map(|it| it.here().line);
+    assert_eq!(lines.take(3).collect::<Vec<_>>(), [1, 3, 5]);
+}
+
+/// One document alone is refused as it would be in a text of its own, and nothing comes after it.
+#[test]
+fn one_of_many_documents_may_be_too_much() {
+    let laughs: String =
+        (1..8).map(|n| format!("l{n}: &l{n} [{}]\n", format!("*l{},", n - 1).repeat(10))).collect();
+    let text = format!("a: 1\n---\nl0: &l0 [0]\n{laughs}---\nb: 1\n");
+    let read: Vec<_> = parts("a.yaml", &text).collect();
+    assert_eq!(read.len(), 2);
+    assert_eq!(read[0].as_ref().unwrap().documents[0].value, json!({"a": 1}));
+    let refused = read[1].as_ref().unwrap_err();
+    assert!(refused.message.contains("aliases count as often as they are used"), "{refused}");
+    assert!(refused.position.line > 3, "{refused}");
+}
+
+#[test]
+fn anchors_of_earlier_documents_are_told_of() {
+    let read: Vec<_> = parts("a.yaml", "a: &x 1\n---\nb: *x\n---\nc: 1\n").collect();
+    assert_eq!(read.len(), 2);
+    let refused = read[1].as_ref().unwrap_err();
+    assert!(refused.message.contains("anchors end with their document"), "{refused}");
+}
+
+#[test]
+fn keys_set_twice_are_told_by_document() {
+    let read: Vec<_> = parts("a.yaml", "a: 1\na: 2\n---\n---\nb: 1\n").map(Result::unwrap).collect();
+    let told: Vec<_> = read.iter().map(|part| (part.documents.len(), part.duplicates.len())).collect();
+    assert_eq!(told, [(1, 1), (0, 0), (1, 0)]);
+    assert_eq!(read[0].duplicates[0].position, Position { line: 2, column: 1 });
+}

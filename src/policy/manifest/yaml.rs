@@ -4,26 +4,25 @@
 use std::collections::{HashMap, HashSet};
 
 use admit_apimachinery::go;
-use granit_parser::{Event, Marker, Options, Parser, ScalarStyle, Tag};
+use granit_parser::{Event, ScalarStyle, Tag};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::position::{self, Position, Positions};
 use super::scalar;
-use crate::bounded::{push_step, shorten};
+use super::source::Source;
+use crate::bounded::push_step;
 use crate::weight::{self, Budget};
 
 /// Open collections at one time. Kubernetes' own objects nest a few dozen deep.
 const MAX_DEPTH: usize = 250;
-/// Nodes of a file, those that aliases repeat included: a few kilobytes of aliases can stand for gigabytes.
+/// Nodes of a text, or of a document where each is let go before the next, those that aliases repeat included: a few kilobytes of aliases can stand for gigabytes.
 const MAX_NODES: usize = 1_000_000;
 /// What a file's values and positions may weigh for each of its bytes. Those of manifests weigh six to fourteen times
 /// their text, and a file is held but once, while a request makes copies.
 const PER_BYTE: usize = 16;
 /// Keys that are set twice and told of; the rest is only counted.
 const MAX_DUPLICATES: usize = 100;
-/// Bytes of a mistake that are told: it may quote the text.
-const MAX_MISTAKE: usize = 512;
 
 /// One document of a file.
 #[derive(Clone, Debug)]
@@ -54,7 +53,7 @@ pub struct YamlError {
 }
 
 impl YamlError {
-    fn new(position: Position, message: impl Into<String>) -> Self {
+    pub(super) fn new(position: Position, message: impl Into<String>) -> Self {
         Self { position, message: message.into(), too_much: false }
     }
 
@@ -80,36 +79,9 @@ pub fn parse_values(text: &str) -> Result<Vec<Tree>, YamlError> {
 }
 
 fn build(text: &str, placed: bool) -> Result<Vec<Tree>, YamlError> {
-    let mut builder = Builder {
-        placed,
-        budget: if placed { Budget::of(text.len(), PER_BYTE) } else { Budget::of_text(text.len()) },
-        open: Vec::new(),
-        anchors: HashMap::new(),
-        names: HashSet::new(),
-        nodes: 0,
-        duplicates: Vec::new(),
-        more_duplicates: 0,
-        trees: Vec::new(),
-    };
-    // The parser forgets that a collection may be a key after 1,024 characters, as Go's does: until then it keeps all of it.
-    let mut options = Options::default();
-    options.emit_comments = false;
-    options.emit_anchor_events = true;
-    options.emit_unresolved_aliases = true;
-    let mut parser = Parser::new_from_str_with_options(text, options);
-    while let Some(next) = parser.next_event() {
-        let (event, span) = next.map_err(|error| {
-            let mut message = format!("not YAML: {}", error.info());
-            shorten(&mut message, MAX_MISTAKE);
-            YamlError::new(position(error.marker()), message)
-        })?;
-        builder.event(event, position(&span.start))?;
-    }
-    Ok(builder.trees)
-}
-
-fn position(marker: &Marker) -> Position {
-    Position { line: marker.line(), column: marker.col().saturating_add(1) }
+    let mut source = Source::new(text, placed);
+    while source.step()?.is_some() {}
+    Ok(source.builder.trees)
 }
 
 type Node = (Value, Positions);
@@ -138,10 +110,12 @@ struct Anchored {
     weight: usize,
 }
 
-struct Builder {
+pub(super) struct Builder {
     /// Whether anybody asks where things stand.
     placed: bool,
     budget: Budget,
+    /// What a document has where each has a budget of its own: that of the text, without what outlasts documents.
+    fresh: Budget,
     open: Vec<Open>,
     /// Finished nodes by anchor; an anchor inside itself is not there yet, so a cycle cannot be built.
     anchors: HashMap<usize, Anchored>,
@@ -150,16 +124,42 @@ struct Builder {
     nodes: usize,
     duplicates: Vec<Duplicate>,
     more_duplicates: usize,
-    trees: Vec<Tree>,
+    pub(super) trees: Vec<Tree>,
 }
 
 impl Builder {
-    fn event(&mut self, event: Event<'_>, here: Position) -> Result<(), YamlError> {
+    pub(super) fn new(length: usize, placed: bool) -> Self {
+        let budget = if placed { Budget::of(length, PER_BYTE) } else { Budget::of_text(length) };
+        Self {
+            placed,
+            budget,
+            fresh: budget,
+            open: Vec::new(),
+            anchors: HashMap::new(),
+            names: HashSet::new(),
+            nodes: 0,
+            duplicates: Vec::new(),
+            more_duplicates: 0,
+            trees: Vec::new(),
+        }
+    }
+
+    /// Begins to count anew, where a document is over and will be let go.
+    pub(super) fn renew(&mut self) {
+        self.anchors.clear();
+        self.nodes = 0;
+        self.budget = self.fresh;
+    }
+
+    pub(super) fn event(&mut self, event: Event<'_>, here: Position) -> Result<(), YamlError> {
         match event {
             Event::StreamStart | Event::StreamEnd | Event::DocumentEnd | Event::Comment(..) => Ok(()),
             Event::Anchor(_, name) => {
-                self.weigh(weight::of_member(&name), here)?;
-                self.names.insert(name.into_owned());
+                let weight = weight::of_member(&name);
+                self.weigh(weight, here)?;
+                if self.names.insert(name.into_owned()) {
+                    self.fresh.take(weight).map_err(|limit| YamlError::too_much(here, limit.to_string()))?;
+                }
                 Ok(())
             }
             Event::DocumentStart(..) => {
