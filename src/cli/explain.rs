@@ -81,11 +81,11 @@ impl ExplainArgs {
     fn manifests(&self) -> Result<Vec<Explained>, Fault> {
         let inputs = self.input.read()?;
         let rehearsal = inputs.rehearsal();
-        let explained = inputs.pairs.iter().map(|pair| {
+        let explained = inputs.pairs().map(|pair| {
             let recording = Recording::new(Keep::TRACES);
-            let applied = rehearsal.apply_recorded(pair, &recording);
-            let (file, line) = inputs.place(pair);
-            let subject = Subject::Object(Box::new((pair.identity.clone(), applied)));
+            let applied = rehearsal.apply_recorded(&pair, &recording);
+            let (file, line) = inputs.place(&pair);
+            let subject = Subject::Object(Box::new((pair.identity, applied)));
             Explained { file, line, subject, recorded: recording.finish() }
         });
         Ok(explained.collect())

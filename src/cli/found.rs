@@ -12,6 +12,9 @@ use crate::outside::{self, Unreadable};
 
 /// A file larger than this is no manifest.
 const MAX_FILE: u64 = 16 * 1024 * 1024;
+/// The same of a file that is read object by object, such as all that a cluster has: a hundred thousand objects of 2.5 kB. The text
+/// is held while it is read.
+const MAX_LONG_FILE: u64 = 256 * 1024 * 1024;
 /// Folders in folders.
 const MAX_DEPTH: usize = 32;
 /// Folders below a path, by all their names: links that lead from each of a few to the others are more than can be walked.
@@ -31,7 +34,19 @@ impl Found {
     /// # Errors
     /// When it cannot be read, is too large, or is not UTF-8.
     pub(super) fn text(&self) -> Result<String, Fault> {
-        if self.named { text(&self.path) } else { self.text_and_metadata().map(|(text, _)| text) }
+        self.within(MAX_FILE)
+    }
+
+    /// Its text, within the size of what is read object by object.
+    ///
+    /// # Errors
+    /// As [`Self::text`].
+    pub(super) fn long_text(&self) -> Result<String, Fault> {
+        self.within(MAX_LONG_FILE)
+    }
+
+    fn within(&self, most: u64) -> Result<String, Fault> {
+        if self.named { text_within(&self.path, most) } else { self.regular(most).map(|(text, _)| text) }
     }
 
     /// The same of what must be a regular file, with what the system says about it.
@@ -39,8 +54,12 @@ impl Found {
     /// # Errors
     /// As [`Self::text`].
     pub(super) fn text_and_metadata(&self) -> Result<(String, Metadata), Fault> {
+        self.regular(MAX_FILE)
+    }
+
+    fn regular(&self, most: u64) -> Result<(String, Metadata), Fault> {
         let (bytes, about) =
-            outside::bytes(&self.path, MAX_FILE).map_err(|error| unreadable(&self.path, &error))?;
+            outside::bytes(&self.path, most).map_err(|error| unreadable(&self.path, &error))?;
         Ok((utf8(&self.path, bytes)?, about))
     }
 }
@@ -125,15 +144,19 @@ pub(super) fn is_stdin(path: &Path) -> bool {
 /// # Errors
 /// When it cannot be read, is too large, or is not UTF-8.
 pub(super) fn text(file: &Path) -> Result<String, Fault> {
-    let bytes = if is_stdin(file) { stdin() } else { outside::bytes_of_any(file, MAX_FILE) };
+    text_within(file, MAX_FILE)
+}
+
+fn text_within(file: &Path, most: u64) -> Result<String, Fault> {
+    let bytes = if is_stdin(file) { stdin(most) } else { outside::bytes_of_any(file, most) };
     utf8(file, bytes.map_err(|error| unreadable(file, &error))?)
 }
 
-fn stdin() -> Result<Vec<u8>, Unreadable> {
+fn stdin(most: u64) -> Result<Vec<u8>, Unreadable> {
     let mut bytes = Vec::new();
-    io::stdin().take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).map_or(true, |size| size > MAX_FILE) {
-        return Err(Unreadable::TooLarge(MAX_FILE));
+    io::stdin().take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).map_or(true, |size| size > most) {
+        return Err(Unreadable::TooLarge(most));
     }
     Ok(bytes)
 }

@@ -107,14 +107,59 @@ pub(super) fn read(file: &Found) -> Result<Result<Vec<Document>, Vec<LoadError>>
 }
 
 fn parse(name: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
-    let mut documents = manifest::read(name, text);
-    if let Err(mistakes) = &mut documents
-        && text.contains("{{")
+    manifest::read(name, text).map_err(|mistakes| of_template(mistakes, text))
+}
+
+/// Says so where the text is a template.
+fn of_template(mut mistakes: Vec<LoadError>, text: &str) -> Vec<LoadError> {
+    if text.contains("{{")
+        && let Some(last) = mistakes.last_mut()
     {
-        let last = mistakes.last_mut().into_iter();
-        last.for_each(|mistake| mistake.message.push_str("; templates are to be rendered first"));
+        last.message.push_str("; templates are to be rendered first");
     }
-    documents
+    mistakes
+}
+
+/// Hands over the documents of every manifest at `paths`, in order of their files' names, one by one: there may be more of them
+/// than are to be held.
+///
+/// # Errors
+/// As [`documents`], and what `take` answers.
+pub(super) fn each_document(
+    paths: &[impl AsRef<Path>],
+    take: &mut impl FnMut(Document) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut mistakes = Vec::new();
+    for path in paths {
+        for file in files(path.as_ref())? {
+            let (name, text) = (file.path.display().to_string(), file.long_text()?);
+            mistakes.extend(each_of(&name, &text, take)?);
+        }
+    }
+    if mistakes.is_empty() { Ok(()) } else { Err(not_compiled(&mistakes)) }
+}
+
+/// The same of one text; answers what is wrong with it.
+///
+/// # Errors
+/// What `take` answers.
+pub(super) fn each_of(
+    name: &str,
+    text: &str,
+    take: &mut impl FnMut(Document) -> Result<(), Fault>,
+) -> Result<Vec<LoadError>, Fault> {
+    let mut mistakes = Vec::new();
+    for part in manifest::parts(name, text) {
+        match part {
+            Ok(part) => {
+                mistakes.extend(part.duplicates);
+                part.documents.into_iter().try_for_each(&mut *take)?;
+            }
+            // A text that is no YAML may have set nothing twice.
+            Err(mistake) => mistakes = vec![mistake],
+        }
+    }
+    Ok(of_template(mistakes, text))
 }
 
 /// The CustomResourceDefinitions at `path`, and nothing else.

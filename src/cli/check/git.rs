@@ -3,19 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use admit_policy::manifest::{self, Document};
-use admit_policy::suite::Suite;
+use admit_policy::manifest::Document;
 
-use super::input::unreadable;
 use crate::cli::load;
 use crate::cli::process::Fault;
 
-/// The documents of the same `paths` at `revision`. A path that was not there then has none.
+/// Hands over the documents of the same `paths` at `revision`. A path that was not there then has none.
 ///
 /// # Errors
-/// When there is no git, no repository or no such revision, or a file then was no manifest.
-pub(super) fn documents(revision: &str, paths: &[PathBuf]) -> Result<Vec<Document>, Fault> {
-    let mut documents = Vec::new();
+/// When there is no git, no repository or no such revision, or a file then was no manifest; and what `take` answers.
+pub(super) fn each_document(
+    revision: &str,
+    paths: &[PathBuf],
+    take: &mut impl FnMut(Document) -> Result<(), Fault>,
+) -> Result<(), Fault> {
     for path in paths {
         if load::is_stdin(path) {
             return Err(Fault::usage("--old-git needs paths: standard input has no history"));
@@ -41,12 +42,13 @@ pub(super) fn documents(revision: &str, paths: &[PathBuf]) -> Result<Vec<Documen
             }
             let text = git(folder, &["cat-file", "blob", object])?;
             let shown = format!("{revision}:{}", folder.join(name).display());
-            let found = manifest::read(&shown, &text);
-            documents.extend(found.map_err(|errors| unreadable(load::not_compiled(&errors)))?);
+            let mistakes = load::each_of(&shown, &text, take)?;
+            if !mistakes.is_empty() {
+                return Err(load::not_compiled(&mistakes));
+            }
         }
     }
-    documents.retain(|document| !Suite::is(&document.value));
-    Ok(documents)
+    Ok(())
 }
 
 /// What `revision` leads to, tags included.

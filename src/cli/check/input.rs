@@ -6,16 +6,15 @@ use std::sync::Arc;
 use admit_apiserver::registry::BuiltinKinds;
 use admit_policy::access::AccessAnswers;
 use admit_policy::apply::{
-    self, FieldValidation, Identity, Options, Pair, PairError, Rehearsal, Subresource,
+    self, FieldValidation, Identity, Options, Pair, PairError, Pairing, Rehearsal, Subresource,
 };
-use admit_policy::manifest::Document;
-use admit_policy::request::{Operation, UserInfo};
-use admit_policy::suite::Suite;
+use admit_policy::request::{GroupVersionKind, Operation, UserInfo};
 use admit_policy::{LoadOptions, PolicySet};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use super::git;
+use super::held::{Held, Store};
 use crate::cli::process::Fault;
 use crate::cli::{Exit, converting, load};
 
@@ -131,11 +130,15 @@ enum Validate {
 #[derive(Debug)]
 pub(in crate::cli) struct Inputs {
     pub(in crate::cli) set: PolicySet,
-    pub(in crate::cli) pairs: Vec<Pair>,
     /// Old objects that have no new one.
     pub(in crate::cli) left: Vec<Identity>,
-    new: Vec<Document>,
+    new: Vec<Held>,
+    old: Vec<Held>,
+    /// Of each new object, the old one that it replaces.
+    replaced: Vec<Option<usize>>,
+    /// The objects that decisions about others look up.
     existing: Vec<Arc<Value>>,
+    namespace: String,
     options: Options,
 }
 
@@ -150,12 +153,22 @@ impl Inputs {
         Rehearsal::new(&self.set, self.existing.iter().cloned(), self.options.clone()).knowing(&BuiltinKinds)
     }
 
+    /// The new objects in order, each with the old one that it replaces.
+    pub(in crate::cli) fn pairs(&self) -> impl Iterator<Item = Pair> {
+        let known = self.set.documents();
+        self.new.iter().zip(&self.replaced).enumerate().filter_map(move |(position, (new, replaced))| {
+            let new = new.object();
+            // What it is was told before, or nothing is decided.
+            let identity = Identity::of(&new, known, &self.namespace).ok()?;
+            let old = replaced.and_then(|old| self.old.get(old)).map(Held::object);
+            Some(Pair::new(identity, position, &new, old.as_ref(), known))
+        })
+    }
+
     /// Where the new object of a pair stands: file and line.
     pub(in crate::cli) fn place(&self, pair: &Pair) -> (String, usize) {
-        self.new
-            .get(pair.position)
-            .map(|document| (document.file.to_string(), document.position("").line))
-            .unwrap_or_default()
+        let held = self.new.get(pair.position);
+        held.map(|held| (held.file.to_string(), held.position.line)).unwrap_or_default()
     }
 }
 
@@ -167,66 +180,83 @@ impl InputArgs {
             return Err(Fault::usage("standard input can be read only once"));
         }
         let policies = load::policy_documents(&self.policies)?;
-        let (new, old) = (manifests(&self.filenames)?, self.old_documents()?);
-        if new.is_empty() {
+        let (mut new, mut old) = (Store::new(), Store::new());
+        load::each_document(&self.filenames, &mut |document| new.add(document)).map_err(unreadable)?;
+        self.read_old(&mut old).map_err(unreadable)?;
+        if new.objects.is_empty() {
             let paths: Vec<String> =
                 self.filenames.iter().map(|path| format!("`{}`", path.display())).collect();
             return Err(Fault::usage(format!("there are no manifests in {}", paths.join(", "))));
         }
-        let of_manifests = apply::in_force(&new, &policies);
+        let of_manifests = apply::in_force(&new.configuration, &policies);
         let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
         let set = PolicySet::load_with(policies.iter().chain(of_manifests), load_options)
             .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
             .converting(converting::offline);
-        let (new_values, old_values) = (values(&new), values(&old));
-        let paired =
-            apply::pair(&new_values, &old_values, set.documents(), &self.namespace).map_err(|errors| {
-                let mistakes: Vec<_> = errors
-                    .iter()
-                    .filter_map(|(position, error)| {
-                        Some(new.get(*position)?.mistake(format!("{error}{}", earlier(error, &new))))
-                    })
-                    .collect();
-                unreadable(load::not_compiled(&mistakes))
-            })?;
-        self.replaceable(&paired.pairs, &new)?;
-        let identity = |value: &Value| Identity::of(value, set.documents(), &self.namespace).ok();
-        let left = paired.left.iter().filter_map(|position| identity(old_values.get(*position)?)).collect();
-        let existing = old_values.into_iter().chain(new_values).collect();
-        Ok(Inputs { left, pairs: paired.pairs, new, existing, options: self.options()?, set })
+        let (new, old) = (new.objects, old.objects);
+        let Paired { replaced, left, existing } = self.paired(&new, &old, &set)?;
+        let (namespace, options) = (self.namespace.clone(), self.options()?);
+        Ok(Inputs { left, new, old, replaced, existing, namespace, options, set })
     }
 
-    /// What is to be updated has to be there.
-    fn replaceable(&self, pairs: &[Pair], new: &[Document]) -> Result<(), Fault> {
-        let subresource = self.subresource.map(Subresource::from);
-        let flag = match (subresource, self.operation) {
-            (Some(Subresource::Status), Some(Asked::Create | Asked::Delete)) => {
-                return Err(Fault::usage(
-                    "--subresource status goes with UPDATE: a status is never created alone",
-                ));
+    /// Finds of each new object the old one.
+    fn paired(&self, new: &[Held], old: &[Held], set: &PolicySet) -> Result<Paired, Fault> {
+        let mut pairing = Pairing::new(set.documents(), &self.namespace);
+        let mut existing = Vec::new();
+        for (position, held) in old.iter().enumerate() {
+            let object = held.object();
+            pairing.add_old(position, &object);
+            existing.extend(set.looks_up(&kind(&object)).then_some(object));
+        }
+        let must_replace = self.must_replace()?;
+        let (mut replaced, mut wrong, mut missing) = (Vec::with_capacity(new.len()), Vec::new(), Vec::new());
+        for (position, held) in new.iter().enumerate() {
+            let object = held.object();
+            match pairing.add_new(position, &object) {
+                Ok((identity, old)) => {
+                    if let (Some(flag), None) = (&must_replace, old) {
+                        let remedy = "--old or --old-git tells of it";
+                        missing.push(held.mistake(format!(
+                            "{identity}: {flag} needs the object that is there before; {remedy}"
+                        )));
+                    }
+                    replaced.push(old);
+                }
+                Err(error) => wrong.push(held.mistake(format!("{error}{}", earlier(&error, new)))),
             }
-            (Some(Subresource::Status), _) => "--subresource status".to_owned(),
+            existing.extend(set.looks_up(&kind(&object)).then_some(object));
+        }
+        let mistakes = if wrong.is_empty() { missing } else { wrong };
+        if !mistakes.is_empty() {
+            return Err(unreadable(load::not_compiled(&mistakes)));
+        }
+        let identity = |position: usize| {
+            Identity::of(&old.get(position)?.object(), set.documents(), &self.namespace).ok()
+        };
+        let left = pairing.left().into_iter().filter_map(identity).collect();
+        Ok(Paired { replaced, left, existing })
+    }
+
+    /// By which flag what is applied has to be there before, if by any.
+    fn must_replace(&self) -> Result<Option<String>, Fault> {
+        let subresource = self.subresource.map(Subresource::from);
+        match (subresource, self.operation) {
+            (Some(Subresource::Status), Some(Asked::Create | Asked::Delete)) => {
+                Err(Fault::usage("--subresource status goes with UPDATE: a status is never created alone"))
+            }
+            (Some(Subresource::Status), _) => Ok(Some("--subresource status".to_owned())),
             (Some(subresource), Some(_)) => {
                 let subresource = subresource.as_str();
-                return Err(Fault::usage(format!(
+                Err(Fault::usage(format!(
                     "--subresource {subresource} has an operation of its own: leave --operation out"
-                )));
+                )))
             }
             (Some(subresource), None) if subresource.updates() => {
-                format!("--subresource {}", subresource.as_str())
+                Ok(Some(format!("--subresource {}", subresource.as_str())))
             }
-            (None, Some(Asked::Update)) => "--operation UPDATE".to_owned(),
-            (_, _) => return Ok(()),
-        };
-        let problem = |pair: &Pair| {
-            let remedy = "--old or --old-git tells of it";
-            Some(new.get(pair.position)?.mistake(format!(
-                "{}: {flag} needs the object that is there before; {remedy}",
-                pair.identity
-            )))
-        };
-        let missing: Vec<_> = pairs.iter().filter(|pair| pair.old.is_none()).filter_map(problem).collect();
-        if missing.is_empty() { Ok(()) } else { Err(unreadable(load::not_compiled(&missing))) }
+            (None, Some(Asked::Update)) => Ok(Some("--operation UPDATE".to_owned())),
+            (_, _) => Ok(None),
+        }
     }
 
     fn access(&self) -> Result<Option<Arc<AccessAnswers>>, Fault> {
@@ -239,10 +269,11 @@ impl InputArgs {
             .map_err(|error| Fault::usage(format!("{}: {error}", file.display())))
     }
 
-    fn old_documents(&self) -> Result<Vec<Document>, Fault> {
+    fn read_old(&self, old: &mut Store) -> Result<(), Fault> {
+        let mut take = |document| old.add(document);
         match &self.old_git {
-            Some(revision) => git::documents(revision, &self.filenames),
-            None => manifests(&self.old),
+            Some(revision) => git::each_document(revision, &self.filenames, &mut take),
+            None => load::each_document(&self.old, &mut take),
         }
     }
 
@@ -270,25 +301,26 @@ impl InputArgs {
     }
 }
 
-/// Where the object stands that has the same name as a later one.
-fn earlier(error: &PairError, new: &[Document]) -> String {
-    let PairError::Duplicate { first, .. } = error else { return String::new() };
-    let first = new.get(*first);
-    first.map(|first| format!(", at {}:{}", first.file, first.position("").line)).unwrap_or_default()
+/// New objects beside old ones.
+struct Paired {
+    replaced: Vec<Option<usize>>,
+    left: Vec<Identity>,
+    existing: Vec<Arc<Value>>,
 }
 
-/// Objects; suites that stand beside them are none.
-fn manifests(paths: &[PathBuf]) -> Result<Vec<Document>, Fault> {
-    let mut documents = load::documents(paths).map_err(unreadable)?;
-    documents.retain(|document| !Suite::is(&document.value));
-    Ok(documents)
+fn kind(object: &Value) -> GroupVersionKind {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    GroupVersionKind::from_api_version(text("apiVersion"), text("kind"))
+}
+
+/// Where the object stands that has the same name as a later one.
+fn earlier(error: &PairError, new: &[Held]) -> String {
+    let PairError::Duplicate { first, .. } = error else { return String::new() };
+    let first = new.get(*first);
+    first.map(|first| format!(", at {}:{}", first.file, first.position.line)).unwrap_or_default()
 }
 
 /// Manifests are input, unlike policies.
-pub(super) fn unreadable(fault: Fault) -> Fault {
+fn unreadable(fault: Fault) -> Fault {
     Fault { exit: Exit::Usage, ..fault }
-}
-
-fn values(documents: &[Document]) -> Vec<Arc<Value>> {
-    documents.iter().map(|document| Arc::new(document.value.clone())).collect()
 }

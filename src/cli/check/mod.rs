@@ -1,9 +1,11 @@
 //! `admit check`: what would come of applying manifests, over what was there before.
 //!
 //! Reads the new objects, the old ones (from files or from a git revision) and the policies; pairing and deciding is
-//! the policy package's affair.
+//! the policy package's affair. There may be as many objects as a cluster has: they are read one by one, held packed, and
+//! decided and printed one by one.
 
 mod git;
+mod held;
 mod input;
 
 use clap::Args;
@@ -11,7 +13,7 @@ use clap::Args;
 pub(super) use self::input::InputArgs;
 use super::Exit;
 use super::process::{self, Fault};
-use super::render::check::{self, ObjectReport, Report};
+use super::render::check::{Drawing, ObjectReport, Rest, Style};
 use super::render::{self, Output, Palette};
 
 /// Arguments of `admit check`.
@@ -29,6 +31,7 @@ kube-apiserver's words.
 Examples:
   admit check -f manifests/ --policies policies/
   admit check -f manifests/ --policies policies/ --old-git origin/main
+  admit check -f cluster.yaml --policies policies/ --only-denied
   admit check -f new.yaml --old old.yaml --policies crd.yaml
   kubectl get widgets -A -o yaml > live.yaml && admit check -f ./... --old live.yaml
   helm template chart | admit check -f - --policies policies/ -o json
@@ -45,6 +48,10 @@ pub(super) struct CheckArgs {
     #[arg(short, long)]
     verbose: bool,
 
+    /// Print only what is refused; all else is counted
+    #[arg(long)]
+    only_denied: bool,
+
     /// How results are written
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
@@ -52,28 +59,27 @@ pub(super) struct CheckArgs {
 
 impl CheckArgs {
     pub(super) fn run(self) -> Exit {
-        match self.report() {
-            Ok(report) => {
-                render::print(&match self.output {
-                    Output::Text => check::text(&report, self.verbose, Palette::of_stdout()),
-                    Output::Json => check::json(&report),
-                });
-                if report.refused() > 0 { Exit::Differs } else { Exit::Expected }
-            }
+        match self.refused() {
+            Ok(0) => Exit::Expected,
+            Ok(_) => Exit::Differs,
             Err(fault) => process::fail(&fault),
         }
     }
 
-    fn report(&self) -> Result<Report, Fault> {
+    /// Decides and prints one object after the other; how many would be refused.
+    fn refused(&self) -> Result<usize, Fault> {
         let inputs = self.input.read()?;
         let rehearsal = inputs.rehearsal();
-        let objects = inputs.pairs.iter().map(|pair| {
-            let (file, line) = inputs.place(pair);
-            ObjectReport { file, line, identity: pair.identity.clone(), applied: rehearsal.apply(pair) }
-        });
-        let objects = objects.collect();
+        let (verbose, only_denied, palette) = (self.verbose, self.only_denied, Palette::of_stdout());
+        let mut drawing = Drawing::new(self.output, Style { verbose, only_denied, palette });
+        for pair in inputs.pairs() {
+            let (file, line) = inputs.place(&pair);
+            let applied = rehearsal.apply(&pair);
+            let object = ObjectReport { file, line, identity: pair.identity, applied };
+            render::print(&drawing.object(&object));
+        }
         let undecided = inputs.set.policies().next().is_none() && inputs.set.documents().crds().is_empty();
-        drop(rehearsal);
-        Ok(Report { objects, left: inputs.left, undecided })
+        render::print(&drawing.rest(&Rest { left: &inputs.left, undecided }));
+        Ok(drawing.refused())
     }
 }

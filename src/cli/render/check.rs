@@ -7,13 +7,32 @@ use admit_policy::decision::{PolicyOutcome, RuleOutcome, Skipped, Status, Verdic
 use admit_policy::vap::Missed;
 use serde_json::{Value, json};
 
-use super::{Palette, counted};
+use super::{Output, Palette, counted};
 
-/// What came of all objects, in order, and the old ones that have no new one.
+/// Draws what came of objects one after the other, none of which is kept.
 #[derive(Debug)]
-pub(in crate::cli) struct Report {
-    pub(in crate::cli) objects: Vec<ObjectReport>,
-    pub(in crate::cli) left: Vec<Identity>,
+pub(in crate::cli) struct Drawing {
+    output: Output,
+    style: Style,
+    counts: [usize; Outcome::ALL.len()],
+    /// What was drawn, in JSON, where the next has a comma before it.
+    drawn: usize,
+}
+
+/// How much is said, and in which colours.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cli) struct Style {
+    pub(in crate::cli) verbose: bool,
+    /// Nothing but what is refused; it is counted among all others all the same.
+    pub(in crate::cli) only_denied: bool,
+    pub(in crate::cli) palette: Palette,
+}
+
+/// What is said after all objects.
+#[derive(Debug)]
+pub(in crate::cli) struct Rest<'i> {
+    /// Old objects that have no new one.
+    pub(in crate::cli) left: &'i [Identity],
     /// There is no definition and no policy at all.
     pub(in crate::cli) undecided: bool,
 }
@@ -38,15 +57,96 @@ pub(super) enum Outcome {
     Allow,
 }
 
-impl Report {
+impl Drawing {
+    pub(in crate::cli) fn new(output: Output, style: Style) -> Self {
+        Self { output, style, counts: Default::default(), drawn: 0 }
+    }
+
     /// How many objects would be refused.
     pub(in crate::cli) fn refused(&self) -> usize {
         self.count(Outcome::Deny)
     }
 
     fn count(&self, outcome: Outcome) -> usize {
-        self.objects.iter().filter(|object| object.outcome() == outcome).count()
+        Outcome::ALL.iter().zip(self.counts).find(|(of, _)| **of == outcome).map_or(0, |(_, count)| count)
     }
+
+    fn objects(&self) -> usize {
+        self.counts.iter().sum()
+    }
+
+    /// The next object.
+    pub(in crate::cli) fn object(&mut self, object: &ObjectReport) -> String {
+        let outcome = object.outcome();
+        let mut counts = Outcome::ALL.iter().zip(&mut self.counts);
+        if let Some((_, count)) = counts.find(|(of, _)| **of == outcome) {
+            *count = count.saturating_add(1);
+        }
+        let mut out = String::new();
+        if self.style.only_denied && outcome != Outcome::Deny {
+            return out;
+        }
+        match self.output {
+            Output::Text => draw(&mut out, object, self.style.verbose, self.style.palette),
+            Output::Json => {
+                out.push_str(if self.drawn == 0 { "{\n  \"objects\": [\n    " } else { ",\n    " });
+                out.push_str(&deeper(&object_json(object), "\n    "));
+            }
+        }
+        self.drawn = self.drawn.saturating_add(1);
+        out
+    }
+
+    /// What comes after the last object.
+    pub(in crate::cli) fn rest(&self, rest: &Rest<'_>) -> String {
+        match self.output {
+            Output::Text => self.sums(rest),
+            Output::Json => self.summary(rest.left),
+        }
+    }
+
+    fn sums(&self, Rest { left, undecided }: &Rest<'_>) -> String {
+        let mut out = String::new();
+        if !self.style.only_denied {
+            left.iter().for_each(|identity| line(&mut out, &format!("{:<10}{:<11}{identity}", "left", "-")));
+        }
+        let sums: Vec<String> = Outcome::ALL
+            .into_iter()
+            .map(|outcome| (self.count(outcome), outcome))
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, outcome)| format!("{count} {}", outcome.counted()))
+            .collect();
+        let palette = self.style.palette;
+        let word = if self.refused() > 0 { palette.red("FAIL") } else { palette.green("OK") };
+        let _ = write!(out, "{word}: {}: {}", counted(self.objects(), "object"), sums.join(", "));
+        if !left.is_empty() {
+            let _ = write!(out, "; {} without a new one, left as it is", counted(left.len(), "old object"));
+        }
+        if *undecided && self.count(Outcome::Unmatched) > 0 {
+            out.push_str("; there are no policies and no definitions (--policies)");
+        }
+        out.push('\n');
+        out
+    }
+
+    /// One document in all: `{"objects": [{…, "outcome", "status", "rules"}], "left", "summary"}`.
+    fn summary(&self, left: &[Identity]) -> String {
+        let left: Vec<Value> = left.iter().map(identity_json).collect();
+        let mut summary = json!({"objects": self.objects()});
+        if let Value::Object(fields) = &mut summary {
+            let counts =
+                Outcome::ALL.map(|outcome| (outcome.as_str().to_owned(), json!(self.count(outcome))));
+            fields.extend(counts);
+        }
+        let objects = if self.drawn == 0 { "{\n  \"objects\": []" } else { "\n  ]" };
+        let (left, summary) = (deeper(&left.into(), "\n  "), deeper(&summary, "\n  "));
+        format!("{objects},\n  \"left\": {left},\n  \"summary\": {summary}\n}}\n")
+    }
+}
+
+/// Indented below a field; a text in JSON has no line feeds of its own.
+fn deeper(document: &Value, indented: &str) -> String {
+    format!("{document:#}").replace('\n', indented)
 }
 
 impl ObjectReport {
@@ -99,34 +199,7 @@ impl Outcome {
     }
 }
 
-/// One line an object, below it what was said, and the sums.
-pub(in crate::cli) fn text(report: &Report, verbose: bool, palette: Palette) -> String {
-    let mut out = String::new();
-    for object in &report.objects {
-        draw(&mut out, object, verbose, palette);
-    }
-    for identity in &report.left {
-        line(&mut out, &format!("{:<10}{:<11}{identity}", "left", "-"));
-    }
-    let sums: Vec<String> = Outcome::ALL
-        .into_iter()
-        .map(|outcome| (report.count(outcome), outcome))
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, outcome)| format!("{count} {}", outcome.counted()))
-        .collect();
-    let word = if report.refused() > 0 { palette.red("FAIL") } else { palette.green("OK") };
-    let _ = write!(out, "{word}: {}: {}", counted(report.objects.len(), "object"), sums.join(", "));
-    if !report.left.is_empty() {
-        let _ =
-            write!(out, "; {} without a new one, left as it is", counted(report.left.len(), "old object"));
-    }
-    if report.undecided && report.count(Outcome::Unmatched) > 0 {
-        out.push_str("; there are no policies and no definitions (--policies)");
-    }
-    out.push('\n');
-    out
-}
-
+/// One line an object, below it what was said.
 fn draw(out: &mut String, object: &ObjectReport, verbose: bool, palette: Palette) {
     let ObjectReport { file, line: at, identity, applied } = object;
     let outcome = object.outcome();
@@ -218,18 +291,6 @@ fn indented(out: &mut String, text: &str) {
 fn line(out: &mut String, text: &str) {
     out.push_str(text);
     out.push('\n');
-}
-
-/// One document: `{"objects": [{…, "outcome", "status", "rules"}], "left", "summary"}`.
-pub(in crate::cli) fn json(report: &Report) -> String {
-    let objects: Vec<Value> = report.objects.iter().map(object_json).collect();
-    let left: Vec<Value> = report.left.iter().map(identity_json).collect();
-    let mut summary = json!({"objects": report.objects.len()});
-    if let Value::Object(fields) = &mut summary {
-        fields
-            .extend(Outcome::ALL.map(|outcome| (outcome.as_str().to_owned(), json!(report.count(outcome)))));
-    }
-    super::json(&json!({"objects": objects, "left": left, "summary": summary}))
 }
 
 fn object_json(object: &ObjectReport) -> Value {

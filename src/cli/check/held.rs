@@ -1,0 +1,164 @@
+//! The objects of manifests while others of them are decided: packed, since there may be as many as a cluster has.
+
+use std::sync::Arc;
+
+use admit_policy::apply;
+use admit_policy::manifest::{Document, LoadError, Position};
+use admit_policy::suite::Suite;
+use admit_policy::weight;
+use serde_json::Value;
+
+use crate::cli::process::Fault;
+
+/// Bytes of all objects together, packed: four hundred thousand objects of 2.5 kB.
+const MAX_PACKED: usize = 1 << 30;
+
+/// All objects of some manifests, in order.
+#[derive(Debug)]
+pub(super) struct Store {
+    pub(super) objects: Vec<Held>,
+    /// Those among them, as they were read, that may be in force for the others.
+    pub(super) configuration: Vec<Document>,
+    /// Bytes that may still be added.
+    left: usize,
+}
+
+/// An object, and where it stands.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) file: Arc<str>,
+    pub(super) position: Position,
+    object: Packed,
+}
+
+/// A value takes three to ten times the memory of its text.
+#[derive(Debug)]
+enum Packed {
+    Text(Box<str>),
+    /// One that its text is not read back as: nested deeper than JSON is read.
+    Whole(Arc<Value>),
+}
+
+impl Store {
+    pub(super) fn new() -> Self {
+        Self::within(MAX_PACKED)
+    }
+
+    fn within(most: usize) -> Self {
+        Self { objects: Vec::new(), configuration: Vec::new(), left: most }
+    }
+
+    /// Adds an object; a suite that stands beside them is none.
+    ///
+    /// # Errors
+    /// When that is more than is held.
+    pub(super) fn add(&mut self, document: Document) -> Result<(), Fault> {
+        if Suite::is(&document.value) {
+            return Ok(());
+        }
+        let (file, position) = (Arc::clone(&document.file), document.here());
+        if apply::may_be_in_force(&document.value) {
+            self.configuration.push(document.clone());
+        }
+        let object = Packed::new(document.value);
+        let Some(left) = self.left.checked_sub(object.weight()) else {
+            return Err(Fault::usage(format!(
+                "{file}:{}: these are more objects than can be decided at a time; divide them",
+                position.line
+            )));
+        };
+        self.left = left;
+        self.objects.push(Held { file, position, object });
+        Ok(())
+    }
+}
+
+impl Held {
+    /// The object itself.
+    pub(super) fn object(&self) -> Arc<Value> {
+        match &self.object {
+            // Was read back once, when it was packed.
+            Packed::Text(text) => serde_json::from_str(text).map(Arc::new).unwrap_or_default(),
+            Packed::Whole(value) => Arc::clone(value),
+        }
+    }
+
+    /// `message` as a mistake of the object as a whole.
+    pub(super) fn mistake(&self, message: String) -> LoadError {
+        LoadError { file: Arc::clone(&self.file), position: self.position, field: String::new(), message }
+    }
+}
+
+impl Packed {
+    fn new(value: Value) -> Self {
+        let text = value.to_string();
+        let same = serde_json::from_str::<Value>(&text).is_ok_and(|read| read == value);
+        if same { Self::Text(text.into()) } else { Self::Whole(Arc::new(value)) }
+    }
+
+    fn weight(&self) -> usize {
+        match self {
+            Self::Text(text) => weight::of_text(text.len()),
+            Self::Whole(value) => weight::of(value),
+        }
+        .saturating_add(size_of::<Held>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use admit_policy::manifest;
+    use serde_json::json;
+
+    use super::*;
+
+    fn documents(text: &str) -> Vec<Document> {
+        manifest::read("a.yaml", text).unwrap()
+    }
+
+    #[test]
+    fn objects_are_unpacked_as_they_were() {
+        let deep = format!("a: {}1{}", "[".repeat(200), "]".repeat(200));
+        let numbers = "{z: 18446744073709551615, a: -9223372036854775808, m: 0.1, n: 1e300, o: -0.0, p: 1.5}";
+        let text = format!("{numbers}\n---\n{deep}\n---\na: \"\\u2028\\0\\n'\"\n");
+        let mut store = Store::new();
+        for document in documents(&text) {
+            let value = document.value.clone();
+            store.add(document).unwrap();
+            let back = store.objects.last().unwrap().object();
+            assert_eq!(*back, value);
+            assert_eq!(
+                back.to_string(),
+                value.to_string(),
+                "the order of fields, and the spelling of numbers"
+            );
+        }
+        let whole: Vec<_> =
+            store.objects.iter().map(|held| matches!(held.object, Packed::Whole(_))).collect();
+        assert_eq!(whole, [false, true, false]);
+        assert_eq!(store.objects.iter().map(|held| held.position.line).collect::<Vec<_>>(), [1, 3, 5]);
+    }
+
+    #[test]
+    fn what_may_be_in_force_is_kept_as_it_was_read() {
+        let mut store = Store::new();
+        for document in documents("kind: CustomResourceDefinition\nspec: {}\n---\nkind: ConfigMap\n") {
+            store.add(document).unwrap();
+        }
+        assert_eq!((store.objects.len(), store.configuration.len()), (2, 1));
+        assert_eq!(store.configuration[0].position("spec").line, 2);
+    }
+
+    #[test]
+    fn all_objects_together_are_bounded() {
+        let object = json!({"kind": "A", "data": "x".repeat(1_000)}).to_string();
+        let mut store = Store::within(10_000);
+        let mut taken = documents(&format!("{object}\n---\n").repeat(10)).into_iter();
+        let refused = taken.find_map(|document| store.add(document).err()).unwrap();
+        assert!((7..10).contains(&store.objects.len()), "{}", store.objects.len());
+        let line = store.objects.len() * 2 + 1;
+        let told =
+            format!("a.yaml:{line}: these are more objects than can be decided at a time; divide them");
+        assert_eq!(refused.message, told);
+    }
+}
