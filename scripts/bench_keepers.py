@@ -463,7 +463,8 @@ def view():
         for mode, reader, errors in readers:
             # One that had an error has ended by itself.
             failed += reader.poll() is not None
-            reader.send_signal(signal.SIGINT)
+            # Not SIGINT: what runs in the background of a shell ignores it, and so would the reader.
+            reader.terminate()
             reader.wait()
             errors.seek(0)
             failed += sum("ERROR" in line for line in errors)
