@@ -307,8 +307,14 @@ async fn cy_09_08_one_connection_is_kept_between_passes() {
 async fn cy_08_17_a_port_that_answers_nothing_is_given_up() {
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = silent.local_addr().unwrap().port();
-    let nowhere =
-        Pair { port, ca: "/".into(), app: "a".to_owned(), inventory: "i".to_owned(), user: "u".to_owned() };
+    let nowhere = Pair {
+        port,
+        ca: "/".into(),
+        app: "a".to_owned(),
+        inventory: "i".to_owned(),
+        user: "u".to_owned(),
+        databases: None,
+    };
     let credentials = secret(&nowhere, "a", PASSWORD, "1");
     let error = Pools::default().open(&credentials, &config(&[])).await.unwrap_err().to_string();
     assert!(

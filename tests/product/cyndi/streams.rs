@@ -56,6 +56,7 @@ async fn compared(pair: &Pair, troubled: Side, port: u16) -> Result<Verdict, Dat
         app: pair.app.clone(),
         inventory: pair.inventory.clone(),
         user: pair.user.clone(),
+        databases: None,
     };
     let of_inventory = secret(&through(Side::Inventory), &pair.inventory, PASSWORD, "1");
     let of_app = secret(&through(Side::Table), &pair.app, PASSWORD, "1");
