@@ -16,32 +16,21 @@ use super::bench::{Bench, available};
 use crate::soak::{percent, scaled};
 use crate::support::cluster::PATIENCE;
 use crate::support::crashes::everywhere;
+use crate::support::refusing::refusing;
 use crate::support::reliability::Row;
 use crate::support::shipped::api;
 use crate::support::testcluster::{Moment, TestCluster};
 
 /// A policy that lets nobody create the ClusterOperator `name`.
-pub(super) fn refusing(name: &str) -> [Value; 2] {
-    let of = |kind: &str, spec: Value| json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "refusing"}, "spec": spec});
-    let rules = json!([{"apiGroups": ["config.openshift.io"], "apiVersions": ["v1"], "operations": ["CREATE"],
-        "resources": ["clusteroperators"]}]);
-    [
-        of(
-            "ValidatingAdmissionPolicy",
-            json!({"matchConstraints": {"resourceRules": rules},
-                "validations": [{"expression": format!("object.metadata.name != '{name}'"), "message": "not this one"}]}),
-        ),
-        of(
-            "ValidatingAdmissionPolicyBinding",
-            json!({"policyName": "refusing", "validationActions": ["Deny"]}),
-        ),
-    ]
+pub(super) fn refused(name: &str) -> [Value; 2] {
+    let expression = format!("object.metadata.name != '{name}'");
+    refusing("config.openshift.io", "clusteroperators", "CREATE", &expression)
 }
 
 #[tokio::test]
 async fn co_08_03_one_that_is_refused_keeps_no_other_and_is_tried_again() {
     let bench = Bench::new().await;
-    for document in refusing("dns") {
+    for document in refused("dns") {
         bench.create(&document).await;
     }
     ["dns", "ingress", "network"].iter().for_each(|name| bench.announce(name));

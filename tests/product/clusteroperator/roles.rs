@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::bench::manifest;
-use super::races::refusing;
+use super::races::refused;
 use crate::support::cluster::PATIENCE;
 use crate::support::rights::exactly;
 use crate::support::shipped::api;
@@ -17,7 +17,7 @@ use crate::support::testcluster::{NAMESPACE, TestCluster};
 #[tokio::test]
 async fn every_verb_of_the_role_is_used_and_none_is_missing() {
     let cluster = TestCluster::new().await;
-    for document in refusing("dns") {
+    for document in refused("dns") {
         cluster.create(&document).await;
     }
     let payload = tempfile::tempdir().unwrap();

@@ -26,6 +26,7 @@ use super::runs::{Bench, uploading};
 use super::upload::ingress::{Answers, FakeIngress};
 use crate::mustgather::{complete, failed};
 use crate::support::cluster::PATIENCE;
+use crate::support::refusing::refusing;
 use crate::support::rights::{exactly, exactly_by};
 use crate::support::shipped::{api, api_in, documents, rights_with_jobs};
 use crate::support::testcluster::{NAMESPACE, Process, TestCluster};
@@ -144,7 +145,7 @@ impl Place {
             "metadata": {"name": "pull-secret", "namespace": "openshift-config"},
             "data": {".dockerconfigjson": STANDARD.encode(login)}});
         self.cluster.create(&secret).await;
-        for document in refusing() {
+        for document in refused() {
             self.cluster.create(&document).await;
         }
     }
@@ -238,22 +239,9 @@ impl Place {
 }
 
 /// Denies all that is said of one gathering, and of another that it runs: the event that tells it is told again.
-fn refusing() -> [Value; 2] {
-    let of = |kind: &str, spec: Value| json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "refusing"}, "spec": spec});
-    let rules = json!([{"apiGroups": ["insights.openshift.io"], "apiVersions": ["*"], "operations": ["UPDATE"],
-        "resources": ["datagathers/status"]}]);
+fn refused() -> [Value; 2] {
     let expression = "object.metadata.name != 'refused' && (object.metadata.name != 'unsaid' || object.status.dataGatherState != 'Running')";
-    let validations = json!([{"expression": expression}]);
-    [
-        of(
-            "ValidatingAdmissionPolicy",
-            json!({"matchConstraints": {"resourceRules": rules}, "validations": validations}),
-        ),
-        of(
-            "ValidatingAdmissionPolicyBinding",
-            json!({"policyName": "refusing", "validationActions": ["Deny"]}),
-        ),
-    ]
+    refusing("insights.openshift.io", "datagathers/status", "UPDATE", expression)
 }
 
 /// Waits until the process has asked for it.

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{complete, settings, sftp};
 use crate::support::cluster::PATIENCE;
+use crate::support::refusing::refusing;
 use crate::support::rights::{exactly, exactly_by};
 use crate::support::shipped::{api, documents};
 use crate::support::testcluster::{Process, TestCluster};
@@ -43,7 +44,7 @@ impl Place {
         ] {
             cluster.create(&object).await;
         }
-        for document in refusing() {
+        for document in refused() {
             cluster.create(&document).await;
         }
         let kind = GroupVersionKind::gvk("operator.openshift.io", "v1alpha1", "MustGather");
@@ -125,21 +126,8 @@ impl Place {
 }
 
 /// Denies what is said of one of them.
-fn refusing() -> [Value; 2] {
-    let of = |kind: &str, spec: Value| json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "refusing"}, "spec": spec});
-    let rules = json!([{"apiGroups": ["operator.openshift.io"], "apiVersions": ["*"], "operations": ["UPDATE"],
-        "resources": ["mustgathers/status"]}]);
-    let validations = json!([{"expression": "object.metadata.name != 'refused'"}]);
-    [
-        of(
-            "ValidatingAdmissionPolicy",
-            json!({"matchConstraints": {"resourceRules": rules}, "validations": validations}),
-        ),
-        of(
-            "ValidatingAdmissionPolicyBinding",
-            json!({"policyName": "refusing", "validationActions": ["Deny"]}),
-        ),
-    ]
+fn refused() -> [Value; 2] {
+    refusing("operator.openshift.io", "mustgathers/status", "UPDATE", "object.metadata.name != 'refused'")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,26 +16,15 @@ use tokio_util::sync::CancellationToken;
 use super::place::{NAME, Place, asking_for_prometheus, at, with_hub};
 use super::{HUB, SPOKE, addon};
 use crate::support::cluster::PATIENCE;
+use crate::support::refusing::refusing;
 use crate::support::rights::exactly;
 use crate::support::shipped::api;
 use crate::support::testcluster::Process;
 
 /// Denies the keeper what it says of add-ons that are not supported.
-fn refusing() -> [Value; 2] {
-    let of = |kind: &str, spec: Value| json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "refusing"}, "spec": spec});
-    let rules = json!([{"apiGroups": ["observability.open-cluster-management.io"], "apiVersions": ["*"], "operations": ["UPDATE"],
-        "resources": ["observabilityaddons/status"]}]);
+fn refused() -> [Value; 2] {
     let expression = "object.status.conditions.all(c, c.type != 'NotSupported')";
-    [
-        of(
-            "ValidatingAdmissionPolicy",
-            json!({"matchConstraints": {"resourceRules": rules}, "validations": [{"expression": expression}]}),
-        ),
-        of(
-            "ValidatingAdmissionPolicyBinding",
-            json!({"policyName": "refusing", "validationActions": ["Deny"]}),
-        ),
-    ]
+    refusing("observability.open-cluster-management.io", "observabilityaddons/status", "UPDATE", expression)
 }
 
 /// As a process runs it, with its ClusterOperator, while `play` is under way.
@@ -83,7 +72,7 @@ async fn whole_life(place: &Place, account: &Process, shown: &Api<DynamicObject>
 async fn every_verb_of_the_role_is_used_and_none_is_missing() {
     let place = Place::new().await;
     let shown = place.display().await;
-    for document in refusing() {
+    for document in refused() {
         place.create(&document).await;
     }
     let account = place.account();

@@ -9,6 +9,7 @@ pub(crate) mod json_schema;
 pub(crate) mod leaders;
 pub(crate) mod logs;
 pub(crate) mod postgres;
+pub(crate) mod refusing;
 pub(crate) mod relay;
 pub(crate) mod reliability;
 pub(crate) mod rights;
