@@ -36,7 +36,7 @@ impl Documents {
     pub fn insert(&mut self, object: Arc<Value>) {
         let text =
             |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let kind = GroupVersionKind::from_api_version(&text("/apiVersion"), &text("/kind"));
+        let kind = GroupVersionKind::of(&object);
         if AccessRules::speak_of(&kind.group, &kind.kind) {
             self.access.insert(&object);
         }

@@ -214,6 +214,13 @@ impl GroupVersionKind {
         Self::new(group, version, kind)
     }
 
+    /// Of an object, by its `apiVersion` and `kind`; what it does not say is empty.
+    #[must_use]
+    pub fn of(object: &Value) -> Self {
+        let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+        Self::from_api_version(text("apiVersion"), text("kind"))
+    }
+
     /// `group/version`, or the version alone in the core group.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }

@@ -99,6 +99,7 @@ pub struct Pairing<'k> {
 }
 
 impl<'k> Pairing<'k> {
+    /// Of no objects yet. `known` has the definitions; `namespace` is that of objects which name none.
     #[must_use]
     pub fn new(known: &'k Documents, namespace: &'k str) -> Self {
         Self { known, namespace, before: HashMap::new(), seen: HashMap::new() }

@@ -16,7 +16,8 @@ use crate::weight::{self, Budget};
 
 /// Open collections at one time. Kubernetes' own objects nest a few dozen deep.
 const MAX_DEPTH: usize = 250;
-/// Nodes of a text, or of a document where each is let go before the next, those that aliases repeat included: a few kilobytes of aliases can stand for gigabytes.
+/// Nodes of a text, or of a document where each is let go before the next, those that aliases repeat included: a few kilobytes
+/// of aliases can stand for gigabytes.
 const MAX_NODES: usize = 1_000_000;
 /// What a file's values and positions may weigh for each of its bytes. Those of manifests weigh six to fourteen times
 /// their text, and a file is held but once, while a request makes copies.

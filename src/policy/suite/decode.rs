@@ -125,7 +125,7 @@ fn patched(
         (None, Value::Object(_)) => strategic().unwrap_or_else(merged),
         (Some("merge"), Value::Object(_)) => merged(),
         (Some("strategic"), Value::Object(_)) => strategic().unwrap_or_else(|| {
-            let kind = kind_of(object);
+            let kind = GroupVersionKind::of(object);
             Err(format!(
                 "{} {} is no built-in kind: only those have strategic merge patches",
                 kind.api_version(),
@@ -221,7 +221,9 @@ impl Layered<'_> {
                 wrong(fields.path_of("operation"), problem)
             }),
             None => Ok(match (object, old_object) {
-                (Some(object), None) => target::operation(&kind_of(object)).unwrap_or(Operation::Create),
+                (Some(object), None) => {
+                    target::operation(&GroupVersionKind::of(object)).unwrap_or(Operation::Create)
+                }
                 (None, None) => Operation::Create,
                 (Some(_), Some(_)) => Operation::Update,
                 (None, Some(_)) => Operation::Delete,
@@ -262,11 +264,6 @@ impl Layered<'_> {
         }
         Ok(existing)
     }
-}
-
-fn kind_of(object: &Value) -> GroupVersionKind {
-    let text = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-    GroupVersionKind::from_api_version(text("apiVersion"), text("kind"))
 }
 
 fn expectation(case: &Fields<'_>) -> Result<Expectation, SuiteError> {

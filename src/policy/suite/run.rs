@@ -105,7 +105,7 @@ fn answer(
 fn request(case: &Case, host: &Documents) -> Request<'static> {
     let subject = case.object.as_deref().or(case.old_object.as_deref()).unwrap_or(&Value::Null);
     let text = |pointer: &str| subject.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
-    let kind = GroupVersionKind::from_api_version(text("/apiVersion"), text("/kind"));
+    let kind = GroupVersionKind::of(subject);
     let (resource, subresource) = target::resource(&kind, case.resource.as_deref(), &case.subresource, host);
     let namespace = case.namespace.clone().unwrap_or_else(|| match kind.kind.as_str() {
         "Namespace" if kind.group.is_empty() => text("/metadata/name").to_owned(),
