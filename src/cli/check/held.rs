@@ -10,8 +10,9 @@ use serde_json::Value;
 
 use crate::cli::process::Fault;
 
-/// Bytes of all objects together, packed: four hundred thousand objects of 2.5 kB.
-const MAX_PACKED: usize = 1 << 30;
+/// Bytes of all objects together, packed, and of those beside them that are held as they were read: four hundred thousand objects of
+/// 2.5 kB.
+const MAX_HELD: usize = 1 << 30;
 
 /// All objects of some manifests, in order.
 #[derive(Debug)]
@@ -19,9 +20,12 @@ pub(super) struct Store {
     pub(super) objects: Vec<Held>,
     /// Those among them, as they were read, that may be in force for the others.
     pub(super) configuration: Vec<Document>,
-    /// Bytes that may still be added.
-    left: usize,
+    pub(super) room: Room,
 }
+
+/// Bytes that may still be held.
+#[derive(Debug)]
+pub(super) struct Room(usize);
 
 /// An object, and where it stands.
 #[derive(Debug)]
@@ -41,11 +45,11 @@ enum Packed {
 
 impl Store {
     pub(super) fn new() -> Self {
-        Self::within(MAX_PACKED)
+        Self::within(MAX_HELD)
     }
 
     fn within(most: usize) -> Self {
-        Self { objects: Vec::new(), configuration: Vec::new(), left: most }
+        Self { objects: Vec::new(), configuration: Vec::new(), room: Room(most) }
     }
 
     /// Adds an object; a suite that stands beside them is none.
@@ -58,17 +62,33 @@ impl Store {
         }
         let (file, position) = (Arc::clone(&document.file), document.here());
         if apply::may_be_in_force(&document.value) {
+            self.room.take(weight::of(&document.value), &file, position)?;
             self.configuration.push(document.clone());
         }
         let object = Packed::new(document.value);
-        let Some(left) = self.left.checked_sub(object.weight()) else {
+        self.room.take(object.weight(), &file, position)?;
+        self.objects.push(Held { file, position, object });
+        Ok(())
+    }
+}
+
+impl Room {
+    /// For what is held besides `object`, read from `held`: it itself, unpacked.
+    ///
+    /// # Errors
+    /// When that is more than is held.
+    pub(super) fn unpacked(&mut self, held: &Held, object: &Value) -> Result<(), Fault> {
+        self.take(weight::of(object), &held.file, held.position)
+    }
+
+    fn take(&mut self, bytes: usize, file: &str, position: Position) -> Result<(), Fault> {
+        let Some(left) = self.0.checked_sub(bytes) else {
+            let line = position.line;
             return Err(Fault::usage(format!(
-                "{file}:{}: these are more objects than can be decided at a time; divide them",
-                position.line
+                "{file}:{line}: these are more objects than can be decided at a time; divide them"
             )));
         };
-        self.left = left;
-        self.objects.push(Held { file, position, object });
+        self.0 = left;
         Ok(())
     }
 }
@@ -155,6 +175,8 @@ mod tests {
         let mut store = Store::within(10_000);
         let mut taken = documents(&format!("{object}\n---\n").repeat(10)).into_iter();
         let refused = taken.find_map(|document| store.add(document).err()).unwrap();
+        let first = &store.objects[0];
+        assert!(store.room.unpacked(first, &first.object()).is_err(), "it is held a second time");
         assert!((7..10).contains(&store.objects.len()), "{}", store.objects.len());
         let line = store.objects.len() * 2 + 1;
         let told =

@@ -193,20 +193,24 @@ impl InputArgs {
         let set = PolicySet::load_with(policies.iter().chain(of_manifests), load_options)
             .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
             .converting(converting::offline);
+        let Paired { replaced, left, existing } = self.paired(&mut new, &mut old, &set)?;
         let (new, old) = (new.objects, old.objects);
-        let Paired { replaced, left, existing } = self.paired(&new, &old, &set)?;
         let (namespace, options) = (self.namespace.clone(), self.options()?);
         Ok(Inputs { left, new, old, replaced, existing, namespace, options, set })
     }
 
     /// Finds of each new object the old one.
-    fn paired(&self, new: &[Held], old: &[Held], set: &PolicySet) -> Result<Paired, Fault> {
+    fn paired(&self, new: &mut Store, old: &mut Store, set: &PolicySet) -> Result<Paired, Fault> {
+        let (Store { objects: new, room, .. }, Store { objects: old, room: room_of_old, .. }) = (new, old);
         let mut pairing = Pairing::new(set.documents(), &self.namespace);
         let mut existing = Vec::new();
         for (position, held) in old.iter().enumerate() {
             let object = held.object();
             pairing.add_old(position, &object);
-            existing.extend(set.looks_up(&kind(&object)).then_some(object));
+            if set.looks_up(&GroupVersionKind::of(&object)) {
+                room_of_old.unpacked(held, &object)?;
+                existing.push(object);
+            }
         }
         let must_replace = self.must_replace()?;
         let (mut replaced, mut wrong, mut missing) = (Vec::with_capacity(new.len()), Vec::new(), Vec::new());
@@ -224,7 +228,10 @@ impl InputArgs {
                 }
                 Err(error) => wrong.push(held.mistake(format!("{error}{}", earlier(&error, new)))),
             }
-            existing.extend(set.looks_up(&kind(&object)).then_some(object));
+            if set.looks_up(&GroupVersionKind::of(&object)) {
+                room.unpacked(held, &object)?;
+                existing.push(object);
+            }
         }
         let mistakes = if wrong.is_empty() { missing } else { wrong };
         if !mistakes.is_empty() {
@@ -306,11 +313,6 @@ struct Paired {
     replaced: Vec<Option<usize>>,
     left: Vec<Identity>,
     existing: Vec<Arc<Value>>,
-}
-
-fn kind(object: &Value) -> GroupVersionKind {
-    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
-    GroupVersionKind::from_api_version(text("apiVersion"), text("kind"))
 }
 
 /// Where the object stands that has the same name as a later one.
