@@ -139,7 +139,10 @@ pub(super) fn each_document(
     if mistakes.is_empty() { Ok(()) } else { Err(not_compiled(&mistakes)) }
 }
 
-/// The same of one text; answers what is wrong with it.
+/// Mistakes of one text that are told: of very many documents each may have one.
+const MAX_MISTAKES: usize = 1_000;
+
+/// The same of one text; answers what is wrong with it, the first thousand mistakes.
 ///
 /// # Errors
 /// What `take` answers.
@@ -148,11 +151,12 @@ pub(super) fn each_of(
     text: &str,
     take: &mut impl FnMut(Document) -> Result<(), Fault>,
 ) -> Result<Vec<LoadError>, Fault> {
-    let mut mistakes = Vec::new();
+    let mut mistakes: Vec<LoadError> = Vec::new();
     for part in manifest::parts(name, text) {
         match part {
             Ok(part) => {
-                mistakes.extend(part.duplicates);
+                let room = MAX_MISTAKES.saturating_sub(mistakes.len());
+                mistakes.extend(part.duplicates.into_iter().take(room));
                 part.documents.into_iter().try_for_each(&mut *take)?;
             }
             // A text that is no YAML may have set nothing twice.
