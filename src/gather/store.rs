@@ -23,8 +23,9 @@ use tracing::{debug, info, warn};
 
 const CLAIMS: &str = ".claims";
 const PARTIAL: &str = ".partial-";
-/// How many seconds further a taken name may move a new archive's name.
-const NAME_ATTEMPTS: i64 = 60;
+/// How many seconds further a taken name may move a new archive's name. Archives are kept while a service that is slow has not taken them,
+/// and a thousand may wait: looking for a name costs microseconds for each that is taken.
+const NAME_ATTEMPTS: i64 = 3_600;
 
 /// Who may read archives, besides their owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -37,6 +37,17 @@ fn an_archive_is_named_by_its_second_and_taken_once() {
     assert_eq!(visible(dir.path()).len(), 2);
 }
 
+/// While a service takes nothing, many wait, and each has a name.
+#[test]
+fn a_hundred_archives_of_one_second_have_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = ArchiveStore::open(dir.path()).unwrap();
+    let archives: Vec<_> =
+        (0..100).map(|number| publish(&store, &format!("uid-{number}")).unwrap()).collect();
+    assert_eq!(visible(dir.path()).len(), 100);
+    assert_eq!(archives[99].name(), "insights-2025-11-21-023145.tar.gz");
+}
+
 #[test]
 fn an_owner_never_has_a_second_archive() {
     let dir = tempfile::tempdir().unwrap();
