@@ -15,7 +15,7 @@ const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitio
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_recorded_request_is_answered_as_recorded() {
-    let Some(folder) = corpus::folder("crd-matrix") else { return };
+    let Some(folder) = testing::corpus("crd-matrix").unwrap() else { return };
     let definitions = corpus::lines(&folder.join("crds.jsonl"));
     let only = std::env::var("CRD_MATRIX_ONLY").unwrap_or_default();
     let mut differing = Vec::new();

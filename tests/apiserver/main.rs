@@ -2,9 +2,8 @@
 #![expect(
     clippy::expect_used,
     clippy::panic,
-    clippy::print_stderr,
     clippy::unwrap_used,
-    reason = "a test that cannot go on should say where and stop; skips are said aloud"
+    reason = "a test that cannot go on should say where and stop"
 )]
 #![expect(unreachable_pub, reason = "a test program has no outside")]
 

@@ -9,7 +9,7 @@ use crate::corpus;
 
 #[test]
 fn recorded_bodies_are_read() {
-    let Some(folder) = corpus::folder("kubectl") else { return };
+    let Some(folder) = testing::corpus("kubectl").unwrap() else { return };
     let mut read = 0;
     for scenario in corpus::lines(&folder.join("scenarios.jsonl")) {
         for exchange in exchanges(&scenario) {

@@ -10,7 +10,7 @@ use crate::corpus;
 
 #[test]
 fn printer_columns_show_what_was_recorded() {
-    let Some(folder) = corpus::folder("crd-matrix") else { return };
+    let Some(folder) = testing::corpus("crd-matrix").unwrap() else { return };
     let definitions = corpus::lines(&folder.join("crds.jsonl"));
     let mut compared = 0;
     for case in corpus::lines(&folder.join("recorded.jsonl")) {

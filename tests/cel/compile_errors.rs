@@ -5,7 +5,7 @@ use std::sync::Arc;
 use admit_cel::types::parse_type;
 use admit_cel::{Env, Mode, Type, Version};
 
-use crate::corpora::{corpora, rows};
+use crate::corpora::rows;
 
 /// `wrapper_string` is the corpus' name of a nullable string.
 fn variable_type(text: &str) -> Type {
@@ -30,10 +30,10 @@ fn disagreement(base: &Env, row: &serde_json::Value) -> Option<String> {
 
 #[test]
 fn refusals_agree_to_the_character() {
-    let Some(corpora) = corpora() else { return };
+    let Some(corpus) = testing::corpus("cel-compile-errors").unwrap() else { return };
     let base = Env::kubernetes(Version(1, 36), Mode::New);
     let (mut passed, mut failed) = (0, 0);
-    for row in rows(&corpora.join("cel-compile-errors")) {
+    for row in rows(&corpus) {
         match disagreement(&base, &row) {
             None => passed += 1,
             Some(answer) => {

@@ -1,18 +1,6 @@
 //! Recorded answers of kube-apiserver, one JSON document per line.
 
-use std::path::{Path, PathBuf};
-
-/// The folder of recorded answers: beside the repository, or where `ADMIT_SHARED` says. Says so where there is none.
-pub(crate) fn corpora() -> Option<PathBuf> {
-    let beside = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
-    let shared = std::env::var_os("ADMIT_SHARED").map_or(beside, PathBuf::from);
-    let corpora = shared.join("corpora");
-    if corpora.is_dir() {
-        return Some(corpora);
-    }
-    println!("SKIPPED: no recorded answers at {}", corpora.display());
-    None
-}
+use std::path::Path;
 
 /// Every row of a corpus whose id contains `ADMIT_ONLY`, file by file. Rows whose values nest deeper than the reader
 /// of JSON goes are left out.

@@ -1,10 +1,5 @@
 //! Tests of the admit-cel package; one program, a module per subject.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::print_stdout,
-    reason = "a test that cannot go on should say where and stop, and one that is skipped should say so"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should say where and stop")]
 
 mod checker;
 mod compile_errors;

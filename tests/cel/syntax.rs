@@ -3,7 +3,7 @@
 use admit_cel::source::Source;
 use admit_cel::syntax::{self, Ast, Expr, ExprId, Options, macros};
 
-use crate::corpora::{corpora, rows};
+use crate::corpora::rows;
 
 pub(crate) fn options() -> Options {
     let sets = [macros::STANDARD, macros::OPTIONAL, macros::TWO_VARIABLE, macros::LISTS];
@@ -111,9 +111,9 @@ fn literals_have_their_values() {
 
 #[test]
 fn every_recorded_expression_survives_printing() {
-    let Some(corpora) = corpora() else { return };
+    let Some(corpus) = testing::corpus("cel-expressions").unwrap() else { return };
     let mut count = 0;
-    for row in rows(&corpora.join("cel-expressions")) {
+    for row in rows(&corpus) {
         assert_printed_parses_alike(row["expr"].as_str().unwrap());
         count += 1;
     }

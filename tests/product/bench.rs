@@ -14,7 +14,7 @@ use crate::repository::root;
 use crate::serve::server::{Place, Serving};
 use crate::support::json_schema::complaints;
 use crate::support::postgres;
-use crate::support::sshd::{Sshd, Wanted, skip};
+use crate::support::sshd::{Sshd, Wanted};
 use crate::tour::has_kubectl;
 
 /// Names that start with `periodic` are for the operator.
@@ -234,7 +234,10 @@ fn the_figures_of_the_command_line_can_be_made() {
 #[test]
 fn the_figures_of_the_keepers_can_be_made() {
     if !has_kubectl() || Command::new("python3").arg("--version").output().is_err() {
-        return skip("the keepers cannot be measured without kubectl and python3");
+        return testing::skip(
+            testing::Need::Other,
+            "the keepers cannot be measured without kubectl and python3",
+        );
     }
     let small = ["THOUSANDS", "OPERATORS", "ADDONS", "CHANGES", "PIPELINES", "REFRESHES", "ROUNDS", "SETTLE"];
     let mut parts = vec!["priming", "resync", "copy", "idle"];

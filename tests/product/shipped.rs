@@ -2,7 +2,7 @@
 //! descriptions added for `kubectl explain`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -45,13 +45,6 @@ fn read(path: &Path) -> Value {
     .unwrap()
 }
 
-fn shared() -> Option<PathBuf> {
-    let beside = root().join("../shared");
-    let path =
-        std::env::var_os("ADMIT_SHARED").map_or(beside, PathBuf::from).join("corpora/seed-policies/crds");
-    path.is_dir().then_some(path)
-}
-
 /// Fields of a spec that later versions have besides, and with them the rules that name one.
 const ADDED_FIELDS: &[(&str, &[&str])] = &[
     ("datagathers", &["storage"]),
@@ -89,10 +82,8 @@ fn strip(schema: &mut Value, path: &str, undescribed: &mut Vec<String>) {
 
 #[test]
 fn shipped_definitions_are_the_recorded_ones_with_descriptions() {
-    let Some(recorded) = shared() else {
-        eprintln!("SKIPPED: the recorded definitions are not beside the project");
-        return;
-    };
+    let Some(corpus) = testing::corpus("seed-policies").unwrap() else { return };
+    let recorded = corpus.join("crds");
     for (shipped_name, recorded_name) in PAIRS {
         let mut shipped = read(&root().join(format!("deploy/crds/{shipped_name}.yaml")));
         without_added_versions(shipped_name, &mut shipped);
@@ -114,11 +105,8 @@ fn shipped_definitions_are_the_recorded_ones_with_descriptions() {
 /// that the others can.
 #[test]
 fn the_shipped_configuration_of_gatherings_is_the_recorded_one_in_every_version() {
-    let Some(recorded) = shared() else {
-        eprintln!("SKIPPED: the recorded definitions are not beside the project");
-        return;
-    };
-    let recorded = recorded.ancestors().nth(2).unwrap().join("openshift-api/crds/config");
+    let Some(corpus) = testing::corpus("openshift-api").unwrap() else { return };
+    let recorded = corpus.join("crds/config");
     let shipped = read(&root().join("deploy/crds/insightsdatagathers.yaml"));
     let versions = shipped["spec"]["versions"].as_array().unwrap();
     assert_eq!(versions.len(), 3);

@@ -1,7 +1,5 @@
 //! What a plan does ahead of evaluation changes no answer: recorded expressions are planned in three ways and compared.
 
-use std::path::PathBuf;
-
 use bumpalo::Bump;
 use serde_json::Value as Json;
 
@@ -29,16 +27,13 @@ fn outcome(env: &Env, text: &str, options: Options) -> Option<Result<(String, u6
 
 /// Recorded expressions that name no variables.
 fn expressions() -> Vec<String> {
-    let shared = std::env::var_os("ADMIT_SHARED").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared")),
-        PathBuf::from,
-    );
-    let Ok(files) = std::fs::read_dir(shared.join("corpora/cel-expressions")) else {
-        println!("SKIPPED: no corpora at {} (set ADMIT_SHARED)", shared.display());
-        return Vec::new();
-    };
+    let Some(corpus) = testing::corpus("cel-expressions").unwrap() else { return Vec::new() };
     let mut expressions = Vec::new();
-    for file in files.flatten().filter(|file| file.path().extension().is_some_and(|e| e == "jsonl")) {
+    for file in std::fs::read_dir(corpus)
+        .unwrap()
+        .flatten()
+        .filter(|file| file.path().extension().is_some_and(|e| e == "jsonl"))
+    {
         for line in std::fs::read_to_string(file.path()).unwrap().lines() {
             // Rows beyond serde_json's nesting are about depth alone.
             let Ok(row) = serde_json::from_str::<Json>(line) else { continue };

@@ -55,17 +55,21 @@ pub(crate) fn find(root: &Path, only: &[String]) -> Result<Vec<Folder>, CorpusEr
     for path in folders {
         let name = path.canonicalize().unwrap_or_else(|_| path.clone());
         let name = name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let files = row_files(&sorted_entries(&path)?);
-        if files.is_empty() || !(only.is_empty() || only.contains(&name)) {
-            continue;
+        if only.is_empty() || only.contains(&name) {
+            found.extend(read(&path, name)?);
         }
-        found.push(Folder {
-            name,
-            files: files.iter().map(|file| read(file)).collect::<Result<_, _>>()?,
-            path,
-        });
     }
     if found.is_empty() { Err(CorpusError::Empty(root.to_owned())) } else { Ok(found) }
+}
+
+/// The corpus in a folder; none where it holds no rows.
+pub(crate) fn read(path: &Path, name: String) -> Result<Option<Folder>, CorpusError> {
+    let files = row_files(&sorted_entries(path)?);
+    if files.is_empty() {
+        return Ok(None);
+    }
+    let files = files.iter().map(|file| read_rows(file)).collect::<Result<_, _>>()?;
+    Ok(Some(Folder { name, files, path: path.to_owned() }))
 }
 
 impl Folder {
@@ -103,7 +107,7 @@ fn row_files(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().filter(|path| path.extension().is_some_and(|ending| ending == "jsonl")).cloned().collect()
 }
 
-fn read(path: &Path) -> Result<RowFile, CorpusError> {
+fn read_rows(path: &Path) -> Result<RowFile, CorpusError> {
     let text = fs::read_to_string(path).map_err(|error| CorpusError::io(path, error))?;
     let rows = text
         .lines()

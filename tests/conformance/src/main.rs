@@ -23,9 +23,9 @@ use clap::{Parser, ValueEnum};
 /// Runs recorded corpora and scores our answers.
 #[derive(Debug, Parser)]
 struct Args {
-    /// A folder of corpora, or one corpus
+    /// A folder of corpora, or one corpus; without it, all that are at hand: tests/recorded, and those beside the project
     #[arg(long, value_name = "DIR")]
-    corpora: PathBuf,
+    corpora: Option<PathBuf>,
     /// Run only corpora of this name (repeatable)
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
@@ -63,7 +63,11 @@ fn main() -> ExitCode {
 fn start(args: &Args) -> Result<bool, corpus::CorpusError> {
     let mut scores = Vec::new();
     let mut failures = args.failures.as_deref().map(create).transpose()?;
-    for folder in corpus::find(&args.corpora, &args.only)? {
+    let folders = match &args.corpora {
+        Some(folder) => corpus::find(folder, &args.only)?,
+        None => at_hand(&args.only)?,
+    };
+    for folder in folders {
         let Some(runner) = kinds::of(&folder) else {
             let _ = writeln!(io::stderr(), "conformance: {}: no runner for this kind of corpus", folder.name);
             continue;
@@ -75,7 +79,8 @@ fn start(args: &Args) -> Result<bool, corpus::CorpusError> {
         let known = known::KnownFailures::read(&args.known_failures, &folder.name)?;
         let score = report::Score::of(&folder.name, outcomes, &known, args.case.is_some());
         if let Some(file) = &mut failures {
-            score.write_failures(file).map_err(|error| corpus::CorpusError::io(&args.corpora, error))?;
+            let path = args.failures.as_deref().unwrap_or(Path::new("failures"));
+            score.write_failures(file).map_err(|error| corpus::CorpusError::io(path, error))?;
         }
         if matches!(args.output, Format::Text) {
             let _ = writeln!(io::stdout(), "{score}");
@@ -86,6 +91,24 @@ fn start(args: &Args) -> Result<bool, corpus::CorpusError> {
         let _ = writeln!(io::stdout(), "{}", report::to_json(&scores));
     }
     Ok(scores.iter().all(report::Score::holds))
+}
+
+/// Our own recordings and those beside the project; says which are absent.
+fn at_hand(only: &[String]) -> Result<Vec<corpus::Folder>, corpus::CorpusError> {
+    let failed = |error| corpus::CorpusError::io(Path::new("tests/recorded"), error);
+    let mut corpora = testing::corpora().map_err(failed)?;
+    let asked = |name: &str| only.is_empty() || only.iter().any(|asked| asked == name);
+    corpora.retain(|corpus| asked(&corpus.name));
+    for name in testing::FOREIGN.iter().filter(|name| asked(name)) {
+        if !corpora.iter().any(|corpus| corpus.name == **name) {
+            testing::skip(testing::Need::Corpora, &format!("{name}: no recorded answers beside the project"));
+        }
+    }
+    let mut folders = Vec::new();
+    for found in corpora {
+        folders.extend(corpus::read(&found.folder, found.name)?);
+    }
+    if folders.is_empty() { Err(corpus::CorpusError::Empty("tests/recorded".into())) } else { Ok(folders) }
 }
 
 fn outcomes(

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::support::connect::{Connect, Manner};
-use crate::support::sshd::skip;
 
 const PACKAGES: [&str; 2] = ["kafka-connect-py==1.0.0", "kafkaconnect==1.3.1"];
 
@@ -46,7 +45,12 @@ fn python() -> Result<PathBuf, String> {
 async fn cy_10_12_clients_that_others_wrote_find_what_they_expect() {
     let program = match tokio::task::spawn_blocking(python).await.unwrap() {
         Ok(program) => program,
-        Err(reason) => return skip(&format!("{} cannot be installed: {reason}", PACKAGES.join(" and "))),
+        Err(reason) => {
+            return testing::skip(
+                testing::Need::Other,
+                &format!("{} cannot be installed: {reason}", PACKAGES.join(" and ")),
+            );
+        }
     };
     let connect = Connect::start(Manner::default()).await;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/product/cyndi/clients.py");

@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use super::bench::{Bench, Status};
 use crate::support::postgres::{Pair, Server, owner};
-use crate::support::sshd::skip;
 
 /// A disk of two MiB, until the value goes.
 struct SmallDisk(PathBuf);
@@ -109,7 +108,7 @@ async fn cy_08_17_a_server_in_recovery_and_one_whose_disk_is_full() {
     refresh_fails(&bench, words, promote).await;
 
     let Some(disk) = SmallDisk::mount(&server.folder().join("small")) else {
-        return skip("nobody may mount here: no disk can be full");
+        return testing::skip(testing::Need::Other, "nobody may mount here: no disk can be full");
     };
     let (place, user) = (disk.0.display(), &bench.pair.user);
     let admin = bench.pair.admin(&bench.pair.app).await;

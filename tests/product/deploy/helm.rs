@@ -8,11 +8,10 @@ use super::chart::{SETTINGS, Values, rendered};
 use super::documents;
 
 /// Whether the real helm is at hand; says so when it is not.
-#[expect(clippy::print_stderr, reason = "what is skipped is said, also by a scenario among others")]
 pub(crate) fn has_helm() -> bool {
     let found = Command::new("helm").args(["version", "--short"]).stdout(Stdio::null()).status().is_ok();
     if !found {
-        eprintln!("SKIPPED: there is no helm on the PATH");
+        testing::skip(testing::Need::Helm, "there is no helm on the PATH");
     }
     found
 }

@@ -39,8 +39,6 @@ const SCENARIOS: &[fn(&ApiServer)] = &[
 fn the_embedded_api_server() {
     if has_kubectl() {
         play(&ApiServer::embedded());
-    } else {
-        eprintln!("SKIPPED: there is no kubectl on the PATH");
     }
 }
 
@@ -48,8 +46,11 @@ fn the_embedded_api_server() {
 fn a_real_api_server() {
     match std::env::var_os("KUBEBUILDER_ASSETS") {
         Some(assets) if has_kubectl() => play(&ApiServer::real(Path::new(&assets))),
-        Some(_) => eprintln!("SKIPPED: there is no kubectl on the PATH"),
-        None => eprintln!("SKIPPED: KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver"),
+        Some(_) => (),
+        None => testing::skip(
+            testing::Need::Apiserver,
+            "KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver",
+        ),
     }
 }
 
@@ -57,8 +58,6 @@ fn a_real_api_server() {
 fn each_system_lives_once_in_the_embedded_api_server() {
     if has_kubectl() {
         systems::each_lives_once(&ApiServer::embedded());
-    } else {
-        eprintln!("SKIPPED: there is no kubectl on the PATH");
     }
 }
 
@@ -66,8 +65,11 @@ fn each_system_lives_once_in_the_embedded_api_server() {
 fn each_system_lives_once_in_a_real_api_server() {
     match std::env::var_os("KUBEBUILDER_ASSETS") {
         Some(assets) if has_kubectl() => systems::each_lives_once(&ApiServer::real(Path::new(&assets))),
-        Some(_) => eprintln!("SKIPPED: there is no kubectl on the PATH"),
-        None => eprintln!("SKIPPED: KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver"),
+        Some(_) => (),
+        None => testing::skip(
+            testing::Need::Apiserver,
+            "KUBEBUILDER_ASSETS names no folder with etcd and kube-apiserver",
+        ),
     }
 }
 

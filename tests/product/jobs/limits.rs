@@ -4,7 +4,6 @@ use k8s_openapi::api::core::v1::ContainerStateTerminated;
 use serde_json::{Value, json};
 
 use super::place::{Place, phase, script};
-use crate::support::sshd::skip;
 
 fn limited(text: &str, limits: &Value) -> Value {
     let mut pod = script(text);
@@ -24,7 +23,7 @@ async fn ended(place: &Place, name: &str, text: &str, limits: &Value) -> Option<
             "{text}"
         );
         assert!(text.contains("systemd-run"), "{text}");
-        skip(text);
+        testing::skip(testing::Need::Other, text);
         return None;
     }
     let mut containers = status.container_statuses.clone().unwrap();
@@ -57,7 +56,7 @@ async fn what_runs_beside_a_container_is_within_its_limits() {
     let status = place.ended("beside").await;
     let events = place.events("beside").await;
     if let Some((_, text)) = events.iter().find(|(reason, _)| reason == "IgnoredFields") {
-        return skip(text);
+        return testing::skip(testing::Need::Other, text);
     }
     let ended = status.container_statuses.unwrap().remove(0).state.unwrap().terminated.unwrap();
     assert_eq!(ended.reason.as_deref(), Some("OOMKilled"), "{ended:?}");

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::place::{Place, script};
 use crate::support::cluster::PATIENCE;
+use crate::tour::has_kubectl;
 
 fn refused(error: kube::Error) -> (u16, String) {
     let kube::Error::Api(status) = error else { panic!("{error}") };
@@ -90,8 +91,7 @@ async fn the_log_of_the_start_before_is_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kubectl_follows_and_waits() {
-    if Command::new("kubectl").arg("version").arg("--client").output().is_err() {
-        eprintln!("SKIPPED: no kubectl on the PATH");
+    if !has_kubectl() {
         return;
     }
     let place = Place::new().await;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +18,6 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::repository::root;
 use crate::support::https::{Client, tls};
 
 /// The group that may do everything in every scenario; access rules are part of a scenario.
@@ -38,18 +37,9 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: Group, name: testers}
 ";
 
-fn corpus() -> PathBuf {
-    let shared = std::env::var_os("ADMIT_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from);
-    shared.join("corpora/vap-matrix")
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn recorded_reviews_get_the_recorded_answers() {
-    let folder = corpus();
-    if !folder.is_dir() {
-        eprintln!("NOT RUN: no recorded answers at {}", folder.display());
-        return;
-    }
+    let Some(folder) = testing::corpus("vap-matrix").unwrap() else { return };
     let mut scenarios: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     let (mut lines, mut without_review) = (0, BTreeMap::new());
     for line in fs::read_to_string(folder.join("cases.jsonl")).unwrap().lines() {

@@ -9,7 +9,7 @@ use admit::gather::upload::sftp::{Sftp, SftpError};
 
 use super::{Local, REMOTE, client, content, delivered, remote};
 use crate::support::relay::{FakeProxy, Manner};
-use crate::support::sshd::{Sshd, Wanted, skip};
+use crate::support::sshd::{Sshd, Wanted};
 
 /// A name that only a proxy knows.
 const NAME: &str = "sftp.example.test:2022";
@@ -96,7 +96,7 @@ async fn a_proxy_that_does_not_connect() {
 #[tokio::test]
 async fn tinyproxy_connects() {
     if Command::new("tinyproxy").arg("-v").stdout(Stdio::null()).status().is_err() {
-        return skip("no tinyproxy on the PATH");
+        return testing::skip(testing::Need::Other, "no tinyproxy on the PATH");
     }
     let Some(sshd) = Sshd::start(&Wanted::default()) else { return };
     let dir = tempfile::tempdir().unwrap();

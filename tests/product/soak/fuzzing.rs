@@ -1,7 +1,6 @@
 //! Rows 17 and 39 by a fuzzer, which knows what it has not seen yet: an hour for each target of `tests/fuzz` that is about
 //! admit-cel, ten minutes for each that counts memory.
 
-use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use serde_json::json;
@@ -47,9 +46,8 @@ fn row_39_under_a_fuzzer() {
 
 fn fuzz(row: u8, targets: &[(&str, &'static str)], seconds: usize) {
     if !has_fuzzer() {
-        let told = "SKIPPED: there is no nightly compiler with cargo-fuzz (`cargo install cargo-fuzz`)";
-        let _ = writeln!(std::io::stderr(), "{told}");
-        return;
+        let reason = "there is no nightly compiler with cargo-fuzz (`cargo install cargo-fuzz`)";
+        return testing::skip(testing::Need::Other, reason);
     }
     for (target, name) in targets {
         let mut row = Row::full(row, name, percent());

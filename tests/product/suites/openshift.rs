@@ -2,26 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
 
 use serde_json::Value;
 
 use super::schema::assert_is_result;
 use super::{admit, text};
-use crate::repository::root;
-
-fn corpus() -> Option<PathBuf> {
-    let shared = std::env::var_os("ADMIT_SHARED").map_or(root().join("../shared"), PathBuf::from);
-    let folder = shared.join("corpora/openshift-api");
-    folder.is_dir().then_some(folder)
-}
 
 #[test]
 fn every_recorded_case_passes_with_the_recorded_verdict() {
-    let Some(corpus) = corpus() else {
-        eprintln!("SKIPPED: the recorded suites (corpora/openshift-api) are not beside the project");
-        return;
-    };
+    let Some(corpus) = testing::corpus("openshift-api").unwrap() else { return };
     let output = admit(&corpus, &["-o", "json", "--crds", "crds", "suites"]);
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     let recorded = verdicts(&fs::read_to_string(corpus.join("recorded.jsonl")).unwrap());

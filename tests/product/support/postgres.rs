@@ -13,8 +13,6 @@ use std::sync::{Mutex, OnceLock};
 
 use tokio_postgres::{Client, NoTls};
 
-use super::sshd::skip;
-
 /// Who the package makes to run servers.
 const USER: &str = "postgres";
 const ADMIN: &str = "admin";
@@ -45,7 +43,7 @@ impl Server {
     pub(crate) fn own() -> Option<Self> {
         let server = start();
         if server.is_none() {
-            skip(&impossible().unwrap_or_default());
+            testing::skip(testing::Need::Postgres, &impossible().unwrap_or_default());
         }
         server
     }
@@ -102,7 +100,7 @@ impl Pair {
     pub(crate) async fn new() -> Option<Self> {
         let server = SERVER.get_or_init(start).as_ref();
         if server.is_none() {
-            skip(&impossible().unwrap_or_default());
+            testing::skip(testing::Need::Postgres, &impossible().unwrap_or_default());
         }
         let mut pair = Self::on(server?).await;
         pair.databases = Some(Databases([pair.app.clone(), pair.inventory.clone()]));
@@ -226,7 +224,7 @@ fn programs() -> Option<PathBuf> {
 /// Whether there can be a server on this machine; where not, this says so.
 pub(crate) fn can_be() -> bool {
     let why = impossible();
-    why.iter().for_each(|why| skip(why));
+    why.iter().for_each(|why| testing::skip(testing::Need::Postgres, why));
     why.is_none()
 }
 

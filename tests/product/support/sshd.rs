@@ -51,7 +51,7 @@ impl Sshd {
     /// Starts a server; nothing where the machine cannot have one, which is said loudly.
     pub(crate) fn start(wanted: &Wanted) -> Option<Self> {
         if let Some(reason) = impossible() {
-            skip(&reason);
+            testing::skip(testing::Need::Sshd, &reason);
             return None;
         }
         let dir = tempfile::tempdir().unwrap();
@@ -127,15 +127,6 @@ impl Drop for Sshd {
         let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
         let _ = self.child.wait();
     }
-}
-
-/// Says that a test did not run, where nobody can overlook it.
-pub(crate) fn skip(reason: &str) {
-    assert!(std::env::var_os("ADMIT_REQUIRE").is_none(), "SKIPPED, and ADMIT_REQUIRE is set: {reason}");
-    let test = std::thread::current().name().unwrap_or_default().to_owned();
-    let line = format!("SKIPPED {test}: {reason}\n");
-    // Not by `eprintln!`, which the harness keeps to itself where a test passes.
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
 }
 
 fn impossible() -> Option<String> {

@@ -11,7 +11,6 @@ use super::ingress::{Answers, FakeIngress, NAMED_URL};
 use super::{CANARY, Files, NOW, ca, loopback};
 use crate::support::relay::{FakeProxy, Manner};
 use crate::support::reliability::Row;
-use crate::support::sshd::skip;
 
 const LOGIN: Option<(&str, &str)> = Some(("us@r", "p:ss@w%rd"));
 
@@ -205,7 +204,7 @@ async fn row_37_no_proxy_leads_to_addresses_that_are_not_public() {
 #[tokio::test]
 async fn tinyproxy_connects() {
     if Command::new("tinyproxy").arg("-v").stdout(Stdio::null()).status().is_err() {
-        return skip("no tinyproxy on the PATH");
+        return testing::skip(testing::Need::Other, "no tinyproxy on the PATH");
     }
     let files = Files::new(CANARY);
     let service = FakeIngress::start(Answers::accept("abc")).await;

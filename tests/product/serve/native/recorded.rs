@@ -13,7 +13,6 @@ use serde_json::{Map, Value, json};
 
 use super::super::server::{Place, Serving};
 use super::{Asked, post, send, unframed, without_webhook};
-use crate::repository::root;
 use crate::running::Workplace;
 
 /// Requests whose answer is not the policies' alone, each with the reason.
@@ -34,12 +33,7 @@ fn rows(path: &Path) -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn recorded_requests_get_the_recorded_answers_through_the_webhook() {
-    let shared = std::env::var_os("ADMIT_SHARED").map_or_else(|| root().join("../shared"), Into::into);
-    let folder = shared.join("corpora/fresh");
-    if !folder.join("serve-webhook.jsonl.gz").is_file() {
-        eprintln!("SKIPPED: the recorded requests (serve-webhook) are not at {}", folder.display());
-        return;
-    }
+    let Some(folder) = testing::corpus("fresh").unwrap() else { return };
     let cluster = Workplace::new();
     // Recorded without nodes: nobody bound the Pods.
     let _running = cluster.start_with(&["--no-node"]);

@@ -15,7 +15,6 @@ mod pattern;
 mod run;
 mod server;
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -41,7 +40,7 @@ fn recognises(folder: &Folder) -> bool {
 
 fn outcomes(folder: &Folder, only: Option<&str>) -> Result<Vec<Outcome>, CorpusError> {
     let Some(kubectl) = kubectl() else {
-        let _ = writeln!(io::stderr(), "conformance: {}: SKIPPED: no kubectl on the PATH", folder.name);
+        testing::skip(testing::Need::Kubectl, &format!("{}: no kubectl on the PATH", folder.name));
         return Ok(Vec::new());
     };
     let fixtures = fixtures(folder);
