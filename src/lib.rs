@@ -16,8 +16,9 @@
 //! | package `admit-apimachinery` (`src/apimachinery`) | the words of Go and of Kubernetes, once; whoever says them may use it | nothing of ours |
 //! | package `admit-cel` (`src/cel`) | the value, error and cost of an expression | admit-apimachinery |
 //! | package `admit-policy` (`src/policy`) | documents → `PolicySet`, request → `Decision`; no I/O | admit-cel |
-//! | package `admit-apiserver` (`src/apiserver`) | the Kubernetes API over a versioned store | admit-policy |
-//! | [`admission`] | the HTTPS edge: AdmissionReview in and out | policy, private, telemetry |
+//! | package `admit-serving` (`src/serving`) | who is connected to a port, and for how long | nothing of ours |
+//! | package `admit-apiserver` (`src/apiserver`) | the Kubernetes API over a versioned store | admit-policy, admit-serving |
+//! | [`admission`] | the HTTPS edge: AdmissionReview in and out | policy, serving, private, telemetry |
 //! | `outside` | how files are read that others write | nothing of ours |
 //! | [`gather`] | what an archive holds and where it goes | telemetry, a kube client handed in |
 //! | [`controllers`] | what our own objects do | kit, gather, policy, telemetry |

@@ -28,9 +28,10 @@ pub mod tls;
 mod undecided;
 mod workers;
 
+pub use admit_serving::ServeError;
 pub use convert::{Converter, Converters};
 pub use in_force::{Broken, InForce};
-pub use listen::{Port, ServeError, Shutdown, serve};
+pub use listen::{Port, Shutdown, serve};
 pub use observe::Observed;
 pub use review::Answer;
 pub use routes::Admission;

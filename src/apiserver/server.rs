@@ -5,10 +5,10 @@ use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use admit_serving::{Places, ServeError};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
 use crate::authentication::{Issuer, TokenKey};
 use crate::clock::Clock;
@@ -44,8 +44,7 @@ struct Inner {
     tokens: HashMap<String, Identity>,
     issuer: Issuer,
     started: Timestamp,
-    /// A permit for each connection that may be open.
-    connections: Arc<Semaphore>,
+    connections: Arc<Places>,
     /// Whose turn it is to change something, or to be told much.
     turns: Turns,
     watchers: Watchers,
@@ -130,7 +129,7 @@ impl ServerBuilder {
             tokens: self.tokens,
             issuer,
             started,
-            connections: Arc::new(Semaphore::new(face::serve::MAX_CONNECTIONS)),
+            connections: face::serve::places(),
             turns: Turns::default(),
             watchers: Watchers::default(),
             answers: Answers::default(),
@@ -175,15 +174,15 @@ impl Server {
     /// without one is anonymous.
     ///
     /// # Errors
-    /// When the listener breaks.
+    /// When the listener breaks, or the system gives no thread.
     pub async fn serve(
         &self,
         listener: TcpListener,
         tls: rustls::ServerConfig,
         shutdown: impl Future<Output = ()> + Send,
-    ) -> std::io::Result<()> {
-        let room = Arc::clone(&self.inner.connections);
-        face::serve::serve_within(self.router(), listener, tls, shutdown, room).await
+    ) -> Result<(), ServeError> {
+        let places = Arc::clone(&self.inner.connections);
+        face::serve::serve_in(places, self.router(), listener, tls, shutdown).await
     }
 
     /// The garbage collector and the end of namespaces: to be run beside the server for as long as it serves. Never
@@ -269,7 +268,7 @@ impl Server {
 
     /// The `/metrics` document.
     pub(crate) fn metrics(&self) -> String {
-        let open = face::serve::MAX_CONNECTIONS.saturating_sub(self.inner.connections.available_permits());
+        let (open, allowed) = (self.inner.connections.taken(), self.inner.connections.most());
         let changes = self.inner.turns.under_way();
         let (watches, unsent, ended) = self.inner.watchers.figures();
         let answers = self.inner.answers.held();
@@ -277,7 +276,7 @@ impl Server {
         let converted = self.inner.registry.converted.text();
         format!(
             "# TYPE apiserver_connections_open gauge\napiserver_connections_open {open}\n\
-             # TYPE apiserver_connections_allowed gauge\napiserver_connections_allowed {}\n\
+             # TYPE apiserver_connections_allowed gauge\napiserver_connections_allowed {allowed}\n\
              # TYPE apiserver_changes_under_way gauge\napiserver_changes_under_way {changes}\n\
              # TYPE apiserver_watches_open gauge\napiserver_watches_open {watches}\n\
              # TYPE apiserver_watch_bytes_unsent gauge\napiserver_watch_bytes_unsent {unsent}\n\
@@ -286,7 +285,6 @@ impl Server {
              # TYPE apiserver_storage_revision counter\napiserver_storage_revision {}\n\
              # TYPE apiserver_storage_list_evaluated_objects_total counter\n\
              apiserver_storage_list_evaluated_objects_total {}\n{converted}{others}",
-            face::serve::MAX_CONNECTIONS,
             self.inner.registry.store.revision(),
             self.inner.registry.store.looked_at(),
         )

@@ -2,10 +2,14 @@
 
 use axum::routing::get;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
+use tokio::net::TcpStream;
 use tokio::sync::Notify;
+use tokio::time::{Instant, timeout};
 
 use super::*;
 
+/// How long the other side may take to hear that its connection ends.
+const FAREWELL: Duration = Duration::from_millis(250);
 /// A bound for a busy machine, not an expectation.
 const PATIENT: Duration = Duration::from_secs(30);
 
@@ -33,7 +37,7 @@ async fn served(most: usize) -> Served {
     let stop = CancellationToken::new();
     let shutdown = Shutdown { asked: stop.clone(), linger: Duration::ZERO };
     let port = Port { listener, tls: None, router, metrics: Arc::default() };
-    let serving = tokio::spawn(serve_at_most(most, port, shutdown));
+    let serving = tokio::spawn(serve_in(Places::new(most), port, shutdown));
     Served { address, stop, answer, asked, serving }
 }
 
@@ -89,15 +93,9 @@ async fn a_first_head_has_ten_seconds_and_the_next_one_longer() {
     let (places, router) = (Places::new(8), Router::new().route("/", get(|| async { "here" })));
     let connect = async || {
         let (client, server) = duplex(1024);
-        let connection = Connection {
-            entry: None,
-            router: router.clone(),
-            place: places.enter().await,
-            closing: CancellationToken::new(),
-            draining: CancellationToken::new(),
-            metrics: Arc::default(),
-        };
-        tokio::spawn(connection.serve(server));
+        let host = Webhook { router: router.clone(), counted: None, closing: CancellationToken::new() };
+        let guest = Guest::new(places.enter().await, LIMITS);
+        tokio::spawn(host.talk(server, Caller::default(), guest));
         client
     };
     let mut asking = connect().await;
@@ -106,13 +104,13 @@ async fn a_first_head_has_ten_seconds_and_the_next_one_longer() {
     let began = Instant::now();
     assert_eq!(connect().await.read(&mut [0]).await.unwrap(), 0, "closed in words");
     let lived = began.elapsed();
-    assert!(lived >= FIRST_HEAD && lived < FIRST_HEAD + FAREWELL * 2, "{lived:?}");
+    assert!(lived >= LIMITS.first_head && lived < LIMITS.first_head + FAREWELL * 2, "{lived:?}");
     // Half a head is none, whenever it began.
     let (mut half, began) = (connect().await, Instant::now());
-    sleep(FIRST_HEAD - Duration::from_secs(1)).await;
+    sleep(LIMITS.first_head - Duration::from_secs(1)).await;
     half.write_all(b"GET /").await.unwrap();
     assert!(matches!(half.read(&mut [0]).await, Ok(0) | Err(_)));
-    assert!(began.elapsed() < FIRST_HEAD + FAREWELL * 2, "{:?}", began.elapsed());
+    assert!(began.elapsed() < LIMITS.first_head + FAREWELL * 2, "{:?}", began.elapsed());
     // Idle for twenty seconds, and served.
     ask(&mut asking, "/").await;
     answered(&mut asking, "here").await;

@@ -1,111 +1,61 @@
-//! Serving over TLS: as many connections as there is room for, and a graceful end. What one connection may do is the
-//! business of `connection`.
+//! Serving over TLS: for how many there is room, and which protocols are spoken. What one connection may do is the business of
+//! `connection`.
 
 use std::future::Future;
-use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
+use admit_serving::{Places, Port, ServeError};
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
-use tokio_rustls::TlsAcceptor;
+use tokio::sync::watch;
 
-use super::connection::{Connection, HTTP2};
+use super::connection::{Face, HTTP2, LIMITS};
 
-/// Connections at one time; further ones wait in the kernel's queue. A client needs one or two, since many requests and
+/// Connections at one time; for further ones the longest idle are closed. A client needs one or two, since many requests and
 /// watches share one; and a process is commonly allowed 1,024 descriptors, of which stores and webhooks need some.
-pub(crate) const MAX_CONNECTIONS: usize = 512;
-/// A pause when the system has no descriptor or memory left for another connection.
-const EXHAUSTED: Duration = Duration::from_millis(50);
-/// Connections that are still busy after this are cut.
-const DRAIN: Duration = Duration::from_secs(5);
+const MAX_CONNECTIONS: usize = 512;
+
+/// Room for the connections of a server.
+pub(crate) fn places() -> Arc<Places> {
+    Arc::new(Places::within_descriptors(MAX_CONNECTIONS))
+}
 
 /// Serves a server's router, with whatever layers were put around it, over TLS: accepts until `shutdown` is ready, then
 /// lets requests end.
 ///
 /// # Errors
-/// When the listener breaks: connections that are open are cut then.
+/// When the listener breaks, or the system gives no thread: connections that are open are cut then.
 pub async fn serve(
     router: axum::Router,
     listener: TcpListener,
     tls: rustls::ServerConfig,
     shutdown: impl Future<Output = ()> + Send,
-) -> io::Result<()> {
-    let room = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-    serve_within(router, listener, tls, shutdown, room).await
+) -> Result<(), ServeError> {
+    serve_in(places(), router, listener, tls, shutdown).await
 }
 
-/// The same, of as many connections at a time as `room` has permits.
-pub(crate) async fn serve_within(
+/// The same, where connections take their room from `places`.
+pub(crate) async fn serve_in(
+    places: Arc<Places>,
     router: axum::Router,
     listener: TcpListener,
     mut tls: rustls::ServerConfig,
     shutdown: impl Future<Output = ()> + Send,
-    room: Arc<Semaphore>,
-) -> io::Result<()> {
+) -> Result<(), ServeError> {
     tls.alpn_protocols = [HTTP2, b"http/1.1"].map(<[u8]>::to_vec).to_vec();
-    let acceptor = TlsAcceptor::from(Arc::new(tls));
-    let (stop, stopping) = watch::channel(false);
-    let mut connections = JoinSet::new();
-    let mut was_full = false;
-    tokio::pin!(shutdown);
-    loop {
-        let full = room.available_permits() == 0;
-        if full && !was_full {
-            tracing::warn!("as many connections are open as are allowed: others wait");
-        }
-        was_full = full;
-        let accepted = async {
-            let permit = Arc::clone(&room).acquire_owned().await;
-            (permit, listener.accept().await)
-        };
-        tokio::select! {
-            () = &mut shutdown => break,
-            (permit, accepted) = accepted => match accepted {
-                Ok((stream, _)) => {
-                    let connection = Connection::new(router.clone(), acceptor.clone(), stopping.clone());
-                    connections.spawn(async move {
-                        connection.run(stream).await;
-                        drop(permit);
-                    });
-                }
-                Err(error) if is_of_one_connection(&error) => {}
-                Err(error) if is_exhaustion(&error) => {
-                    tracing::warn!(%error, "the system has no room for another connection");
-                    tokio::time::sleep(EXHAUSTED).await;
-                }
-                Err(error) => return Err(error),
-            },
-        }
-        while connections.try_join_next().is_some() {}
-    }
-    drop(listener);
-    let _ = stop.send(true);
-    let drained = async { while connections.join_next().await.is_some() {} };
-    if tokio::time::timeout(DRAIN, drained).await.is_err() {
-        tracing::info!("connections were cut at shutdown");
-    }
-    Ok(())
-}
-
-/// Errors of `accept` that say nothing about the listener.
-fn is_of_one_connection(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
-    )
-}
-
-/// ENFILE, EMFILE, ENOMEM and ENOBUFS: connections that end give back what is missing.
-fn is_exhaustion(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(12 | 23 | 24 | 105))
+    let (_certificate, tls) = watch::channel(Arc::new(tls));
+    let port = Port { listener, tls: Some(tls), places, limits: LIMITS };
+    admit_serving::serve(port, Face(router), shutdown).await
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+    use std::time::Duration;
+
+    use admit_serving::Guest;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpStream;
+    use tokio::time::timeout;
 
     use super::*;
 
@@ -118,8 +68,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_connection_beyond_the_limit_waits_until_another_ends() {
+    /// Serves, with room for one.
+    async fn served(places: &Arc<Places>) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -128,23 +78,49 @@ mod tests {
             .unwrap()
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(NoCertificate));
-        let room = Arc::new(Semaphore::new(1));
         let serving =
-            serve_within(axum::Router::new(), listener, tls, std::future::pending(), Arc::clone(&room));
+            serve_in(Arc::clone(places), axum::Router::new(), listener, tls, std::future::pending());
         tokio::spawn(serving);
+        address
+    }
 
-        let silent = TcpStream::connect(address).await.unwrap();
-        while room.available_permits() > 0 {
+    /// What comes to a caller that says nothing sensible: a TLS alert, once anybody looks at it.
+    async fn asked(address: SocketAddr) -> (TcpStream, Vec<u8>) {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(b"no handshake").await.unwrap();
+        (stream, Vec::new())
+    }
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+    const ALERT: Option<&u8> = Some(&21);
+
+    #[tokio::test]
+    async fn a_connection_beyond_the_limit_waits_until_another_ends() {
+        let places = Arc::new(Places::new(1));
+        let working = Guest::new(places.enter().await, LIMITS);
+        let request = working.activity().begin();
+        let (mut waiting, mut answer) = asked(served(&places).await).await;
+        let early = timeout(Duration::from_millis(100), waiting.read_to_end(&mut answer)).await;
+        assert!(early.is_err(), "nobody looks at it while the other is at work");
+        drop((request, working));
+        let _ = timeout(PATIENCE, waiting.read_to_end(&mut answer)).await.unwrap();
+        assert_eq!(answer.first(), ALERT, "it is looked at now");
+    }
+
+    #[tokio::test]
+    async fn a_connection_beyond_the_limit_takes_the_place_of_one_that_is_silent() {
+        let places = Arc::new(Places::new(1));
+        let address = served(&places).await;
+        let mut silent = TcpStream::connect(address).await.unwrap();
+        while places.taken() == 0 {
             tokio::task::yield_now().await;
         }
-        let mut waiting = TcpStream::connect(address).await.unwrap();
-        waiting.write_all(b"no handshake").await.unwrap();
-        let mut answer = Vec::new();
-        let early = tokio::time::timeout(Duration::from_millis(100), waiting.read_to_end(&mut answer)).await;
-        assert!(early.is_err(), "nobody looks at it while the other is there");
-        drop(silent);
-        let _ =
-            tokio::time::timeout(Duration::from_secs(20), waiting.read_to_end(&mut answer)).await.unwrap();
-        assert_eq!(answer.first(), Some(&21), "a TLS alert: it is looked at now");
+        let (mut next, mut answer) = asked(address).await;
+        let _ = timeout(PATIENCE / 4, next.read_to_end(&mut answer)).await.unwrap();
+        assert_eq!(answer.first(), ALERT, "it is looked at though nobody left by himself");
+        assert!(
+            matches!(timeout(PATIENCE, silent.read(&mut [0])).await, Ok(Ok(0) | Err(_))),
+            "it was closed"
+        );
     }
 }

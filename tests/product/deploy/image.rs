@@ -54,7 +54,8 @@ fn the_build_is_given_all_that_the_program_is_made_of() {
 }
 
 /// The libraries that the program is made of; what it has beside them is `src/main.rs`.
-const LIBRARIES: &[&str] = &["admit", "admit_apiserver", "admit_cel", "admit_policy"];
+const LIBRARIES: &[&str] =
+    &["admit", "admit_apimachinery", "admit_apiserver", "admit_cel", "admit_policy", "admit_serving"];
 
 /// The files that the libraries were compiled from, those that they include among them, from the root.
 fn sources() -> BTreeSet<PathBuf> {

@@ -10,75 +10,23 @@
 use std::future::Future as _;
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
-/// Counts the beginnings and ends of requests: while the number is even none is worked on, and bytes that arrive belong to
-/// the head of the next.
-#[derive(Clone, Debug)]
-pub(super) struct Between(Arc<Counts>);
+use crate::activity::Activity;
 
+/// A stream of requests that follow each other, which fails when a head takes too long, or a piece of an answer is not taken
+/// for too long.
 #[derive(Debug)]
-struct Counts {
-    requests: AtomicU64,
-    /// Milliseconds from `began` to when something was last heard from the caller, or answered.
-    stirred: AtomicU64,
-    began: Instant,
-}
-
-impl Between {
-    /// Of a connection that begins now; of those with the same `began` it can be told which is idle for longer.
-    pub(super) fn since(began: Instant) -> Self {
-        let between =
-            Self(Arc::new(Counts { requests: AtomicU64::new(0), stirred: AtomicU64::new(0), began }));
-        between.stirs();
-        between
-    }
-
-    /// Idleness begins anew: a handshake is over, or a head begins.
-    pub(super) fn stirs(&self) {
-        let now = Instant::now().duration_since(self.0.began);
-        self.0.stirred.store(u64::try_from(now.as_millis()).unwrap_or(u64::MAX), Ordering::Release);
-    }
-
-    /// The head of a request is whole.
-    pub(super) fn request_begins(&self) {
-        self.0.requests.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// The request is answered.
-    pub(super) fn request_ends(&self) {
-        self.stirs();
-        self.0.requests.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// How long nothing has been under way; none while a request is.
-    pub(super) fn idle(&self, now: Instant) -> Option<Duration> {
-        let stirred = self.0.began + Duration::from_millis(self.0.stirred.load(Ordering::Acquire));
-        self.count().is_multiple_of(2).then(|| now.saturating_duration_since(stirred))
-    }
-
-    /// Whether the head of a request has ever come.
-    pub(super) fn has_asked(&self) -> bool {
-        self.count() > 0
-    }
-
-    fn count(&self) -> u64 {
-        self.0.requests.load(Ordering::Acquire)
-    }
-}
-
-/// A stream that fails when a head takes longer than `limit`, or a piece of an answer is not taken for so long.
-#[derive(Debug)]
-pub(super) struct Paced<S> {
+pub struct Paced<S> {
     stream: S,
-    between: Between,
-    limit: Duration,
+    activity: Activity,
+    head_limit: Duration,
+    /// None where somebody else sees to it that answers are taken.
+    untaken_limit: Option<Duration>,
     /// When the head began that arrives.
     begun: Option<Instant>,
     /// The count at which it began: with another, that head is whole, even where nothing was read meanwhile.
@@ -91,13 +39,23 @@ pub(super) struct Paced<S> {
 }
 
 impl<S> Paced<S> {
-    pub(super) fn new(stream: S, between: Between, limit: Duration) -> Self {
-        Self { stream, between, limit, begun: None, head: 0, alarm: None, stuck: None }
+    /// `head` is how long a head may take from its first byte, and `untaken` how long a piece of an answer may lie.
+    pub fn new(stream: S, activity: Activity, head: Duration, untaken: Option<Duration>) -> Self {
+        Self {
+            stream,
+            activity,
+            head_limit: head,
+            untaken_limit: untaken,
+            begun: None,
+            head: 0,
+            alarm: None,
+            stuck: None,
+        }
     }
 
     /// Whether the time is over of a head that began then; else the task is woken when it is.
     fn is_over(&mut self, begun: Instant, cx: &mut Context<'_>) -> bool {
-        let end = begun + self.limit;
+        let end = begun + self.head_limit;
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(end)));
         while alarm.as_mut().poll(cx).is_ready() {
             if Instant::now() >= end {
@@ -114,7 +72,7 @@ impl<S> Paced<S> {
             self.stuck = None;
             return written;
         }
-        let limit = self.limit;
+        let Some(limit) = self.untaken_limit else { return Poll::Pending };
         let clock = self.stuck.get_or_insert_with(|| Box::pin(sleep(limit)));
         ready!(clock.as_mut().poll(cx));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the answer is not taken")))
@@ -128,7 +86,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        let count = this.between.count();
+        let count = this.activity.turns();
         if count != this.head {
             this.begun = None;
             this.head = count;
@@ -145,7 +103,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         if this.begun.is_none() {
             let now = Instant::now();
             this.begun = Some(now);
-            this.between.stirs();
+            this.activity.stirs();
             // Registers the task, which may wait for nothing but the next byte from here on.
             this.is_over(now, cx);
         }
@@ -194,24 +152,23 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_head_has_its_time_and_idleness_another() {
         let (mut client, server) = duplex(64);
-        let between = Between::since(Instant::now());
-        let mut paced = Paced::new(server, between.clone(), LIMIT);
+        let activity = Activity::since(Instant::now());
+        let mut paced = Paced::new(server, activity.clone(), LIMIT, Some(LIMIT));
         let mut byte = [0];
         // Idle: nothing arrives for long, and nothing happens.
         assert!(timeout(LIMIT * 10, paced.read(&mut byte)).await.is_err());
 
         client.write_all(b"PO").await.unwrap();
         paced.read_exact(&mut byte).await.unwrap();
-        between.request_begins();
+        let under_way = activity.begin();
         paced.read_exact(&mut byte).await.unwrap();
         assert!(timeout(LIMIT * 2, paced.read(&mut byte)).await.is_err(), "a body has its own clock");
 
-        between.request_ends();
+        drop(under_way);
         client.write_all(b"P").await.unwrap();
         paced.read_exact(&mut byte).await.unwrap();
         // Answered at once, before anything else was read.
-        between.request_begins();
-        between.request_ends();
+        drop(activity.begin());
         assert!(timeout(LIMIT * 10, paced.read(&mut byte)).await.is_err(), "idle again");
 
         client.write_all(b"PO").await.unwrap();
@@ -223,14 +180,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_is_not_taken_ends_the_connection() {
         let (_client, server) = duplex(4);
-        let mut paced = Paced::new(server, Between::since(Instant::now()), LIMIT);
+        let mut paced = Paced::new(server, Activity::since(Instant::now()), LIMIT, Some(LIMIT));
         paced.write_all(b"four").await.unwrap();
         let error = timeout(LIMIT * 2, paced.write_all(b"more")).await.unwrap().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
 
         // Taken a little at a time, it is taken.
         let (mut client, server) = duplex(4);
-        let mut paced = Paced::new(server, Between::since(Instant::now()), LIMIT);
+        let mut paced = Paced::new(server, Activity::since(Instant::now()), LIMIT, Some(LIMIT));
         let answering = tokio::spawn(async move { paced.write_all(&[b'a'; 12]).await });
         for _ in 0..12 {
             tokio::time::advance(LIMIT / 2).await;
@@ -242,7 +199,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn dribbling_does_not_prolong_a_head() {
         let (mut client, server) = duplex(64);
-        let mut paced = Paced::new(server, Between::since(Instant::now()), LIMIT);
+        let mut paced = Paced::new(server, Activity::since(Instant::now()), LIMIT, Some(LIMIT));
         let started = Instant::now();
         loop {
             client.write_all(b"x").await.unwrap();
@@ -257,13 +214,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_head_has_its_whole_time_however_soon_it_follows_another() {
         let (mut client, server) = duplex(64);
-        let between = Between::since(Instant::now());
-        let mut paced = Paced::new(server, between.clone(), LIMIT);
+        let activity = Activity::since(Instant::now());
+        let mut paced = Paced::new(server, activity.clone(), LIMIT, Some(LIMIT));
         for _ in 0..3 {
             client.write_all(b"P").await.unwrap();
             paced.read_exact(&mut [0]).await.unwrap();
-            between.request_begins();
-            between.request_ends();
+            drop(activity.begin());
             assert!(timeout(LIMIT * 9 / 10, paced.read(&mut [0])).await.is_err(), "between two heads");
         }
         client.write_all(b"P").await.unwrap();

@@ -4,16 +4,20 @@
 //! out: the one that has lain idle for longest makes room. One with a request under way never does.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::pace::Between;
+use crate::activity::Activity;
 
+/// Descriptors that are kept for everything else: files, stores, the cluster, other ports.
+const OTHER_DESCRIPTORS: usize = 128;
 /// Connections that have asked for nothing for so long since their handshake go before all others, such as those that an
 /// API server keeps open between its reviews. Whoever connects to ask has asked by then.
 const CONNECTED_TO_ASK: Duration = Duration::from_secs(2);
@@ -32,7 +36,8 @@ const TELL_AGAIN: Duration = Duration::from_secs(60);
 
 /// The connections of a port.
 #[derive(Debug)]
-pub(super) struct Places {
+pub struct Places {
+    most: usize,
     free: Arc<Semaphore>,
     /// When fewer are free, somebody goes for each who comes.
     kept_free: usize,
@@ -45,7 +50,7 @@ pub(super) struct Places {
 
 #[derive(Debug)]
 struct Taken {
-    between: Between,
+    activity: Activity,
     leave: CancellationToken,
     /// It was asked to go. The token knows, too, and has a lock.
     leaves: bool,
@@ -63,8 +68,8 @@ type Idle = (bool, Duration);
 
 /// The room of one connection, given back with the value.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) between: Between,
+pub struct Place {
+    pub(crate) activity: Activity,
     leave: CancellationToken,
     number: u64,
     taken: Arc<Mutex<HashMap<u64, Taken>>>,
@@ -73,8 +78,10 @@ pub(super) struct Place {
 
 impl Places {
     /// Room for `most` connections.
-    pub(super) fn new(most: usize) -> Self {
+    #[must_use]
+    pub fn new(most: usize) -> Self {
         Self {
+            most,
             free: Arc::new(Semaphore::new(most)),
             kept_free: most / ONE_KEPT_FREE_OF,
             taken: Arc::default(),
@@ -85,11 +92,32 @@ impl Places {
         }
     }
 
+    /// Room for `most` connections, or for fewer where the process may not have so many files open.
+    #[must_use]
+    pub fn within_descriptors(most: usize) -> Self {
+        let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+        let files = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+        let soft = files.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
+        Self::new(soft.map_or(most, |soft| most.min(soft.saturating_sub(OTHER_DESCRIPTORS).max(1))))
+    }
+
+    /// How many connections there is room for.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// How many connections there are.
+    #[must_use]
+    pub fn taken(&self) -> usize {
+        self.most.saturating_sub(self.free.available_permits())
+    }
+
     /// A place for one more, as soon as there is one; where there is none, the longest idle is asked to go.
-    pub(super) async fn enter(&self) -> Place {
+    pub async fn enter(&self) -> Place {
         loop {
             if self.free.available_permits() <= self.kept_free {
-                self.make_room();
+                self.make_room(&"as many are open as are allowed");
             }
             if let Ok(Ok(room)) = timeout(ROOM, Arc::clone(&self.free).acquire_owned()).await {
                 return self.place(room);
@@ -97,10 +125,10 @@ impl Places {
         }
     }
 
-    /// Asks the connection to go that has lain idle for longest, if one has.
-    pub(super) fn make_room(&self) {
+    /// Asks the connection to go that has lain idle for longest, if one has; `why` is logged, but not each time.
+    pub(crate) fn make_room(&self, why: &dyn fmt::Display) {
         let now = Instant::now();
-        self.tell(now);
+        self.tell(why, now);
         let mut leaving = lock(&self.leaving);
         let mut taken = lock(&self.taken);
         if leaving.chosen.is_none_or(|chosen| now.duration_since(chosen) >= CHOICE) {
@@ -112,22 +140,20 @@ impl Places {
         }
     }
 
-    fn tell(&self, now: Instant) {
+    fn tell(&self, why: &dyn fmt::Display, now: Instant) {
         let mut told = lock(&self.told);
         if told.is_none_or(|told| now.duration_since(told) >= TELL_AGAIN) {
             *told = Some(now);
-            tracing::warn!(
-                "there is no room for another connection; the longest idle are closed for new ones"
-            );
+            tracing::warn!(%why, "there is no room for another connection; the longest idle are closed for new ones");
         }
     }
 
     fn place(&self, room: OwnedSemaphorePermit) -> Place {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let (between, leave) = (Between::since(self.began), CancellationToken::new());
+        let (activity, leave) = (Activity::since(self.began), CancellationToken::new());
         lock(&self.taken)
-            .insert(number, Taken { between: between.clone(), leave: leave.clone(), leaves: false });
-        Place { between, leave, number, taken: Arc::clone(&self.taken), _room: room }
+            .insert(number, Taken { activity: activity.clone(), leave: leave.clone(), leaves: false });
+        Place { activity, leave, number, taken: Arc::clone(&self.taken), _room: room }
     }
 }
 
@@ -137,7 +163,7 @@ impl Leaving {
         self.chosen = Some(now);
         let staying = taken.iter().filter(|(_, one)| !one.leaves);
         self.next.clear();
-        self.next.extend(staying.filter_map(|(number, one)| Some((idleness(&one.between, now)?, *number))));
+        self.next.extend(staying.filter_map(|(number, one)| Some((idleness(&one.activity, now)?, *number))));
         let others = self.next.len().saturating_sub(CHOSEN);
         if others > 0 {
             self.next.select_nth_unstable(others);
@@ -151,7 +177,7 @@ impl Leaving {
     fn let_one_go(&mut self, taken: &mut HashMap<u64, Taken>, now: Instant) -> bool {
         while let Some((idle, number)) = self.next.pop() {
             let Some(one) = taken.get_mut(&number) else { continue };
-            if idleness(&one.between, now).is_some_and(|since| since >= idle) {
+            if idleness(&one.activity, now).is_some_and(|since| since >= idle) {
                 one.leaves = true;
                 one.leave.cancel();
                 return true;
@@ -162,22 +188,8 @@ impl Leaving {
 }
 
 impl Place {
-    /// Returns when the connection is to make room, or when it has not asked for anything within `limit` from now.
-    pub(super) async fn is_wanted(&self, limit: Duration) {
-        let silent = async {
-            sleep(limit).await;
-            if self.between.has_asked() {
-                std::future::pending::<()>().await;
-            }
-        };
-        tokio::select! {
-            () = self.leave.cancelled() => {}
-            () = silent => {}
-        }
-    }
-
     /// Returns when the connection is to make room.
-    pub(super) async fn is_wanted_by_another(&self) {
+    pub(crate) async fn is_wanted(&self) {
         self.leave.cancelled().await;
     }
 }
@@ -189,9 +201,9 @@ impl Drop for Place {
 }
 
 /// None while a request is under way.
-fn idleness(between: &Between, now: Instant) -> Option<Idle> {
-    let idle = between.idle(now)?;
-    Some((!between.has_asked() && idle >= CONNECTED_TO_ASK, idle))
+fn idleness(activity: &Activity, now: Instant) -> Option<Idle> {
+    let idle = activity.idle(now)?;
+    Some((!activity.has_asked() && idle >= CONNECTED_TO_ASK, idle))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -214,19 +226,18 @@ mod tests {
     async fn the_longest_idle_goes_and_never_one_at_work() {
         let places = Places::new(3);
         let working = places.enter().await;
-        working.between.request_begins();
+        let _at_work = working.activity.begin();
         advance(SECOND).await;
         let kept = places.enter().await;
-        kept.between.request_begins();
-        kept.between.request_ends();
+        drop(kept.activity.begin());
         advance(SECOND).await;
         let fresh = places.enter().await;
-        places.make_room();
+        places.make_room(&"test");
         assert_eq!(leaving(&[&working, &kept, &fresh]), [false, true, false]);
         // Asked already: the next one is chosen.
-        places.make_room();
+        places.make_room(&"test");
         assert_eq!(leaving(&[&working, &kept, &fresh]), [false, true, true]);
-        places.make_room();
+        places.make_room(&"test");
         assert!(!working.leave.is_cancelled());
     }
 
@@ -234,12 +245,11 @@ mod tests {
     async fn who_connected_to_say_nothing_goes_before_who_has_asked() {
         let places = Places::new(2);
         let kept = places.enter().await;
-        kept.between.request_begins();
-        kept.between.request_ends();
+        drop(kept.activity.begin());
         advance(30 * SECOND).await;
         let silent = places.enter().await;
         advance(3 * SECOND).await;
-        places.make_room();
+        places.make_room(&"test");
         assert_eq!(leaving(&[&kept, &silent]), [false, true]);
     }
 
@@ -252,11 +262,11 @@ mod tests {
             advance(Duration::from_millis(1)).await;
         }
         assert!(!leaving(&all.iter().collect::<Vec<_>>()).contains(&true), "there was room");
-        places.make_room();
-        all[1].between.stirs();
-        all[2].between.request_begins();
+        places.make_room(&"test");
+        all[1].activity.stirs();
+        let _at_work = all[2].activity.begin();
         for _ in 1..2 * CHOSEN {
-            places.make_room();
+            places.make_room(&"test");
         }
         let left: Vec<_> = (0..all.len()).filter(|at| all[*at].leave.is_cancelled()).collect();
         let expected: Vec<_> = (0..2 * CHOSEN + 2).filter(|at| ![1, 2].contains(at)).collect();
@@ -283,8 +293,8 @@ mod tests {
         let mut first = places.enter().await;
         // A head that begins to come is no idleness, and yet no request.
         advance(SECOND).await;
-        first.between.stirs();
-        assert_eq!(first.between.idle(Instant::now()), Some(Duration::ZERO));
+        first.activity.stirs();
+        assert_eq!(first.activity.idle(Instant::now()), Some(Duration::ZERO));
         for _ in 0..3 {
             let (next, ()) = tokio::join!(places.enter(), async {
                 first.leave.cancelled().await;

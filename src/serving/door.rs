@@ -1,11 +1,10 @@
-//! Who comes in: TLS handshakes, apart from the requests of those who are in, and how many may be in at once.
+//! TLS handshakes, apart from the requests of those who are in.
 //!
 //! A handshake costs a signature and a key agreement, a hundred times what most reviews cost, and whoever can reach the
 //! port can ask for one. Thousands that begin at once would stand in the runtime's queue before every request of the
 //! connections that are open. So they have a thread of their own, and the scheduler of the system shares the processors
 //! between it and those who serve.
 
-use std::fs;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,11 +19,6 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// Connections at one time; for further ones the longest idle are closed.
-const MAX_CONNECTIONS: usize = 8_192;
-/// Descriptors that are kept for everything else: the policies' files, the cluster, the second port.
-const OTHER_DESCRIPTORS: usize = 128;
-
 /// Connections that are taken from the system before the thread of handshakes has looked at them. Further ones wait with the
 /// system: taken at once, the thousands that a time limit closes together, and that come again together, would stand before
 /// every request.
@@ -32,7 +26,7 @@ const AHEAD: usize = 32;
 
 /// Carries the handshakes of a port; those under way end with the value.
 #[derive(Debug)]
-pub(super) struct Door {
+pub(crate) struct Door {
     /// None once it closes.
     runtime: Option<Runtime>,
     ahead: Arc<Semaphore>,
@@ -40,12 +34,12 @@ pub(super) struct Door {
 
 /// Leave to take another connection; over when its handshake has begun.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(crate) struct Turn {
     _leave: Option<OwnedSemaphorePermit>,
 }
 
 /// The way in for one connection.
-pub(super) struct Entry {
+pub(crate) struct Entry {
     acceptor: TlsAcceptor,
     handshakes: Handle,
     turn: Turn,
@@ -62,7 +56,7 @@ impl Drop for AbortOnDrop {
 
 /// Why a connection does not come in.
 #[derive(Debug, Error)]
-pub(super) enum NoEntry {
+pub enum NoEntry {
     #[error("the handshake failed: {0}")]
     Refused(#[from] io::Error),
     #[error("the handshake took too long")]
@@ -74,7 +68,7 @@ pub(super) enum NoEntry {
 impl Door {
     /// # Errors
     /// When the system gives no thread.
-    pub(super) fn open() -> io::Result<Self> {
+    pub(crate) fn open() -> io::Result<Self> {
         let mut builder = Builder::new_multi_thread();
         builder
             .worker_threads(1)
@@ -85,13 +79,13 @@ impl Door {
     }
 
     /// Leave to take a connection, as soon as few enough wait for their handshake.
-    pub(super) async fn turn(&self) -> Turn {
+    pub(crate) async fn turn(&self) -> Turn {
         // Nobody closes it.
         Turn { _leave: Arc::clone(&self.ahead).acquire_owned().await.ok() }
     }
 
     /// Whoever comes in by it sees the certificate of `config`.
-    pub(super) fn entry(&self, turn: Turn, config: Arc<ServerConfig>) -> Entry {
+    pub(crate) fn entry(&self, turn: Turn, config: Arc<ServerConfig>) -> Entry {
         let handshakes =
             self.runtime.as_ref().map_or_else(Handle::current, |runtime| runtime.handle().clone());
         Entry { acceptor: TlsAcceptor::from(config), handshakes, turn }
@@ -109,7 +103,7 @@ impl Drop for Door {
 
 impl Entry {
     /// The handshake of a connection, which may take as long as `limit`.
-    pub(super) async fn shake(
+    pub(crate) async fn shake(
         self,
         stream: TcpStream,
         limit: Duration,
@@ -129,13 +123,4 @@ impl Entry {
             Err(ended) => Err(NoEntry::Refused(io::Error::other(ended))),
         }
     }
-}
-
-/// As many connections as are allowed, or fewer where the process may not have so many files open.
-pub(super) fn most_connections() -> usize {
-    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
-    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
-    let soft = files.and_then(|line| line.split_whitespace().next()?.parse::<usize>().ok());
-    let room = soft.map_or(MAX_CONNECTIONS, |soft| soft.saturating_sub(OTHER_DESCRIPTORS).max(1));
-    room.min(MAX_CONNECTIONS)
 }

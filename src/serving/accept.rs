@@ -1,0 +1,202 @@
+//! The loop that accepts connections: a turn and a place for each, a pause where the system has no room, and the drain.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ServerConfig;
+use rustls::pki_types::CertificateDer;
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::door::{Door, Entry, NoEntry};
+use crate::guest::{Guest, Limits};
+use crate::places::{Place, Places};
+
+/// A pause when the system has no descriptor or memory left for another connection.
+const EXHAUSTED: Duration = Duration::from_millis(20);
+
+/// Why serving ended before it was asked to.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    #[error("cannot accept connections: {0}")]
+    Accept(#[from] io::Error),
+    #[error("cannot start the thread of handshakes: {0}")]
+    Door(#[source] io::Error),
+}
+
+/// Where connections come in, and how many.
+#[derive(Debug)]
+pub struct Port {
+    pub listener: TcpListener,
+    /// The newest configuration is used for each handshake; without one there is none.
+    pub tls: Option<watch::Receiver<Arc<ServerConfig>>>,
+    /// Ports may share them.
+    pub places: Arc<Places>,
+    pub limits: Limits,
+}
+
+/// What a handshake told of the other side.
+#[derive(Debug, Default)]
+pub struct Caller {
+    /// Its certificate, for which the verifier of the configuration vouches.
+    pub certificate: Option<CertificateDer<'static>>,
+    /// The protocol that both sides agreed on (ALPN).
+    pub protocol: Option<Vec<u8>>,
+}
+
+/// What happens to a connection, for whoever counts.
+#[derive(Debug)]
+pub enum Event<'a> {
+    Opened,
+    /// The end of its handshake.
+    Shaken(Result<(), &'a NoEntry>),
+    Closed,
+}
+
+/// Who speaks with callers. Each connection is given a clone.
+pub trait Host: Clone + Send + Sync + 'static {
+    /// Why a connection ended early; logged for whoever looks for it.
+    type Error: fmt::Display + Send;
+
+    /// Speaks with a caller until the connection ends, which [`Guest::see_out`] says.
+    fn talk<S>(
+        self,
+        stream: S,
+        caller: Caller,
+        guest: Guest,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static;
+
+    /// Hears of each connection.
+    fn told(&self, event: Event<'_>) {
+        let _ = event;
+    }
+}
+
+/// Serves a port until `shutdown`, then lets open requests finish.
+///
+/// # Errors
+/// When the system gives no thread, or the listener itself fails; trouble with one connection ends that connection only.
+pub async fn serve<H: Host>(
+    port: Port,
+    host: H,
+    shutdown: impl Future<Output = ()> + Send,
+) -> Result<(), ServeError> {
+    let Port { listener, tls, places, limits } = port;
+    let draining = CancellationToken::new();
+    let door = tls.is_some().then(Door::open).transpose().map_err(ServeError::Door)?;
+    let mut connections = JoinSet::new();
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let (entry, stream, place) = tokio::select! {
+            () = &mut shutdown => break,
+            accepted = accept(&listener, door.as_ref().zip(tls.as_ref()), &places) => match accepted? {
+                Some(accepted) => accepted,
+                None => continue,
+            },
+        };
+        let guest = Guest::of(&draining, place, limits);
+        connections.spawn(receive(host.clone(), entry, stream, guest));
+        while connections.try_join_next().is_some() {}
+    }
+    drop(listener);
+    draining.cancel();
+    let all_gone = async { while connections.join_next().await.is_some() {} };
+    if timeout(limits.drain, all_gone).await.is_err() {
+        let open = connections.len();
+        tracing::warn!(open, "requests were still open at the end of the drain and are cut");
+    }
+    connections.shutdown().await;
+    Ok(())
+}
+
+/// The way in with TLS, and what certificate is shown there.
+type In<'a> = (&'a Door, &'a watch::Receiver<Arc<ServerConfig>>);
+
+/// The next connection, its way in where it needs one, and a place for it; none where the one that came has gone, or the
+/// system has no room for it.
+async fn accept(
+    listener: &TcpListener,
+    door: Option<In<'_>>,
+    places: &Places,
+) -> io::Result<Option<(Option<Entry>, TcpStream, Place)>> {
+    let turn = match door {
+        Some((door, _)) => Some(door.turn().await),
+        None => None,
+    };
+    match listener.accept().await {
+        Ok((stream, _)) => {
+            let entry = door.zip(turn).map(|((door, tls), turn)| door.entry(turn, Arc::clone(&tls.borrow())));
+            Ok(Some((entry, stream, places.enter().await)))
+        }
+        Err(error) if is_of_one_connection(&error) => Ok(None),
+        Err(error) if is_exhaustion(&error) => {
+            places.make_room(&error);
+            sleep(EXHAUSTED).await;
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+async fn receive<H: Host>(host: H, entry: Option<Entry>, stream: TcpStream, guest: Guest) {
+    host.told(Event::Opened);
+    let ended = match (stream.set_nodelay(true), entry) {
+        (Err(error), _) => Err(error.to_string()),
+        (Ok(()), None) => talked(&host, stream, Caller::default(), guest).await,
+        (Ok(()), Some(entry)) => shaken(&host, entry, stream, guest).await,
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "connection ended");
+    }
+    host.told(Event::Closed);
+}
+
+async fn shaken<H: Host>(host: &H, entry: Entry, stream: TcpStream, guest: Guest) -> Result<(), String> {
+    let shaken = tokio::select! {
+        shaken = entry.shake(stream, guest.limits.head) => shaken,
+        () = guest.place.is_wanted() => Err(NoEntry::NoRoom),
+    };
+    host.told(Event::Shaken(shaken.as_ref().map(|_| ())));
+    let stream = shaken.map_err(|error| error.to_string())?;
+    guest.activity().stirs();
+    let (_, session) = stream.get_ref();
+    let certificate = session.peer_certificates().and_then(<[_]>::first);
+    let caller = Caller {
+        certificate: certificate.map(|certificate| certificate.clone().into_owned()),
+        protocol: session.alpn_protocol().map(<[u8]>::to_vec),
+    };
+    talked(host, stream, caller, guest).await
+}
+
+async fn talked<H: Host>(
+    host: &H,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    caller: Caller,
+    guest: Guest,
+) -> Result<(), String> {
+    host.clone().talk(stream, caller, guest).await.map_err(|error| error.to_string())
+}
+
+/// Errors of `accept` that say nothing about the listener.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionRefused
+    )
+}
+
+/// ENFILE, EMFILE, ENOMEM and ENOBUFS: connections that end give back what is missing.
+fn is_exhaustion(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(12 | 23 | 24 | 105))
+}

@@ -1,0 +1,128 @@
+//! The requests of one connection: how many are under way, and for how long none has been.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+/// What is under way on one connection. Clones are of the same one.
+#[derive(Clone, Debug)]
+pub struct Activity(Arc<Counts>);
+
+#[derive(Debug)]
+struct Counts {
+    begun: AtomicU64,
+    /// INVARIANT: never more than have begun; read before those, so that equal numbers were equal at that moment.
+    ended: AtomicU64,
+    /// Milliseconds from `began` to when something was last heard from the caller, or answered.
+    stirred: AtomicU64,
+    began: Instant,
+}
+
+/// A request, from when its head is whole. It ends with the value.
+#[derive(Debug)]
+#[must_use = "the request ends with the value"]
+pub struct UnderWay(Activity);
+
+impl Activity {
+    /// Of a connection that begins now; of those with the same `began` it can be told which is idle for longer.
+    pub(crate) fn since(began: Instant) -> Self {
+        let counts =
+            Counts { begun: AtomicU64::new(0), ended: AtomicU64::new(0), stirred: AtomicU64::new(0), began };
+        let activity = Self(Arc::new(counts));
+        activity.stirs();
+        activity
+    }
+
+    /// The head of a request is whole.
+    pub fn begin(&self) -> UnderWay {
+        self.0.begun.fetch_add(1, Ordering::AcqRel);
+        UnderWay(self.clone())
+    }
+
+    /// Idleness begins anew: a handshake is over, or a head begins.
+    pub(crate) fn stirs(&self) {
+        let now = Instant::now().duration_since(self.0.began);
+        self.0.stirred.store(u64::try_from(now.as_millis()).unwrap_or(u64::MAX), Ordering::Release);
+    }
+
+    /// How long nothing has been under way; none while a request is.
+    pub(crate) fn idle(&self, now: Instant) -> Option<Duration> {
+        let ended = self.0.ended.load(Ordering::Acquire);
+        let stirred = self.0.began + Duration::from_millis(self.0.stirred.load(Ordering::Acquire));
+        (ended == self.begun()).then(|| now.saturating_duration_since(stirred))
+    }
+
+    /// Whether a request is under way.
+    #[must_use]
+    pub fn is_at_work(&self) -> bool {
+        self.idle(Instant::now()).is_none()
+    }
+
+    /// Ready once nothing was under way for as long as `limit`, and before twice that.
+    pub(crate) async fn idle_for(&self, limit: Duration) {
+        loop {
+            let left = self.idle(Instant::now()).map_or(limit, |idle| limit.saturating_sub(idle));
+            if left.is_zero() {
+                return;
+            }
+            sleep(left).await;
+        }
+    }
+
+    /// Whether the head of a request has ever come.
+    pub(crate) fn has_asked(&self) -> bool {
+        self.begun() > 0
+    }
+
+    /// The beginnings and the ends of requests so far. Where one request follows the other, an odd number means that one is
+    /// under way.
+    pub(crate) fn turns(&self) -> u64 {
+        self.0.ended.load(Ordering::Acquire) + self.begun()
+    }
+
+    fn begun(&self) -> u64 {
+        self.0.begun.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.stirs();
+        self.0.0.ended.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDLE: Duration = Duration::from_secs(90);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_idle_once_nothing_was_asked_for_so_long() {
+        let start = Instant::now();
+        let activity = Activity::since(start);
+        let watching = activity.begin();
+        let watch = async {
+            sleep(IDLE * 5).await;
+            drop(watching);
+        };
+        let ((), ()) = tokio::join!(activity.idle_for(IDLE), watch);
+        let idle = start.elapsed();
+        assert!(idle >= IDLE * 6 && idle <= IDLE * 7, "{idle:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_several_requests_at_a_time_the_last_ends_the_work() {
+        let activity = Activity::since(Instant::now());
+        assert!(!activity.has_asked());
+        let (first, second) = (activity.begin(), activity.begin());
+        drop(first);
+        assert_eq!(activity.idle(Instant::now()), None);
+        drop(second);
+        assert_eq!(activity.idle(Instant::now() + IDLE), Some(IDLE));
+        assert!(activity.has_asked());
+    }
+}

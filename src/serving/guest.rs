@@ -1,0 +1,106 @@
+//! One connection that came in: its place, and the end that it comes to or is told to come to.
+
+use std::future::{Future, pending};
+use std::pin::{Pin, pin};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::activity::Activity;
+use crate::places::Place;
+
+/// How long a connection that makes room may take to tell the other side so.
+const FAREWELL: Duration = Duration::from_millis(250);
+
+/// How long the callers of a port may take for what they do.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// A handshake, and the head of a request from its first byte.
+    pub head: Duration,
+    /// The first head must be whole within this time of the handshake: who connects does so to ask, and connections that
+    /// say nothing cost whoever opens them less than whoever holds them.
+    pub first_head: Duration,
+    /// How long a connection may lie idle between requests.
+    pub idle: Duration,
+    /// How long open requests may go on after the listener closed.
+    pub drain: Duration,
+}
+
+/// A connection that came in.
+#[derive(Debug)]
+pub struct Guest {
+    pub(crate) place: Place,
+    pub(crate) limits: Limits,
+    /// Nothing new is begun any more.
+    draining: CancellationToken,
+}
+
+impl Guest {
+    /// Of a port that never drains.
+    #[must_use]
+    pub fn new(place: Place, limits: Limits) -> Self {
+        Self { place, limits, draining: CancellationToken::new() }
+    }
+
+    /// Of a port that begins nothing new once `draining` is cancelled.
+    pub(crate) fn of(draining: &CancellationToken, place: Place, limits: Limits) -> Self {
+        Self { place, limits, draining: draining.clone() }
+    }
+
+    /// What is under way: whoever reads requests tells it.
+    #[must_use]
+    pub fn activity(&self) -> &Activity {
+        &self.place.activity
+    }
+
+    /// Drives a connection to its end. Where it is told to go, `farewell` tells the other side, so that it takes no harm: it
+    /// sends its next request on another connection. What is under way goes on to its end.
+    ///
+    /// # Errors
+    /// Those of the connection.
+    pub async fn see_out<C, E>(self, connection: C, farewell: impl FnOnce(Pin<&mut C>)) -> Result<(), E>
+    where
+        C: Future<Output = Result<(), E>>,
+    {
+        let mut connection = pin!(connection);
+        let patience = tokio::select! {
+            ended = connection.as_mut() => return ended,
+            // The drain of the port bounds it.
+            () = self.draining.cancelled() => None,
+            patience = self.is_to_go() => Some(patience),
+        };
+        farewell(connection.as_mut());
+        let Some(patience) = patience else { return connection.await };
+        tokio::select! {
+            ended = connection => ended,
+            () = self.gone(patience) => Ok(()),
+        }
+    }
+
+    /// Returns when the connection is to go, with how long its farewell may take: whoever lay idle may be far away, and nobody
+    /// waits for the place.
+    async fn is_to_go(&self) -> Duration {
+        let silent = async {
+            sleep(self.limits.first_head).await;
+            if self.activity().has_asked() {
+                pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            () = self.place.is_wanted() => FAREWELL,
+            () = silent => FAREWELL,
+            () = self.activity().idle_for(self.limits.idle) => self.limits.head,
+        }
+    }
+
+    /// Returns when a connection has had the time to say farewell, and to answer the request that came just then.
+    async fn gone(&self, patience: Duration) {
+        loop {
+            sleep(patience).await;
+            if self.activity().idle(Instant::now()).is_some() {
+                return;
+            }
+        }
+    }
+}
