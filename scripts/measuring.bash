@@ -16,7 +16,7 @@ count() {
     echo "$value"
 }
 
-# built PROGRAM…: sets $binaries to the folder that holds the programs: BINARIES, or that of a release build, which is made.
+# built PROGRAM…: sets $binaries to the folder that holds the programs: BINARIES, or that of a build as shipped, which is made.
 built() {
     local program targets=()
     if [ -n "${BINARIES:-}" ]; then
@@ -35,6 +35,6 @@ built() {
             *) targets+=(--bin "$program") ;;
         esac
     done
-    cargo build --release --locked --quiet -p admit "${targets[@]}"
-    binaries=${CARGO_TARGET_DIR:-target}/release
+    cargo build --profile dist --locked --quiet -p admit "${targets[@]}"
+    binaries=${CARGO_TARGET_DIR:-target}/dist
 }

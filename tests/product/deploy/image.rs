@@ -32,6 +32,28 @@ fn the_image_holds_the_program_and_nothing_else_that_runs() {
     assert!(build.iter().any(|(word, rest)| word == "ARG" && rest == &format!("RUST={rust}")), "{build:?}");
 }
 
+/// An everyday build is made soon; what is shipped and measured is made with all that the compiler has.
+#[test]
+fn what_is_shipped_and_measured_is_built_with_link_time_work() {
+    let manifest: toml::Table =
+        toml::from_str(&fs::read_to_string(root().join("Cargo.toml")).unwrap()).unwrap();
+    let profile = |name: &str, key: &str| manifest["profile"][name].get(key).cloned();
+    assert_eq!(profile("release", "lto"), Some("off".into()));
+    assert_eq!(
+        (profile("dist", "lto"), profile("dist", "codegen-units")),
+        (Some("fat".into()), Some(1.into()))
+    );
+    assert_eq!(profile("bench", "inherits"), Some("dist".into()));
+    let read = |path: PathBuf| fs::read_to_string(path).unwrap();
+    let scripts = fs::read_dir(root().join("scripts")).unwrap();
+    let mut builds: Vec<String> = scripts.map(|entry| read(entry.unwrap().path())).collect();
+    builds.push(read(root().join("deploy/Containerfile")));
+    for text in builds {
+        let everyday = ["--release", "target/release", "profile release", "PROFILE:-release"];
+        assert!(everyday.iter().all(|words| !text.contains(words)), "an everyday build:\n{text}");
+    }
+}
+
 /// That it compiles follows: cargo reads every manifest of the workspace, and the compiler what it says that it has read.
 #[test]
 fn the_build_is_given_all_that_the_program_is_made_of() {

@@ -20,7 +20,7 @@ use crate::serve::server::{Place, policy, review};
 use crate::support::https;
 use crate::support::reliability::Row;
 
-/// What is asked, in a release build on a machine with nothing else to do.
+/// What is asked, in a build as shipped on a machine with nothing else to do.
 const GOOD: Duration = Duration::from_secs(2);
 const LIVEZ: Duration = Duration::from_millis(200);
 /// What the gate asks of an unoptimised build on a busy machine.
