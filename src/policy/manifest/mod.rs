@@ -7,6 +7,7 @@
 //!
 //! JSON is read as the YAML it is. Reading the file, and what the documents mean, is left to others.
 
+mod ahead;
 mod position;
 mod scalar;
 mod source;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use self::ahead::ListOf;
 pub use self::position::{Position, Positions};
 pub use self::yaml::{Duplicate, Tree, YamlError, parse, parse_values};
 
@@ -76,35 +78,36 @@ pub fn read_leniently(file: &str, text: &str) -> Result<(Vec<Document>, Vec<Load
     let file: Arc<str> = file.into();
     let trees = parse(text).map_err(|error| vec![mistaken(&file, error)])?;
     let mut part = Part { documents: Vec::with_capacity(trees.len()), duplicates: Vec::new() };
-    trees.into_iter().for_each(|tree| part.extend(&file, tree));
+    trees.into_iter().for_each(|tree| part.extend(&file, tree, None));
     Ok((part.documents, part.duplicates))
 }
 
-/// What one document of a text stands for.
+/// What one document of a text stands for, or one item of a list.
 #[derive(Debug, Default)]
 pub struct Part {
-    /// Itself; of a list the items, of an empty document nothing.
+    /// Itself; of a list in an item the items, of an empty document and of a list whose items came before nothing.
     pub documents: Vec<Document>,
     /// Keys that a map of it has twice.
     pub duplicates: Vec<LoadError>,
 }
 
-/// The documents of `text` one after the other, for texts of more documents than are to be held at a time: each is within the
-/// bounds by itself.
+/// The documents of `text` one after the other, and lists (`kind: List`, as `kubectl get -o yaml` writes it) item by item, for texts
+/// of more objects than are to be held at a time: each is within the bounds by itself.
 ///
 /// # Errors
 /// The first mistake in the syntax, after which there are no more documents.
 pub fn parts<'t>(file: &str, text: &'t str) -> impl Iterator<Item = Result<Part, LoadError>> + use<'t> {
     let file: Arc<str> = file.into();
-    source::Trees::new(text).map(move |tree| {
+    source::Trees::new(text).map(move |piece| {
         let mut part = Part::default();
-        part.extend(&file, tree.map_err(|error| mistaken(&file, error))?);
+        let source::Piece { tree, list } = piece.map_err(|error| mistaken(&file, error))?;
+        part.extend(&file, tree, list.as_ref());
         Ok(part)
     })
 }
 
 impl Part {
-    fn extend(&mut self, file: &Arc<str>, tree: Tree) {
+    fn extend(&mut self, file: &Arc<str>, tree: Tree, list: Option<&ListOf>) {
         let Tree { value, positions, duplicates, more_duplicates } = tree;
         let duplicate = |duplicate: Duplicate| LoadError {
             file: Arc::clone(file),
@@ -116,7 +119,7 @@ impl Part {
         if let (1.., Some(last)) = (more_duplicates, self.duplicates.last_mut()) {
             last.message.push_str(&format!(", and {more_duplicates} more keys are"));
         }
-        flatten(file, value, positions, &mut self.documents);
+        flatten(file, list, value, positions, &mut self.documents);
     }
 }
 
@@ -124,41 +127,50 @@ fn mistaken(file: &Arc<str>, YamlError { position, message, .. }: YamlError) -> 
     LoadError { file: Arc::clone(file), position, field: String::new(), message }
 }
 
-/// `kind: List` and its like stand for their items.
-fn flatten(file: &Arc<str>, mut value: Value, positions: Positions, documents: &mut Vec<Document>) {
-    let Some(item_kind) = item_kind(&value) else {
+/// `kind: List` and its like stand for their items. `list` is what `value` is an item of.
+fn flatten(
+    file: &Arc<str>,
+    list: Option<&ListOf>,
+    mut value: Value,
+    positions: Positions,
+    documents: &mut Vec<Document>,
+) {
+    if let (Some(left_out), Value::Object(fields)) =
+        (list.and_then(|list| list.left_out.as_deref()), &mut value)
+        && !fields.contains_key("kind")
+    {
+        let (api_version, kind) = left_out;
+        fields.entry("apiVersion").or_insert_with(|| api_version.as_str().into());
+        fields.insert("kind".to_owned(), kind.as_str().into());
+    }
+    let Some(list) = list_of(&value) else {
         if !value.is_null() {
             documents.push(Document { file: file.clone(), value, positions });
         }
         return;
     };
     let items = value.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take).unwrap_or_default();
-    for (index, mut item) in items.into_iter().enumerate() {
-        if let (Some((api_version, kind)), Value::Object(fields)) = (&item_kind, &mut item)
-            && !fields.contains_key("kind")
-        {
-            fields.entry("apiVersion").or_insert_with(|| api_version.as_str().into());
-            fields.insert("kind".to_owned(), kind.as_str().into());
-        }
+    for (index, item) in items.into_iter().enumerate() {
         let positions = positions.child("items").and_then(|list| list.item(index)).cloned();
-        flatten(file, item, positions.unwrap_or_default(), documents);
+        flatten(file, Some(&list), item, positions.unwrap_or_default(), documents);
     }
 }
 
-/// Of a list, the `apiVersion` and `kind` of the items that leave theirs out, as those of a list of one kind may; none
-/// of a document that is no list, though its kind may end like one.
-fn item_kind(value: &Value) -> Option<Option<(String, String)>> {
+/// What the document is a list of, if it is one.
+fn list_of(value: &Value) -> Option<ListOf> {
     let text = |field| value.get(field).and_then(Value::as_str).unwrap_or_default();
-    let kind = text("kind").strip_suffix("List")?;
     let items = value.get("items")?.as_array()?;
-    if kind.is_empty() {
-        return Some(None);
-    }
     let is_object = |item: &Value| item.get("metadata").is_some() || item.get("kind").is_some();
-    items.iter().all(is_object).then(|| Some((text("apiVersion").to_owned(), kind.to_owned())))
+    ListOf::of(text("apiVersion"), text("kind"), || items.iter().all(is_object))
 }
 
 impl Document {
+    /// An object that was read elsewhere; `file` says where. It stands in no line: all of it is at line 0.
+    #[must_use]
+    pub fn unwritten(file: Arc<str>, value: Value) -> Self {
+        Self { file, value, positions: Positions::scalar(Position { line: 0, column: 0 }) }
+    }
+
     /// Where it begins.
     #[must_use]
     pub fn here(&self) -> Position {

@@ -2,6 +2,7 @@
 
 use granit_parser::{Event, Marker, Options, Parser, StrInput};
 
+use super::ahead::{Ahead, ListOf};
 use super::position::Position;
 use super::yaml::{Builder, Tree, YamlError};
 use crate::bounded::shorten;
@@ -9,25 +10,52 @@ use crate::bounded::shorten;
 /// Bytes of a mistake that are told: it may quote the text.
 const MAX_MISTAKE: usize = 512;
 
-/// The documents of a text one after the other, an empty one null. The bounds hold for each document by itself: whoever lets one
-/// go before asking for the next has memory for any number of them. After a mistake there are no more.
+/// The documents of a text one after the other, an empty one null, and the items of lists before the list that has them no more.
+/// The bounds hold for each of these by itself: whoever lets one go before asking for the next has memory for any number of
+/// them. After a mistake there are no more.
 pub(super) struct Trees<'t> {
+    text: &'t str,
     source: Source<'t>,
+    /// Made where the first list is met.
+    ahead: Option<Ahead<'t>>,
+    /// Documents that have begun.
+    document: usize,
+    /// Of the list whose items are being read.
+    list: Option<ListOf>,
     over: bool,
+}
+
+/// A document, or an item of a list.
+pub(super) struct Piece {
+    pub(super) tree: Tree,
+    /// Of an item, of what list.
+    pub(super) list: Option<ListOf>,
 }
 
 impl<'t> Trees<'t> {
     pub(super) fn new(text: &'t str) -> Self {
-        Self { source: Source::new(text, true), over: false }
+        Self { text, source: Source::new(text, true), ahead: None, document: 0, list: None, over: false }
     }
 
-    fn tree(&mut self) -> Result<Option<Tree>, YamlError> {
-        while let Some(step) = self.source.step()? {
-            if step == Step::DocumentEnd {
-                self.source.builder.renew();
-                if let Some(tree) = self.source.builder.trees.pop() {
-                    return Ok(Some(tree));
+    fn piece(&mut self) -> Result<Option<Piece>, YamlError> {
+        while let Some((event, here)) = next(&mut self.source.parser)? {
+            if matches!(event, Event::DocumentStart(..)) {
+                self.document = self.document.saturating_add(1);
+            }
+            let list = match event {
+                Event::SequenceStart(_, 0, _) if self.source.builder.opens_items() => {
+                    self.ahead.get_or_insert_with(|| Ahead::new(self.text)).list(self.document)?
                 }
+                _ => None,
+            };
+            self.source.builder.event(event, here)?;
+            if list.is_some() {
+                self.source.builder.let_items_go();
+                self.list = list;
+            }
+            if let Some(tree) = self.source.builder.trees.pop() {
+                let is_item = self.source.builder.renew();
+                return Ok(Some(Piece { tree, list: self.list.clone().filter(|_| is_item) }));
             }
         }
         Ok(None)
@@ -35,15 +63,15 @@ impl<'t> Trees<'t> {
 }
 
 impl Iterator for Trees<'_> {
-    type Item = Result<Tree, YamlError>;
+    type Item = Result<Piece, YamlError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.over {
             return None;
         }
-        let tree = self.tree().transpose();
-        self.over = !matches!(tree, Some(Ok(_)));
-        tree
+        let piece = self.piece().transpose();
+        self.over = !matches!(piece, Some(Ok(_)));
+        piece
     }
 }
 
@@ -53,37 +81,39 @@ pub(super) struct Source<'t> {
     pub(super) builder: Builder,
 }
 
-#[derive(Clone, Copy, Eq, PartialEq)]
-pub(super) enum Step {
-    DocumentEnd,
-    Other,
-}
-
 impl<'t> Source<'t> {
     pub(super) fn new(text: &'t str, placed: bool) -> Self {
-        // The parser forgets that a collection may be a key after 1,024 characters, as Go's does: until then it keeps all of it.
-        let mut options = Options::default();
-        options.emit_comments = false;
-        options.emit_anchor_events = true;
-        options.emit_unresolved_aliases = true;
-        Self {
-            parser: Parser::new_from_str_with_options(text, options),
-            builder: Builder::new(text.len(), placed),
-        }
+        Self { parser: parser(text), builder: Builder::new(text.len(), placed) }
     }
 
-    /// Takes one event; none at the end of the text.
-    pub(super) fn step(&mut self) -> Result<Option<Step>, YamlError> {
-        let Some(next) = self.parser.next_event() else { return Ok(None) };
-        let (event, span) = next.map_err(|error| {
-            let mut message = format!("not YAML: {}", error.info());
-            shorten(&mut message, MAX_MISTAKE);
-            YamlError::new(position(error.marker()), message)
-        })?;
-        let step = if matches!(event, Event::DocumentEnd) { Step::DocumentEnd } else { Step::Other };
-        self.builder.event(event, position(&span.start))?;
-        Ok(Some(step))
+    /// Takes one event; whether there was one, and the text is not over.
+    pub(super) fn step(&mut self) -> Result<bool, YamlError> {
+        let Some((event, here)) = next(&mut self.parser)? else { return Ok(false) };
+        self.builder.event(event, here)?;
+        Ok(true)
     }
+}
+
+pub(super) fn parser(text: &str) -> Parser<'_, StrInput<'_>> {
+    // The parser forgets that a collection may be a key after 1,024 characters, as Go's does: until then it keeps all of it.
+    let mut options = Options::default();
+    options.emit_comments = false;
+    options.emit_anchor_events = true;
+    options.emit_unresolved_aliases = true;
+    Parser::new_from_str_with_options(text, options)
+}
+
+/// One event, and where it begins; none at the end of the text.
+pub(super) fn next<'t>(
+    parser: &mut Parser<'t, StrInput<'t>>,
+) -> Result<Option<(Event<'t>, Position)>, YamlError> {
+    let Some(next) = parser.next_event() else { return Ok(None) };
+    let (event, span) = next.map_err(|error| {
+        let mut message = format!("not YAML: {}", error.info());
+        shorten(&mut message, MAX_MISTAKE);
+        YamlError::new(position(error.marker()), message)
+    })?;
+    Ok(Some((event, position(&span.start))))
 }
 
 fn position(marker: &Marker) -> Position {

@@ -181,3 +181,77 @@ fn keys_set_twice_are_told_by_document() {
     assert_eq!(told, [(1, 1), (0, 0), (1, 0)]);
     assert_eq!(read[0].duplicates[0].position, Position { line: 2, column: 1 });
 }
+
+/// The same documents, whether all are read at a time or each by itself.
+#[test]
+fn items_of_lists_come_one_by_one_as_they_do_together() {
+    let typed = "apiVersion: a/v1\nitems:\n- metadata: {name: x}\n- kind: Widget\n  apiVersion: a/v2\nkind: WidgetList\n";
+    for text in [
+        "apiVersion: v1\nitems:\n- {kind: A, b: 1}\n- kind: List\n  items: [{kind: B}, {kind: C}]\nkind: List\nmetadata: {}\n",
+        "{\"kind\": \"List\", \"apiVersion\": \"v1\", \"items\": [{\"kind\": \"A\"}, {\"kind\": \"B\"}]}",
+        typed,
+        &format!("a: 1\n---\n{typed}---\n---\n{typed}"),
+        "kind: AllowList\nitems: [x, y]\n",
+        "kind: WidgetList\nitems: [{metadata: {}}, {spec: 1}]\n",
+        "items: [{kind: A}]\n",
+        "kind: ConfigMap\nitems: [{kind: A}]\n",
+        "kind: List\nitems: []\n",
+        "kind: List\nitems: {a: 1}\n",
+        "kind: List\nitems: [{kind: A}]\nitems: [{kind: B}]\n",
+        "kind: List\nitems: [{kind: A}]\nkind: ConfigMap\n",
+        "kind: !!binary TGlzdA==\nitems: [{kind: A}]\n",
+        "a: &a {kind: List}\n<<: *a\nitems: [{kind: A}]\n",
+        "kind: List\na: &a [{kind: A}]\nitems: *a\n",
+        "kind: List\nitems: &a [{kind: A}]\nb: *a\n",
+        "&a {kind: List, items: [{kind: A}]}\n",
+        "kind: List\nitems: [&a {kind: A}, *a, {kind: B, c: *a}]\nd: *a\n",
+        "kind: AList\nitems: [&a {metadata: {}}, *a]\n",
+        "? [kind]\n: List\nitems: [{kind: A}]\n",
+        "kind: 5List\nitems: [{kind: A}, null, 3, [x]]\n",
+        "- items: [{kind: A}]\n",
+        "kind: List\nitems:\n- {kind: A}\n- {kind: B\n",
+    ] {
+        let shown = |documents: &[Document]| -> Vec<String> {
+            documents.iter().map(|found| format!("{} {:?}", found.value, found.position("c"))).collect()
+        };
+        let together =
+            read_leniently("a.yaml", text).map(|(documents, duplicates)| (shown(&documents), duplicates));
+        let mut single = (Vec::new(), Vec::new());
+        let mut mistake = None;
+        for part in parts("a.yaml", text) {
+            match part {
+                Ok(part) => {
+                    single.0.extend(shown(&part.documents));
+                    single.1.extend(part.duplicates);
+                }
+                Err(error) => mistake = Some(error),
+            }
+        }
+        match together {
+            Ok(together) => assert_eq!((together, None), (single, mistake), "{text}"),
+            Err(errors) => assert_eq!(Some(&errors[0]), mistake.as_ref(), "{text}"),
+        }
+    }
+}
+
+/// More values than a document may have, in a list as `kubectl get -o yaml` writes it: each item has few.
+#[test]
+fn items_of_a_list_are_bounded_one_by_one() {
+    let item = format!("- a: [{}]\n  a: 2\n", "0,".repeat(2_000));
+    let text = format!("apiVersion: v1\nitems:\n{}kind: List\n", item.repeat(600));
+    assert!(error(&text).contains("aliases count as often as they are used"), "{}", error(&text));
+    let read: Vec<_> = parts("a.yaml", &text).map(Result::unwrap).collect();
+    assert_eq!(read.iter().map(|part| part.documents.len()).sum::<usize>(), 600);
+    assert!(read.iter().all(|part| part.documents.len() < 2), "an item at a time");
+    assert_eq!(read.iter().map(|part| part.duplicates.len()).sum::<usize>(), 600);
+    assert_eq!(read[1].documents[0].here().line, 5);
+}
+
+/// What an item keeps for those after it counts for all of them.
+#[test]
+fn anchors_of_items_are_bounded_together() {
+    let item = |number: usize| format!("- &a{number} [{}]\n", "0,".repeat(2_000));
+    let text = format!("kind: List\nitems:\n{}", (0..600).map(item).collect::<String>());
+    let refused = parts("a.yaml", &text).find_map(Result::err).unwrap();
+    assert!(refused.message.contains("aliases count as often as they are used"), "{refused}");
+}

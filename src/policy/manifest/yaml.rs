@@ -81,7 +81,7 @@ pub fn parse_values(text: &str) -> Result<Vec<Tree>, YamlError> {
 
 fn build(text: &str, placed: bool) -> Result<Vec<Tree>, YamlError> {
     let mut source = Source::new(text, placed);
-    while source.step()?.is_some() {}
+    while source.step()? {}
     Ok(source.builder.trees)
 }
 
@@ -126,6 +126,15 @@ pub(super) struct Builder {
     duplicates: Vec<Duplicate>,
     more_duplicates: usize,
     pub(super) trees: Vec<Tree>,
+    /// What an item of the list has whose items are let go one by one, while they are read.
+    item: Option<Allowance>,
+}
+
+/// What a document or an item of one may still be.
+#[derive(Clone, Copy)]
+struct Allowance {
+    budget: Budget,
+    nodes: usize,
 }
 
 impl Builder {
@@ -142,14 +151,33 @@ impl Builder {
             duplicates: Vec::new(),
             more_duplicates: 0,
             trees: Vec::new(),
+            item: None,
         }
     }
 
-    /// Begins to count anew, where a document is over and will be let go.
-    pub(super) fn renew(&mut self) {
-        self.anchors.clear();
-        self.nodes = 0;
-        self.budget = self.fresh;
+    /// Whether what begins next are the `items` of a document.
+    pub(super) fn opens_items(&self) -> bool {
+        match self.open.as_slice() {
+            [Open::Map(OpenMap { anchor: 0, key: Some((key, _)), .. })] => key == "items",
+            _ => false,
+        }
+    }
+
+    /// Each item of the list that has just begun becomes a tree of its own.
+    pub(super) fn let_items_go(&mut self) {
+        self.item = Some(Allowance { budget: self.budget, nodes: self.nodes });
+    }
+
+    /// Begins to count anew, where a document or an item is over and will be let go. Answers whether it was an item.
+    pub(super) fn renew(&mut self) -> bool {
+        match self.item {
+            Some(Allowance { budget, nodes }) => (self.budget, self.nodes) = (budget, nodes),
+            None => {
+                self.anchors.clear();
+                (self.budget, self.nodes) = (self.fresh, 0);
+            }
+        }
+        self.item.is_some()
     }
 
     pub(super) fn event(&mut self, event: Event<'_>, here: Position) -> Result<(), YamlError> {
@@ -159,7 +187,10 @@ impl Builder {
                 let weight = weight::of_member(&name);
                 self.weigh(weight, here)?;
                 if self.names.insert(name.into_owned()) {
-                    self.fresh.take(weight).map_err(|limit| YamlError::too_much(here, limit.to_string()))?;
+                    let of_item = self.item.as_mut().map(|item| &mut item.budget);
+                    for budget in of_item.into_iter().chain([&mut self.fresh]) {
+                        budget.take(weight).map_err(|limit| YamlError::too_much(here, limit.to_string()))?;
+                    }
                 }
                 Ok(())
             }
@@ -210,7 +241,11 @@ impl Builder {
     }
 
     fn end(&mut self, here: Position) -> Result<(), YamlError> {
-        match self.open.pop() {
+        let closed = self.open.pop();
+        if self.open.len() < 2 {
+            self.item = None;
+        }
+        match closed {
             Some(Open::List { anchor, here, values, positions }) => {
                 self.place((values.into(), Positions::list(here, positions)), anchor, None, here)
             }
@@ -253,6 +288,11 @@ impl Builder {
         let nodes = size(&node.0);
         let weight = weight::of(&node.0).saturating_add(if self.placed { node.1.weight() } else { 0 });
         self.weigh(weight, here)?;
+        // What is kept outlasts the item that it stands in.
+        if let Some(item) = &mut self.item {
+            item.nodes = item.nodes.saturating_add(nodes);
+            item.budget.take(weight).map_err(|limit| YamlError::too_much(here, limit.to_string()))?;
+        }
         self.anchors.insert(anchor, Anchored { node: node.clone(), nodes, weight });
         Ok(())
     }
@@ -286,13 +326,15 @@ impl Builder {
             self.keep(&node, anchor, here)?;
         }
         self.weigh_place(here)?;
+        if self.open.is_empty() || self.item.is_some() && self.open.len() == 2 {
+            let (value, positions) = node;
+            let duplicates = std::mem::take(&mut self.duplicates);
+            let more_duplicates = std::mem::take(&mut self.more_duplicates);
+            self.trees.push(Tree { value, positions, duplicates, more_duplicates });
+            return Ok(());
+        }
         match self.open.last_mut() {
-            None => {
-                let (value, positions) = node;
-                let duplicates = std::mem::take(&mut self.duplicates);
-                let more_duplicates = std::mem::take(&mut self.more_duplicates);
-                self.trees.push(Tree { value, positions, duplicates, more_duplicates });
-            }
+            None => {}
             Some(Open::List { values, positions, .. }) => {
                 values.push(node.0);
                 if self.placed {
@@ -380,7 +422,7 @@ fn key_of(value: &Value, text: Option<&str>, here: Position) -> Result<String, Y
     }
 }
 
-fn scalar_value(
+pub(super) fn scalar_value(
     text: &str,
     style: ScalarStyle,
     tag: Option<&Tag>,
