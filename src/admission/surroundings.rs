@@ -53,6 +53,18 @@ impl Host for Surroundings<'_> {
         }
     }
 
+    fn params_named(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Vec<Arc<Value>>, HostError> {
+        match self.cluster {
+            Some(cluster) if !self.files.holds(kind) => cluster.params_named(kind, namespace, name),
+            _ => self.files.params_named(kind, namespace, name),
+        }
+    }
+
     fn equivalents(
         &self,
         resource: &GroupVersionResource,

@@ -106,6 +106,16 @@ impl Documents {
         })
     }
 
+    /// An object of `version` in that of `kind`.
+    fn in_version(
+        &self,
+        object: &Arc<Value>,
+        version: &GroupVersionKind,
+        kind: &GroupVersionKind,
+    ) -> Result<Arc<Value>, HostError> {
+        if version == kind { Ok(Arc::clone(object)) } else { self.convert(object, kind).map(Arc::new) }
+    }
+
     /// The kind in every version that its definition has; of a kind without one, itself.
     fn versions_of(&self, kind: &GroupVersionKind) -> Vec<GroupVersionKind> {
         let Some(crd) = self.crd_of(kind) else { return vec![kind.clone()] };
@@ -153,15 +163,22 @@ impl Host for Documents {
             let from = (namespace.to_owned(), String::new());
             let objects = objects.flat_map(|objects| objects.range(from.clone()..));
             for (_, object) in objects.take_while(|((own, _), _)| own == namespace) {
-                let is_as_asked = version == *kind;
-                params.push(if is_as_asked {
-                    Arc::clone(object)
-                } else {
-                    Arc::new(self.convert(object, kind)?)
-                });
+                params.push(self.in_version(object, &version, kind)?);
             }
         }
         Ok(params)
+    }
+
+    fn params_named(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Vec<Arc<Value>>, HostError> {
+        let key = (namespace.to_owned(), name.to_owned());
+        let versions = self.versions_of(kind).into_iter();
+        let named = versions.filter_map(|version| Some((self.objects.get(&version)?.get(&key)?, version)));
+        named.map(|(object, version)| self.in_version(object, &version, kind)).collect()
     }
 
     fn equivalents(

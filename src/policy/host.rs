@@ -21,6 +21,21 @@ pub trait Host: Sync + std::fmt::Debug {
     /// The params of `kind` in `namespace` (empty for cluster-scoped kinds), in order of name.
     fn params(&self, kind: &GroupVersionKind, namespace: &str) -> Result<Vec<Arc<Value>>, HostError>;
 
+    /// Those of them with that name: one, if it is there. Of many params the others are not to be looked at.
+    ///
+    /// # Errors
+    /// As [`Self::params`].
+    fn params_named(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Vec<Arc<Value>>, HostError> {
+        let mut params = self.params(kind, namespace)?;
+        params.retain(|param| param.pointer("/metadata/name").and_then(Value::as_str) == Some(name));
+        Ok(params)
+    }
+
     /// The other versions under which `resource` is served, with the kind served at each.
     fn equivalents(
         &self,

@@ -47,17 +47,29 @@ impl Host for StoreHost<'_> {
             .store
             .list(&info.storage_key, range, 0, &mut |_| true)
             .map_err(|error| HostError(error.to_string()))?;
-        let is_as_asked = |object: &Value| {
-            object.get("apiVersion").and_then(Value::as_str).is_some_and(|found| found == kind.api_version())
-        };
-        let in_version = |kept: Kept| {
-            // Params are few, and looked at by every request of their policies.
-            let object = kept.object.pinned();
-            if is_as_asked(&object) { Ok(object) } else { self.convert(&object, kind).map(Arc::new) }
-        };
         // All are looked at, whatever is missing: what is missing of them is asked for at once.
-        let seen: Vec<_> = page.items.into_iter().map(in_version).collect();
+        let seen: Vec<_> = page.items.iter().map(|kept| self.in_version(kept, kind)).collect();
         seen.into_iter().collect()
+    }
+
+    fn params_named(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Vec<Arc<Value>>, HostError> {
+        let served = self.registry.served();
+        let Some(info) = served.table.find_kind(&kind.group, &kind.version, &kind.kind) else {
+            return Ok(Vec::new());
+        };
+        let namespace = if info.scope == resources::Scope::Namespaced { namespace } else { "" };
+        let resource = info.storage_key.as_str().into();
+        let kept = self.registry.store.kept(&Key {
+            resource,
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        });
+        kept.iter().map(|kept| self.in_version(kept, kind)).collect()
     }
 
     fn equivalents(
@@ -108,5 +120,18 @@ impl Host for StoreHost<'_> {
 
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError> {
         Ok(self.registry.access_rules().authorize(user, attributes))
+    }
+}
+
+impl StoreHost<'_> {
+    /// A param in the version that a policy names.
+    fn in_version(&self, kept: &Kept, kind: &GroupVersionKind) -> Result<Arc<Value>, HostError> {
+        // Params are few, and looked at by every request of their policies.
+        let object = kept.object.pinned();
+        let version = object.get("apiVersion").and_then(Value::as_str);
+        if version.is_some_and(|version| version == kind.api_version()) {
+            return Ok(object);
+        }
+        self.convert(&object, kind).map(Arc::new)
     }
 }

@@ -61,6 +61,19 @@ impl Host for InNamespace<'_> {
         Ok(params)
     }
 
+    fn params_named(
+        &self,
+        kind: &GroupVersionKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Vec<Arc<Value>>, HostError> {
+        let is_made = namespace.is_empty() && *kind == GroupVersionKind::new("", "v1", "Namespace");
+        match &self.made {
+            Some((made, object)) if is_made && made == name => Ok(vec![Arc::clone(object)]),
+            _ => self.documents.params_named(kind, namespace, name),
+        }
+    }
+
     fn equivalents(
         &self,
         resource: &GroupVersionResource,
@@ -104,6 +117,11 @@ mod tests {
             params.iter().map(|param| param["metadata"]["name"].as_str().unwrap().to_owned()).collect()
         };
         assert_eq!(names(&host), ["a", "b", "c"]);
+        for (name, found) in [("a", 1), ("b", 1), ("d", 0)] {
+            let named = host.params_named(&kind, "", name).unwrap();
+            assert_eq!(named.len(), found, "{name}");
+            assert!(named.iter().all(|param| param["metadata"]["name"] == name));
+        }
         // One that a document tells of stays as it is told; what is in no namespace needs none.
         assert_eq!(names(&documents.in_namespace("a", &labels)), ["a", "c"]);
         assert!(

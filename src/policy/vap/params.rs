@@ -59,8 +59,14 @@ pub(super) fn collect(
         Some(Scope::Cluster) => "",
         Some(Scope::Namespaced) | None => namespace_of(param_ref, request)?,
     };
-    let params = host.params(kind, namespace)?;
-    let chosen: Vec<_> = params.into_iter().filter(|param| selects(&param_ref.selector, param)).collect();
+    let chosen = match &param_ref.selector {
+        ParamSelector::Name(name) => host.params_named(kind, namespace, name)?,
+        ParamSelector::Labels(selector) => {
+            let mut params = host.params(kind, namespace)?;
+            params.retain(|param| selector.matches_labels_of(Some(param)));
+            params
+        }
+    };
     if chosen.is_empty() && param_ref.not_found == NotFoundAction::Deny {
         return Err(ParamError::NotFound);
     }
@@ -73,11 +79,4 @@ fn namespace_of<'a>(param_ref: &'a ParamRef, request: &'a Request<'_>) -> Result
         .find(|namespace| !namespace.is_empty())
         .map(String::as_str)
         .ok_or(ParamError::NoNamespace)
-}
-
-fn selects(selector: &ParamSelector, param: &Value) -> bool {
-    match selector {
-        ParamSelector::Name(name) => param.pointer("/metadata/name").and_then(Value::as_str) == Some(name),
-        ParamSelector::Labels(selector) => selector.matches_labels_of(Some(param)),
-    }
 }
