@@ -198,6 +198,8 @@ mod tests {
                 assert_eq!(selector.selects(|_| value), document.selects(|_| value), "{text} {value:?}");
             }
         }
+        let repeated = LabelSelector::parse("a in (2,1,2)").unwrap();
+        assert_eq!(repeated.requirements().next().unwrap().values, ["1", "2"], "each once, in order");
         let between = LabelSelector::parse("a>1,a<3").unwrap();
         let selected =
             [None, Some("1"), Some("2"), Some("3"), Some("two")].map(|value| between.selects(|_| value));

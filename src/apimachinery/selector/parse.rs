@@ -131,6 +131,8 @@ impl<'t> Parser<'t> {
         if values.is_empty() {
             values.push(String::new());
         }
+        // Upstream keeps a set, and lists it in order.
+        values.sort_unstable();
         values.dedup();
         Ok(values)
     }
