@@ -11,6 +11,7 @@
 //! | [`status`] | `metav1.Status`: reasons and their codes, causes | go, field_error, findings |
 //! | [`selector`] | label and field selectors: reading, matching | labels, status |
 //! | [`diff`] | what differs between two texts | nothing of ours |
+//! | [`suggest`] | what was meant by a name that nobody knows | nothing of ours |
 //! | [`quantity`] | resource quantities: reading, canonical text, sums | nothing of ours |
 //!
 //! Knows no CEL, no policy and no server; reads no file and no clock.
@@ -32,6 +33,7 @@ pub mod names;
 pub mod quantity;
 pub mod selector;
 pub mod status;
+pub mod suggest;
 
 /// The examples of the readme.
 #[cfg(doctest)]

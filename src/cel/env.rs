@@ -258,6 +258,11 @@ impl Env {
         self.inner.variables.iter().map(|(name, _)| &**name)
     }
 
+    /// The names of the functions that expressions may call, in no order.
+    pub fn functions(&self) -> impl Iterator<Item = &'static str> {
+        self.inner.functions.names()
+    }
+
     /// Parses and checks an expression.
     ///
     /// # Errors

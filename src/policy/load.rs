@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use admit_apimachinery::suggest::did_you_mean;
 use serde_json::Value;
 
 use crate::manifest::{self, Document, LoadError};
@@ -79,8 +80,7 @@ impl PolicySet {
             }
             counted.push(document);
             let unknown = unknown_fields(document).into_iter().filter(|field| field.refused);
-            let unknown = unknown.map(|field| LoadErrorKind::UnknownField(field.path));
-            errors.extend(unknown.map(|kind| placed(document, &kind)));
+            errors.extend(unknown.map(|field| unknown_field(document, field)));
             if let Err(kinds) = builder.add(&document.value) {
                 let (twice, others): (Vec<_>, Vec<_>) =
                     kinds.into_iter().partition(|kind| matches!(kind, LoadErrorKind::Duplicate(_)));
@@ -141,6 +141,14 @@ fn is_aside(document: &Document) -> bool {
         || matches!(group, "kustomize.config.k8s.io" | "apiserver.config.k8s.io" | "apiserver.k8s.io")
 }
 
+fn unknown_field(document: &Document, UnknownField { path, nearest, .. }: UnknownField) -> LoadError {
+    let mut error = placed(document, &LoadErrorKind::UnknownField(path));
+    if nearest.is_some() {
+        error.message.push_str(&format!("; {}", did_you_mean(nearest)));
+    }
+    error
+}
+
 fn placed(document: &Document, kind: &LoadErrorKind) -> LoadError {
     match kind {
         LoadErrorKind::Field(error) => document.error(error),
@@ -153,6 +161,7 @@ fn placed(document: &Document, kind: &LoadErrorKind) -> LoadError {
         | LoadErrorKind::Mutating(_)
         | LoadErrorKind::Version(..)
         | LoadErrorKind::UnknownKind(_)
+        | LoadErrorKind::NoSuchKind(..)
         | LoadErrorKind::Duplicate(_) => document.mistake(kind.to_string()),
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::suggest::{self, did_you_mean};
 use admit_cel::PatternSum;
 use serde_json::Value;
 use thiserror::Error;
@@ -62,6 +63,8 @@ pub enum LoadErrorKind {
     UnknownField(String),
     #[error("{0}: no policy uses objects of this kind as params")]
     UnknownKind(String),
+    #[error("{0}: there is no such kind{1}")]
+    NoSuchKind(String, String),
     #[error("{0}: there is already one of this name")]
     Duplicate(String),
 }
@@ -268,7 +271,9 @@ impl PolicySetBuilder {
             }
             other => {
                 let unknown = format!("admissionregistration.k8s.io {other}");
-                return Err(vec![LoadErrorKind::UnknownKind(unknown)]);
+                let meant = suggest::nearest(other, KINDS_OF_ADMISSION);
+                let meant = meant.map(|kind| format!("; {}", did_you_mean(Some(kind)))).unwrap_or_default();
+                return Err(vec![LoadErrorKind::NoSuchKind(unknown, meant)]);
             }
         }
         Ok(())
@@ -294,6 +299,16 @@ impl PolicySetBuilder {
         PolicySet { documents: self.documents, ..PolicySet::new(self.policies, self.bindings) }
     }
 }
+
+/// Kinds of admissionregistration.k8s.io.
+const KINDS_OF_ADMISSION: [&str; 6] = [
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+];
 
 /// Whether objects of `kind` are asked for whatever the policies are.
 fn is_of_any_set(kind: &GroupVersionKind) -> bool {

@@ -1,6 +1,7 @@
 //! Fields that the kinds of policies and definitions do not have. The API server reads its manifests strictly, and
 //! kubectl asks for the same: a field in the wrong place says nothing, and a policy without it allows what it should not.
 
+use admit_apimachinery::suggest;
 use serde_json::{Map as Object, Value};
 
 use crate::bounded::{MAX_PATH, MAX_PATHS, shorten};
@@ -36,6 +37,8 @@ pub(crate) struct UnknownField {
     pub(crate) path: String,
     /// A server that reads strictly tells of it; elsewhere it drops it without a word.
     pub(crate) refused: bool,
+    /// The field that may be meant.
+    pub(crate) nearest: Option<&'static str>,
 }
 
 /// The fields of `document` that its kind does not have, in the order of the document; of very many the first.
@@ -72,7 +75,7 @@ impl Walk {
             (One(shape), value) => self.value(value, shape, path),
             (List(item), Value::Array(items)) => self.items(items, item, path),
             (Metadata, value) => {
-                metadata::unknown_fields(value, path).into_iter().for_each(|path| self.push(|| path));
+                metadata::unknown_fields(value, path).into_iter().for_each(|path| self.push(None, || path));
             }
             (Lenient(one), value) => {
                 let refused = std::mem::replace(&mut self.refused, false);
@@ -92,7 +95,10 @@ impl Walk {
             let at = path.child(name);
             match own.iter().chain(shared).find(|(known, _)| known == name) {
                 Some((_, shape)) => self.value(value, shape, &at),
-                None => self.push(|| at.to_string()),
+                None => {
+                    let known = own.iter().chain(shared).map(|(known, _)| *known);
+                    self.push(suggest::nearest(name, known), || at.to_string());
+                }
             }
         }
     }
@@ -103,11 +109,11 @@ impl Walk {
         }
     }
 
-    fn push(&mut self, path: impl FnOnce() -> String) {
+    fn push(&mut self, nearest: Option<&'static str>, path: impl FnOnce() -> String) {
         if self.unknown.len() < MAX_PATHS {
             let mut path = path();
             shorten(&mut path, MAX_PATH);
-            self.unknown.push(UnknownField { path, refused: self.refused });
+            self.unknown.push(UnknownField { path, refused: self.refused, nearest });
         }
     }
 }

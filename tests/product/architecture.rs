@@ -49,6 +49,7 @@ const APIMACHINERY: &[(&str, &[&str])] = &[
     ("quantity", &[]),
     ("selector", &["labels", "status"]),
     ("status", &["go", "field_error", "findings"]),
+    ("suggest", &[]),
 ];
 
 /// Module of admit-serving, and the modules of admit-serving it may name.

@@ -83,6 +83,12 @@ impl Functions {
         functions.with(Extra::Encoders).with(Extra::Math)
     }
 
+    /// The names of all functions, operators left out, in no order.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        let is_word = |name: &&str| name.starts_with(|first: char| first.is_ascii_alphabetic());
+        self.by_name.keys().copied().filter(is_word)
+    }
+
     /// The overloads of a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Function> {

@@ -30,6 +30,10 @@ impl Types for BuiltinTypes {
         kind.map(|kind| GroupVersionKind::new(group.as_str(), version.as_str(), kind)).into_iter().collect()
     }
 
+    fn built_in(&self) -> Vec<(&str, &str)> {
+        TABLE.rows().iter().map(|row| (row.group.as_str(), row.plural.as_str())).collect()
+    }
+
     fn type_of(&self, kind: &GroupVersionKind) -> Option<Type> {
         if let Some(made) = self.made.borrow().get(kind) {
             return made.clone();

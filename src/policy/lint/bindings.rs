@@ -1,17 +1,20 @@
-//! Policies and bindings that miss each other, and resources that nothing serves.
+//! Policies and bindings that miss each other.
 
 use std::collections::{HashMap, HashSet};
 
+use admit_apimachinery::suggest::{self, did_you_mean};
+
+use super::resources::Served;
 use super::{Compiled, Finding, nothing, warning};
 use crate::manifest::Document;
 use crate::matching::{MatchResources, Rule, ScopeRule};
 use crate::request::Operation;
-use crate::vap::{Binding, Policy};
+use crate::vap::{Binding, Policy, Types};
 
-/// How many of the resources that a group does have are named where one is looked for that it does not have.
-const NAMED: usize = 10;
+/// Bindings without a policy for which the names of all policies are gone through.
+const SUGGESTIONS: usize = 100;
 
-pub(super) fn lint(compiled: &Compiled<'_>, documents: &[Document]) -> Vec<Finding> {
+pub(super) fn lint(compiled: &Compiled<'_>, documents: &[Document], builtin: &dyn Types) -> Vec<Finding> {
     let mut findings = Vec::new();
     // What does not compile is there all the same.
     let texts = |kind: &'static str, pointer: &'static str| {
@@ -22,18 +25,21 @@ pub(super) fn lint(compiled: &Compiled<'_>, documents: &[Document]) -> Vec<Findi
     };
     let bound: HashSet<&str> = texts("ValidatingAdmissionPolicyBinding", "/spec/policyName").collect();
     let there: HashSet<&str> = texts("ValidatingAdmissionPolicy", "/metadata/name").collect();
+    let mut names: Vec<&str> = there.iter().copied().collect();
+    names.sort_unstable();
+    let mut missing = 0_usize;
     let mut by_name: HashMap<&str, &Policy> = HashMap::new();
     for (_, policy) in &compiled.policies {
         by_name.entry(&policy.name).or_insert(policy);
     }
-    let served = served(compiled);
+    let served = Served::of(compiled, builtin);
     for (document, policy) in &compiled.policies {
         if !bound.contains(&*policy.name) {
             let problem = "no binding names this policy".to_owned();
             let help = "without a ValidatingAdmissionPolicyBinding it is never evaluated";
             findings.push(warning(document, "no-binding", "metadata.name", problem, help));
         }
-        findings.extend(unserved(document, policy, &served));
+        findings.extend(served.lint(document, policy));
         findings.extend(nothing::left(&policy.constraints, None).into_iter().map(|(field, problem)| {
             let field = format!("spec.matchConstraints.{field}");
             warning(document, "matches-nothing", &field, problem, "the policy is never evaluated")
@@ -45,7 +51,11 @@ pub(super) fn lint(compiled: &Compiled<'_>, documents: &[Document]) -> Vec<Findi
             None if there.contains(&*binding.policy_name) => {}
             None => {
                 let problem = format!("there is no policy `{}`", binding.policy_name);
-                findings.push(warning(document, "no-policy", "spec.policyName", problem, ""));
+                let near = (missing < SUGGESTIONS)
+                    .then(|| suggest::nearest(&binding.policy_name, names.iter().copied()));
+                missing = missing.saturating_add(1);
+                let help = did_you_mean(near.flatten());
+                findings.push(warning(document, "no-policy", "spec.policyName", problem, &help));
             }
         }
     }
@@ -141,55 +151,4 @@ fn same_resource(a: &str, b: &str) -> bool {
     };
     let ((a, a_sub), (b, b_sub)) = (parts(a), parts(b));
     same(&a, &b) && same(&a_sub, &b_sub)
-}
-
-/// The resources of a group.
-#[derive(Default)]
-struct Served<'c> {
-    /// As many as are named.
-    first: Vec<&'c str>,
-    all: HashSet<&'c str>,
-}
-
-/// By group, what definitions serve.
-fn served<'c>(compiled: &'c Compiled<'_>) -> HashMap<&'c str, Served<'c>> {
-    let mut served: HashMap<&str, Served<'_>> = HashMap::new();
-    for definition in &compiled.named {
-        let plural = definition.names.plural.as_str();
-        let served = served.entry(&definition.group).or_default();
-        if served.all.insert(plural) && served.first.len() < NAMED {
-            served.first.push(plural);
-        }
-    }
-    served
-}
-
-/// Resources of groups whose definitions are all at hand, and that none of these serves.
-fn unserved(document: &Document, policy: &Policy, served: &HashMap<&str, Served<'_>>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (index, rule) in policy.constraints.rules.iter().enumerate() {
-        let [group] = rule.groups.as_slice() else { continue };
-        let Some(served) = served.get(group.as_str()) else { continue };
-        for (position, resource) in rule.resources.iter().enumerate() {
-            let name = resource.split('/').next().unwrap_or_default();
-            if name == "*" || served.all.contains(name) {
-                continue;
-            }
-            let field = format!("spec.matchConstraints.resourceRules[{index}].resources[{position}]");
-            let named = served.first.join(", ");
-            let more = match served.all.len().saturating_sub(served.first.len()) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let problem = format!("`{name}` is no resource of {group}: there is {named}{more}");
-            findings.push(warning(
-                document,
-                "matches-nothing",
-                &field,
-                problem,
-                "resources are named by their plural",
-            ));
-        }
-    }
-    findings
 }

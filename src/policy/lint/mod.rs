@@ -15,7 +15,7 @@
 //! | `rule-not-run` | a rule that stands where no server looks for it |
 //! | `cel-in-message` | an expression written where only text is shown |
 //! | `no-binding`, `no-policy`, `binding-matches-nothing`, `params-not-bound` | bindings and policies that miss each other |
-//! | `matches-nothing` | a resource that the definitions of its group do not serve; rules and selectors that leave nothing |
+//! | `matches-nothing` | a resource that its group does not have; rules and selectors that leave nothing; kinds that no policy is asked about |
 //! | `type-check` | expressions that do not fit the types of the objects, in the words of the policy's status |
 //! | `not-type-checked` | kinds whose types are not known (a note) |
 
@@ -23,9 +23,11 @@ mod bindings;
 pub mod cost;
 mod definitions;
 mod logic;
+mod meant;
 mod message;
 mod nothing;
 mod policies;
+mod resources;
 mod types;
 mod unbound;
 mod values;
@@ -42,6 +44,24 @@ use crate::manifest::{Document, LoadError, Position};
 use crate::recording::Expression;
 use crate::set::PolicySet;
 use crate::vap::{Binding, Policy, Types};
+
+/// Every code of a finding that a server would not refuse, with what it finds, as short as it can be said.
+pub const CODES: [(&str, &str); 14] = [
+    ("unused-variable", "No expression uses the variable."),
+    ("unused-params", "No expression uses the params."),
+    ("constant-rule", "The answer is the same for every object."),
+    ("unknown-field", "Servers drop the field without a word."),
+    ("unchecked-format", "No server checks values against the format."),
+    ("rule-not-run", "The rule stands where no server looks for rules."),
+    ("cel-in-message", "An expression stands where only text is shown."),
+    ("no-binding", "No binding names the policy."),
+    ("no-policy", "The binding names no policy."),
+    ("binding-matches-nothing", "No request matches both the policy and the binding."),
+    ("params-not-bound", "Policy and binding do not agree on params."),
+    ("matches-nothing", "No request can match."),
+    ("type-check", "The expression does not fit the types of the objects that the policy speaks about."),
+    ("not-type-checked", "The types of the objects are not known."),
+];
 
 /// How much a finding weighs.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -141,7 +161,7 @@ pub fn lint(documents: &[Document], options: LoadOptions, builtin: &dyn Types) -
     }
     let refusals = PolicySet::load_with(documents, options).err().unwrap_or_default();
     let by_rule = by_rule(&report.costs);
-    report.findings.extend(refusals.into_iter().map(|mistake| refused(mistake, &by_rule)));
+    report.findings.extend(refusals.into_iter().map(|mistake| refused(mistake, &by_rule, documents)));
     let compiled = Compiled::of(documents);
     for (document, policy) in &compiled.policies {
         report.findings.extend(policies::lint(document, policy));
@@ -149,7 +169,7 @@ pub fn lint(documents: &[Document], options: LoadOptions, builtin: &dyn Types) -
     for (document, definition) in &compiled.definitions {
         report.findings.extend(definitions::lint(document, definition));
     }
-    report.findings.extend(bindings::lint(&compiled, documents));
+    report.findings.extend(bindings::lint(&compiled, documents, builtin));
     report.findings.extend(types::lint(&compiled, builtin));
     report.findings.sort_by(|a, b| {
         let key = |finding: &Finding| (finding.mistake.file.clone(), finding.mistake.position);
@@ -175,10 +195,17 @@ fn by_rule(costs: &[PlacedCost]) -> HashMap<(&str, &str), &PlacedCost> {
 }
 
 /// A refusal; one for its cost is told with the bound that would help.
-fn refused(mistake: LoadError, by_rule: &HashMap<(&str, &str), &PlacedCost>) -> Finding {
+fn refused(
+    mistake: LoadError,
+    by_rule: &HashMap<(&str, &str), &PlacedCost>,
+    documents: &[Document],
+) -> Finding {
     let rule = below_schema(&mistake.field).filter(|_| mistake.message.contains("cost"));
     let cost = rule.and_then(|rule| by_rule.get(&(&*mistake.file, rule)));
-    let help = cost.map(|cost| cost.rule.advice()).unwrap_or_default();
+    let help = match cost {
+        Some(cost) => cost.rule.advice(),
+        None => meant::help_for(&mistake, documents),
+    };
     Finding { code: "refused", severity: Severity::Error, mistake, help }
 }
 

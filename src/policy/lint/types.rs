@@ -1,12 +1,14 @@
 //! Expressions of policies against the types of the objects that they speak about: the warnings that a server would write
 //! into the policy's status, and the kinds that could not be looked at.
 
-use super::{Compiled, Finding, Severity, warning};
+use std::collections::BTreeSet;
+
+use super::{Compiled, Finding, Severity, meant, warning};
 use crate::documents::Documents;
 use crate::manifest::Document;
 use crate::matching::Rule;
 use crate::request::{GroupVersionKind, GroupVersionResource};
-use crate::vap::{Policy, Types};
+use crate::vap::{Policy, TypeWarning, Types};
 
 /// Definitions among the documents, then the kinds that are built in.
 struct Known<'k> {
@@ -31,14 +33,28 @@ pub(super) fn lint(compiled: &Compiled<'_>, builtin: &dyn Types) -> Vec<Finding>
     let known = Known { defined, builtin };
     let mut findings = Vec::new();
     for (document, policy) in &compiled.policies {
-        let warnings = policy.check_types(&known).into_iter();
-        findings.extend(warnings.map(|found| {
-            let help = "a server writes this into the policy's status, and decides as if it had not";
-            warning(document, "type-check", &found.field, found.warning.trim_end().to_owned(), help)
-        }));
+        let warnings = policy.check_types(&known);
+        if !warnings.is_empty() {
+            let kinds = policy.checked_kinds(&known);
+            let types: Vec<admit_cel::Type> = kinds.iter().filter_map(|kind| known.type_of(kind)).collect();
+            let mut names = BTreeSet::new();
+            types.iter().for_each(|of| meant::fields(of, &mut names));
+            meant::variables(document, &mut names);
+            findings.extend(warnings.into_iter().map(|found| mismatch(document, &found, &names)));
+        }
         findings.extend(unchecked(document, policy, &known));
     }
     findings
+}
+
+/// A server tells of these, and lets the rule decide all the same.
+const TYPE_CHECK: &str =
+    "a server only shows this in the policy's status; `# admit:allow type-check` above it silences this";
+
+fn mismatch(document: &Document, found: &TypeWarning, names: &BTreeSet<&str>) -> Finding {
+    let meant = meant::help(&found.warning, names.iter().copied());
+    let help = if meant.is_empty() { TYPE_CHECK.to_owned() } else { format!("{meant} {TYPE_CHECK}") };
+    warning(document, "type-check", &found.field, found.warning.trim_end().to_owned(), &help)
 }
 
 /// What kept expressions from being checked, by rule.

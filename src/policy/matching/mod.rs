@@ -102,6 +102,27 @@ impl MatchResources {
         namespace.map(|_| Some(matched))
     }
 
+    /// Whether some request for objects of the resource, in whatever version, may match.
+    #[must_use]
+    pub fn speak_of(&self, group: &str, resource: &str) -> bool {
+        let speaks = |rule: &Rule| rule.speaks_of_group(group) && rule.resource_matches(resource, "");
+        self.rules.is_empty() || self.rules.iter().any(speaks)
+    }
+
+    /// Whether some request for objects of the group may match.
+    #[must_use]
+    pub fn speak_of_group(&self, group: &str) -> bool {
+        self.rules.is_empty() || self.rules.iter().any(|rule| rule.speaks_of_group(group))
+    }
+
+    /// Whether a rule names that version of the group.
+    #[must_use]
+    pub fn name_version(&self, group: &str, version: &str) -> bool {
+        let names =
+            |rule: &Rule| rule.speaks_of_group(group) && rule.versions.iter().any(|one| one == version);
+        self.rules.iter().any(names)
+    }
+
     /// Whether a request that a rule speaks about matches.
     pub(crate) fn ask_for_rules_alone(&self) -> bool {
         self.excludes.is_empty() && self.namespace_selector.is_empty() && self.object_selector.is_empty()
@@ -161,14 +182,18 @@ impl MatchResources {
 
 /// Configuration of admission itself is never subject to policies: a bad policy must stay removable.
 pub fn is_exempt(kind: &GroupVersionKind) -> bool {
-    kind.group == "admissionregistration.k8s.io"
-        && matches!(
-            kind.kind.as_str(),
-            "ValidatingWebhookConfiguration"
-                | "MutatingWebhookConfiguration"
-                | "ValidatingAdmissionPolicy"
-                | "ValidatingAdmissionPolicyBinding"
-                | "MutatingAdmissionPolicy"
-                | "MutatingAdmissionPolicyBinding"
-        )
+    kind.group == EXEMPT_GROUP && EXEMPT.iter().any(|(exempt, _)| *exempt == kind.kind)
 }
+
+/// The group of all that is exempt.
+pub(crate) const EXEMPT_GROUP: &str = "admissionregistration.k8s.io";
+
+/// Kinds that are exempt, and their resources.
+pub(crate) const EXEMPT: [(&str, &str); 6] = [
+    ("ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
+    ("MutatingWebhookConfiguration", "mutatingwebhookconfigurations"),
+    ("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+    ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+    ("MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
+    ("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"),
+];

@@ -44,6 +44,10 @@ impl Rule {
         self.resource_names.is_empty() || self.resource_names.iter().any(|allowed| allowed == name)
     }
 
+    pub(super) fn speaks_of_group(&self, group: &str) -> bool {
+        any_or(&self.groups, group)
+    }
+
     pub(super) fn scope_matches(&self, request: &Request<'_>, resource: &GroupVersionResource) -> bool {
         // A Namespace carries its own name as its namespace, and is cluster-scoped all the same.
         let cluster = request.namespace.is_empty()

@@ -20,6 +20,11 @@ pub trait Types {
 
     /// The type of objects of `kind`; none where no schema of it is known.
     fn type_of(&self, kind: &GroupVersionKind) -> Option<Type>;
+
+    /// Every resource that is built in, by group; of these groups nothing else is a resource.
+    fn built_in(&self) -> Vec<(&str, &str)> {
+        Vec::new()
+    }
 }
 
 /// An expression that does not fit the type of an object.
@@ -57,6 +62,11 @@ impl Policy {
             (!texts.is_empty()).then(|| TypeWarning { field, warning: texts.join("\n") })
         };
         expressions.filter_map(warning).collect()
+    }
+
+    /// The kinds that [`Self::check_types`] checks against.
+    pub(crate) fn checked_kinds(&self, types: &dyn Types) -> Vec<GroupVersionKind> {
+        kinds(&self.constraints.rules, types)
     }
 
     /// A compiler that knows the variables by the types that they have beside objects of the type `object`.
