@@ -30,6 +30,7 @@ mod load;
 mod local;
 mod must;
 mod process;
+mod progress;
 mod register;
 mod render;
 mod report_condition;
@@ -56,6 +57,10 @@ pub use self::exit::Exit;
 #[derive(Debug, Parser)]
 #[command(name = "admit", version, propagate_version = true, after_help = exit::HELP)]
 pub struct Cli {
+    /// When results are coloured: on a terminal unless NO_COLOR is set, or always with CLICOLOR_FORCE
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    color: render::Color,
+
     #[command(subcommand)]
     command: Command,
 }
@@ -170,6 +175,7 @@ fn long_form(arg: OsString) -> OsString {
 
 impl Cli {
     fn run(self) -> Exit {
+        render::color(self.color);
         match self.command {
             Command::Up(args) => args.run(),
             Command::Test(args) => args.run(),

@@ -15,6 +15,7 @@ mod sarif;
 pub(super) mod suites;
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::OnceLock;
 
 use clap::ValueEnum;
 use serde_json::Value;
@@ -27,6 +28,23 @@ pub(super) enum Output {
     Json,
 }
 
+/// When results are coloured.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
+pub(super) enum Color {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// What the command line says of colours: once for the process, as it is for its standard output.
+static COLOR: OnceLock<Color> = OnceLock::new();
+
+/// Colours results as the command line asks for.
+pub(super) fn color(choice: Color) {
+    let _ = COLOR.set(choice);
+}
+
 /// Colours, where standard output shows them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Palette {
@@ -34,14 +52,26 @@ pub(super) struct Palette {
 }
 
 impl Palette {
-    /// Colours for a terminal, unless `NO_COLOR` is set to something (<https://no-color.org>).
+    /// As the command line has it; else none where `NO_COLOR` is set to something (<https://no-color.org>), some where
+    /// `CLICOLOR_FORCE` is set to something but 0 (<https://bixense.com/clicolors>), and otherwise for a terminal.
     pub(super) fn of_stdout() -> Self {
-        let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Self { on: io::stdout().is_terminal() && !refused }
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let on = match COLOR.get().copied().unwrap_or_default() {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto if set("NO_COLOR").is_some() => false,
+            Color::Auto if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
+            Color::Auto => io::stdout().is_terminal(),
+        };
+        Self { on }
     }
 
     pub(super) fn red(self, text: &str) -> String {
         self.paint("31", text)
+    }
+
+    pub(super) fn yellow(self, text: &str) -> String {
+        self.paint("33", text)
     }
 
     pub(super) fn green(self, text: &str) -> String {
@@ -66,6 +96,11 @@ pub(super) fn is_read(text: &str) -> bool {
 /// One document, indented, with a line feed at its end.
 pub(super) fn json(document: &Value) -> String {
     format!("{document:#}\n")
+}
+
+/// Indented below a field; a text in JSON has no line feeds of its own.
+fn deeper(document: &Value, indented: &str) -> String {
+    format!("{document:#}").replace('\n', indented)
 }
 
 /// `1 case`, `2 cases`.

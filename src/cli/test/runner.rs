@@ -7,6 +7,7 @@ use super::parallel::{self, ordered};
 use super::prepare::{Prepared, Workshop};
 use super::ready::Ready;
 use crate::cli::Exit;
+use crate::cli::progress::Progress;
 use crate::cli::render::suites::{CaseReport, Report, SuiteReport};
 
 /// Suites for each processor that are in memory with all they test at one time, and as many again: enough to keep
@@ -18,8 +19,10 @@ pub(super) fn run(workshop: &Workshop, sources: &[Source], fail_fast: bool) -> R
     let mut suites = Vec::with_capacity(sources.len());
     // What a wave tests is kept until the next one is prepared: suites side by side often test the same.
     let mut kept: Vec<Ready> = Vec::new();
+    let progress = Progress::of(Some(sources.len()), "testing");
     for wave in sources.chunks(WAVE * parallel::workers()) {
         let (reports, used) = run_wave(workshop, wave, fail_fast);
+        wave.iter().for_each(|_| progress.step());
         drop(std::mem::replace(&mut kept, used));
         let failed = reports.iter().any(|report| report.exit() != Exit::Expected);
         suites.extend(reports);
