@@ -84,9 +84,9 @@ impl ExplainArgs {
         let explained = inputs.pairs().map(|pair| {
             let recording = Recording::new(Keep::TRACES);
             let applied = rehearsal.apply_recorded(&pair, &recording);
-            let (file, line) = inputs.place(&pair);
+            let (file, at) = inputs.place(&pair);
             let subject = Subject::Object(Box::new((pair.identity, applied)));
-            Explained { file, line, subject, recorded: recording.finish() }
+            Explained { file, line: at.line, subject, recorded: recording.finish() }
         });
         Ok(explained.collect())
     }

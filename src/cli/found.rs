@@ -134,6 +134,13 @@ pub(super) fn is_manifest_name(path: &Path) -> bool {
     ends && !name.starts_with('.') && !name.starts_with("kustomization.")
 }
 
+/// Whether a file of that name holds suites of test cases.
+pub(super) fn is_suite_name(file: &Path) -> bool {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let stem = name.rsplit_once('.').map_or("", |(stem, _)| stem);
+    [".suite", ".testsuite"].iter().any(|end| stem.ends_with(end))
+}
+
 /// Whether `path` stands for standard input.
 pub(super) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"

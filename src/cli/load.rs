@@ -8,9 +8,11 @@ use admit_policy::{LoadErrorKind, LoadOptions, PolicySet};
 
 use serde_json::Value;
 
-pub(super) use super::found::{Found, files, is_manifest_name, is_stdin, normal, text, without_recursion};
+pub(super) use super::found::{
+    Found, files, is_manifest_name, is_stdin, is_suite_name, normal, text, without_recursion,
+};
 use super::generate::crds;
-use super::process::Fault;
+use super::process::{self, Fault};
 
 /// The policies, CRDs and params at `paths`.
 ///
@@ -54,7 +56,12 @@ pub(super) fn policy_documents(paths: &[impl AsRef<Path>]) -> Result<Vec<Documen
     let mut texts = Vec::new();
     for path in paths {
         for file in files(path.as_ref())? {
-            texts.push((file.path.display().to_string(), file.text()?));
+            let (name, text) = (file.path.display().to_string(), file.text()?);
+            // A suite that stands beside policies is none of them: that it cannot be read is told where it is run.
+            let is_beside = !file.named && is_suite_name(&file.path);
+            if !is_beside || parse(&name, &text).is_ok() {
+                texts.push((name, text));
+            }
         }
     }
     policies_of(texts.iter().map(|(name, text)| (name.as_str(), text.as_str())))
@@ -98,15 +105,21 @@ fn parted(paths: &[impl AsRef<Path>]) -> Result<(Vec<Document>, Vec<LoadError>),
     Ok((documents, errors))
 }
 
+/// Whether the document does not even begin as manifests do.
+pub(super) fn is_no_manifest(document: &Value) -> bool {
+    document.get("apiVersion").is_none() && document.get("kind").is_none()
+}
+
 /// The documents of one file, or what is wrong with its text.
 ///
 /// # Errors
 /// When it cannot be read.
-pub(super) fn read(file: &Found) -> Result<Result<Vec<Document>, Vec<LoadError>>, Fault> {
+fn read(file: &Found) -> Result<Result<Vec<Document>, Vec<LoadError>>, Fault> {
     Ok(parse(&file.path.display().to_string(), &file.text()?))
 }
 
-fn parse(name: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
+/// The documents of a text, or what is wrong with it.
+pub(super) fn parse(name: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
     manifest::read(name, text).map_err(|mistakes| of_template(mistakes, text))
 }
 
@@ -120,23 +133,62 @@ fn of_template(mut mistakes: Vec<LoadError>, text: &str) -> Vec<LoadError> {
     mistakes
 }
 
+/// What lies beside manifests in folders.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    /// Why files cannot be read.
+    pub(super) unread: Vec<String>,
+    /// Where the documents stand that are no manifests, as values of charts are.
+    pub(super) no_manifests: Vec<String>,
+}
+
 /// Hands over the documents of every manifest at `paths`, in order of their files' names, one by one: there may be more of them
-/// than are to be held.
+/// than are to be held. Answers what was passed over in folders.
 ///
 /// # Errors
 /// As [`documents`], and what `take` answers.
 pub(super) fn each_document(
     paths: &[impl AsRef<Path>],
     take: &mut impl FnMut(Document) -> Result<(), Fault>,
-) -> Result<(), Fault> {
-    let mut mistakes = Vec::new();
+) -> Result<Beside, Fault> {
+    let (mut mistakes, mut beside) = (Vec::new(), Beside::default());
     for path in paths {
         for file in files(path.as_ref())? {
-            let (name, text) = (file.path.display().to_string(), file.long_text()?);
-            mistakes.extend(each_of(&name, &text, take)?);
+            let name = file.path.display().to_string();
+            let text = match file.long_text() {
+                Ok(text) => text,
+                Err(fault) if file.named => return Err(fault),
+                Err(fault) => {
+                    beside.unread.push(fault.message);
+                    continue;
+                }
+            };
+            mistakes.extend(each_of(&name, &text, &mut |document| {
+                if file.named || !is_no_manifest(&document.value) {
+                    return take(document);
+                }
+                beside.no_manifests.push(format!("{name}:{}", document.here().line));
+                Ok(())
+            })?);
         }
     }
-    if mistakes.is_empty() { Ok(()) } else { Err(not_compiled(&mistakes)) }
+    if mistakes.is_empty() { Ok(beside) } else { Err(not_compiled(&mistakes)) }
+}
+
+impl Beside {
+    /// Warns of all of it.
+    pub(super) fn tell(&self) {
+        self.unread.iter().for_each(|unread| process::warn(unread));
+        if let [first, more @ ..] = self.no_manifests.as_slice() {
+            let more = match more.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            process::warn(&format!(
+                "passed over what is no manifest, without `apiVersion` and `kind`: {first}{more}"
+            ));
+        }
+    }
 }
 
 /// Mistakes of one text that are told: of very many documents each may have one.

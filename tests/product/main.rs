@@ -15,6 +15,7 @@ mod jobs;
 mod kill;
 mod kit;
 mod licences;
+mod live;
 mod mustgather;
 mod observability;
 mod offline;

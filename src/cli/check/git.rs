@@ -30,9 +30,7 @@ pub(super) fn each_document(
         };
         let commit =
             git(folder, &["rev-parse", "--verify", "--quiet", "--end-of-options", &commit_of(revision)])
-                .map_err(|_| {
-                    Fault::usage(format!("`{revision}` is no git revision of `{}`", folder.display()))
-                })?;
+                .map_err(|_| no_revision(revision, folder))?;
         let below = below.to_string_lossy();
         let tree = git(folder, &["ls-tree", "-r", "-z", commit.trim(), "--", &below])?;
         for (object, name) in tree.split('\0').filter_map(entry) {
@@ -49,6 +47,19 @@ pub(super) fn each_document(
         }
     }
     Ok(())
+}
+
+/// With the remedy where the history was left out, as CI services do that clone only what they build.
+fn no_revision(revision: &str, folder: &Path) -> Fault {
+    let shallow =
+        git(folder, &["rev-parse", "--is-shallow-repository"]).is_ok_and(|said| said.trim() == "true");
+    let remedy = if shallow {
+        ": this clone is shallow, without the history; fetch it whole (`fetch-depth: 0` of actions/checkout, \
+         `GIT_DEPTH: 0` of GitLab, or `git fetch --unshallow`)"
+    } else {
+        ""
+    };
+    Fault::usage(format!("`{revision}` is no git revision of `{}`{remedy}", folder.display()))
 }
 
 /// What `revision` leads to, tags included.

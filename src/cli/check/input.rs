@@ -1,6 +1,6 @@
 //! What `check` and `explain` read: new objects, old ones, policies; and how they are put to the policies.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use admit_apiserver::registry::BuiltinKinds;
@@ -8,6 +8,7 @@ use admit_policy::access::AccessAnswers;
 use admit_policy::apply::{
     self, FieldValidation, Identity, Options, Pair, PairError, Pairing, Rehearsal, Subresource,
 };
+use admit_policy::manifest::{Document, Position};
 use admit_policy::request::{GroupVersionKind, Operation, UserInfo};
 use admit_policy::{LoadOptions, PolicySet};
 use clap::{Args, ValueEnum};
@@ -15,7 +16,9 @@ use serde_json::Value;
 
 use super::git;
 use super::held::{Held, Store};
-use crate::cli::process::Fault;
+use super::live::{self, Live};
+use crate::cli::process::{self, Fault};
+use crate::cli::progress::Progress;
 use crate::cli::{Exit, converting, load};
 
 /// Manifests and what they are applied to.
@@ -140,6 +143,8 @@ pub(in crate::cli) struct Inputs {
     existing: Vec<Arc<Value>>,
     namespace: String,
     options: Options,
+    /// What could not be read of folders or of a cluster, which was told.
+    pub(super) unread: Vec<String>,
 }
 
 fn label(text: &str) -> Result<(String, String), String> {
@@ -151,6 +156,11 @@ impl Inputs {
     /// Decides about the pairs.
     pub(in crate::cli) fn rehearsal(&self) -> Rehearsal<'_> {
         Rehearsal::new(&self.set, self.existing.iter().cloned(), self.options.clone()).knowing(&BuiltinKinds)
+    }
+
+    /// How many new objects there are.
+    pub(super) fn count(&self) -> usize {
+        self.new.len()
     }
 
     /// The new objects in order, each with the old one that it replaces.
@@ -166,13 +176,14 @@ impl Inputs {
     }
 
     /// Where the new object of a pair stands: file and line.
-    pub(in crate::cli) fn place(&self, pair: &Pair) -> (String, usize) {
+    pub(in crate::cli) fn place(&self, pair: &Pair) -> (String, Position) {
         let held = self.new.get(pair.position);
-        held.map(|held| (held.file.to_string(), held.position.line)).unwrap_or_default()
+        held.map(|held| (held.file.to_string(), held.position)).unwrap_or_default()
     }
 }
 
 impl InputArgs {
+    /// The objects of manifests.
     pub(in crate::cli) fn read(&self) -> Result<Inputs, Fault> {
         let paths =
             [&self.filenames, &self.old, &self.policies].into_iter().flatten().chain(&self.authorizer);
@@ -181,22 +192,67 @@ impl InputArgs {
         }
         let policies = load::policy_documents(&self.policies)?;
         let (mut new, mut old) = (Store::new(), Store::new());
-        load::each_document(&self.filenames, &mut |document| new.add(document)).map_err(unreadable)?;
-        self.read_old(&mut old).map_err(unreadable)?;
+        let progress = Progress::of(None, "objects read:");
+        let mut take = |document| {
+            progress.step();
+            new.add(document)
+        };
+        let beside = load::each_document(&self.filenames, &mut take).map_err(unreadable)?;
+        let beside_old = self.read_old(&mut old, &progress).map_err(unreadable)?;
+        drop(progress);
+        beside.tell();
+        beside_old.tell();
         if new.objects.is_empty() {
             let paths: Vec<String> =
                 self.filenames.iter().map(|path| format!("`{}`", path.display())).collect();
             return Err(Fault::usage(format!("there are no manifests in {}", paths.join(", "))));
         }
-        let of_manifests = apply::in_force(&new.configuration, &policies);
-        let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
-        let set = PolicySet::load_with(policies.iter().chain(of_manifests), load_options)
-            .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
-            .converting(converting::offline);
-        let Paired { replaced, left, existing } = self.paired(&mut new, &mut old, &set)?;
+        let unread = beside.unread.into_iter().chain(beside_old.unread).collect();
+        Ok(Inputs { unread, ..self.inputs(&policies, new, old, Store::new())? })
+    }
+
+    /// The objects of the cluster that `kubeconfig` names, as far as the policies speak of them.
+    pub(super) fn read_live(&self, kubeconfig: &Path) -> Result<Inputs, Fault> {
+        if let Some(flag) = self.must_replace()? {
+            return Err(Fault::usage(format!(
+                "{flag} needs manifests (-f): what is in a cluster is no change of itself"
+            )));
+        }
+        let policies = load::policy_documents(&self.policies)?;
+        let set = self.set(&policies, &[])?;
+        let Live { mut objects, beside, definitions, unread } = live::read(kubeconfig, &set)?;
+        objects.configuration = definitions;
+        unread.iter().for_each(|unread| process::warn(unread));
+        Ok(Inputs { unread, ..self.inputs(&policies, objects, Store::new(), beside)? })
+    }
+
+    fn inputs(
+        &self,
+        policies: &[Document],
+        mut new: Store,
+        mut old: Store,
+        mut beside: Store,
+    ) -> Result<Inputs, Fault> {
+        let set = self.set(policies, &new.configuration)?;
+        let Paired { replaced, left, mut existing } = self.paired(&mut new, &mut old, &set)?;
+        let Store { objects, room, .. } = &mut beside;
+        for held in objects.iter() {
+            let object = held.object();
+            room.unpacked(held, &object)?;
+            existing.push(object);
+        }
         let (new, old) = (new.objects, old.objects);
         let (namespace, options) = (self.namespace.clone(), self.options()?);
-        Ok(Inputs { left, new, old, replaced, existing, namespace, options, set })
+        Ok(Inputs { left, new, old, replaced, existing, namespace, options, set, unread: Vec::new() })
+    }
+
+    /// What is in force: the policies, and what of `configuration` is.
+    fn set(&self, policies: &[Document], configuration: &[Document]) -> Result<PolicySet, Fault> {
+        let of_manifests = apply::in_force(configuration, policies);
+        let load_options = LoadOptions { ignore_unknown: self.ignore_unknown };
+        Ok(PolicySet::load_with(policies.iter().chain(of_manifests), load_options)
+            .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
+            .converting(converting::offline))
     }
 
     /// Finds of each new object the old one.
@@ -276,10 +332,15 @@ impl InputArgs {
             .map_err(|error| Fault::usage(format!("{}: {error}", file.display())))
     }
 
-    fn read_old(&self, old: &mut Store) -> Result<(), Fault> {
-        let mut take = |document| old.add(document);
+    fn read_old(&self, old: &mut Store, progress: &Progress) -> Result<load::Beside, Fault> {
+        let mut take = |document| {
+            progress.step();
+            old.add(document)
+        };
         match &self.old_git {
-            Some(revision) => git::each_document(revision, &self.filenames, &mut take),
+            Some(revision) => {
+                git::each_document(revision, &self.filenames, &mut take).map(|()| load::Beside::default())
+            }
             None => load::each_document(&self.old, &mut take),
         }
     }

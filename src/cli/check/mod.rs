@@ -7,18 +7,22 @@
 mod git;
 mod held;
 mod input;
+mod live;
+
+use std::path::PathBuf;
 
 use clap::Args;
 
 pub(super) use self::input::InputArgs;
 use super::Exit;
 use super::process::{self, Fault};
-use super::render::check::{Drawing, ObjectReport, Rest, Style};
-use super::render::{self, Output, Palette};
+use super::progress::Progress;
+use super::render::check::{Drawing, Format, ObjectReport, Rest, Style};
+use super::render::{self, Palette};
 
 /// Arguments of `admit check`.
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("input").args(["filenames"]).required(true))]
+#[command(group = clap::ArgGroup::new("input").args(["filenames", "kubeconfig"]).required(true))]
 #[command(after_help = "\
 Objects are paired with old ones by kind, namespace and name: one with an old one is updated, transition rules and \
 ratcheting included; one that equals its old one is not sent at all; all others are created. An old object from a \
@@ -32,6 +36,8 @@ Examples:
   admit check -f manifests/ --policies policies/
   admit check -f manifests/ --policies policies/ --old-git origin/main
   admit check -f cluster.yaml --policies policies/ --only-denied
+  admit check -f manifests/ --policies policies/ -o sarif > check.sarif
+  admit check --kubeconfig ~/.kube/config --policies policies/ --only-denied
   admit check -f new.yaml --old old.yaml --policies crd.yaml
   kubectl get widgets -A -o yaml > live.yaml && admit check -f ./... --old live.yaml
   helm template chart | admit check -f - --policies policies/ -o json
@@ -44,6 +50,11 @@ pub(super) struct CheckArgs {
     #[command(flatten)]
     input: InputArgs,
 
+    /// Instead of manifests, the objects of a live cluster that the policies and definitions speak of, as if each were
+    /// created as it stands; nothing is written there
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["old", "old_git", "subresource"])]
+    kubeconfig: Option<PathBuf>,
+
     /// Name every policy and rule that looked at an object
     #[arg(short, long)]
     verbose: bool,
@@ -54,32 +65,42 @@ pub(super) struct CheckArgs {
 
     /// How results are written
     #[arg(short, long, value_enum, default_value_t)]
-    output: Output,
+    output: Format,
 }
 
 impl CheckArgs {
     pub(super) fn run(self) -> Exit {
-        match self.refused() {
-            Ok(0) => Exit::Expected,
-            Ok(_) => Exit::Differs,
+        match self.decided() {
+            Ok(exit) => exit,
             Err(fault) => process::fail(&fault),
         }
     }
 
-    /// Decides and prints one object after the other; how many would be refused.
-    fn refused(&self) -> Result<usize, Fault> {
-        let inputs = self.input.read()?;
+    /// Decides and prints one object after the other.
+    fn decided(&self) -> Result<Exit, Fault> {
+        let inputs = match &self.kubeconfig {
+            Some(kubeconfig) => self.input.read_live(kubeconfig)?,
+            None => self.input.read()?,
+        };
         let rehearsal = inputs.rehearsal();
         let (verbose, only_denied, palette) = (self.verbose, self.only_denied, Palette::of_stdout());
         let mut drawing = Drawing::new(self.output, Style { verbose, only_denied, palette });
+        let progress = Progress::of(Some(inputs.count()), "checking");
         for pair in inputs.pairs() {
-            let (file, line) = inputs.place(&pair);
+            let (file, at) = inputs.place(&pair);
             let applied = rehearsal.apply(&pair);
-            let object = ObjectReport { file, line, identity: pair.identity, applied };
-            render::print(&drawing.object(&object));
+            let object = ObjectReport { file, at, identity: pair.identity, applied };
+            let drawn = drawing.object(&object);
+            if !drawn.is_empty() {
+                progress.aside(|| render::print(&drawn));
+            }
+            progress.step();
         }
+        drop(progress);
         let undecided = inputs.set.policies().next().is_none() && inputs.set.documents().crds().is_empty();
         render::print(&drawing.rest(&Rest { left: &inputs.left, undecided }));
-        Ok(drawing.refused())
+        let refused = if drawing.refused() == 0 { Exit::Expected } else { Exit::Differs };
+        // What was not looked at may be refused.
+        Ok(if inputs.unread.is_empty() { refused } else { Exit::Usage })
     }
 }

@@ -30,7 +30,7 @@ pub(super) fn sources(paths: &[PathBuf], any_name: bool) -> Result<Vec<Source>, 
         // A file that was named is a suite by that; in a folder its name tells.
         for found in files {
             let file = &found.path;
-            let by_name = found.named || is_suite_name(file);
+            let by_name = found.named || load::is_suite_name(file);
             if !by_name && !any_name && !in_tests_folder(file) {
                 continue;
             }
@@ -49,12 +49,6 @@ pub(super) fn sources(paths: &[PathBuf], any_name: bool) -> Result<Vec<Source>, 
         )));
     }
     Ok(sources)
-}
-
-fn is_suite_name(file: &Path) -> bool {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let stem = name.rsplit_once('.').map_or("", |(stem, _)| stem);
-    [".suite", ".testsuite"].iter().any(|end| stem.ends_with(end))
 }
 
 /// `…/tests/widgets.example.dev/a.yaml`: how the OpenShift API project lays its suites out.

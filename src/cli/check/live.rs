@@ -1,0 +1,236 @@
+//! The objects of a live cluster that policies speak of: listed page by page, and only read.
+//!
+//! ```text
+//! policies ──which resources──► discovery ──► lists, page by page ──► objects to decide about
+//!                                                                 └─► Namespaces, params, definitions beside them
+//! ```
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use admit_policy::PolicySet;
+use admit_policy::manifest::Document;
+use admit_policy::matching;
+use admit_policy::request::GroupVersionKind;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
+use kube::Client;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::held::Store;
+use crate::cli::controllers;
+use crate::cli::process::Fault;
+use crate::cli::progress::Progress;
+
+/// Objects of one page, as kubectl asks for them.
+const PAGE: usize = 500;
+/// How long one answer may take: a page of large objects over a slow line.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What was read of a cluster.
+#[derive(Debug)]
+pub(super) struct Live {
+    /// To be decided about.
+    pub(super) objects: Store,
+    /// Namespaces and params that are looked up, and are not to be decided about themselves.
+    pub(super) beside: Store,
+    /// Of the kinds among them.
+    pub(super) definitions: Vec<Document>,
+    /// What could not be read.
+    pub(super) unread: Vec<String>,
+}
+
+/// A resource to list.
+#[derive(Debug)]
+struct Resource {
+    kind: GroupVersionKind,
+    plural: String,
+    /// The policies speak of it; else it is only looked up.
+    decided: bool,
+}
+
+/// Reads what the policies of `set` speak of from the cluster that `kubeconfig` names.
+///
+/// # Errors
+/// When there is no such cluster, it does not answer at all, or has more than is held.
+pub(super) fn read(kubeconfig: &Path, set: &PolicySet) -> Result<Live, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Fault::internal(format!("cannot start the runtime: {error}")))?;
+    runtime.block_on(async {
+        let client = controllers::client(Some(kubeconfig.to_owned())).await?;
+        let mut live =
+            Live { objects: Store::new(), beside: Store::new(), definitions: Vec::new(), unread: Vec::new() };
+        let resources = live.resources(&client, set).await?;
+        let progress = Progress::of(None, "objects read:");
+        for resource in &resources {
+            if let Err(error) = live.list(&client, resource, &progress).await? {
+                live.unread.push(format!("cannot list {}: {error}", resource.path()));
+            }
+            live.define(&client, set, resource).await;
+        }
+        Ok(live)
+    })
+}
+
+impl Live {
+    /// What is to be listed: in a version that policies name, so that nothing is to be converted, or that the server prefers.
+    async fn resources(&mut self, client: &Client, set: &PolicySet) -> Result<Vec<Resource>, Fault> {
+        let silent = |error: String| Fault::usage(format!("the cluster does not answer: {error}"));
+        let mut found: Vec<Resource> = Vec::new();
+        let core = within(client.list_core_api_resources("v1")).await.map_err(silent)?;
+        take(&mut found, set, core);
+        for group in within(client.list_api_groups()).await.map_err(silent)?.groups {
+            let preferred = group.preferred_version.iter().map(|version| &version.group_version);
+            let others = group.versions.iter().map(|version| &version.group_version);
+            let mut versions: Vec<&String> = Vec::new();
+            for version in preferred.chain(others) {
+                if !versions.contains(&version) {
+                    versions.push(version);
+                }
+            }
+            if !speaks_of_group(set, &group.name) {
+                continue;
+            }
+            let is_named = |version: &&String| {
+                let version = version.rsplit_once('/').map_or(version.as_str(), |(_, version)| version);
+                set.policies().any(|(policy, _)| policy.constraints.name_version(&group.name, version))
+            };
+            versions.sort_by_key(|version| !is_named(version));
+            for version in versions {
+                match within(client.list_api_group_resources(version)).await {
+                    Ok(resources) => take(&mut found, set, resources),
+                    Err(error) => self.unread.push(format!("cannot discover {version}: {error}")),
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// All objects of a resource; the inner error is what the server refused.
+    async fn list(
+        &mut self,
+        client: &Client,
+        resource: &Resource,
+        progress: &Progress,
+    ) -> Result<Result<(), String>, Fault> {
+        let file: Arc<str> = resource.path().into();
+        let mut next = String::new();
+        loop {
+            let path = format!("{file}?limit={PAGE}{next}");
+            let mut page = match get(client, &path).await {
+                Ok(page) => page,
+                Err(error) => return Ok(Err(error)),
+            };
+            let items = page.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take);
+            for mut item in items.unwrap_or_default() {
+                // The items of a list leave out what it says itself.
+                if let Value::Object(fields) = &mut item {
+                    fields.insert("apiVersion".to_owned(), resource.kind.api_version().into());
+                    fields.insert("kind".to_owned(), resource.kind.kind.as_str().into());
+                }
+                let store = if resource.decided { &mut self.objects } else { &mut self.beside };
+                store.add(Document::unwritten(Arc::clone(&file), item))?;
+                progress.step();
+            }
+            match page.pointer("/metadata/continue").and_then(Value::as_str) {
+                None | Some("") => return Ok(Ok(())),
+                Some(token) => next = format!("&continue={}", escaped(token)),
+            }
+        }
+    }
+
+    /// Adds the definition of a resource that has one, unless the files have it. Who may not read it has its objects taken as
+    /// they are.
+    async fn define(&mut self, client: &Client, set: &PolicySet, resource: &Resource) {
+        let group = &resource.kind.group;
+        let is_known = set.documents().crd_of(&resource.kind).is_some();
+        if is_known || !group.contains('.') || group.ends_with(".k8s.io") {
+            return;
+        }
+        let name = format!("{}.{group}", resource.plural);
+        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+        if let Ok(definition) = get(client, &path).await {
+            self.definitions.push(Document::unwritten(path.into(), definition));
+        }
+    }
+}
+
+impl Resource {
+    fn path(&self) -> String {
+        let GroupVersionKind { group, version, .. } = &self.kind;
+        let root = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
+        format!("{root}/{version}/{}", self.plural)
+    }
+}
+
+/// Adds what is to be listed of one group and version, and was not in an earlier version.
+fn take(found: &mut Vec<Resource>, set: &PolicySet, resources: APIResourceList) {
+    let (group, version) = resources.group_version.split_once('/').unwrap_or(("", &resources.group_version));
+    for APIResource { name, kind, verbs, .. } in resources.resources {
+        let listed = |resource: &Resource| resource.kind.group == group && resource.plural == name;
+        if name.contains('/') || !verbs.iter().any(|verb| verb == "list") || found.iter().any(listed) {
+            continue;
+        }
+        let kind = GroupVersionKind::new(group, version, kind);
+        let decided = !matching::is_exempt(&kind) && speaks_of(set, group, &name);
+        if decided || is_looked_up(set, &kind) {
+            found.push(Resource { kind, plural: name, decided });
+        }
+    }
+}
+
+/// Whether a policy or a definition among the files speaks of the resource.
+fn speaks_of(set: &PolicySet, group: &str, resource: &str) -> bool {
+    let defines = set.documents().crds().iter().map(|crd| crd.definition());
+    set.policies().any(|(policy, _)| policy.constraints.speak_of(group, resource))
+        || defines.into_iter().any(|of| of.group == group && of.names.plural == resource)
+}
+
+/// Whether a resource of the group is to be listed, as far as can be told before it says what it has.
+fn speaks_of_group(set: &PolicySet, group: &str) -> bool {
+    let of_group = |(policy, _): (&admit_policy::vap::Policy, _)| {
+        let is_param = policy.param_kind.as_ref().is_some_and(|kind| kind.group == group);
+        is_param || policy.constraints.speak_of_group(group)
+    };
+    set.policies().any(of_group) || set.documents().crds().iter().any(|crd| crd.definition().group == group)
+}
+
+/// Namespaces for selectors, and params. Roles are not: who may do what is asked of files (`--authorizer`).
+fn is_looked_up(set: &PolicySet, kind: &GroupVersionKind) -> bool {
+    set.looks_up(kind) && kind.group != "rbac.authorization.k8s.io"
+}
+
+async fn get(client: &Client, path: &str) -> Result<Value, String> {
+    let request = http::Request::get(path).body(Vec::new()).map_err(|error| error.to_string())?;
+    within(client.request(request)).await
+}
+
+/// An answer in time, or in short what is in its place.
+async fn within<T>(asked: impl Future<Output = Result<T, kube::Error>>) -> Result<T, String> {
+    match timeout(PATIENCE, asked).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(kube::Error::Api(status))) if status.code == 410 => {
+            Err("the list changed more than the server remembers while it was read; run this again"
+                .to_owned())
+        }
+        Ok(Err(kube::Error::Api(status))) => Err(status.message.clone()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err(format!("no answer within {} seconds", PATIENCE.as_secs())),
+    }
+}
+
+/// A token of a server in a query.
+fn escaped(token: &str) -> String {
+    let mut out = String::with_capacity(token.len());
+    for byte in token.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}

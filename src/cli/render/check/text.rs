@@ -1,0 +1,155 @@
+//! For people: a line an object, below it what was said, and at the end the sums.
+
+use std::fmt::Write as _;
+
+use admit_policy::apply::{Applied, Change};
+use admit_policy::decision::{Skipped, Status, Verdict};
+use admit_policy::vap::Missed;
+
+use super::totals::{ByPolicy, Totals};
+use super::{ObjectReport, Outcome, Rest, Style};
+use crate::cli::render::{Palette, counted};
+
+/// Above the columns of the totals.
+const COLUMNS: [&str; 4] = ["objects", "denied", "warned", "audited"];
+/// Between two columns.
+const GAP: usize = 2;
+
+/// One line an object, below it what was said.
+pub(super) fn draw(out: &mut String, object: &ObjectReport, verbose: bool, palette: Palette) {
+    let ObjectReport { identity, applied, .. } = object;
+    let outcome = object.outcome();
+    let word = format!("{:<10}", outcome.as_str());
+    let word = match outcome {
+        Outcome::Deny => palette.red(&word),
+        Outcome::Allow => palette.green(&word),
+        Outcome::Warn | Outcome::Audit | Outcome::Unmatched | Outcome::Unchanged => word,
+    };
+    // Nothing is sent for what is unchanged, which the first word says already.
+    let request = if applied.change == Change::Unchanged { "-" } else { applied.change.as_str() };
+    line(out, &format!("{word}{request:<11}{identity}  {}", object.place()));
+    for said in applied.refusal.iter().flat_map(refusal) {
+        indented(out, &said);
+    }
+    for warning in &applied.warnings {
+        indented(out, &format!("Warning: {warning}"));
+    }
+    if outcome == Outcome::Audit {
+        for (key, value) in &applied.audit_annotations {
+            indented(out, &format!("{key}: {value}"));
+        }
+    }
+    if verbose {
+        rule_lines(applied).iter().for_each(|said| indented(out, said));
+    }
+}
+
+/// The causes by field; where they have none, the message of the `Status`.
+pub(in crate::cli::render) fn refusal(status: &Status) -> Vec<String> {
+    let causes = status.causes();
+    if causes.is_empty() || causes.iter().any(|cause| cause.field.is_empty()) {
+        return vec![status.message.clone()];
+    }
+    causes.iter().map(|cause| format!("{}: {}", cause.field, cause.message)).collect()
+}
+
+/// What looked at the object, and what it said.
+pub(in crate::cli::render) fn rule_lines(applied: &Applied) -> Vec<String> {
+    let mut lines = Vec::new();
+    if applied.validated {
+        lines.push("checked by its definition".to_owned());
+    }
+    if applied.as_written {
+        lines.push("taken as written: nothing is known of this kind, not even its defaults".to_owned());
+    }
+    for outcome in &applied.outcomes {
+        let binding = outcome.binding.as_deref().map(|name| format!(", binding {name}")).unwrap_or_default();
+        let param = outcome.param.as_deref().map(|name| format!(", params {name}")).unwrap_or_default();
+        let head = format!("policy {}{binding}{param}", outcome.policy);
+        lines.extend(outcome.skipped.iter().map(|skipped| format!("{head}: {}", skipped_text(skipped))));
+        lines.extend(
+            outcome.rules.iter().map(|rule| format!("{head}: {}: {}", rule.path, said(&rule.verdict))),
+        );
+    }
+    lines
+}
+
+fn skipped_text(skipped: &Skipped) -> String {
+    match skipped {
+        Skipped::False { path } => format!("not asked: {path} is false"),
+        Skipped::Failed { message } => format!("not asked: its match conditions failed, ignored: {message}"),
+    }
+}
+
+/// Why a policy was not asked.
+pub(in crate::cli) fn missed_line(missed: &Missed) -> String {
+    let Missed { policy, binding, field, reason } = missed;
+    let binding = binding.as_deref().map(|name| format!(", binding {name}")).unwrap_or_default();
+    let colon = if field.is_empty() { "" } else { ": " };
+    format!("policy {policy}{binding} does not match: {field}{colon}{reason}")
+}
+
+fn said(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Admitted => "holds".to_owned(),
+        Verdict::Failed { message, .. } => format!("fails: {message}"),
+        Verdict::Errored { message, denies: true } => format!("error: {message}"),
+        Verdict::Errored { message, denies: false } => format!("error, ignored: {message}"),
+    }
+}
+
+fn indented(out: &mut String, text: &str) {
+    for part in text.lines() {
+        line(out, &format!("    {part}"));
+    }
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text);
+    out.push('\n');
+}
+
+/// What is told after all objects.
+pub(super) fn sums(totals: &Totals, rest: &Rest<'_>, style: Style) -> String {
+    let Rest { left, undecided } = rest;
+    let mut out = String::new();
+    if !style.only_denied {
+        left.iter().for_each(|identity| line(&mut out, &format!("{:<10}{:<11}{identity}", "left", "-")));
+    }
+    // Of one object its own lines say it all.
+    if totals.objects() > 1 {
+        by_policy(&mut out, &totals.policies());
+    }
+    let palette = style.palette;
+    let word = if totals.count(Outcome::Deny) > 0 { palette.red("FAIL") } else { palette.green("OK") };
+    let _ = write!(out, "{word}: {}", totals.sentence());
+    if !left.is_empty() {
+        let _ = write!(out, "; {} without a new one, left as it is", counted(left.len(), "old object"));
+    }
+    if *undecided && totals.count(Outcome::Unmatched) > 0 {
+        out.push_str("; there are no policies and no definitions (--policies)");
+    }
+    out.push('\n');
+    out
+}
+
+/// A line for each policy that was asked, those first that refuse most.
+fn by_policy(out: &mut String, rows: &[ByPolicy<'_>]) {
+    if rows.is_empty() {
+        return;
+    }
+    let width =
+        rows.iter().map(|row| row.name.chars().count()).chain(["policy".len()]).max().unwrap_or_default();
+    let _ = write!(out, "{:<width$}", "policy");
+    COLUMNS.iter().for_each(|column| {
+        let _ = write!(out, "{:GAP$}{column}", "");
+    });
+    out.push('\n');
+    for row in rows {
+        let _ = write!(out, "{:<width$}", row.name);
+        for (column, count) in COLUMNS.iter().zip([row.objects, row.denied, row.warned, row.audited]) {
+            let _ = write!(out, "{:GAP$}{count:>1$}", "", column.len());
+        }
+        out.push('\n');
+    }
+}
