@@ -1,18 +1,25 @@
 //! `admit lint`: what a server would refuse, what its rules cost, what does not fit its types, and what is of no use.
 
+mod allowed;
+mod token;
 mod types;
 
 use std::path::PathBuf;
 
 use admit_policy::LoadOptions;
-use admit_policy::lint::{self, Finding, Report, Severity};
+use admit_policy::lint::{self, CODES, Finding, Report, Severity};
+use admit_policy::manifest::{Document, LoadError, Position};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
+use self::allowed::Allowed;
 use self::types::BuiltinTypes;
 use super::Exit;
-use super::load;
+use super::load::{self, Found};
 use super::process::{self, Fault};
-use super::render::{self, Palette, lint as drawing};
+use super::progress::Progress;
+use super::render;
+use super::render::lint::{self as drawing, Texts, Verdict};
 
 /// Arguments of `admit lint`.
 #[derive(Debug, Args)]
@@ -24,13 +31,18 @@ the types of the objects, built-in kinds and those of CRDs among the files. Kind
 with -v. For rules of CRDs the estimated cost is told, with the fields whose missing maxItems, maxLength or \
 maxProperties causes it.
 
+Warnings alone are no failure, unless --deny says so. They are silenced by code: for all files with --allow, for one by a \
+comment `# admit:allow-file CODE` in it, at their place by `# admit:allow CODE` at the end of the line or in a line above. \
+In folders, what is no manifest is passed over and told as a note, and what cannot be read as a warning.
+
 Examples:
   admit lint policies/
+  admit lint --deny warnings --allow type-check policies/
   admit lint -v crd.yaml
   admit lint -o sarif ./... > lint.sarif
   kustomize build . | admit lint -
 
-Exit codes: 0 nothing found, 1 warnings only, 2 usage or unreadable input, 3 errors: something would be refused, \
+Exit codes: 0 nothing that is denied, 1 something that --deny names, 2 usage or unreadable input, 3 errors: something would be refused, \
 4 internal error")]
 pub(super) struct LintArgs {
     /// Policies, bindings, CRDs and params: files or folders (`./...` and `-` for standard input are understood)
@@ -46,9 +58,33 @@ pub(super) struct LintArgs {
     #[arg(long)]
     ignore_unknown: bool,
 
+    /// What leads to exit code 1: `warnings`, or findings of a code; may be given several times
+    #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(std::iter::once(WARNINGS).chain(codes())))]
+    deny: Vec<String>,
+
+    /// Silence findings of a code; may be given several times
+    #[arg(long, value_name = "CODE", value_parser = PossibleValuesParser::new(codes()))]
+    allow: Vec<String>,
+
     /// How results are written
     #[arg(short, long, value_enum, default_value_t)]
     output: Format,
+}
+
+/// Every warning, as `--deny` names them.
+const WARNINGS: &str = "warnings";
+/// Codes of what a server would refuse, or nobody can read.
+const ERRORS: [&str; 2] = ["not-yaml", "refused"];
+/// Codes of findings about files, with what they find.
+pub(super) const OF_FILES: [(&str, &str); 3] = [
+    ("unreadable", "The file cannot be read."),
+    ("no-manifest", "The document is no manifest."),
+    ("unknown-code", "The comment silences nothing that there is."),
+];
+
+/// The codes of all that may be denied and silenced.
+fn codes() -> impl Iterator<Item = &'static str> {
+    CODES.iter().chain(&OF_FILES).map(|(code, _)| *code)
 }
 
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
@@ -67,50 +103,123 @@ enum Format {
 impl LintArgs {
     pub(super) fn run(self) -> Exit {
         match self.report() {
-            Ok(report) => {
+            Ok((report, silenced, texts)) => {
+                let exit = self.exit(&report);
+                let verdict = Verdict { silenced, denied: exit == Exit::Differs };
                 render::print(&match self.output {
-                    Format::Text => drawing::text(&report, self.verbose, Palette::of_stdout()),
-                    Format::Json => drawing::json(&report),
+                    Format::Text => drawing::text(&report, verdict, &texts, self.verbose),
+                    Format::Json => drawing::json(&report, verdict),
                     Format::Sarif => drawing::sarif(&report),
                     Format::Github => drawing::github(&report),
                 });
-                match report.findings.iter().map(|finding| finding.severity).max() {
-                    None | Some(Severity::Note) => Exit::Expected,
-                    Some(Severity::Warning) => Exit::Differs,
-                    Some(Severity::Error) => Exit::NotCompiled,
-                }
+                exit
             }
             Err(fault) => process::fail(&fault),
         }
     }
 
-    /// Text that is no YAML is a finding like any other, so that one bad file does not hide the rest.
-    fn report(&self) -> Result<Report, Fault> {
-        let (mut documents, mut mistakes) = (Vec::new(), Vec::new());
-        for path in &self.paths {
-            for file in load::files(path)? {
-                match load::read(&file)? {
-                    Ok(found) => documents.extend(found),
-                    Err(found) => mistakes.extend(found),
-                }
-            }
+    fn exit(&self, report: &Report) -> Exit {
+        let is_denied = |finding: &Finding| {
+            let by_code = self.deny.iter().any(|denied| denied == finding.code);
+            by_code
+                || finding.severity == Severity::Warning && self.deny.iter().any(|denied| denied == WARNINGS)
+        };
+        if report.findings.iter().any(|finding| finding.severity == Severity::Error) {
+            Exit::NotCompiled
+        } else if report.findings.iter().any(is_denied) {
+            Exit::Differs
+        } else {
+            Exit::Expected
         }
-        if documents.is_empty() && mistakes.is_empty() {
-            let paths: Vec<String> = self.paths.iter().map(|path| format!("`{}`", path.display())).collect();
-            return Err(Fault::usage(format!("no manifests in {}", paths.join(", "))));
-        }
+    }
+
+    /// What was found, and how much of that is silenced. Text that is no YAML is a finding like any other, so that one bad file
+    /// does not hide the rest.
+    fn report(&self) -> Result<(Report, usize, Texts), Fault> {
+        let Read { documents, findings, mut allowed, texts } = self.read()?;
         let options = LoadOptions { ignore_unknown: self.ignore_unknown };
         let mut report = lint::lint(&documents, options, &BuiltinTypes::default());
         for finding in report.findings.iter_mut().filter(|finding| load::is_unknown_kind(&finding.mistake)) {
             finding.help = load::IGNORE_UNKNOWN.to_owned();
         }
-        let unread = mistakes.into_iter().map(|mistake| Finding {
-            code: "not-yaml",
-            severity: Severity::Error,
-            mistake,
-            help: String::new(),
-        });
-        report.findings.splice(0..0, unread).for_each(drop);
-        Ok(report)
+        let aside = findings.into_iter().chain(std::mem::take(&mut allowed.wrong));
+        report.findings.splice(0..0, aside).for_each(drop);
+        let silenced = allowed.take(&mut report.findings);
+        for mistake in report.findings.iter_mut().map(|finding| &mut finding.mistake) {
+            let text = texts.get(&*mistake.file);
+            let token = text.and_then(|text| token::position(text, mistake.position, &mistake.message));
+            mistake.position = token.unwrap_or(mistake.position);
+        }
+        Ok((report, silenced, texts))
+    }
+
+    fn read(&self) -> Result<Read, Fault> {
+        let mut read = Read {
+            documents: Vec::new(),
+            findings: Vec::new(),
+            allowed: Allowed::of(&self.allow),
+            texts: Texts::new(),
+        };
+        let progress = Progress::of(None, "files read:");
+        for path in &self.paths {
+            for file in load::files(path)? {
+                read.file(&file)?;
+                progress.step();
+            }
+        }
+        if read.documents.is_empty() && read.findings.is_empty() {
+            let paths: Vec<String> = self.paths.iter().map(|path| format!("`{}`", path.display())).collect();
+            return Err(Fault::usage(format!("no manifests in {}", paths.join(", "))));
+        }
+        Ok(read)
+    }
+}
+
+/// What was read.
+struct Read {
+    documents: Vec<Document>,
+    /// What is wrong with files.
+    findings: Vec<Finding>,
+    allowed: Allowed,
+    texts: Texts,
+}
+
+impl Read {
+    fn file(&mut self, file: &Found) -> Result<(), Fault> {
+        let name = file.path.display().to_string();
+        let text = match file.text() {
+            Ok(text) => text,
+            Err(fault) if file.named => return Err(fault),
+            Err(fault) => {
+                let position = Position::default();
+                let mistake =
+                    LoadError { file: name.into(), position, field: String::new(), message: fault.message };
+                self.find("unreadable", Severity::Warning, mistake, "it was passed over");
+                return Ok(());
+            }
+        };
+        self.allowed.read(&name, &text);
+        match load::parse(&name, &text) {
+            Ok(documents) => documents.into_iter().for_each(|document| self.document(file, document)),
+            Err(mistakes) => {
+                mistakes.into_iter().for_each(|mistake| self.find("not-yaml", Severity::Error, mistake, ""));
+            }
+        }
+        self.texts.insert(name, text);
+        Ok(())
+    }
+
+    /// Values of charts, data of tests and the like lie in folders beside manifests.
+    fn document(&mut self, file: &Found, document: Document) {
+        if file.named || !load::is_no_manifest(&document.value) {
+            self.documents.push(document);
+            return;
+        }
+        let mistake = document.mistake("is no manifest: it has neither `apiVersion` nor `kind`");
+        self.find("no-manifest", Severity::Note, mistake, "");
+    }
+
+    fn find(&mut self, code: &'static str, severity: Severity, mistake: LoadError, help: &str) {
+        self.findings.push(Finding { code, severity, mistake, help: help.to_owned() });
     }
 }

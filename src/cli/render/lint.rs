@@ -1,19 +1,34 @@
 //! What was found in policies and definitions.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use admit_policy::lint::cost::{RULE_LIMIT, VERSION_LIMIT};
-use admit_policy::lint::{Finding, PlacedCost, Report, Severity};
+use admit_policy::lint::{CODES, Finding, PlacedCost, Report, Severity};
+use admit_policy::manifest::Position;
 use serde_json::{Value, json};
 
 use super::github::{Place, annotate};
 use super::{Palette, counted, sarif};
+use crate::cli::lint::OF_FILES;
+
+/// The texts of files by their names.
+pub(in crate::cli) type Texts = HashMap<String, String>;
+
+/// What the findings come to.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::cli) struct Verdict {
+    /// Findings that are silenced, and not in the report.
+    pub(in crate::cli) silenced: usize,
+    /// Some that a server would take are denied all the same.
+    pub(in crate::cli) denied: bool,
+}
 
 /// Every finding by place, the costs, the sums.
-pub(in crate::cli) fn text(report: &Report, verbose: bool, palette: Palette) -> String {
-    let mut out = String::new();
+pub(in crate::cli) fn text(report: &Report, verdict: Verdict, texts: &Texts, verbose: bool) -> String {
+    let (mut out, palette) = (String::new(), Palette::of_stdout());
     for finding in report.findings.iter().filter(|finding| verbose || finding.severity > Severity::Note) {
-        draw(&mut out, finding, palette);
+        draw(&mut out, finding, texts, palette);
     }
     let mut costs: Vec<&PlacedCost> =
         report.costs.iter().filter(|cost| verbose || cost.rule.cost >= RULE_LIMIT / 100).collect();
@@ -28,23 +43,64 @@ pub(in crate::cli) fn text(report: &Report, verbose: bool, palette: Palette) -> 
     for cost in costs {
         draw_cost(&mut out, cost);
     }
-    out.push_str(&sums(report, palette));
+    out.push_str(&sums(report, verdict, verbose, palette));
     out.push('\n');
     out
 }
 
-fn draw(out: &mut String, finding: &Finding, palette: Palette) {
+fn draw(out: &mut String, finding: &Finding, texts: &Texts, palette: Palette) {
     let Finding { code, severity, mistake, help } = finding;
     let word = match severity {
         Severity::Error => palette.red(&format!("error[{code}]")),
-        Severity::Warning => format!("warning[{code}]"),
+        Severity::Warning => palette.yellow(&format!("warning[{code}]")),
         Severity::Note => format!("note[{code}]"),
     };
     let place = format!("{}:{}:{}", mistake.file, mistake.position.line, mistake.position.column);
-    let _ = writeln!(out, "{place}: {word}: {}", told(finding));
+    let told = told(finding);
+    let source = texts.get(&*mistake.file).and_then(|text| line_of(text, mistake.position.line));
+    // A compiler quotes the expression, with a caret below: here the line of the file has it.
+    match source.filter(|_| mistake.message.contains(QUOTED)) {
+        Some(source) => {
+            let _ = writeln!(out, "{place}: {word}: {}", unquoted(&told));
+            frame(out, source, mistake.position, palette);
+        }
+        None => {
+            let _ = writeln!(out, "{place}: {word}: {told}");
+        }
+    }
     if !help.is_empty() {
         let _ = writeln!(out, "    help: {help}");
     }
+}
+
+/// How a compiler's quotation of an expression begins.
+const QUOTED: &str = "\n | ";
+/// Characters of a line that are shown before the token, and behind it.
+const SHOWN: usize = 60;
+
+fn line_of(text: &str, line: usize) -> Option<&str> {
+    text.lines().nth(line.checked_sub(1)?)
+}
+
+/// Without the lines that a compiler quotes.
+fn unquoted(message: &str) -> String {
+    let lines: Vec<&str> = message.lines().filter(|line| !line.starts_with(" | ")).collect();
+    lines.join("\n")
+}
+
+/// The line of the file, and a caret below the token.
+fn frame(out: &mut String, source: &str, at: Position, palette: Palette) {
+    let column = at.column.saturating_sub(1);
+    let skipped = column.saturating_sub(SHOWN);
+    let cut = |from: usize, most: usize| source.chars().skip(from).take(most).collect::<String>();
+    let (start, end) = (if skipped > 0 { "…" } else { "" }, column.saturating_add(SHOWN));
+    let tail = if source.chars().count() > end { "…" } else { "" };
+    let shown = cut(skipped, end.saturating_sub(skipped));
+    let number = at.line.to_string();
+    let blank = " ".repeat(number.len());
+    let before = column.saturating_sub(skipped).saturating_add(start.chars().count());
+    let _ = writeln!(out, "    {number} | {start}{shown}{tail}");
+    let _ = writeln!(out, "    {blank} | {}{}", " ".repeat(before), palette.red("^"));
 }
 
 /// Field and problem; a message that opens with its field has both already.
@@ -75,14 +131,22 @@ fn percent(cost: u64) -> String {
     format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-fn sums(report: &Report, palette: Palette) -> String {
+fn sums(report: &Report, verdict: Verdict, verbose: bool, palette: Palette) -> String {
     let (errors, warnings) = (count(report, Severity::Error), count(report, Severity::Warning));
-    let sums = format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
-    let word = if errors > 0 { palette.red("FAIL") } else { palette.green("OK") };
-    match count(report, Severity::Note) {
-        0 => format!("{word}: {sums}"),
-        notes => format!("{word}: {sums}, {}", counted(notes, "note")),
+    let mut sums = format!("{}, {}", counted(errors, "error"), counted(warnings, "warning"));
+    let word = if errors > 0 || verdict.denied { palette.red("FAIL") } else { palette.green("OK") };
+    match (count(report, Severity::Note), verbose) {
+        (0, _) => {}
+        (notes, true) => sums.push_str(&format!(", {}", counted(notes, "note"))),
+        (notes, false) => sums.push_str(&format!(", {} (-v)", counted(notes, "note"))),
     }
+    if verdict.silenced > 0 {
+        sums.push_str(&format!(", {} silenced", verdict.silenced));
+    }
+    if verdict.denied {
+        sums.push_str("; denied by --deny");
+    }
+    format!("{word}: {sums}")
 }
 
 fn count(report: &Report, severity: Severity) -> usize {
@@ -90,11 +154,11 @@ fn count(report: &Report, severity: Severity) -> usize {
 }
 
 /// One document: `{"findings": […], "costs": […], "summary"}`.
-pub(in crate::cli) fn json(report: &Report) -> String {
+pub(in crate::cli) fn json(report: &Report, verdict: Verdict) -> String {
     let findings: Vec<Value> = report.findings.iter().map(finding_json).collect();
     let costs: Vec<Value> = report.costs.iter().map(cost_json).collect();
     let summary = json!({"errors": count(report, Severity::Error), "warnings": count(report, Severity::Warning),
-               "notes": count(report, Severity::Note)});
+               "notes": count(report, Severity::Note), "silenced": verdict.silenced});
     let limits = json!({"rule": RULE_LIMIT, "version": VERSION_LIMIT});
     super::json(&json!({"findings": findings, "costs": costs, "limits": limits, "summary": summary}))
 }
@@ -125,22 +189,8 @@ fn cost_json(cost: &PlacedCost) -> Value {
 
 /// For code scanning.
 pub(in crate::cli) fn sarif(report: &Report) -> String {
-    const RULES: [(&str, &str); 14] = [
-        ("not-yaml", "The text is no YAML."),
-        ("refused", "A server would not store this."),
-        ("unused-variable", "No expression uses the variable."),
-        ("unused-params", "No expression uses the params."),
-        ("constant-rule", "The answer is the same for every object."),
-        ("rule-not-run", "The rule stands where no server looks for rules."),
-        ("cel-in-message", "An expression stands where only text is shown."),
-        ("no-binding", "No binding names the policy."),
-        ("no-policy", "The binding names no policy."),
-        ("binding-matches-nothing", "No request matches both the policy and the binding."),
-        ("params-not-bound", "Policy and binding do not agree on params."),
-        ("matches-nothing", "No request can match."),
-        ("type-check", "The expression does not fit the types of the objects that the policy speaks about."),
-        ("not-type-checked", "The types of the objects are not known."),
-    ];
+    let errors = [("not-yaml", "The text is no YAML."), ("refused", "A server would not store this.")];
+    let rules: Vec<(&str, &str)> = errors.into_iter().chain(CODES).chain(OF_FILES).collect();
     let results: Vec<Value> = report
         .findings
         .iter()
@@ -149,7 +199,7 @@ pub(in crate::cli) fn sarif(report: &Report) -> String {
             sarif::result(code, severity.as_str(), &with_help(finding), &mistake.file, mistake.position)
         })
         .collect();
-    sarif::document(&RULES, &results)
+    sarif::document(&rules, &results)
 }
 
 /// For GitHub Actions.
