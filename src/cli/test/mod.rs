@@ -70,7 +70,7 @@ pub(super) struct TestArgs {
     #[arg(long, value_name = "REGEX")]
     run: Option<String>,
 
-    /// Name every case, not only those that fail
+    /// Name every suite and case, not only those that fail
     #[arg(short, long)]
     verbose: bool,
 
@@ -114,7 +114,7 @@ pub(super) struct TestArgs {
 
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, ValueEnum)]
 enum Format {
-    /// For people: a line a suite, more for what fails
+    /// For people: what fails, and the sums
     #[default]
     Text,
     /// One document

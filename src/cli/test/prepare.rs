@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use admit_apimachinery::suggest::{self, did_you_mean};
 use admit_apiserver::registry::BuiltinKinds;
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::suite::crd::{CrdCase, CrdSuite, Named};
@@ -89,6 +90,7 @@ impl Workshop {
             } else if duplicates.is_empty() {
                 let cases = self.of_policies(document, source)?;
                 prepared.warnings.extend(same_names(document, &cases));
+                prepared.warnings.extend(unknown_policies(document, &cases));
                 prepared.cases.extend(cases);
             } else {
                 return Err(unreadable(&duplicates));
@@ -205,6 +207,27 @@ impl Workshop {
             Unusable::Suite { field: "crd", problem }
         })
     }
+}
+
+/// Names of policies that are none, which no case can reach; each is told once.
+fn unknown_policies(document: &Document, cases: &[Ready]) -> Vec<String> {
+    let mut told: Vec<&str> = Vec::new();
+    let mut warnings = Vec::new();
+    for ready in cases {
+        let Test::Policies { case, loaded } = &ready.test else { continue };
+        let is_there = |name: &str| loaded.set.policies().any(|(policy, _)| &*policy.name == name);
+        for name in case.policies.iter().filter(|name| !is_there(name)) {
+            if told.contains(&name.as_str()) {
+                continue;
+            }
+            told.push(name);
+            let meant = suggest::nearest(name, loaded.set.policies().map(|(policy, _)| &*policy.name));
+            let meant = meant.map(|meant| format!("; {}", did_you_mean(Some(meant)))).unwrap_or_default();
+            let problem = format!("there is no policy `{name}` among the suite's documents{meant}");
+            warnings.push(LoadError { position: ready.place, ..document.mistake(problem) }.to_string());
+        }
+    }
+    warnings
 }
 
 /// Cases that their names do not tell apart.

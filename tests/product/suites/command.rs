@@ -83,9 +83,9 @@ fn exit_codes_are_kept_apart() {
 fn a_failure_shows_what_was_expected_and_what_came() {
     let folder = folder(("", ""), ("message: bad name", "message: wrong name"));
     let output = text(&admit(folder.path(), &["-v", "p.suite.yaml"]).stdout);
-    let expected = r#"    --- FAIL: a bad name
+    let expected = r#"    --- FAIL: a bad name  p.suite.yaml:6
         at spec.validations[0]
-        message:
+        message (- expected, + actual):
           - wrong name
           + bad name
         rule of policy p, spec.validations[0].expression:
@@ -95,7 +95,7 @@ fn a_failure_shows_what_was_expected_and_what_came() {
     --- PASS: a good name (allow)
 FAIL: 1 of 2 cases failed in 1 suite
 "#;
-    assert!(output.starts_with("FAIL  p.suite.yaml  2 cases  ") && output.ends_with(expected), "{output}");
+    assert!(output.starts_with("FAIL  p.suite.yaml    2 cases  ") && output.ends_with(expected), "{output}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! For people: one line a suite, more for cases that fail, and the sums.
+//! For people: what fails, where it stands and why, and the sums; every suite and case where that is asked for.
 
 use std::fmt::Write as _;
 
@@ -11,11 +11,23 @@ use crate::cli::render::{Palette, counted, diff};
 
 pub(in crate::cli) fn text(report: &Report, verbose: bool, palette: Palette) -> String {
     let mut out = String::new();
-    for suite in report.shown() {
-        draw_suite(&mut out, suite, verbose, palette);
+    let told: Vec<&SuiteReport> =
+        report.shown().filter(|suite| verbose || suite.exit() != Exit::Expected).collect();
+    let width = told.iter().map(|suite| suite.file.chars().count()).max().unwrap_or_default();
+    for suite in told {
+        draw_suite(&mut out, suite, (verbose, width), palette);
     }
-    line(&mut out, &last_line(report));
+    line(&mut out, &painted(&last_line(report), palette));
     out
+}
+
+/// The first word of the sums in the colour of what it says.
+fn painted(sums: &str, palette: Palette) -> String {
+    match sums.split_once(':') {
+        Some(("PASS", rest)) => format!("{}:{rest}", palette.green("PASS")),
+        Some((word, rest)) => format!("{}:{rest}", palette.red(word)),
+        None => sums.to_owned(),
+    }
 }
 
 /// The sums in one line.
@@ -45,7 +57,7 @@ pub(super) fn failure(case: &CaseReport) -> String {
         line(&mut out, &format!("at {}", case.result.field));
     }
     for Mismatch { what, expected, actual } in &case.result.mismatches {
-        line(&mut out, &format!("{what}:"));
+        line(&mut out, &format!("{what} (- expected, + actual):"));
         for changed in diff::lines(expected, actual) {
             line(&mut out, &format!("  {changed}"));
         }
@@ -77,7 +89,7 @@ fn draw_rule(out: &mut String, rule: &RuleValues) {
     line(out, &format!("    => {}", rule.outcome));
 }
 
-fn draw_suite(out: &mut String, suite: &SuiteReport, verbose: bool, palette: Palette) {
+fn draw_suite(out: &mut String, suite: &SuiteReport, (verbose, width): (bool, usize), palette: Palette) {
     let word = match (&suite.fault, suite.exit()) {
         (Some(_), _) => palette.red("ERROR"),
         (None, Exit::Expected) => palette.green("ok   "),
@@ -86,11 +98,15 @@ fn draw_suite(out: &mut String, suite: &SuiteReport, verbose: bool, palette: Pal
     let took = format!("{:.1} ms", suite.duration.as_secs_f64() * 1000.0);
     match suite.fault {
         Some(_) => line(out, &format!("{word} {}", suite.file)),
-        None => line(out, &format!("{word} {}  {}  {took}", suite.file, counted(suite.cases.len(), "case"))),
+        None => {
+            let (file, cases) = (&suite.file, counted(suite.cases.len(), "case"));
+            line(out, &format!("{word} {file:<width$}  {cases:>9}  {took}"));
+        }
     }
     for case in &suite.cases {
         if !case.result.passed() {
-            line(out, &format!("    --- FAIL: {}", case.name));
+            let (word, at) = (palette.red("FAIL"), case.place.line);
+            line(out, &format!("    --- {word}: {}  {}:{at}", case.name, suite.file));
             failure(case).lines().for_each(|told| line(out, &format!("        {told}")));
         } else if verbose {
             line(out, &format!("    --- PASS: {} ({})", case.name, case.result.outcome.as_str()));
