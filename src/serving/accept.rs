@@ -165,7 +165,7 @@ async fn receive<H: Host>(host: H, entry: Option<Entry>, stream: TcpStream, gues
 async fn shaken<H: Host>(host: &H, entry: Entry, stream: TcpStream, guest: Guest) -> Result<(), String> {
     let shaken = tokio::select! {
         shaken = entry.shake(stream, guest.limits.head) => shaken,
-        () = guest.place.is_wanted() => Err(NoEntry::NoRoom),
+        () = guest.is_unwelcome() => Err(NoEntry::NoRoom),
     };
     host.told(Event::Shaken(shaken.as_ref().map(|_| ())));
     let stream = shaken.map_err(|error| error.to_string())?;

@@ -61,7 +61,7 @@ pub enum NoEntry {
     Refused(#[from] io::Error),
     #[error("the handshake took too long")]
     TooSlow,
-    #[error("another connection needs the room")]
+    #[error("another connection needs the room, or the port drains")]
     NoRoom,
 }
 

@@ -54,6 +54,14 @@ impl Guest {
         &self.place.activity
     }
 
+    /// Returns when there is nothing to wait for in a handshake: another needs the room, or no request would be begun after it.
+    pub(crate) async fn is_unwelcome(&self) {
+        tokio::select! {
+            () = self.place.is_wanted() => {}
+            () = self.draining.cancelled() => {}
+        }
+    }
+
     /// Drives a connection to its end. Where it is told to go, `farewell` tells the other side, so that it takes no harm: it
     /// sends its next request on another connection. What is under way goes on to its end.
     ///

@@ -55,6 +55,7 @@ mod tests {
     use admit_serving::Guest;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpStream;
+    use tokio::task::JoinHandle;
     use tokio::time::timeout;
 
     use super::*;
@@ -68,8 +69,15 @@ mod tests {
         }
     }
 
-    /// Serves, with room for one.
+    /// Serves.
     async fn served(places: &Arc<Places>) -> SocketAddr {
+        served_until(places, std::future::pending()).await.0
+    }
+
+    async fn served_until(
+        places: &Arc<Places>,
+        end: impl Future<Output = ()> + Send + 'static,
+    ) -> (SocketAddr, JoinHandle<Result<(), ServeError>>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -78,10 +86,7 @@ mod tests {
             .unwrap()
             .with_no_client_auth()
             .with_cert_resolver(Arc::new(NoCertificate));
-        let serving =
-            serve_in(Arc::clone(places), axum::Router::new(), listener, tls, std::future::pending());
-        tokio::spawn(serving);
-        address
+        (address, tokio::spawn(serve_in(Arc::clone(places), axum::Router::new(), listener, tls, end)))
     }
 
     /// What comes to a caller that says nothing sensible: a TLS alert, once anybody looks at it.
@@ -105,6 +110,19 @@ mod tests {
         drop((request, working));
         let _ = timeout(PATIENCE, waiting.read_to_end(&mut answer)).await.unwrap();
         assert_eq!(answer.first(), ALERT, "it is looked at now");
+    }
+
+    #[tokio::test]
+    async fn the_end_does_not_wait_for_handshakes() {
+        let places = Arc::new(Places::new(2));
+        let (end, ended) = tokio::sync::oneshot::channel::<()>();
+        let (address, serving) = served_until(&places, async { drop(ended.await) }).await;
+        let _silent = TcpStream::connect(address).await.unwrap();
+        while places.taken() == 0 {
+            tokio::task::yield_now().await;
+        }
+        end.send(()).unwrap();
+        timeout(LIMITS.drain - Duration::from_secs(1), serving).await.unwrap().unwrap().unwrap();
     }
 
     #[tokio::test]
