@@ -1,4 +1,4 @@
-//! The table of `deploy/README.md` is the one that the results in `deploy/reliability.json` make. `scripts/soak keep FILE`
+//! The table of `deploy/RELIABILITY.md` is the one that the results in `deploy/reliability.json` make. `scripts/soak keep FILE`
 //! takes over the results of a run, and writes the table anew.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,8 +14,8 @@ const OPEN: &str = "<!-- made from reliability.json -->\n";
 const CLOSE: &str = "<!-- end -->\n";
 
 #[test]
-fn the_table_of_the_readme_is_that_of_the_results() {
-    let path = root().join("deploy/README.md");
+fn the_table_is_that_of_the_results() {
+    let path = root().join("deploy/RELIABILITY.md");
     let text = fs::read_to_string(&path).unwrap();
     let (before, rest) = text.split_once(OPEN).unwrap();
     let (now, after) = rest.split_once(CLOSE).unwrap();
