@@ -14,9 +14,27 @@ pub(crate) fn identity(der: &[u8]) -> Option<Identity> {
     let subject = certificate.subject();
     let text =
         |name: &AttributeTypeAndValue<'_>| String::from_utf8_lossy(name.attr_value().data).into_owned();
-    let common_name = subject.iter_common_name().next().map(text)?;
+    // Of several, upstream takes the last: Go fills one field in the order of the subject.
+    let common_name = subject.iter_common_name().last().map(text)?;
     let mut identity = Identity::new(common_name, subject.iter_organization().map(text));
     let id = format!("X509SHA256={}", digest::sha256_hex(der));
     identity.extra.insert(CREDENTIAL_ID.to_owned(), vec![id]);
     Some(identity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_common_name_counts() {
+        let mut subject = rcgen::DistinguishedName::new();
+        subject.push(rcgen::DnType::CommonName, "first");
+        subject.push(rcgen::DnType::CustomDnType(vec![2, 5, 4, 3]), "second");
+        let mut parameters = rcgen::CertificateParams::default();
+        parameters.distinguished_name = subject;
+        let key = rcgen::KeyPair::generate().unwrap();
+        let certificate = parameters.self_signed(&key).unwrap();
+        assert_eq!(identity(certificate.der()).unwrap().username, "second");
+    }
 }
