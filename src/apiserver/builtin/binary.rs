@@ -1,6 +1,7 @@
 //! What is left of a value in the store: built-in kinds lie there in protobuf, which knows no empty lists and maps. Those
-//! that JSON always shows come back as null.
+//! that JSON always shows come back as null. Definitions of custom resources lie there as JSON, whose whole numbers have no fraction.
 
+use admit_apimachinery::go;
 use serde_json::Value;
 
 use super::model::{Field, Tables, TypeId, TypeRef};
@@ -10,7 +11,9 @@ const JSON_GROUP: &str = "apiextensions.k8s.io";
 
 /// Brings a decoded value of the message `id` into the form in which it comes back.
 pub fn through_store(tables: &Tables, id: TypeId, value: &mut Value) {
-    if tables.get(id).package.group != JSON_GROUP {
+    if tables.get(id).package.group == JSON_GROUP {
+        *value = go::json::rewritten(value.take());
+    } else {
         message(tables, id, value);
     }
 }
@@ -82,5 +85,10 @@ mod tests {
             stored("apiextensions.k8s.io", "CustomResourceDefinition", definition.clone()),
             definition
         );
+        let schema =
+            |default: &str| format!(r#"{{"spec": {{"default": {default}, "enum": [{default}, 0.5]}}}}"#);
+        let written = serde_json::from_str(&schema("1000.0")).expect("JSON");
+        let read: Value = serde_json::from_str(&schema("1000")).expect("JSON");
+        assert_eq!(stored("apiextensions.k8s.io", "CustomResourceDefinition", written), read);
     }
 }
