@@ -1,8 +1,10 @@
 //! Finds corpora on disk and reads their rows.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use flate2::read::GzDecoder;
 use serde::Deserialize as _;
 use serde_json::Value;
 use thiserror::Error;
@@ -17,9 +19,11 @@ pub(crate) struct Folder {
     pub(crate) files: Vec<RowFile>,
 }
 
-/// The rows of one `*.jsonl` file.
+/// The rows of one `*.jsonl` file, which may be packed.
 #[derive(Debug)]
 pub(crate) struct RowFile {
+    /// The file's name without its endings.
+    pub(crate) name: String,
     pub(crate) rows: Vec<Value>,
 }
 
@@ -27,7 +31,7 @@ pub(crate) struct RowFile {
 #[derive(Debug, Error)]
 pub(crate) enum CorpusError {
     #[error("{path}: {error}")]
-    Io { path: PathBuf, error: std::io::Error },
+    Io { path: PathBuf, error: io::Error },
     #[error("{path}:{line}: {error}")]
     Row { path: PathBuf, line: usize, error: serde_json::Error },
     #[error("{path}: {problem}")]
@@ -37,7 +41,7 @@ pub(crate) enum CorpusError {
 }
 
 impl CorpusError {
-    pub(crate) fn io(path: &Path, error: std::io::Error) -> Self {
+    pub(crate) fn io(path: &Path, error: io::Error) -> Self {
         Self::Io { path: path.to_owned(), error }
     }
 }
@@ -83,10 +87,16 @@ impl Folder {
         self.files.iter().flat_map(|file| &file.rows).filter(move |row| has_keys(row, keys))
     }
 
+    /// The rows of one file.
+    pub(crate) fn rows_of<'f>(&'f self, file: &str) -> impl Iterator<Item = &'f Value> + use<'f> {
+        let found = self.files.iter().find(|rows| rows.name == file);
+        found.into_iter().flat_map(|file| &file.rows)
+    }
+
     /// The text of a file that rows refer to.
     pub(crate) fn text(&self, file: &str) -> Result<String, CorpusError> {
         let path = self.path.join(file);
-        fs::read_to_string(&path).map_err(|error| CorpusError::io(&path, error))
+        unpacked(&path).map_err(|error| CorpusError::io(&path, error))
     }
 }
 
@@ -104,11 +114,24 @@ fn sorted_entries(path: &Path) -> Result<Vec<PathBuf>, CorpusError> {
 }
 
 fn row_files(paths: &[PathBuf]) -> Vec<PathBuf> {
-    paths.iter().filter(|path| path.extension().is_some_and(|ending| ending == "jsonl")).cloned().collect()
+    paths.iter().filter(|path| name_of(path).is_some()).cloned().collect()
+}
+
+/// The name of a file of rows without its endings.
+fn name_of(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    name.strip_suffix(".gz").unwrap_or(name).strip_suffix(".jsonl").map(str::to_owned)
+}
+
+fn unpacked(path: &Path) -> io::Result<String> {
+    if path.extension().is_some_and(|ending| ending == "gz") {
+        return io::read_to_string(GzDecoder::new(fs::File::open(path)?));
+    }
+    fs::read_to_string(path)
 }
 
 fn read_rows(path: &Path) -> Result<RowFile, CorpusError> {
-    let text = fs::read_to_string(path).map_err(|error| CorpusError::io(path, error))?;
+    let text = unpacked(path).map_err(|error| CorpusError::io(path, error))?;
     let rows = text
         .lines()
         .enumerate()
@@ -117,7 +140,7 @@ fn read_rows(path: &Path) -> Result<RowFile, CorpusError> {
             parse(line).map_err(|error| CorpusError::Row { path: path.to_owned(), line: index + 1, error })
         })
         .collect::<Result<_, _>>()?;
-    Ok(RowFile { rows })
+    Ok(RowFile { name: name_of(path).unwrap_or_default(), rows })
 }
 
 /// Rows hold hostile nesting on purpose, so the usual bound does not apply.

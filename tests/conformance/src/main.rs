@@ -72,20 +72,21 @@ fn start(args: &Args) -> Result<bool, corpus::CorpusError> {
             let _ = writeln!(io::stderr(), "conformance: {}: no runner for this kind of corpus", folder.name);
             continue;
         };
-        let outcomes = outcomes(&runner, &folder, args.case.as_deref())?;
-        if outcomes.is_empty() {
-            continue;
+        for (name, outcomes) in outcomes(&runner, &folder, args.case.as_deref())? {
+            if outcomes.is_empty() {
+                continue;
+            }
+            let known = known::KnownFailures::read(&args.known_failures, &name)?;
+            let score = report::Score::of(&name, outcomes, &known, args.case.is_some());
+            if let Some(file) = &mut failures {
+                let path = args.failures.as_deref().unwrap_or(Path::new("failures"));
+                score.write_failures(file).map_err(|error| corpus::CorpusError::io(path, error))?;
+            }
+            if matches!(args.output, Format::Text) {
+                let _ = writeln!(io::stdout(), "{score}");
+            }
+            scores.push(score);
         }
-        let known = known::KnownFailures::read(&args.known_failures, &folder.name)?;
-        let score = report::Score::of(&folder.name, outcomes, &known, args.case.is_some());
-        if let Some(file) = &mut failures {
-            let path = args.failures.as_deref().unwrap_or(Path::new("failures"));
-            score.write_failures(file).map_err(|error| corpus::CorpusError::io(path, error))?;
-        }
-        if matches!(args.output, Format::Text) {
-            let _ = writeln!(io::stdout(), "{score}");
-        }
-        scores.push(score);
     }
     if matches!(args.output, Format::Json) {
         let _ = writeln!(io::stdout(), "{}", report::to_json(&scores));
@@ -111,22 +112,31 @@ fn at_hand(only: &[String]) -> Result<Vec<corpus::Folder>, corpus::CorpusError> 
     if folders.is_empty() { Err(corpus::CorpusError::Empty("tests/recorded".into())) } else { Ok(folders) }
 }
 
+/// The outcomes of a folder's parts, most of which are one.
 fn outcomes(
     runner: &kinds::Runner,
     folder: &corpus::Folder,
     only: Option<&str>,
-) -> Result<Vec<run::Outcome>, corpus::CorpusError> {
+) -> Result<kinds::Parts, corpus::CorpusError> {
     let asked = |id: &str| only.is_none_or(|text| id.contains(text));
+    let whole = |outcomes| Ok(vec![(folder.name.clone(), outcomes)]);
     match runner {
+        kinds::Runner::Parts(kind) => {
+            let mut parts = (kind.outcomes)(folder, only)?;
+            for (_, outcomes) in &mut parts {
+                outcomes.retain(|outcome| asked(&outcome.id));
+            }
+            Ok(parts)
+        }
         kinds::Runner::Cases(kind) => {
             let mut cases = (kind.cases)(folder)?;
             cases.retain(|case| asked(case.id()));
-            Ok(run::all(&cases))
+            whole(run::all(&cases))
         }
         kinds::Runner::Sequences(kind) => {
             let mut outcomes = (kind.outcomes)(folder, only)?;
             outcomes.retain(|outcome| asked(&outcome.id));
-            Ok(outcomes)
+            whole(outcomes)
         }
     }
 }

@@ -10,6 +10,7 @@ mod crd_matrix;
 mod crd_registration;
 mod crd_suites;
 mod custom_resource;
+mod fresh;
 mod http;
 mod kubectl;
 mod policy_create;
@@ -18,6 +19,8 @@ mod ratcheting;
 mod rbac;
 mod seed_policies;
 mod vap_matrix;
+
+use std::io::{self, Write as _};
 
 use serde_json::Value;
 
@@ -66,15 +69,35 @@ pub(crate) struct Replayed {
 
 const REPLAYED: &[Replayed] = &[http::KIND, kubectl::KIND];
 
+/// Parts of a corpus: the name under which each is scored, and its outcomes.
+pub(crate) type Parts = Vec<(String, Vec<Outcome>)>;
+
+/// A kind of corpus of several parts, each of which has a score of its own.
+pub(crate) struct Parted {
+    /// As in [`Kind`].
+    pub(crate) recognises: fn(&Folder) -> bool,
+    /// The outcomes of each part, by name; of all rows, or those whose id contains the text.
+    pub(crate) outcomes: fn(&Folder, Option<&str>) -> Result<Parts, CorpusError>,
+}
+
+const PARTED: &[Parted] = &[fresh::KIND];
+
 /// How a folder is run.
 pub(crate) enum Runner {
     Cases(&'static Kind),
     Sequences(&'static Replayed),
+    Parts(&'static Parted),
 }
 
 pub(crate) fn of(folder: &Folder) -> Option<Runner> {
     let kind = KINDS.iter().find(|kind| (kind.recognises)(folder)).map(Runner::Cases);
     kind.or_else(|| REPLAYED.iter().find(|kind| (kind.recognises)(folder)).map(Runner::Sequences))
+        .or_else(|| PARTED.iter().find(|kind| (kind.recognises)(folder)).map(Runner::Parts))
+}
+
+/// Says that a part of a corpus is of a form that is not run.
+fn not_run(corpus: &str, part: &str) {
+    let _ = writeln!(io::stderr(), "conformance: {corpus}: {part}: no runner for rows of this form yet");
 }
 
 /// Whether the folder holds sequences whose steps have this member.

@@ -16,7 +16,9 @@ use std::thread;
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
+pub(super) use self::compare::Bindings;
 use self::replay::Replay;
+pub(super) use self::replay::{Received, receive, send, server};
 use super::{Replayed, fixtures};
 use crate::corpus::{CorpusError, Folder};
 use crate::report::{Aspect, Check};
@@ -61,7 +63,7 @@ fn take<'s>(next: &AtomicUsize, sequences: &[&'s Value]) -> Option<(usize, &'s V
 
 /// A runtime whose clock stands still while anything is left to do, and then goes on to the next timer at once: a watch
 /// ends when the steps that were sent during it are done, however busy the machine is.
-fn clockwork() -> std::io::Result<Runtime> {
+pub(super) fn clockwork() -> std::io::Result<Runtime> {
     Builder::new_current_thread().enable_all().start_paused(true).build()
 }
 

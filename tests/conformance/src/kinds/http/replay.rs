@@ -38,14 +38,7 @@ struct Watch<'s> {
 impl Replay {
     /// A server that holds what the sequence starts from.
     pub(super) async fn start(sequence: &Value, definitions: &[Value]) -> Result<Self, String> {
-        let recorded = RECORDED.parse().map_err(|error| format!("{RECORDED}: {error}"))?;
-        let server = Server::builder()
-            .issuer(format!("https://{HOST}"))
-            .clock(Clock::starting_at(recorded))
-            .build()
-            .await
-            .map_err(|error| error.to_string())?;
-        let replay = Self { router: server.router(), bindings: Bindings::default() };
+        let replay = Self { router: server().await?.router(), bindings: Bindings::default() };
         for definition in definitions {
             replay.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await?;
         }
@@ -60,7 +53,7 @@ impl Replay {
         let request = json!({
             "method": "POST", "path": path, "headers": {"Content-Type": "application/json"}, "body": object
         });
-        let answer = receive(send(self.router.clone(), &request).await?).await?;
+        let answer = receive(send(self.router.clone(), &request, user(&request)).await?).await?;
         match answer.status {
             201 => Ok(()),
             status => Err(format!("{path}: status {status}: {}", String::from_utf8_lossy(&answer.body))),
@@ -77,7 +70,7 @@ impl Replay {
             self.bindings.generating(generated_prefix(&request));
             let during = step.get("duringSteps").or_else(|| step["response"].get("duringSteps"));
             if let Some(during) = during {
-                match send(self.router.clone(), &request).await {
+                match send(self.router.clone(), &request, user(&request)).await {
                     Ok(response) => open.push(Watch {
                         until: during[1].as_u64().unwrap_or(number),
                         step,
@@ -87,7 +80,7 @@ impl Replay {
                 }
                 continue;
             }
-            let outcome = match send(self.router.clone(), &request).await {
+            let outcome = match send(self.router.clone(), &request, user(&request)).await {
                 Ok(response) => match (
                     receive(response).await,
                     overwritten(step, steps.get(at + 1..).unwrap_or_default()),
@@ -202,14 +195,14 @@ fn generated_prefix(request: &Value) -> Option<&str> {
 }
 
 /// An answer that was read to its end.
-struct Received {
-    status: u16,
+pub(in crate::kinds) struct Received {
+    pub(in crate::kinds) status: u16,
     content_type: String,
-    warnings: Vec<String>,
-    body: Vec<u8>,
+    pub(in crate::kinds) warnings: Vec<String>,
+    pub(in crate::kinds) body: Vec<u8>,
 }
 
-async fn receive(response: Response<Body>) -> Result<Received, String> {
+pub(in crate::kinds) async fn receive(response: Response<Body>) -> Result<Received, String> {
     let (parts, body) = response.into_parts();
     let text = |name: &str| -> Vec<String> {
         let values = parts.headers.get_all(name).iter();
@@ -221,7 +214,23 @@ async fn receive(response: Response<Body>) -> Result<Received, String> {
     Ok(Received { status: parts.status.as_u16(), content_type, warnings, body: body.to_bytes().to_vec() })
 }
 
-async fn send(router: axum::Router, request: &Value) -> Result<Response<Body>, String> {
+/// A server at the time of the recordings.
+pub(in crate::kinds) async fn server() -> Result<Server, String> {
+    let recorded = RECORDED.parse().map_err(|error| format!("{RECORDED}: {error}"))?;
+    let server =
+        Server::builder().issuer(format!("https://{HOST}")).clock(Clock::starting_at(recorded)).build();
+    server.await.map_err(|error| error.to_string())
+}
+
+fn user(request: &Value) -> Identity {
+    if request["anonymous"] == true { Identity::anonymous() } else { Identity::admin() }
+}
+
+pub(in crate::kinds) async fn send(
+    router: axum::Router,
+    request: &Value,
+    mut identity: Identity,
+) -> Result<Response<Body>, String> {
     let mut uri = request["path"].as_str().unwrap_or_default().to_owned();
     if let Some(query) = request["query"].as_str().filter(|query| !query.is_empty()) {
         uri = format!("{uri}?{query}");
@@ -231,11 +240,9 @@ async fn send(router: axum::Router, request: &Value) -> Result<Response<Body>, S
     for (name, value) in request["headers"].as_object().into_iter().flatten() {
         builder = builder.header(name, value.as_str().unwrap_or_default());
     }
-    let mut identity = Identity::admin();
-    let credential = "authentication.kubernetes.io/credential-id".to_owned();
-    identity.extra.insert(credential, vec!["X509SHA256=0".to_owned()]);
-    if request["anonymous"] == true {
-        identity = Identity::anonymous();
+    if identity.is_admin() {
+        let credential = "authentication.kubernetes.io/credential-id".to_owned();
+        identity.extra.insert(credential, vec!["X509SHA256=0".to_owned()]);
     }
     let request = builder.extension(identity).body(Body::from(body(request)?));
     let request = request.map_err(|error| format!("the request cannot be sent: {error}"))?;

@@ -1,0 +1,139 @@
+//! The rows of one file, and what is to be there before them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+
+use super::text;
+use crate::corpus::{Folder, RowFile};
+
+/// Rows that one server is asked, in their order.
+pub(super) struct Group<'f> {
+    /// What is sent first.
+    pub(super) before: Vec<Value>,
+    /// With their places in the file.
+    pub(super) rows: Vec<(usize, &'f Value)>,
+    /// What takes the place of a definition before the first row that is `strict`.
+    pub(super) strict: Option<&'f Value>,
+    /// Whether each PUT was sent with the version that its object had, which rows do not say.
+    pub(super) puts_carry_version: bool,
+}
+
+pub(super) struct Rows<'f> {
+    rows: &'f [Value],
+    before: Vec<Value>,
+    /// By what `crd` of a row says: the `lax` definition, and the `strict` one that takes its place.
+    definitions: BTreeMap<String, &'f Value>,
+    puts_carry_version: bool,
+}
+
+/// A server takes a moment to come up as recorded: rows that are asked of one.
+const ROWS_OF_A_SERVER: usize = 1_000;
+
+impl<'f> Rows<'f> {
+    /// None where the file has no rows, or rows of a form that is not run; the latter is said.
+    pub(super) fn of(folder: &'f Folder, file: &'f RowFile) -> Option<Self> {
+        let first = file.rows.first();
+        if !first.is_some_and(|row| ["id", "request", "response"].iter().all(|key| row.get(key).is_some())) {
+            return None;
+        }
+        let mut before = Vec::new();
+        match file.name.as_str() {
+            "crd-registration" => {}
+            "builtin-create" | "protobuf" => before.extend(["t", "t2"].map(namespace)),
+            "builtin-update" | "builtin-status" => {
+                before.extend(["t", "t2"].map(namespace));
+                before.extend(olds(folder));
+            }
+            "crd-objects" => before.push(namespace("crdns")),
+            "ssa" => before.extend(folder.rows_of("ssa.setup").cloned()),
+            other => {
+                super::super::not_run(&folder.name, other);
+                return None;
+            }
+        }
+        let crds = format!("{}.crds", file.name);
+        let definitions = folder.rows_of(&crds);
+        let definitions = definitions.map(|row| (text(row, "crd").to_owned(), row)).collect();
+        Some(Self { rows: &file.rows, before, definitions, puts_carry_version: file.name == "ssa" })
+    }
+
+    /// All rows, or those whose id contains the text.
+    pub(super) fn groups(&self, only: Option<&str>) -> Vec<Group<'f>> {
+        let rows: Vec<(usize, &Value)> = self.rows.iter().enumerate().collect();
+        let asked = |row: &Value| only.is_none_or(|only| text(row, "id").contains(only));
+        if !self.definitions.is_empty() {
+            return self.by_definition(&rows, only.is_some(), &asked);
+        }
+        let group = |rows: Vec<(usize, &'f Value)>| Group {
+            before: self.before.clone(),
+            rows,
+            strict: None,
+            puts_carry_version: self.puts_carry_version,
+        };
+        if rows.iter().all(|(_, row)| changes_nothing(row)) {
+            let rows: Vec<_> = rows.into_iter().filter(|(_, row)| asked(row)).collect();
+            return rows.chunks(ROWS_OF_A_SERVER).map(|rows| group(rows.to_vec())).collect();
+        }
+        // Those before a row make what it meets.
+        let last = rows.iter().rposition(|(_, row)| asked(row));
+        last.map(|last| group(rows.into_iter().take(last + 1).collect())).into_iter().collect()
+    }
+
+    fn by_definition(
+        &self,
+        rows: &[(usize, &'f Value)],
+        some: bool,
+        asked: &dyn Fn(&Value) -> bool,
+    ) -> Vec<Group<'f>> {
+        let mut groups: BTreeMap<&str, Vec<(usize, &'f Value)>> = BTreeMap::new();
+        for (at, row) in rows {
+            groups.entry(text(row, "crd")).or_default().push((*at, row));
+        }
+        let group = |(crd, mut rows): (&str, Vec<(usize, &'f Value)>)| {
+            if some && !rows.iter().any(|(_, row)| asked(row)) {
+                return None;
+            }
+            let definition = self.definitions.get(crd)?;
+            rows.sort_by_key(|(at, row)| (row["schema"] != "lax", *at));
+            let mut before = self.before.clone();
+            before.push(create(DEFINITIONS, &definition["lax"]));
+            Some(Group { before, rows, strict: Some(&definition["strict"]), puts_carry_version: false })
+        };
+        groups.into_iter().filter_map(group).collect()
+    }
+}
+
+/// Where definitions are created.
+pub(super) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+fn changes_nothing(row: &Value) -> bool {
+    text(&row["request"], "path").contains("dryRun=All")
+}
+
+fn namespace(name: &str) -> Value {
+    create(
+        "/api/v1/namespaces",
+        &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}),
+    )
+}
+
+fn create(path: &str, object: &Value) -> Value {
+    json!({"method": "POST", "path": path, "body": object})
+}
+
+/// Creations of the objects that rows change.
+fn olds(folder: &Folder) -> Vec<Value> {
+    let mut known = BTreeSet::new();
+    let mut creations = Vec::new();
+    for row in folder.rows_of("builtin-update").chain(folder.rows_of("builtin-status")) {
+        let path = text(&row["request"], "path").split('?').next().unwrap_or_default();
+        let object = path.strip_suffix("/status").unwrap_or(path);
+        if let Some((collection, _)) = object.rsplit_once('/')
+            && known.insert(object)
+        {
+            creations.push(create(&format!("{collection}?fieldManager=creator"), &row["old"]));
+        }
+    }
+    creations
+}
