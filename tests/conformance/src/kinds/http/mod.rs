@@ -18,7 +18,7 @@ use tokio::runtime::{Builder, Runtime};
 
 pub(super) use self::compare::Bindings;
 use self::replay::Replay;
-pub(super) use self::replay::{Received, receive, send, server};
+pub(super) use self::replay::{Received, receive, recorded, send, server};
 use super::{Replayed, fixtures};
 use crate::corpus::{CorpusError, Folder};
 use crate::report::{Aspect, Check};

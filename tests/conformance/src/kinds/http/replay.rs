@@ -38,7 +38,10 @@ struct Watch<'s> {
 impl Replay {
     /// A server that holds what the sequence starts from.
     pub(super) async fn start(sequence: &Value, definitions: &[Value]) -> Result<Self, String> {
-        let replay = Self { router: server().await?.router(), bindings: Bindings::default() };
+        let replay = Self {
+            router: server(Clock::starting_at(recorded()?)).await?.router(),
+            bindings: Bindings::default(),
+        };
         for definition in definitions {
             replay.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await?;
         }
@@ -214,11 +217,13 @@ pub(in crate::kinds) async fn receive(response: Response<Body>) -> Result<Receiv
     Ok(Received { status: parts.status.as_u16(), content_type, warnings, body: body.to_bytes().to_vec() })
 }
 
-/// A server at the time of the recordings.
-pub(in crate::kinds) async fn server() -> Result<Server, String> {
-    let recorded = RECORDED.parse().map_err(|error| format!("{RECORDED}: {error}"))?;
-    let server =
-        Server::builder().issuer(format!("https://{HOST}")).clock(Clock::starting_at(recorded)).build();
+/// When the recordings were made.
+pub(in crate::kinds) fn recorded() -> Result<jiff::Timestamp, String> {
+    RECORDED.parse().map_err(|error| format!("{RECORDED}: {error}"))
+}
+
+pub(in crate::kinds) async fn server(clock: Clock) -> Result<Server, String> {
+    let server = Server::builder().issuer(format!("https://{HOST}")).clock(clock).build();
     server.await.map_err(|error| error.to_string())
 }
 
