@@ -9,6 +9,7 @@ use admit_policy::weight::{Budget, TooHeavy};
 use admit_policy::{Deadline, Oversight};
 use serde_json::Value;
 
+use super::Warnings;
 use super::scale::ScalePaths;
 use crate::conversion::Webhook;
 use crate::managed_fields::schema::{Schema, TypeId};
@@ -110,13 +111,13 @@ impl CustomVersion {
         Ok(())
     }
 
-    /// What is wrong with the object, its metadata apart.
+    /// What is wrong with the object, its metadata apart. What a rule let pass because it was as wrong before is warned of.
     pub(super) fn validate(
         &self,
         new: &Value,
         old: Option<&Value>,
         status: bool,
-        earlier: &[Cause],
+        (earlier, warnings): (&[Cause], &Warnings),
     ) -> Causes {
         let Some(rules) = &self.rules else {
             let why = "the definition of this resource does not compile";
@@ -125,9 +126,10 @@ impl CustomVersion {
         let blocked = earlier.iter().any(Cause::blocks_rules);
         let deadline = Some(Deadline::new(&interrupt::is_over));
         let oversight = Oversight { deadline, ..Oversight::default() };
-        let errors = rules.validate(new, old, &ValidateOptions { status, blocked, oversight }).errors;
+        let found = rules.validate(new, old, &ValidateOptions { status, blocked, oversight });
         interrupt::checkpoint();
-        causes(&errors)
+        found.warnings.into_iter().for_each(|text| warnings.add(text));
+        causes(&found.errors)
     }
 }
 

@@ -195,7 +195,7 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Caus
     let status = call.subresource == Some(Subresource::Status);
     if let Some(custom) = call.custom.as_ref().filter(|custom| kind_of(object) != custom.info.kind) {
         // An object of another kind is not looked at any further.
-        return custom.validate(object, old, status, &[]);
+        return custom.validate(object, old, status, (&[], &call.warnings));
     }
     let mut causes = metadata::validate(&call.info, object);
     if old.is_none() && id(&call.info) == ("", "Event") {
@@ -217,7 +217,7 @@ pub(super) fn validate(call: &Call, object: &Value, old: Option<&Value>) -> Caus
         }
     }
     if let Some(custom) = &call.custom {
-        let found = custom.validate(object, old, status, &causes);
+        let found = custom.validate(object, old, status, (&causes, &call.warnings));
         causes.extend(found);
         return causes;
     }
