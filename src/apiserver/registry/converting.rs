@@ -94,6 +94,22 @@ impl Registry {
         };
         Ok(views::incoming(call, object)?)
     }
+
+    /// The object as it would come back if it were stored: what is only tried goes the same way, with the defaults that come from
+    /// reading the store. Its members are in no order.
+    ///
+    /// # Errors
+    /// When it cannot be converted.
+    pub(super) async fn as_if_stored(&self, call: &Call, mut object: Value) -> Result<Value, Refusal> {
+        if call.converter().is_some() {
+            self.stored_form(call, object.clone()).await?;
+        } else if let Some(custom) = &call.custom {
+            custom.to_stored(&mut object, &call.info.storage_version)?;
+            object::set_field(&mut object, "apiVersion", Some(call.info.stored_as().into()));
+            custom.read_stored(&mut object)?;
+        }
+        Ok(object)
+    }
 }
 
 /// What a webhook made, as far as the version of the call knows it.

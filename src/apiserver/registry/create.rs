@@ -121,10 +121,7 @@ impl Registry {
             return Err(already_exists(call, name, &existing.object));
         }
         if dry_run {
-            let mut object = object;
-            if call.converter().is_some() {
-                self.stored_form(call, object.clone()).await?;
-            }
+            let mut object = self.as_if_stored(call, object).await?;
             kinds::read(&call.info, &mut object);
             return Ok(Answer { code: 201, object: views::arranged(&call.info, object).into() });
         }

@@ -90,10 +90,8 @@ impl Registry {
                 return Ok(Answer::ok(answered(call, new.into())));
             }
             if options.dry_run {
-                if call.converter().is_some() {
-                    self.stored_form(call, new.clone()).await?;
-                }
-                return Ok(Answer::ok(answered(call, new.into())));
+                let shown = views::arranged(&call.info, self.as_if_stored(call, new).await?);
+                return Ok(Answer::ok(answered(call, shown.into())));
             }
             // From here on there is one copy of a large object.
             drop(old);
