@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use admit_apiserver::registry::BuiltinKinds;
 use admit_policy::{LoadOptions, PolicySet, skeleton};
 use clap::Args;
 
@@ -56,7 +57,7 @@ impl InitArgs {
         }
         let options = LoadOptions { ignore_unknown: self.ignore_unknown };
         let set = load::policies_with(&self.paths, options).map_err(load::with_hint)?;
-        let set = set.converting(converting::offline);
+        let set = set.converting(converting::offline).knowing(&BuiltinKinds);
         let target = self.suite.clone().unwrap_or_else(|| self.beside());
         let folder = if load::is_stdin(&target) { Path::new("") } else { parent(&target) };
         let text = self.text(&set, folder)?;

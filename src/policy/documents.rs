@@ -9,6 +9,7 @@ use admit_cel::{DeclType, Type};
 use serde_json::Value;
 
 use crate::access::AccessAnswers;
+use crate::apply::Builtins;
 use crate::crd::{self, CompiledCrd, Converts};
 use crate::host::{Access, AccessAttributes, Host, HostError, Scope};
 use crate::matching::builtin;
@@ -26,6 +27,8 @@ pub struct Documents {
     answers: Option<Arc<AccessAnswers>>,
     /// Stands in for conversion webhooks.
     converts: Option<Converts>,
+    /// A server's knowledge of built-in kinds.
+    builtins: Option<&'static dyn Builtins>,
 }
 
 /// Namespace and name; objects are listed in this order.
@@ -55,6 +58,15 @@ impl Documents {
     /// Answers questions of access from `answers`, whatever the roles say.
     pub fn set_answers(&mut self, answers: Arc<AccessAnswers>) {
         self.answers = Some(answers);
+    }
+
+    /// Has built-in kinds treated as a server treats them, where cases of suites are run.
+    pub fn set_builtins(&mut self, builtins: &'static dyn Builtins) {
+        self.builtins = Some(builtins);
+    }
+
+    pub(crate) fn builtins(&self) -> Option<&'static dyn Builtins> {
+        self.builtins
     }
 
     /// Converts by `converts` what definitions have webhooks for.

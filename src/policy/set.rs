@@ -9,6 +9,7 @@ use admit_cel::PatternSum;
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::apply::Builtins;
 use crate::crd::{CompiledCrd, Converts};
 use crate::decision::Decision;
 use crate::documents::Documents;
@@ -107,6 +108,13 @@ impl PolicySet {
     #[must_use]
     pub fn converting(mut self, converts: Converts) -> Self {
         self.documents.set_converts(converts);
+        self
+    }
+
+    /// The same with a server's knowledge of built-in kinds, whose objects in suites get its defaults and its checks.
+    #[must_use]
+    pub fn knowing(mut self, builtins: &'static dyn Builtins) -> Self {
+        self.documents.set_builtins(builtins);
         self
     }
 

@@ -92,6 +92,7 @@ fn head(lines: &mut Vec<String>, one: &Explained, palette: Palette) {
                     mismatch.what, mismatch.expected, mismatch.actual
                 ));
             }
+            lines.extend(report.result.notes.iter().map(|note| format!("  note: {note}")));
         }
         Subject::Object(object) => {
             let (identity, applied) = &**object;

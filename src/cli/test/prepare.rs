@@ -121,7 +121,11 @@ impl Workshop {
         let ready = |(index, case): (usize, Case)| Ready {
             name: case.name.clone(),
             place: document.position(&format!("cases[{index}]")),
-            test: Test::Policies { case: Box::new(case), loaded: Arc::clone(&loaded) },
+            test: Test::Policies {
+                case: Box::new(case),
+                loaded: Arc::clone(&loaded),
+                object: place_of_object(document, index),
+            },
         };
         Ok(wanted.into_iter().map(ready).collect())
     }
@@ -131,7 +135,8 @@ impl Workshop {
         let documents = load::policy_documents(paths)?;
         let set = PolicySet::load_with(&documents, self.load_options)
             .map_err(|errors| load::with_hint(load::not_compiled(&errors)))?
-            .converting(converting::offline);
+            .converting(converting::offline)
+            .knowing(&BuiltinKinds);
         let places = self.ledger.as_ref().map(|ledger| {
             let places = Places::new(documents);
             ledger.open(&places, set.policies().flat_map(|(policy, _)| policy.expressions()));
@@ -209,12 +214,26 @@ impl Workshop {
     }
 }
 
+/// `FILE:LINE` of what says most about the new object of the case at `index`.
+fn place_of_object(document: &Document, index: usize) -> String {
+    const FIELDS: [&str; 2] = ["object", "patch"];
+    let own =
+        FIELDS.iter().find(|field| document.value.pointer(&format!("/cases/{index}/{field}")).is_some());
+    let default = FIELDS.iter().find(|field| document.value.pointer(&format!("/defaults/{field}")).is_some());
+    let field = match (own, default) {
+        (Some(field), _) => format!("cases[{index}].{field}"),
+        (None, Some(field)) => format!("defaults.{field}"),
+        (None, None) => format!("cases[{index}]"),
+    };
+    format!("{}:{}", document.file, document.position(&field).line)
+}
+
 /// Names of policies that are none, which no case can reach; each is told once.
 fn unknown_policies(document: &Document, cases: &[Ready]) -> Vec<String> {
     let mut told: Vec<&str> = Vec::new();
     let mut warnings = Vec::new();
     for ready in cases {
-        let Test::Policies { case, loaded } = &ready.test else { continue };
+        let Test::Policies { case, loaded, .. } = &ready.test else { continue };
         let is_there = |name: &str| loaded.set.policies().any(|(policy, _)| &*policy.name == name);
         for name in case.policies.iter().filter(|name| !is_there(name)) {
             if told.contains(&name.as_str()) {

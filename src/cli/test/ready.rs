@@ -26,8 +26,16 @@ pub(super) struct Ready {
 /// What is run, against what.
 #[derive(Debug)]
 pub(super) enum Test {
-    Policies { case: Box<Case>, loaded: Arc<Loaded> },
-    Definition { case: Box<CrdCase>, tested: Arc<[Arc<Tested>]> },
+    Policies {
+        case: Box<Case>,
+        loaded: Arc<Loaded>,
+        /// `FILE:LINE` of the new object.
+        object: String,
+    },
+    Definition {
+        case: Box<CrdCase>,
+        tested: Arc<[Arc<Tested>]>,
+    },
 }
 
 /// A set, and the places of its expressions where these are asked for.
@@ -41,7 +49,9 @@ impl Ready {
     pub(super) fn run(&self, ledger: Option<&Ledger>) -> CaseReport {
         let start = Instant::now();
         let (expected, mut result) = match &self.test {
-            Test::Policies { case, loaded } => (case.expect.outcome, against_policies(case, loaded, ledger)),
+            Test::Policies { case, loaded, object } => {
+                (case.expect.outcome, advised(against_policies(case, loaded, ledger), object))
+            }
             Test::Definition { case, tested } => (case.expected(), against_definitions(case, tested, ledger)),
         };
         let duration = start.elapsed();
@@ -75,8 +85,9 @@ impl Ready {
     /// Under one definition only, where there are several: the first that differs, else the first.
     fn observed(&self, recording: &Recording) -> (Outcome, CaseResult) {
         match &self.test {
-            Test::Policies { case, loaded } => {
-                (case.expect.outcome, suite::run_recorded(case, &loaded.set, recording))
+            Test::Policies { case, loaded, object } => {
+                let result = suite::run_recorded(case, &loaded.set, recording);
+                (case.expect.outcome, advised(result, object))
             }
             Test::Definition { case, tested } => {
                 let differs = |tested: &&Arc<Tested>| !crd::run(case, &[&tested.variant], None).passed();
@@ -85,6 +96,17 @@ impl Ready {
             }
         }
     }
+}
+
+/// The result with what its author can do about an object that no server takes.
+fn advised(mut result: CaseResult, object: &str) -> CaseResult {
+    if result.refused {
+        result.notes.push(format!(
+            "a server refuses the object at {object}, and asks no policy: complete it, or expect `outcome: deny` with the \
+             `message` or `field` of the refusal"
+        ));
+    }
+    result
 }
 
 fn against_policies(case: &Case, loaded: &Loaded, ledger: Option<&Ledger>) -> CaseResult {

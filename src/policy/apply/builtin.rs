@@ -60,7 +60,9 @@ pub(super) fn apply(rehearsal: &Rehearsal<'_>, pair: &Pair, recording: Option<&R
     }
     let mut applied = Applied { refusal, warnings, ..Applied::new(change) };
     match rehearsal.options.field_validation {
-        FieldValidation::Strict if !strict.is_empty() => applied.refusal = Some(not_strict(pair, &strict)),
+        FieldValidation::Strict if !strict.is_empty() => {
+            applied.refusal = Some(not_strict(&pair.identity.kind, &strict))
+        }
         FieldValidation::Strict | FieldValidation::Ignore => {}
         FieldValidation::Warn => applied.warnings.splice(0..0, strict).for_each(drop),
     }

@@ -8,6 +8,7 @@ use super::{Applied, Builtins, Change, FieldValidation, Pair, Rehearsal, invalid
 use crate::crd::{CompiledCrd, Write};
 use crate::decision::{Reason, Status};
 use crate::recording::Recording;
+use crate::request::GroupVersionKind;
 
 /// Where kubectl keeps what it applied last; no manifest has it.
 const LAST_APPLIED_KEY: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -38,7 +39,7 @@ pub(super) fn apply(
     let mut applied = Applied { warnings, validated: true, ..Applied::new(change) };
     match rehearsal.options.field_validation {
         FieldValidation::Strict if !unknown.is_empty() => {
-            applied.refusal = Some(not_strict(pair, &unknown));
+            applied.refusal = Some(not_strict(&pair.identity.kind, &unknown));
             return applied;
         }
         FieldValidation::Strict | FieldValidation::Ignore => {}
@@ -92,8 +93,7 @@ pub(super) fn carried_over(new: &Value, old: Option<&Value>, builtins: Option<&d
 }
 
 /// 400, as a server refuses what strict decoding objects to.
-pub(super) fn not_strict(pair: &Pair, unknown: &[String]) -> Status {
-    let kind = &pair.identity.kind;
+pub(crate) fn not_strict(kind: &GroupVersionKind, unknown: &[String]) -> Status {
     let message = format!(
         "{0} in version \"{1}\" cannot be handled as a {0}: strict decoding error: {2}",
         kind.kind,

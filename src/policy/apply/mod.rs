@@ -35,6 +35,7 @@ use crate::set::PolicySet;
 use crate::vap::{Binding, Missed, Policy};
 
 pub use self::builtin::{Builtins, Prepared};
+pub(crate) use self::custom::not_strict;
 pub use self::pair::{Identity, Pair, PairError, Paired, Pairing, pair};
 pub use self::subresource::Subresource;
 

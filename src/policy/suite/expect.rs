@@ -59,6 +59,8 @@ pub(super) struct Answer {
     pub(super) annotations: Vec<(String, String)>,
     /// Policies that were not asked, with the reasons; only where the case is recorded.
     pub(super) missed: Vec<Missed>,
+    /// The whole message of a server that takes no such object, whatever policies say.
+    pub(super) refusal: Option<String>,
 }
 
 /// What one rule said.
@@ -79,6 +81,24 @@ impl Answer {
 
 impl Expectation {
     pub(super) fn mismatches(&self, answer: &Answer) -> Vec<Mismatch> {
+        let found = self.differences(answer);
+        match &answer.refusal {
+            Some(refusal) if !found.is_empty() || !self.names_what_is_told() => {
+                vec![Mismatch::new("object", "one that a server takes", refusal)]
+            }
+            _ => found,
+        }
+    }
+
+    /// Whether more is expected than what any policy answers: `deny` and the reason `Invalid` fit a server's refusal of an
+    /// object that was to be denied by a policy, which was never asked.
+    fn names_what_is_told(&self) -> bool {
+        self.message.is_some()
+            || self.field.is_some()
+            || matches!(self.reason, Some(ExpectedReason::Cause(_)))
+    }
+
+    fn differences(&self, answer: &Answer) -> Vec<Mismatch> {
         let mut found = Vec::new();
         let actual = answer.outcome.unwrap_or(Outcome::Unmatched);
         let also_audited = self.outcome == Outcome::Audit && actual == Outcome::Warn && answer.audited;

@@ -6,8 +6,10 @@
 //!
 //! A suite names the documents it tests; reading them is left to the caller. The format is documented in
 //! `policies/README.md`. A case that reached no rule is `unmatched`, which is never a pass unless it is what the case
-//! expects.
+//! expects. Nor is a refusal of the object by the server itself, which keeps policies from being asked, unless the case
+//! names what the server says.
 
+mod builtin;
 pub mod crd;
 mod decode;
 mod expect;

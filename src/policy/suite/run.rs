@@ -7,7 +7,7 @@ use admit_apimachinery::status::StatusCause;
 use serde_json::Value;
 
 use super::expect::{Answer, Told};
-use super::{Case, Mismatch, Outcome, target};
+use super::{Case, Mismatch, Outcome, builtin, target};
 use crate::crd::Write;
 use crate::decision::{Decision, Enforcement, PolicyOutcome, Reason, RuleOutcome, Verdict};
 use crate::documents::Documents;
@@ -33,6 +33,9 @@ pub struct CaseResult {
     pub mismatches: Vec<Mismatch>,
     /// What is worth knowing about a result all the same.
     pub notes: Vec<String>,
+    /// No server takes the object, and the case does not expect that: its policies were not asked, and the message is that
+    /// of the server.
+    pub refused: bool,
 }
 
 impl CaseResult {
@@ -62,16 +65,23 @@ fn run_with(case: &Case, set: &PolicySet, recording: Option<&Recording>) -> Case
     let request = request(case, &host);
     host.ensure_namespace(&request.namespace);
     let answer = answer(case, request, (set, &host), recording);
+    let mismatches = case.expect.mismatches(&answer);
     let (message, field) = answer.first();
-    CaseResult {
+    let mut result = CaseResult {
         outcome: answer.outcome.unwrap_or(Outcome::Unmatched),
         message,
         field,
-        mismatches: case.expect.mismatches(&answer),
+        mismatches,
         policy: answer.policy,
         missed: answer.missed,
         notes: Vec::new(),
+        refused: false,
+    };
+    if let Some(refusal) = answer.refusal.filter(|_| !result.passed()) {
+        // Nothing was decided about what the case is about.
+        result = CaseResult { outcome: Outcome::Error, message: refusal, refused: true, ..result };
     }
+    result
 }
 
 fn answer(
@@ -95,6 +105,8 @@ fn answer(
             Err(refusal) => return *refusal,
         }
         request.old_object = old.map(Object::from);
+    } else if let Err(refusal) = builtin::prepare(&mut request, host) {
+        return *refusal;
     }
     let in_force = |name: &str| case.policies.is_empty() || case.policies.iter().any(|policy| policy == name);
     let decision = set.decide_with(&request, host, in_force, recording.into());

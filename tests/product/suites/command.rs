@@ -30,10 +30,10 @@ kind: Suite
 documents: [p.yaml]
 cases:
 - name: a bad name
-  object: {apiVersion: v1, kind: ConfigMap, metadata: {name: bad, namespace: n}}
+  object: {apiVersion: v1, kind: ConfigMap, metadata: {name: bad, namespace: team}}
   expect: {outcome: deny, message: bad name}
 - name: a good name
-  object: {apiVersion: v1, kind: ConfigMap, metadata: {name: good, namespace: n}}
+  object: {apiVersion: v1, kind: ConfigMap, metadata: {name: good, namespace: team}}
   expect: allow
 ";
 
@@ -128,26 +128,33 @@ fn fail_fast_stops_at_the_first_failure() {
 /// Containers by name, unless the case says that lists are replaced; definitions know no other way.
 #[test]
 fn built_in_kinds_are_patched_as_kubectl_patches_them() {
-    let policy = POLICY.replace("[configmaps]", "[pods]").replace("[CREATE]", "[UPDATE]");
+    let policy = POLICY
+        .replace("[configmaps]", "[deployments]")
+        .replace("[CREATE]", "[UPDATE]")
+        .replace("apiGroups: ['']", "apiGroups: [apps]");
     let expression = "expression: object.metadata.name != 'bad'\n    message: bad name";
     assert!(policy.contains(expression));
     let policy = policy.replace(
         expression,
-        "expression: 'false'\n    messageExpression: object.spec.containers.map(c, c.name + '=' + c.image).join(',')",
+        "expression: 'false'\n    messageExpression: object.spec.template.spec.containers.map(c, c.name + '=' + c.image).join(',')",
     );
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("p.yaml"), policy).unwrap();
-    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: n}, spec: {containers: [{name: a, image: \
-               one}, {name: b, image: two}]}}";
+    let deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: team}, spec: {selector: \
+                      {matchLabels: {app: d}}, template: {metadata: {labels: {app: d}}, spec: {containers: [{name: a, \
+                      image: one}, {name: b, image: two}]}}}}";
     for (patch, message) in [
-        ("{spec: {containers: [{name: b, image: new}]}}", "a=one,b=new"),
-        ("{spec: {containers: [{name: b, image: new}]}}\n  patchType: strategic", "a=one,b=new"),
-        ("{spec: {containers: [{name: b, image: new}]}}\n  patchType: merge", "b=new"),
-        ("{spec: {containers: [{name: a, $patch: delete}]}}", "b=two"),
-        ("[{op: replace, path: /spec/containers/0/image, value: new}]", "a=new,b=two"),
+        ("{spec: {template: {spec: {containers: [{name: b, image: new}]}}}}", "a=one,b=new"),
+        (
+            "{spec: {template: {spec: {containers: [{name: b, image: new}]}}}}\n  patchType: strategic",
+            "a=one,b=new",
+        ),
+        ("{spec: {template: {spec: {containers: [{name: b, image: new}]}}}}\n  patchType: merge", "b=new"),
+        ("{spec: {template: {spec: {containers: [{name: a, $patch: delete}]}}}}", "b=two"),
+        ("[{op: replace, path: /spec/template/spec/containers/0/image, value: new}]", "a=new,b=two"),
     ] {
         let suite = format!(
-            "apiVersion: admit/v1\nkind: Suite\ncases:\n- name: a patch\n  oldObject: {pod}\n  patch: {patch}\n  \
+            "apiVersion: admit/v1\nkind: Suite\ncases:\n- name: a patch\n  oldObject: {deployment}\n  patch: {patch}\n  \
              expect: {{outcome: deny, message: '{message}'}}\n"
         );
         fs::write(folder.path().join("p.suite.yaml"), suite).unwrap();

@@ -3,6 +3,7 @@
 mod bad;
 mod command;
 mod golden;
+mod init;
 mod openshift;
 mod options;
 mod schema;

@@ -83,6 +83,7 @@ fn draw_case(out: &mut String, file: &str, case: &CaseReport) {
     let what = case.result.mismatches.first().map_or("outcome", |mismatch| mismatch.what);
     let verdict = match what {
         "outcome" => format!("expected {}, was {}", case.expected.as_str(), case.result.outcome.as_str()),
+        "object" => "a server refuses the object".to_owned(),
         other => format!("{other} differs"),
     };
     let _ = writeln!(

@@ -63,7 +63,8 @@ pub(super) fn failure(case: &CaseReport) -> String {
         }
     }
     // A wrong outcome alone does not say what the rule said.
-    let told = case.result.mismatches.iter().any(|mismatch| mismatch.what == "message");
+    let told = |mismatch: &Mismatch| matches!(mismatch.what, "message" | "object");
+    let told = case.result.mismatches.iter().any(told);
     if !told && !case.result.message.is_empty() {
         case.result.message.lines().for_each(|part| line(&mut out, &format!("said: {part}")));
     }
