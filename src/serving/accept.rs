@@ -1,4 +1,5 @@
-//! The loop that accepts connections: a turn and a place for each, a pause where the system has no room, and the drain.
+//! Accepts connections until shutdown: limits concurrent handshakes and connections, backs off when the process is
+//! out of file descriptors or memory, and drains open connections at the end.
 
 use std::fmt;
 use std::future::Future;
@@ -21,7 +22,7 @@ use crate::door::{Door, Entry, NoEntry};
 use crate::guest::{Guest, Limits};
 use crate::places::{Place, Places};
 
-/// A pause when the system has no descriptor or memory left for another connection.
+/// How long to wait when the system has no file descriptor or memory left for another connection.
 const EXHAUSTED: Duration = Duration::from_millis(20);
 
 /// Why serving ended before it was asked to.
@@ -33,41 +34,41 @@ pub enum ServeError {
     Door(#[source] io::Error),
 }
 
-/// Where connections come in, and how many.
+/// A port to serve: its listener, TLS configuration, and limits on connections.
 #[derive(Debug)]
 pub struct Port {
     pub listener: TcpListener,
-    /// The newest configuration is used for each handshake; without one there is none.
+    /// The TLS configuration; each handshake uses the newest one. Without one the port speaks plain text.
     pub tls: Option<watch::Receiver<Arc<ServerConfig>>>,
-    /// Ports may share them.
+    /// The limit on connections, which several ports may share.
     pub places: Arc<Places>,
     pub limits: Limits,
 }
 
-/// What a handshake told of the other side.
+/// What the TLS handshake established about the client.
 #[derive(Debug, Default)]
 pub struct Caller {
-    /// Its certificate, for which the verifier of the configuration vouches.
+    /// The client's certificate, which the verifier of the TLS configuration has accepted.
     pub certificate: Option<CertificateDer<'static>>,
     /// The protocol that both sides agreed on (ALPN).
     pub protocol: Option<Vec<u8>>,
 }
 
-/// What happens to a connection, for whoever counts.
+/// A stage in the life of a connection, for metrics.
 #[derive(Debug)]
 pub enum Event<'a> {
     Opened,
-    /// The end of its handshake.
+    /// The handshake succeeded or failed.
     Shaken(Result<(), &'a NoEntry>),
     Closed,
 }
 
-/// Who speaks with callers. Each connection is given a clone.
+/// Serves the requests of a connection. Each connection is given a clone.
 pub trait Host: Clone + Send + Sync + 'static {
     /// Why a connection ended early; logged for whoever looks for it.
     type Error: fmt::Display + Send;
 
-    /// Speaks with a caller until the connection ends, which [`Guest::see_out`] says.
+    /// Serves a connection until it ends. Implementations run it by [`Guest::see_out`], which says when to stop.
     fn talk<S>(
         self,
         stream: S,
@@ -77,13 +78,13 @@ pub trait Host: Clone + Send + Sync + 'static {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// Hears of each connection.
+    /// Called at each stage of each connection.
     fn told(&self, event: Event<'_>) {
         let _ = event;
     }
 }
 
-/// Serves a port until `shutdown`, then lets open requests finish.
+/// Serves a port until `shutdown`, then lets open requests finish within [`Limits::drain`].
 ///
 /// # Errors
 /// When the system gives no thread, or the listener itself fails; trouble with one connection ends that connection only.
@@ -120,7 +121,7 @@ pub async fn serve<H: Host>(
     Ok(())
 }
 
-/// The way in with TLS, and what certificate is shown there.
+/// What a connection needs for its TLS handshake: the thread that runs it, and the configuration.
 type In<'a> = (&'a Door, &'a watch::Receiver<Arc<ServerConfig>>);
 
 /// The next connection, its way in where it needs one, and a place for it; none where the one that came has gone, or the

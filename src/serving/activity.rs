@@ -1,4 +1,4 @@
-//! The requests of one connection: how many are under way, and for how long none has been.
+//! Counts the requests of one connection: how many are in flight, and how long the connection has been idle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// What is under way on one connection. Clones are of the same one.
+/// The requests in flight on one connection. Clones share the same counts.
 #[derive(Clone, Debug)]
 pub struct Activity(Arc<Counts>);
 
@@ -20,7 +20,7 @@ struct Counts {
     began: Instant,
 }
 
-/// A request, from when its head is whole. It ends with the value.
+/// A request in flight, from when its head is complete until this value is dropped.
 #[derive(Debug)]
 #[must_use = "the request ends with the value"]
 pub struct UnderWay(Activity);
@@ -35,7 +35,7 @@ impl Activity {
         activity
     }
 
-    /// The head of a request is whole.
+    /// Starts a request: its head is complete.
     pub fn begin(&self) -> UnderWay {
         self.0.begun.fetch_add(1, Ordering::AcqRel);
         UnderWay(self.clone())
@@ -54,7 +54,7 @@ impl Activity {
         (ended == self.begun()).then(|| now.saturating_duration_since(stirred))
     }
 
-    /// Whether a request is under way.
+    /// Whether a request is in flight.
     #[must_use]
     pub fn is_at_work(&self) -> bool {
         self.idle(Instant::now()).is_none()

@@ -1,9 +1,9 @@
-//! TLS handshakes, apart from the requests of those who are in.
+//! Runs TLS handshakes on a thread of their own and limits how many connections wait for theirs.
 //!
-//! A handshake costs a signature and a key agreement, a hundred times what most reviews cost, and whoever can reach the
-//! port can ask for one. Thousands that begin at once would stand in the runtime's queue before every request of the
-//! connections that are open. So they have a thread of their own, and the scheduler of the system shares the processors
-//! between it and those who serve.
+//! A handshake costs a signature and a key agreement, a hundred times what most reviews cost, and whoever can reach
+//! the port can ask for one. On the threads that serve requests, thousands of simultaneous handshakes would be queued
+//! ahead of every request on connections that are already open. On a thread of their own, the operating system's
+//! scheduler shares the processors between handshakes and requests.
 
 use std::io;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use tokio_rustls::server::TlsStream;
 /// every request.
 const AHEAD: usize = 32;
 
-/// Carries the handshakes of a port; those under way end with the value.
+/// Runs the TLS handshakes of a port; those in progress are aborted when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Door {
     /// None once it closes.
@@ -32,13 +32,13 @@ pub(crate) struct Door {
     ahead: Arc<Semaphore>,
 }
 
-/// Leave to take another connection; over when its handshake has begun.
+/// Permission to accept another connection; it ends when that connection's handshake has begun.
 #[derive(Debug)]
 pub(crate) struct Turn {
     _leave: Option<OwnedSemaphorePermit>,
 }
 
-/// The way in for one connection.
+/// The TLS handshake of one connection, not yet begun.
 pub(crate) struct Entry {
     acceptor: TlsAcceptor,
     handshakes: Handle,
@@ -54,7 +54,7 @@ impl Drop for AbortOnDrop {
     }
 }
 
-/// Why a connection does not come in.
+/// Why a TLS handshake did not lead to a connection.
 #[derive(Debug, Error)]
 pub enum NoEntry {
     #[error("the handshake failed: {0}")]
@@ -78,13 +78,13 @@ impl Door {
             .map(|runtime| Self { runtime: Some(runtime), ahead: Arc::new(Semaphore::new(AHEAD)) })
     }
 
-    /// Leave to take a connection, as soon as few enough wait for their handshake.
+    /// Waits until few enough connections wait for their handshake to accept another.
     pub(crate) async fn turn(&self) -> Turn {
         // Nobody closes it.
         Turn { _leave: Arc::clone(&self.ahead).acquire_owned().await.ok() }
     }
 
-    /// Whoever comes in by it sees the certificate of `config`.
+    /// Prepares a handshake that presents the certificate of `config`.
     pub(crate) fn entry(&self, turn: Turn, config: Arc<ServerConfig>) -> Entry {
         let handshakes =
             self.runtime.as_ref().map_or_else(Handle::current, |runtime| runtime.handle().clone());
@@ -102,7 +102,7 @@ impl Drop for Door {
 }
 
 impl Entry {
-    /// The handshake of a connection, which may take as long as `limit`.
+    /// Performs the handshake of a connection, which may take as long as `limit`.
     pub(crate) async fn shake(
         self,
         stream: TcpStream,

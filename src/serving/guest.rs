@@ -1,4 +1,5 @@
-//! One connection that came in: its place, and the end that it comes to or is told to come to.
+//! Drives one accepted connection until it ends, is idle for too long, has to make room for another, or the port
+//! drains.
 
 use std::future::{Future, pending};
 use std::pin::{Pin, pin};
@@ -13,13 +14,13 @@ use crate::places::Place;
 /// How long a connection that makes room may take to tell the other side so.
 const FAREWELL: Duration = Duration::from_millis(250);
 
-/// How long the callers of a port may take for what they do.
+/// Time limits for the clients of a port.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// A handshake, and the head of a request from its first byte.
+    /// For a handshake, and for the head of a request from its first byte.
     pub head: Duration,
-    /// The first head must be whole within this time of the handshake: who connects does so to ask, and connections that
-    /// say nothing cost whoever opens them less than whoever holds them.
+    /// The first head must be complete within this time of the handshake: clients connect in order to ask, and a
+    /// connection that says nothing costs its client less than the server.
     pub first_head: Duration,
     /// How long a connection may lie idle between requests.
     pub idle: Duration,
@@ -27,7 +28,7 @@ pub struct Limits {
     pub drain: Duration,
 }
 
-/// A connection that came in.
+/// An accepted connection, with its place and time limits.
 #[derive(Debug)]
 pub struct Guest {
     pub(crate) place: Place,
@@ -37,7 +38,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Of a port that never drains.
+    /// An accepted connection of a port that never drains.
     #[must_use]
     pub fn new(place: Place, limits: Limits) -> Self {
         Self { place, limits, draining: CancellationToken::new() }
@@ -48,7 +49,7 @@ impl Guest {
         Self { place, limits, draining: draining.clone() }
     }
 
-    /// What is under way: whoever reads requests tells it.
+    /// The connection's request counts, which the code that reads requests has to update.
     #[must_use]
     pub fn activity(&self) -> &Activity {
         &self.place.activity
@@ -62,8 +63,8 @@ impl Guest {
         }
     }
 
-    /// Drives a connection to its end. Where it is told to go, `farewell` tells the other side, so that it takes no harm: it
-    /// sends its next request on another connection. What is under way goes on to its end.
+    /// Drives a connection to its end. When it has to close, `farewell` starts a graceful shutdown of the protocol,
+    /// so that the client sends its next request on another connection. A request in flight is still completed.
     ///
     /// # Errors
     /// Those of the connection.

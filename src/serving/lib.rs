@@ -1,5 +1,5 @@
-//! Accepts the connections of a port, limits how many there are and how long each may be silent, and drains them at the end.
-//! What is said on a connection is the business of its [`Host`]: the webhook's, or the API server's.
+//! Accepts the connections of a port, limits how many there are and how long each may be idle, and drains them at
+//! shutdown. What is served on a connection is up to its [`Host`]: the webhook or the API server.
 //!
 //! ```text
 //! listener ──door──► handshake ──► Host::talk(stream, caller, guest)
@@ -10,12 +10,12 @@
 //!
 //! | module | decides | may use |
 //! |---|---|---|
-//! | `activity` | for how long nothing has been under way on a connection | nothing of ours |
-//! | `pace` | how slowly a head may come, and an answer be taken | activity |
-//! | `places` | how many connections there are, and which goes for another | activity |
-//! | `door` | how many handshakes there are at a time, and where | nothing of ours |
-//! | `guest` | when a connection is told to go, and how long it may take | activity, places |
-//! | `accept` | who comes in, and when all have gone | door, guest, places |
+//! | `activity` | for how long a connection has been idle | nothing of ours |
+//! | `pace` | how slowly a head may be sent, and a response be read | activity |
+//! | `places` | how many connections there are, and which is closed to make room | activity |
+//! | `door` | how many handshakes run at a time, and on which thread | nothing of ours |
+//! | `guest` | when a connection is told to close, and how long that may take | activity, places |
+//! | `accept` | which connections are accepted, and when a drain is over | door, guest, places |
 //!
 //! Knows no HTTP, no policy and no object.
 

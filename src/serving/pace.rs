@@ -1,11 +1,12 @@
-//! How long a caller may take to send the head of a request, told apart from how long a connection may lie idle.
+//! Limits how long a client may take to send the head of a request, separately from how long a connection may be
+//! idle.
 //!
-//! hyper has one clock for both: an idle connection of an API server would end after the few seconds that a slow head may
-//! take, and an answer to the next request would sometimes be a reset. Here the clock of the head starts with its first
-//! byte and is stopped by the request's handler, which runs once the head is whole.
+//! hyper has one timer for both: an idle connection of an API server would be closed after the few seconds that a
+//! slow head may take, and the next request on it would sometimes see a reset. Here the timer of the head starts with
+//! its first byte and is stopped by the request's handler, which runs once the head is complete.
 //!
-//! A caller that does not take its answers has the same time: hyper has no clock for that at all, and would keep the
-//! connection as long as the caller does.
+//! A client that does not read its responses has the same time: hyper has no timer for that at all and would keep the
+//! connection for as long as the client does.
 
 use std::future::Future as _;
 use std::io;
@@ -18,14 +19,14 @@ use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 use crate::activity::Activity;
 
-/// A stream of requests that follow each other, which fails when a head takes too long, or a piece of an answer is not taken
+/// A stream that fails when a request's head takes too long, or when the client does not read a piece of a response
 /// for too long.
 #[derive(Debug)]
 pub struct Paced<S> {
     stream: S,
     activity: Activity,
     head_limit: Duration,
-    /// None where somebody else sees to it that answers are taken.
+    /// None where another layer makes sure that responses are read.
     untaken_limit: Option<Duration>,
     /// When the head began that arrives.
     begun: Option<Instant>,

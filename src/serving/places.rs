@@ -1,7 +1,7 @@
-//! Who is in: as many connections as there is room for, and which of them goes when there is none.
+//! Limits the number of connections, and closes the longest idle one when a new client finds none free.
 //!
-//! A connection costs its caller nothing once it stands, and so whoever holds many of them must not keep the next caller
-//! out: the one that has lain idle for longest makes room. One with a request under way never does.
+//! An open connection costs its client nothing, so a client that holds many of them must not keep others out. A
+//! connection with a request in flight is never closed to make room.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -34,7 +34,7 @@ const CHOICE: Duration = Duration::from_millis(100);
 /// The least time between two log lines about a lack of room, of which there might be thousands a second.
 const TELL_AGAIN: Duration = Duration::from_secs(60);
 
-/// The connections of a port.
+/// The limit on connections of a port, and the connections that count against it.
 #[derive(Debug)]
 pub struct Places {
     most: usize,
@@ -66,7 +66,7 @@ struct Leaving {
 /// The greatest goes first: those that connected and said nothing, then those that have lain idle for longest.
 type Idle = (bool, Duration);
 
-/// The room of one connection, given back with the value.
+/// One connection's share of the limit, released when this is dropped.
 #[derive(Debug)]
 pub struct Place {
     pub(crate) activity: Activity,
@@ -77,7 +77,7 @@ pub struct Place {
 }
 
 impl Places {
-    /// Room for `most` connections.
+    /// A limit of `most` connections.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self {
@@ -92,7 +92,7 @@ impl Places {
         }
     }
 
-    /// Room for `most` connections, or for fewer where the process may not have so many files open.
+    /// A limit of `most` connections, or of fewer where the process may not open so many file descriptors.
     #[must_use]
     pub fn within_descriptors(most: usize) -> Self {
         let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
@@ -101,19 +101,19 @@ impl Places {
         Self::new(soft.map_or(most, |soft| most.min(soft.saturating_sub(OTHER_DESCRIPTORS).max(1))))
     }
 
-    /// How many connections there is room for.
+    /// The limit itself.
     #[must_use]
     pub fn most(&self) -> usize {
         self.most
     }
 
-    /// How many connections there are.
+    /// The number of open connections.
     #[must_use]
     pub fn taken(&self) -> usize {
         self.most.saturating_sub(self.free.available_permits())
     }
 
-    /// A place for one more, as soon as there is one; where there is none, the longest idle is asked to go.
+    /// Waits for a free place; when there is none, the longest idle connection is asked to close.
     pub async fn enter(&self) -> Place {
         loop {
             if self.free.available_permits() <= self.kept_free {
