@@ -1,4 +1,4 @@
-//! The flags of the status keeper of add-ons, shared by the commands that run it.
+//! The command-line flags for ObservabilityAddons, shared by the commands that run their controller.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `admit certs`: makes the serving certificate of a webhook that runs in a cluster.
+//! `admit certs`: issues the serving certificate of a webhook that runs in a cluster.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! Why there is no client of a cluster, without what a kubeconfig says in confidence: parsers quote the lines around a
-//! mistake, and the line above is the token.
+//! Error messages for clients that cannot be created, without the contents of the kubeconfig: YAML parsers quote the
+//! lines around a mistake, and the line above may be the token.
 
 use std::fmt::Display;
 use std::fs;

@@ -1,4 +1,5 @@
-//! `admit controllers`: the controllers against a cluster, one replica at a time under a Lease, each as a service account of its own.
+//! `admit controllers`: runs the controllers against a cluster, one replica at a time under a Lease, each with its
+//! own service account.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

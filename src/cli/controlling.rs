@@ -1,5 +1,5 @@
-//! Which controllers a process runs, and as whom: each under a service account of its own, so that roles grant it what it needs and
-//! policies can tell it from the others.
+//! Selects the controllers that a process runs and gives each its own service account, so that roles can grant it
+//! what it needs and policies can tell it from the others.
 
 use std::path::PathBuf;
 
@@ -58,12 +58,12 @@ impl Which {
     }
 }
 
-/// The user that a service account is to API servers and policies.
+/// The user name of a service account.
 pub(super) fn user(namespace: &str, account: &str) -> String {
     format!("system:serviceaccount:{namespace}:{account}")
 }
 
-/// What the controllers are told.
+/// The settings of all controllers that may run.
 pub(super) struct Told {
     pub(super) gathering: Settings,
     pub(super) must_gathers: mustgather::Settings,
@@ -72,12 +72,13 @@ pub(super) struct Told {
 }
 
 impl ControllingArgs {
-    /// Has the ClusterOperators of `folder` primed, where no other payload is named.
+    /// Makes `folder` the payload of the ClusterOperator controller, where no other payload is named.
     pub(super) fn announce(&mut self, folder: PathBuf) {
         self.payload.get_or_insert(folder);
     }
 
-    /// The controllers that were asked for, under one election. `client_of` makes the client of a service account.
+    /// A manager of the selected controllers, with one leader election. `client_of` creates the client of a service
+    /// account.
     ///
     /// # Errors
     /// What `client_of` fails with, and settings that do not work.

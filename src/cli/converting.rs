@@ -1,4 +1,4 @@
-//! Which kinds the webhook converts between their versions: those that controllers of ours follow in one of several.
+//! The kinds that the webhook converts between API versions: those of our controllers that are served in several.
 
 use admit_policy::crd::Definition;
 use serde_json::{Value, json};
@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use crate::admission::{Converter, Converters};
 use crate::controllers::datagather::versions::{DATA_GATHER, INSIGHTS_DATA_GATHER, Kind, VERSIONS, shape_of};
 
-/// The path of the route, as definitions name it.
+/// The path of conversion requests, as CRDs name it.
 pub(super) const PATH: &str = "/convert";
-/// Definitions of those kinds that come with us.
+/// Files of the shipped CRDs of those kinds.
 pub(super) const DEFINITIONS: [&str; 2] =
     ["datagathers.insights.openshift.io", "insightsdatagathers.config.openshift.io"];
 
@@ -24,7 +24,7 @@ pub(super) fn called_at(definition: &Value, client_config: &Value) -> Value {
     definition
 }
 
-/// All of them.
+/// The converters of all these kinds.
 #[must_use]
 pub fn converters() -> Converters {
     let of = |kind: Kind, convert| Converter {
@@ -40,7 +40,7 @@ pub fn converters() -> Converters {
     .into()
 }
 
-/// The same where no webhook is called, for definitions that name ours.
+/// The same converters for commands without a webhook, for CRDs that name our webhook.
 pub(super) fn offline(
     definition: &Definition,
     object: &mut Value,

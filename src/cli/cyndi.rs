@@ -1,4 +1,5 @@
-//! CyndiPipelines: the flags of their controllers, shared by the commands that run them, and `admit cyndi`, which looks without writing.
+//! The command-line flags for CyndiPipelines, shared by the commands that run their controllers, and `admit cyndi`,
+//! which inspects pipelines without writing.
 
 use std::path::PathBuf;
 

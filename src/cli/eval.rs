@@ -1,4 +1,4 @@
-//! `admit eval`: one expression, its value, its type and what it cost.
+//! `admit eval`: evaluates one CEL expression and prints its value, its type and its cost.
 
 use std::path::PathBuf;
 

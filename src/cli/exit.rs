@@ -1,4 +1,4 @@
-//! The exit codes, in one place. Scripts tell a wrong verdict from a typing error by them, so they never change.
+//! The exit codes of all commands. Scripts tell a failed check from a usage error by them, so they never change.
 
 use std::process::ExitCode;
 

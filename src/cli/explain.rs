@@ -1,4 +1,4 @@
-//! `admit explain`: what every expression did while one case of a suite, or manifests, were decided.
+//! `admit explain`: shows the value of every expression that was evaluated for one test case or for manifests.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! What policies from files ask of a cluster besides: their params, followed by kind, for every command that decides with
-//! a cluster at hand.
+//! Watches in the cluster the params that policies from files refer to, for every command that decides with a cluster
+//! at hand.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use tokio_util::sync::CancellationToken;
 use crate::controllers::kit::tasks::Driver;
 use crate::controllers::policies::ClusterCache;
 
-/// The longest time between two tries to follow kinds of params that could not be followed before.
+/// The longest time between two attempts to watch kinds of params that could not be watched before.
 pub(super) const LOOK: Duration = Duration::from_secs(15);
 
 /// How soon they are tried again after a definition has changed: its kind is served a moment after that is told.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Follows the params that `set` asks the cluster for: those of kinds that it holds no objects of itself. Comes before
-/// the set does, whose requests would fail otherwise.
+/// Watches the kinds of params that `set` needs from the cluster: those of which the loaded files have no objects.
+/// Call it before `set` is used, since requests that need unwatched params fail.
 pub(super) async fn want_params(set: &PolicySet, cluster: &ClusterCache) {
     let files = set.documents();
     let kinds: BTreeSet<GroupVersionKind> =
@@ -28,7 +28,7 @@ pub(super) async fn want_params(set: &PolicySet, cluster: &ClusterCache) {
     cluster.want_params(kinds.into_iter().filter(|kind| !files.holds(kind))).await;
 }
 
-/// The same again whenever kinds may have come or gone, until `stop`.
+/// Repeats [`want_params`] whenever the served kinds may have changed, until `stop`.
 pub(super) async fn keep_params(set: Arc<PolicySet>, cluster: Arc<ClusterCache>, stop: CancellationToken) {
     let keeping = async {
         let mut wait = LOOK;
@@ -42,7 +42,8 @@ pub(super) async fn keep_params(set: Arc<PolicySet>, cluster: Arc<ClusterCache>,
     stop.run_until_cancelled(keeping).await;
 }
 
-/// Follows what decisions of any policy may ask for, and lets `params` follow theirs, until `stop`.
+/// Watches what decisions of any policy may need (Namespaces, CRDs), and drives the watches of `params`, until
+/// `stop`.
 pub(super) async fn follow(cluster: Arc<ClusterCache>, params: Driver, stop: CancellationToken) {
     let namespaces = cluster.clone().follow_namespaces(stop.clone());
     let definitions = cluster.follow_definitions(stop.clone());

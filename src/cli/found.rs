@@ -1,4 +1,4 @@
-//! The files that a path on the command line stands for, and their texts.
+//! Resolves a path on the command line to files, and reads their text.
 //!
 //! What is named itself is read whatever it is: shells give pipes names, as in `admit check -f <(helm template .)`. What is
 //! found in a folder has been put there by somebody else, and is read only if it is a regular file.
@@ -20,16 +20,16 @@ const MAX_DEPTH: usize = 32;
 /// Folders below a path, by all their names: links that lead from each of a few to the others are more than can be walked.
 const MAX_FOLDERS: usize = 10_000;
 
-/// A file to be read.
+/// A file to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) path: PathBuf,
-    /// On the command line, and not found in a folder.
+    /// Whether it was named on the command line, not found in a folder.
     pub(super) named: bool,
 }
 
 impl Found {
-    /// Its text, within the size of manifests.
+    /// Reads its text, up to the size limit of manifests.
     ///
     /// # Errors
     /// When it cannot be read, is too large, or is not UTF-8.
@@ -37,7 +37,7 @@ impl Found {
         self.within(MAX_FILE)
     }
 
-    /// Its text, within the size of what is read object by object.
+    /// Reads its text, up to the larger size limit of input that is read object by object.
     ///
     /// # Errors
     /// As [`Self::text`].
@@ -49,7 +49,7 @@ impl Found {
         if self.named { text_within(&self.path, most) } else { self.regular(most).map(|(text, _)| text) }
     }
 
-    /// The same of what must be a regular file, with what the system says about it.
+    /// Reads its text like [`Self::text`], only if it is a regular file, and returns the file's metadata as well.
     ///
     /// # Errors
     /// As [`Self::text`].
@@ -187,7 +187,7 @@ fn utf8(file: &Path, bytes: Vec<u8>) -> Result<String, Fault> {
     })
 }
 
-/// The folder that `folder/...` speaks of.
+/// The path without a trailing `/...`.
 pub(super) fn without_recursion(path: &Path) -> &Path {
     match path.parent().filter(|_| path.ends_with("...")) {
         Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
@@ -196,7 +196,7 @@ pub(super) fn without_recursion(path: &Path) -> &Path {
     }
 }
 
-/// The path without `.`, and without `..` that follow a folder: one file has one name then.
+/// Normalizes a path: removes `.`, and `..` that follow a folder, so that one file has one name.
 pub(super) fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {

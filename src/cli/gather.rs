@@ -1,4 +1,4 @@
-//! `admit gather`: one gathering and no more, in the container of a gathering Job or by hand.
+//! `admit gather`: runs one gathering and exits, in the container of a gathering Job or by hand.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! The flags of gatherings that run as Jobs, shared by the commands that run their controller.
+//! The command-line flags for gatherings that run as Jobs, shared by the commands that run their controller.
 
 use admit_policy::manifest;
 use clap::{Args, ValueEnum};

@@ -1,4 +1,4 @@
-//! The flags of data gathering, shared by the commands that run its controller.
+//! The command-line flags for data gathering, shared by the commands that run its controller.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `admit init`: writes a suite that passes, for its author to go on from.
+//! `admit init`: writes a test suite that passes, for its author to extend.
 
 use std::fs;
 use std::io::Write as _;

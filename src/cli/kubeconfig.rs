@@ -1,4 +1,4 @@
-//! The kubeconfig that `admit up` writes: one cluster, one administrator, everything inline.
+//! Renders the kubeconfig that `admit up` writes: one cluster and one administrator, with all certificates inline.
 
 use crate::admission::tls::Identity;
 use admit_apimachinery::go;

@@ -1,4 +1,4 @@
-//! Manifests from files and folders, for every command that decides something.
+//! Loads manifests from files and folders, for every command that decides something.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) fn policies(paths: &[impl AsRef<Path>]) -> Result<PolicySet, Fault> {
     policies_with(paths, LoadOptions::default())
 }
 
-/// The same, letting pass what `options` say.
+/// Like [`policies`], with `options` that relax checks.
 ///
 /// # Errors
 /// As [`policies`].
@@ -48,7 +48,7 @@ pub(super) fn documents(paths: &[impl AsRef<Path>]) -> Result<Vec<Document>, Fau
     }
 }
 
-/// The same of policies: where a text cannot be read, what is wrong with the others is told as well.
+/// Like [`documents`], for policies: when one text cannot be parsed, the mistakes in the others are reported as well.
 ///
 /// # Errors
 /// As [`policies`].
@@ -67,7 +67,7 @@ pub(super) fn policy_documents(paths: &[impl AsRef<Path>]) -> Result<Vec<Documen
     policies_of(texts.iter().map(|(name, text)| (name.as_str(), text.as_str())))
 }
 
-/// The same of texts, each with the name of its file.
+/// Like [`policies`], from texts, each with the name of its file.
 ///
 /// # Errors
 /// All that does not compile.
@@ -105,7 +105,7 @@ fn parted(paths: &[impl AsRef<Path>]) -> Result<(Vec<Document>, Vec<LoadError>),
     Ok((documents, errors))
 }
 
-/// Whether the document does not even begin as manifests do.
+/// Whether the document is not a Kubernetes manifest at all.
 pub(super) fn is_no_manifest(document: &Value) -> bool {
     document.get("apiVersion").is_none() && document.get("kind").is_none()
 }
@@ -133,17 +133,17 @@ fn of_template(mut mistakes: Vec<LoadError>, text: &str) -> Vec<LoadError> {
     mistakes
 }
 
-/// What lies beside manifests in folders.
+/// What a walk over folders passed over.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
-    /// Why files cannot be read.
+    /// Files that cannot be read, with the reason.
     pub(super) unread: Vec<String>,
-    /// Where the documents stand that are no manifests, as values of charts are.
+    /// The locations of documents that are not manifests, such as the values of charts.
     pub(super) no_manifests: Vec<String>,
 }
 
-/// Hands over the documents of every manifest at `paths`, in order of their files' names, one by one: there may be more of them
-/// than are to be held. Answers what was passed over in folders.
+/// Calls `take` with each document of every manifest at `paths`, in order of file names, without holding all of them
+/// in memory. Returns what was passed over in folders.
 ///
 /// # Errors
 /// As [`documents`], and what `take` answers.
@@ -176,7 +176,7 @@ pub(super) fn each_document(
 }
 
 impl Beside {
-    /// Warns of all of it.
+    /// Prints a warning for each of them.
     pub(super) fn tell(&self) {
         self.unread.iter().for_each(|unread| process::warn(unread));
         if let [first, more @ ..] = self.no_manifests.as_slice() {
@@ -194,7 +194,7 @@ impl Beside {
 /// Mistakes of one text that are told: of very many documents each may have one.
 const MAX_MISTAKES: usize = 1_000;
 
-/// The same of one text; answers what is wrong with it, the first thousand mistakes.
+/// Like [`each_document`], for one text; returns its mistakes, up to a thousand.
 ///
 /// # Errors
 /// What `take` answers.
@@ -226,7 +226,7 @@ pub(super) fn definitions(path: &Path) -> Result<Vec<Value>, Fault> {
     only_definitions(documents(&[path])?)
 }
 
-/// What is in force where there is no folder of definitions: those that this program has with it, and the policies at `policies`.
+/// The CRDs that are compiled into this program, and the policies at `policies`.
 ///
 /// # Errors
 /// As [`policies`].
@@ -262,7 +262,7 @@ fn only_definitions(documents: Vec<Document>) -> Result<Vec<Value>, Fault> {
     Ok(documents.into_iter().map(|document| document.value).collect())
 }
 
-/// The one value that `path` holds, whatever it is.
+/// Reads the single YAML or JSON value in the file at `path`.
 ///
 /// # Errors
 /// With [`Exit::Usage`] what cannot be read, is no YAML, or is not one document.
@@ -280,7 +280,7 @@ pub(super) fn value(path: &Path) -> Result<Value, Fault> {
     }
 }
 
-/// What lets objects of kinds pass that no policy uses; for commands that have the flag.
+/// Adds a hint about `--ignore-unknown` to errors about unknown kinds; for commands that have the flag.
 pub(super) fn with_hint(fault: Fault) -> Fault {
     if !fault.mistakes.iter().any(is_unknown_kind) {
         return fault;

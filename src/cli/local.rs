@@ -1,4 +1,4 @@
-//! The flags of Jobs and Pods that run on this machine, and their part of `admit up`.
+//! The command-line flags for Jobs and Pods that run on this machine, and how `admit up` runs them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! The command line and composition root: what was typed, one module per subcommand, one table of exit codes.
+//! The command line and composition root: argument parsing, one module per subcommand, one table of exit codes.
 //!
 //! A subcommand is an arguments struct and a function from it to an [`Exit`]. Results go to stdout, diagnostics to
 //! stderr; drawing them is the job of `render`. Nothing outside this module knows all parts of the program.

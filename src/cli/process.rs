@@ -1,4 +1,4 @@
-//! What every long-running command shares: logging, the runtime, signals, and one line for what went wrong.
+//! What all long-running commands share: logging, the runtime, signal handling, and error output.
 
 use std::fmt;
 use std::future::{Future, pending};
@@ -43,12 +43,12 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 impl Fault {
-    /// Wrong usage, or surroundings that the user can mend.
+    /// A usage error, or a problem of the environment that the user can fix.
     pub(super) fn usage(message: impl fmt::Display) -> Self {
         Self { exit: Exit::Usage, message: message.to_string(), mistakes: Vec::new() }
     }
 
-    /// A manifest that the API server, or the engine in its place, refuses.
+    /// A manifest that does not compile, or that an API server would refuse.
     pub(super) fn not_compiled(message: impl fmt::Display) -> Self {
         Self { exit: Exit::NotCompiled, ..Self::usage(message) }
     }
@@ -58,7 +58,7 @@ impl Fault {
     }
 }
 
-/// What the threads of a command's runtime do, and so how many there are.
+/// What the threads of a command's async runtime do, which determines how many there are.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Threads {
     /// The work of the command: one for each processor.
@@ -84,7 +84,8 @@ pub(super) const GRACE: Duration = Duration::from_secs(25);
 /// How long the last line may take that is written to standard error: a pipe that nobody reads takes none.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Runs `main` on a runtime until it ends by itself or, after SIGINT or SIGTERM cancelled its token, has drained.
+/// Runs `main` on an async runtime until it returns; after SIGINT or SIGTERM its token is cancelled, and it has
+/// `grace` to finish.
 ///
 /// The calling thread only watches: it listens for the signals and, where `main` has not ended `grace` after the first one,
 /// goes without it. So a process ends even when each thread of its runtime is held by work that never ends.
@@ -173,7 +174,7 @@ where
     outcome
 }
 
-/// Says what went wrong on standard error.
+/// Prints the error to standard error and returns the exit code.
 pub(super) fn fail(fault: &Fault) -> Exit {
     let line = format!("admit: {}\n", fault.message);
     let (done, written) = mpsc::channel();
@@ -188,7 +189,7 @@ pub(super) fn fail(fault: &Fault) -> Exit {
     fault.exit
 }
 
-/// Says on standard error what does not keep the command from doing its work.
+/// Prints a warning to standard error.
 pub(super) fn warn(message: &str) {
     let _ = writeln!(io::stderr(), "admit: warning: {message}");
 }
@@ -198,7 +199,7 @@ pub(super) fn remark(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// A listener, or the line that tells what to do instead; `flag` names the option that moves it.
+/// Binds a listener; the error names `flag`, the option that chooses another address.
 pub(super) fn listen(address: SocketAddr, flag: &str) -> Result<TcpListener, Fault> {
     bound(address).map_err(|error| {
         let remedy = match error.kind() {

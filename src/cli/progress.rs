@@ -1,4 +1,4 @@
-//! How far long work is, on a terminal: nothing is written to pipes and files, or of work that is soon done.
+//! Shows progress on a terminal. Nothing is written to pipes and files, or for work that finishes soon.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// Work that is done by then needs no telling of how far it is.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Some work of many pieces, which may be done on several threads. What was drawn is gone when this goes.
+/// A progress display for work of many pieces, on one or several threads. The display is cleared when this is
+/// dropped.
 #[derive(Debug)]
 pub(super) struct Progress {
     bar: ProgressBar,
@@ -21,7 +22,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Of so many pieces, where that is known; `what` is done to them.
+    /// Starts a display for `pieces` pieces, if their number is known; `what` is the verb shown.
     pub(super) fn of(pieces: Option<usize>, what: &'static str) -> Self {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         Self::patient(pieces, what, PATIENCE, io::stderr().is_terminal() && !dumb)
@@ -40,7 +41,7 @@ impl Progress {
         Self { bar, begun: Instant::now(), patience, on_terminal, drawn: AtomicBool::new(false) }
     }
 
-    /// One more piece is done.
+    /// Counts one more piece as done.
     pub(super) fn step(&self) {
         if !self.on_terminal {
             return;
@@ -57,7 +58,7 @@ impl Progress {
         }
     }
 
-    /// Lets `write` have the terminal meanwhile.
+    /// Clears the display while `write` writes to the terminal.
     pub(super) fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
         if self.drawn.load(Ordering::Relaxed) { self.bar.suspend(write) } else { write() }
     }

@@ -1,4 +1,4 @@
-//! Brings objects into an API server: created, or put in the place of what is there.
+//! Creates objects in an API server, or replaces those that exist.
 
 use kube::api::{ApiResource, DynamicObject, PostParams};
 use kube::core::GroupVersionKind;

@@ -1,4 +1,5 @@
-//! `admit report-condition`: what a collector says of itself, for those that are no Rust programs.
+//! `admit report-condition`: sets a component's condition on an ObservabilityAddon, for collectors that are not Rust
+//! programs.
 
 use std::path::{Path, PathBuf};
 

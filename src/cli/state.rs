@@ -1,4 +1,5 @@
-//! The folders that hold secrets of ours: the state folder of `admit up`, and the one that `admit certs` writes.
+//! Creates the folders that hold private keys and other secrets: the state folder of `admit up`, and the output
+//! folder of `admit certs`.
 
 use std::path::Path;
 
@@ -27,7 +28,8 @@ const STATE: &[&str] = &[
 /// The same of `admit certs`.
 const CERTIFICATES: &[&str] = &["ca.crt", "ca.key", "ca.new", "tls.crt", "tls.key", "tls.new"];
 
-/// Makes the state folder where it is missing, for its owner alone, and closes one that others can enter.
+/// Creates the state folder if it is missing, with access for its owner alone, and tightens the permissions of an
+/// existing one.
 ///
 /// # Errors
 /// When it can be neither made nor read.
@@ -35,7 +37,7 @@ pub(super) fn folder(path: &Path) -> Result<Vec<Note>, Fault> {
     closed(path, STATE)
 }
 
-/// The same for a folder of certificates.
+/// Like [`folder`], for a folder of certificates.
 ///
 /// # Errors
 /// As [`folder`].
@@ -54,7 +56,7 @@ fn closed(path: &Path, own: &[&str]) -> Result<Vec<Note>, Fault> {
         })
 }
 
-/// Tells what was found, in the log.
+/// Logs what was changed about permissions.
 pub(super) fn tell(notes: &[Note]) {
     for note in notes {
         match note {
@@ -64,7 +66,7 @@ pub(super) fn tell(notes: &[Note]) {
     }
 }
 
-/// The objects of earlier runs.
+/// Opens the store with the objects of earlier runs.
 ///
 /// # Errors
 /// When they cannot be read: in use, damaged, or gone.

@@ -1,5 +1,5 @@
-//! The key that the embedded API server signs service accounts' tokens with: kept in the state folder, so that tokens
-//! outlive a restart.
+//! The key that the embedded API server signs service account tokens with: loaded from the state folder, or created
+//! there, so that tokens outlive a restart.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::outside;
 
 const FILE: &str = "service-account.key";
 
-/// The key in `state_dir`, made when there is none.
+/// Reads the key in `state_dir`, or creates it.
 ///
 /// # Errors
 /// The file cannot be read or written, or holds something else.

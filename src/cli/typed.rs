@@ -1,4 +1,4 @@
-//! What may be typed for addresses and names, and what is said where something else was.
+//! Parsers of addresses and names on the command line, with their error messages.
 
 use std::net::SocketAddr;
 

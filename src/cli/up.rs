@@ -1,4 +1,4 @@
-//! `admit up`: API server, webhook and controllers in one process, from one authority.
+//! `admit up`: runs API server, webhook and controllers in one process, with certificates of one authority.
 //!
 //! ```text
 //! kubectl ──TLS──► API server ──TLS, AdmissionReview──► webhook        controllers ──in process──► API server

@@ -1,4 +1,4 @@
-//! `admit version`: which release this is, and whose verdicts it gives.
+//! `admit version`: prints this program's version, and the Kubernetes version whose verdicts it gives.
 
 use clap::Args;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `admit wait-operators`: until the ClusterOperators of a payload are well, or its time is over.
+//! `admit wait-operators`: waits until the ClusterOperators of a payload are healthy, or a time limit is over.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};

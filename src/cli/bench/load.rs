@@ -1,4 +1,5 @@
-//! The load: connections that each post one review after the other, until the count or the time is reached.
+//! Generates the load: each connection posts one review after the other, until the number of requests or the time is
+//! reached.
 
 use std::io;
 use std::sync::Arc;
@@ -27,7 +28,7 @@ const LATENESS: Duration = Duration::from_millis(250);
 /// Between two attempts of a connection that cannot be made.
 const RECONNECT: Duration = Duration::from_millis(20);
 
-/// What is to be done.
+/// The parameters of a run.
 pub(super) struct Load {
     pub(super) target: Target,
     pub(super) review: Review,
@@ -73,8 +74,8 @@ struct Connection {
 }
 
 impl Load {
-    /// Runs until the count or the time is reached, or `stop` says so; the time it took. What was due within the time and
-    /// found no free connection has failed.
+    /// Runs until the number of requests or the time is reached, or `stop` is cancelled, and returns the counts and
+    /// the duration. Requests that were due within the time and found no free connection count as failed.
     ///
     /// # Errors
     /// When the system gives no thread for the clock of `rate`.

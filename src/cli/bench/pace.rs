@@ -1,4 +1,4 @@
-//! When requests are due under `--rate`: a thread that wakes at each moment and lets one of the connections go.
+//! Starts requests at the rate of `--rate`: a thread wakes at each due time and releases one of the connections.
 //!
 //! Not the runtime's timers: they tell milliseconds, so that at thousands of requests a second those of one millisecond
 //! would start together, and wait for each other on an endpoint that could have answered them one by one.
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// Requests at even distances.
+/// Paces requests at even intervals.
 #[derive(Debug)]
 pub(super) struct Pace {
     begin: Instant,

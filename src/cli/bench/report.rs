@@ -1,4 +1,4 @@
-//! What came of a run, as numbers and as text.
+//! The results of a benchmark, as numbers and as text.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ const DIGITS: u8 = 3;
 const LONGEST: u64 = 60_000_000;
 const QUANTILES: &[(&str, f64)] = &[("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// Why a request has no verdict.
+/// Why a request got no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Failure {
     /// No connection, or no TLS.
@@ -44,7 +44,7 @@ impl Failure {
     }
 }
 
-/// What one connection, or all of them, saw.
+/// Results of one connection, or of all together.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     allowed: u64,
@@ -70,7 +70,7 @@ impl Tally {
         *self.failures.entry(failure).or_default() += 1;
     }
 
-    /// Requests that were due and never left; `count` may be none.
+    /// Counts requests that were due and never sent; `count` may be 0.
     pub(super) fn not_started(&mut self, count: u64) {
         if count > 0 {
             *self.failures.entry(Failure::NotStarted).or_default() += count;
@@ -85,7 +85,7 @@ impl Tally {
         self.trouble.get_or_insert(why);
     }
 
-    /// Answered or not.
+    /// The number of requests, answered or not.
     pub(super) fn requests(&self) -> u64 {
         self.allowed + self.denied + self.all_failed()
     }

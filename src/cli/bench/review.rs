@@ -1,4 +1,4 @@
-//! The review that is posted: one text, in which each request has a uid of its own.
+//! The AdmissionReview that is posted: one prepared text, in which each request gets a uid of its own.
 
 use std::fmt::Write as _;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Where requests go: a parsed URL, and whom TLS trusts there.
+//! The endpoint under test: its parsed URL, and the certificate authorities to trust.
 
 use std::fmt::Display;
 use std::io;

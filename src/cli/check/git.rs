@@ -8,7 +8,8 @@ use admit_policy::manifest::Document;
 use crate::cli::load;
 use crate::cli::process::Fault;
 
-/// Hands over the documents of the same `paths` at `revision`. A path that was not there then has none.
+/// Calls `take` with each document of the same `paths` as they were at `revision`. A path that did not exist then has
+/// none.
 ///
 /// # Errors
 /// When there is no git, no repository or no such revision, or a file then was no manifest; and what `take` answers.

@@ -1,4 +1,4 @@
-//! The objects of manifests while others of them are decided: packed, since there may be as many as a cluster has.
+//! Holds the objects of manifests in compact form while they are decided, since there may be as many as in a cluster.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::cli::process::Fault;
 /// 2.5 kB.
 const MAX_HELD: usize = 1 << 30;
 
-/// All objects of some manifests, in order.
+/// The objects of manifests, in order.
 #[derive(Debug)]
 pub(super) struct Store {
     pub(super) objects: Vec<Held>,
-    /// Those among them, as they were read, that may be in force for the others.
+    /// Unpacked copies of objects that decisions about others may need, such as CRDs and params.
     pub(super) configuration: Vec<Document>,
     pub(super) room: Room,
 }
 
-/// Bytes that may still be held.
+/// The remaining memory budget, in bytes.
 #[derive(Debug)]
 pub(super) struct Room(usize);
 

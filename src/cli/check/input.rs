@@ -1,4 +1,5 @@
-//! What `check` and `explain` read: new objects, old ones, policies; and how they are put to the policies.
+//! The inputs of `check` and `explain` (new objects, old objects, policies), and how the objects are submitted to the
+//! policies.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -129,7 +130,7 @@ enum Validate {
     Ignore,
 }
 
-/// What was read.
+/// The inputs, read and parsed.
 #[derive(Debug)]
 pub(in crate::cli) struct Inputs {
     pub(in crate::cli) set: PolicySet,

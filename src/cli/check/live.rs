@@ -1,4 +1,4 @@
-//! The objects of a live cluster that policies speak of: listed page by page, and only read.
+//! Lists the objects of a live cluster that policies match, page by page. Only reads.
 //!
 //! ```text
 //! policies ──which resources──► discovery ──► lists, page by page ──► objects to decide about
@@ -28,14 +28,14 @@ const PAGE: usize = 500;
 /// How long one answer may take: a page of large objects over a slow line.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What was read of a cluster.
+/// What was read from a cluster.
 #[derive(Debug)]
 pub(super) struct Live {
-    /// To be decided about.
+    /// The objects to decide about.
     pub(super) objects: Store,
     /// Namespaces and params that are looked up, and are not to be decided about themselves.
     pub(super) beside: Store,
-    /// Of the kinds among them.
+    /// The CRDs of kinds among them.
     pub(super) definitions: Vec<Document>,
     /// What could not be read.
     pub(super) unread: Vec<String>,

@@ -1,4 +1,4 @@
-//! `admit check`: what would come of applying manifests, over what was there before.
+//! `admit check`: shows what applying manifests would give, compared with the objects that were there before.
 //!
 //! Reads the new objects, the old ones (from files or from a git revision) and the policies; pairing and deciding is
 //! the policy package's affair. There may be as many objects as a cluster has: they are read one by one, held packed, and

@@ -1,5 +1,5 @@
-//! What surrounds an add-on: a hub that asks for it, collectors' Deployments, Prometheus' Service, and two collectors that report as those
-//! of a cluster do, by the library.
+//! Simulates the surroundings of an ObservabilityAddon: a hub that asks for it, Deployments of collectors, a Service
+//! for Prometheus, and two collectors that report through this crate, as real ones do.
 
 use std::time::Duration;
 

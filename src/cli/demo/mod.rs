@@ -1,6 +1,6 @@
-//! `admit up --demo`: objects of the status keepers, and somebody who makes them go through their states, so that all of it can be watched
-//! with kubectl. What is simulated is what surrounds the controllers (operators, collectors, rollouts, hosts); they themselves, the
-//! policies and the database are the real ones.
+//! `admit up --demo`: creates sample objects of the controllers and takes them through all their states, so that all
+//! of it can be watched with kubectl. Only what surrounds the controllers is simulated (operators, collectors,
+//! rollouts, hosts); the controllers, the policies and the database are real.
 //!
 //! ```text
 //!  payload folder ──► clusteroperator ──► ClusterOperators ◄── an operator that reports           operators

@@ -1,4 +1,5 @@
-//! Two operators of a payload: one that never reports, and one that reports all that can become of an operator.
+//! Simulates two operators of a payload: one that never reports, and one that goes through every state that an
+//! operator can report.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

@@ -1,5 +1,5 @@
-//! What surrounds a pipeline: an inventory, the database of an application, and whoever fills its table, as a connector would, sometimes
-//! badly.
+//! Simulates the surroundings of a CyndiPipeline: an inventory, an application's database, and a connector that fills
+//! its table, sometimes with errors.
 
 use admit_apimachinery::go;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};

@@ -1,4 +1,5 @@
-//! A PostgreSQL of the demo's own, as long as it runs: in a temporary folder, on a free port of this machine, with a password of its own.
+//! Runs a PostgreSQL server for the time of the demo: in a temporary folder, on a free local port, with a generated
+//! password.
 
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};

@@ -1,5 +1,5 @@
-//! The custom resource definitions of the objects that the shipped policies guard. The files of `deploy/crds` are part
-//! of the program, so that a machine with nothing but the program can bring them into a cluster.
+//! The CustomResourceDefinitions of the objects that the shipped policies guard. The files of `deploy/crds` are
+//! compiled into the program, so that it can install them in a cluster without a checkout.
 
 const DEFINITIONS: &[(&str, &str)] = &[
     ("clusteroperators.yaml", include_str!("../../../deploy/crds/clusteroperators.yaml")),

@@ -1,4 +1,5 @@
-//! The files of a deployment: a kustomize base, the same as a Helm chart, and the lists that go with them.
+//! Generates the files of a deployment: a kustomize base, an equivalent Helm chart, and the lists of files that go
+//! with them.
 //!
 //! ```text
 //! templates/*.yaml ──┐                     ┌──► DIR/*.yaml, DIR/crds, DIR/monitoring     kubectl apply -k DIR

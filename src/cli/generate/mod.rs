@@ -1,4 +1,4 @@
-//! `admit generate`: manifests that follow from the policies, so that nobody keeps them by hand.
+//! `admit generate`: generates manifests from the policies, so that nobody has to maintain them by hand.
 
 pub(super) mod crds;
 mod manifests;

@@ -1,4 +1,5 @@
-//! What a Prometheus operator and a Grafana need to watch the webhook and the controllers.
+//! Generates alerts, dashboards and scrape configuration for Prometheus and Grafana, for the webhook and the
+//! controllers.
 
 const SERVICE_MONITOR: &str = include_str!("templates/servicemonitor.yaml");
 const RULES: &str = include_str!("templates/prometheusrule.yaml");

@@ -1,4 +1,4 @@
-//! Files on disk: written, or compared with what is there.
+//! Writes generated files to disk, or compares them with what is there.
 
 use std::fs;
 use std::io::{self, Write as _};

@@ -1,4 +1,4 @@
-//! Rights: those of every deployment, and those that follow from the kinds that policies take their params from.
+//! Generates RBAC roles: those of every deployment, and those for the kinds that policies take their params from.
 
 use std::collections::{BTreeMap, BTreeSet};
 

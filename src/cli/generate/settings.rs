@@ -1,5 +1,5 @@
-//! What can be set in the manifests: one table, from which the flags of `admit generate manifests --set` and the values
-//! of the chart come.
+//! The settings of the generated manifests: one table, from which both the flags of `admit generate manifests --set`
+//! and the values of the chart are made.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::cli::typed;
 
-/// The setting that a chart takes from its release.
+/// The setting whose value in a chart is the release's namespace.
 pub(super) const NAMESPACE: &str = "namespace";
 
 struct Row {

@@ -1,4 +1,4 @@
-//! Templates of manifests: one text, from which both the kustomize base and the Helm chart are made.
+//! Expands templates of manifests: the kustomize base and the Helm chart are both made from the same text.
 //!
 //! ```text
 //! image: $(image)          a setting; `$(namespace)` is the namespace of the release

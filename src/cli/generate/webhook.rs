@@ -1,9 +1,9 @@
-//! The webhook configuration that sends an API server's requests to us: derived from what the policies match, so that
-//! nothing else waits for us and nothing they match passes by.
+//! Generates the webhook configuration by which an API server calls us. It is derived from what the policies match,
+//! so that no other request has to wait for us and none that they match is missed.
 //!
-//! Policies that may deny and policies that can only warn or audit are called apart: when the webhook cannot be reached the
-//! former refuse, and the latter, which never refuse, hold nothing up. A policy whose bindings only warn may deny as well,
-//! where it has params to miss or a Namespace to look at.
+//! Policies that may deny are called by a webhook of their own, apart from those that can only warn or audit: when
+//! the webhook cannot be reached, the former refuse, and the latter, which never refuse, hold nothing up. A policy
+//! whose bindings only warn may deny as well, if it has params that may be missing or looks at a Namespace.
 //!
 //! Whatever the policies match, the calls without which a cluster cannot heal are left out: our own namespace (a replica
 //! that is down must be replaceable), Leases, token and access reviews, and the admission configuration itself.
@@ -32,7 +32,7 @@ const EXCLUDED: &[(&str, &[&str], &str)] = &[
     ("admissionregistration.k8s.io", &[], "not-admission-configuration"),
 ];
 
-/// Where the webhook is called.
+/// How the API server reaches the webhook: by Service or by URL.
 #[derive(Debug)]
 pub(in crate::cli) enum Endpoint {
     Service {
@@ -46,13 +46,13 @@ pub(in crate::cli) enum Endpoint {
     },
 }
 
-/// What a configuration is made for.
+/// The webhook that a configuration is generated for.
 #[derive(Debug)]
 pub(in crate::cli) struct Callee<'c> {
     pub(in crate::cli) endpoint: Endpoint,
     /// Requests about objects in this namespace are not sent.
     pub(in crate::cli) own_namespace: Option<&'c str>,
-    /// Of what may deny.
+    /// The failure policy of webhooks for policies that may deny.
     pub(in crate::cli) failure_policy: &'c str,
     /// Whether objects of the loaded CustomResourceDefinitions are sent even where no policy matches them, for API servers
     /// whose own definitions lack the rules.

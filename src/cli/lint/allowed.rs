@@ -1,4 +1,4 @@
-//! Findings that are silenced: by their code on the command line, or by a comment where they stand.
+//! Suppresses findings: by their code on the command line, or by a comment in the file.
 //!
 //! ```yaml
 //! # admit:allow-file no-binding
@@ -19,7 +19,7 @@ const MARK: &str = "# admit:allow";
 /// What stands behind it where it is about the whole file.
 const WHOLE_FILE: &str = "-file";
 
-/// What comments and the command line silence.
+/// The findings that comments and the command line suppress.
 #[derive(Debug, Default)]
 pub(super) struct Allowed {
     everywhere: HashSet<String>,
@@ -27,7 +27,7 @@ pub(super) struct Allowed {
     files: HashMap<String, HashSet<String>>,
     /// By file and line.
     lines: HashMap<(String, usize), HashSet<String>>,
-    /// Comments that silence nothing that there is.
+    /// Findings about suppression comments that name no known code.
     pub(super) wrong: Vec<Finding>,
 }
 
@@ -67,7 +67,7 @@ impl Allowed {
         }
     }
 
-    /// Takes out what is silenced, and answers how many that were.
+    /// Removes suppressed findings and returns their number.
     pub(super) fn take(&self, findings: &mut Vec<Finding>) -> usize {
         let all = findings.len();
         findings.retain(|finding| finding.severity == Severity::Error || !self.has(finding));

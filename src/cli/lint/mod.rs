@@ -1,4 +1,5 @@
-//! `admit lint`: what a server would refuse, what its rules cost, what does not fit its types, and what is of no use.
+//! `admit lint`: reports what a server would refuse, the estimated cost of rules, type errors, and policies or rules
+//! that have no effect.
 
 mod allowed;
 mod token;

@@ -1,5 +1,5 @@
-//! The very place in a file that a compiler of expressions complains about: it knows the line and column of the expression, and
-//! the file has that expression somewhere behind its key.
+//! Locates in the manifest the token that the CEL compiler complains about: the compiler knows line and column within
+//! the expression, and the manifest has that expression somewhere behind its key.
 
 use admit_policy::manifest::Position;
 

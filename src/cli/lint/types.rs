@@ -1,8 +1,8 @@
-//! The types of built-in kinds as expressions are checked against them: from the field tables of the embedded server, by
-//! the rules of apiserver `pkg/cel/common/schemas.go`.
+//! Supplies the CEL types of built-in kinds for type checks, from the field tables of the embedded server, by the
+//! rules of apiserver `pkg/cel/common/schemas.go`.
 //!
-//! What a server cannot type it hides, and its users are warned of an undefined field; so it is here: quantities, and lists
-//! and maps of them, have no single type in the schema.
+//! Fields that a server cannot type are left out, so that their use is reported as an undefined field, as a server
+//! does: quantities, and lists and maps of them, have no single type in the schema.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ use admit_policy::vap::Types;
 
 static TABLE: LazyLock<ResourceTable> = LazyLock::new(|| ResourceTable::new(builtin_rows(), 0));
 
-/// Kinds made so far.
+/// The types of built-in kinds, built on first use.
 #[derive(Debug, Default)]
 pub(super) struct BuiltinTypes {
     made: RefCell<HashMap<GroupVersionKind, Option<Type>>>,

@@ -1,4 +1,5 @@
-//! `admit must-gather`: collects what a cluster serves, in the layout of must-gather images; as the command of a Job, or by hand.
+//! `admit must-gather`: collects what a cluster serves into the layout of must-gather images, as the command of a Job
+//! or by hand.
 
 use std::fs;
 use std::io::{self, Write};

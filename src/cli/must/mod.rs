@@ -1,4 +1,5 @@
-//! The commands of a must-gather: what collects, what runs a command that collects, what hides, what sends the archive.
+//! The commands of a must-gather: collect, run a collecting command of another image, obfuscate, and upload the
+//! archive.
 
 pub(super) mod args;
 pub(super) mod collect;

@@ -1,4 +1,5 @@
-//! `admit obfuscate`: what was collected, as rules let it be shown; as the command of a Job, or by hand. It needs no API server.
+//! `admit obfuscate`: obfuscates collected files by rules, as the command of a Job or by hand. It needs no API
+//! server.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

@@ -1,5 +1,5 @@
-//! `admit run-gather`: a command that gathers, of whatever image, with its time bounded, its output kept and its end marked. An
-//! init container puts the program where the image of the command finds it.
+//! `admit run-gather`: runs a gathering command of any image with a time limit, keeps its output and marks its end.
+//! An init container copies this program to where the image's container finds it.
 
 use std::fs;
 use std::io;

@@ -1,5 +1,5 @@
-//! `admit upload`: one folder, as one archive, to the folder of a support case; in the container `upload` of a must-gather's Job,
-//! or by hand. It needs no API server, and no token of one.
+//! `admit upload`: uploads one folder as one archive to a support case; in the container `upload` of a must-gather's
+//! Job, or by hand. It needs no API server, and no token for one.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,4 +1,5 @@
-//! Two texts, line by line: what is only in the first is marked `- `, what is only in the second `+ `.
+//! Renders the difference of two texts, line by line: lines only in the first are marked `- `, those only in the
+//! second `+ `.
 
 use admit_apimachinery::diff::{CONTEXT, Side, script};
 

@@ -1,4 +1,4 @@
-//! The value of one expression.
+//! Renders the result of `admit eval`: the value of one expression.
 
 use admit_policy::adhoc::{AdhocError, Answer};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What every expression did while something was decided.
+//! Renders the result of `admit explain`: the value of every expression that was evaluated.
 
 use admit_policy::apply::{Applied, Change, Identity};
 use admit_policy::explanation::{Part, tree};

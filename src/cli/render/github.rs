@@ -1,4 +1,4 @@
-//! Workflow commands of GitHub Actions, which the page of a change shows at their lines.
+//! Renders workflow commands of GitHub Actions, which GitHub shows as annotations of source lines.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! What was found in policies and definitions.
+//! Renders the findings of `admit lint`.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Drawings of results and diagnostics for people and machines. Decides nothing.
+//! Renders results and diagnostics for people and machines. Decides nothing.
 //!
 //! ```text
 //! report (data) ──text, json, junit, …──► String ──print──► standard output

@@ -1,4 +1,4 @@
-//! SARIF 2.1.0, which code scanning reads: results with their places.
+//! Renders results with their locations as SARIF 2.1.0, the format of code scanning.
 
 use admit_policy::manifest::Position;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! `admit schema`: the JSON Schemas of what is read and printed. Those of all commands but `test` are parts of one
-//! document, since they share parts.
+//! `admit schema`: prints the JSON Schemas of suites and of command output. Those of all commands but `test` are
+//! parts of one document, since they share definitions.
 
 use std::collections::BTreeSet;
 

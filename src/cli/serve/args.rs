@@ -1,4 +1,4 @@
-//! What was typed after `admit serve`.
+//! The command-line arguments of `admit serve`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;

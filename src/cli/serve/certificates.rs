@@ -1,5 +1,5 @@
-//! The serving certificate and the client authority from files, taken anew when the files change. A pair that does not
-//! fit together, such as one of which half has been written, changes nothing.
+//! Loads the serving certificate and the client authority from files, and reloads them when the files change. A
+//! certificate that does not match its key, such as one of a half-written pair, changes nothing.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::telemetry::{Metrics, Readiness};
 /// The name of the certificate in `/readyz`.
 const PART: &str = "certificate";
 
-/// Where certificates are, and what goes with them.
+/// The paths of the certificate, key and client authority.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     pub(super) certificate: PathBuf,
@@ -26,7 +26,7 @@ pub(super) struct Files {
     pub(super) callers: Callers,
 }
 
-/// Who may call, and how.
+/// Which clients may connect, and with which TLS versions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Callers {
     pub(super) authority: Option<PathBuf>,
@@ -50,7 +50,7 @@ impl Callers {
         Ok(WebhookTls { identity, clients, tls12: self.tls12 })
     }
 
-    /// What is to be mended about the client authority, if that is what `error` is about.
+    /// The error about the client authority, if that is what `error` is about.
     pub(super) fn unusable(&self, error: &TlsConfigError) -> Option<Fault> {
         match (error, &self.authority) {
             (TlsConfigError::Clients(_), Some(path)) => {
@@ -144,7 +144,7 @@ pub(super) async fn keep(
     }
 }
 
-/// Where is told how the certificate in use stands.
+/// Reports the state of the certificate in use: in metrics and readiness.
 #[derive(Clone)]
 pub(super) struct Told {
     pub(super) metrics: Arc<Metrics>,
@@ -152,8 +152,8 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Days left as a metric, and whether callers accept it as readiness: behind a Service, those replicas are to be called
-    /// whose certificates are accepted.
+    /// Updates the metric of days left and the readiness, which fails while clients would not accept the certificate,
+    /// so that a Service sends requests to other replicas.
     pub(super) fn tell(&self, tls: &WebhookTls) {
         self.tell_at(tls, OffsetDateTime::now_utc());
     }
@@ -168,7 +168,7 @@ impl Told {
     }
 }
 
-/// Whether a port shows and asks the same with both.
+/// Whether both lead to the same TLS configuration.
 pub(super) fn same(one: &WebhookTls, other: &WebhookTls) -> bool {
     one.identity.certificate_pem == other.identity.certificate_pem
         && one.identity.key_pem == other.identity.key_pem

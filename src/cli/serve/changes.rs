@@ -1,5 +1,5 @@
-//! Tells when files may have changed: at once where the system or an operator (SIGHUP) says so, and now and then in any case,
-//! for file systems that say nothing. What changed, and whether it matters, is for others to find out.
+//! Signals that files may have changed: at once on a file system event or SIGHUP, and periodically in any case, for
+//! file systems without events. What changed, and whether it matters, is for callers to find out.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,7 +19,7 @@ const PATIENCE: usize = 20;
 /// The longest time between two looks.
 const POLL: Duration = Duration::from_secs(15);
 
-/// Waits for changes below paths.
+/// Watches paths for changes.
 #[derive(Debug)]
 pub(super) struct Changes {
     told: mpsc::Receiver<()>,
@@ -60,7 +60,7 @@ impl Changes {
         Self { told, watcher: watcher.ok(), hangup: signal(SignalKind::hangup()).ok() }
     }
 
-    /// Returns when it is worth looking.
+    /// Waits until files may have changed.
     pub(super) async fn next(&mut self) {
         let Self { told, watcher, hangup } = self;
         let changed = async {

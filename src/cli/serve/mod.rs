@@ -1,4 +1,4 @@
-//! `admit serve`: the webhook, for a cluster whose API server calls it.
+//! `admit serve`: runs the admission webhook for a cluster's API server.
 //!
 //! ```text
 //! policies (folder, cluster) ──changes──► InForce ─┐

@@ -1,5 +1,6 @@
-//! The policies in force: loaded before anything is served, loaded again when their files or the cluster's objects change,
-//! and kept as they were when what is there then does not compile: the whole of a folder, and each object of a cluster.
+//! Keeps the policies in force: loads them before anything is served, and reloads them when their files or the
+//! cluster's objects change. What no longer compiles keeps its previous version: a folder as a whole, and a cluster's
+//! objects one by one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,19 +27,19 @@ use crate::controllers::policies::ClusterCache;
 use crate::outside;
 use crate::telemetry::Metrics;
 
-/// Where policies come from: one of both, or both.
+/// The sources of policies: a folder, a cluster, or both.
 #[derive(Clone, Debug)]
 pub(super) struct Sources {
     pub(super) folder: Option<PathBuf>,
-    /// Whose policies count, too.
+    /// The cluster whose stored policies are enforced, too.
     pub(super) cluster: Option<Arc<ClusterCache>>,
-    /// What was heard of these.
+    /// The policies stored in the cluster, as last seen.
     pub(super) stored: Arc<Mutex<Stored>>,
     /// The text of a pipe in place of a folder, which gives it once.
     pub(super) piped: Arc<OnceLock<File>>,
 }
 
-/// What is in force, and what it was made of.
+/// The policies in force and the sources that they were made from.
 pub(super) struct InUse {
     pub(super) sources: Sources,
     /// Of the files, by name.
@@ -280,7 +281,7 @@ fn publish(set: InForce, in_force: &watch::Sender<Arc<InForce>>, metrics: &Metri
     in_force.send_replace(Arc::new(set));
 }
 
-/// Says what of the cluster's objects does not compile, and was not told of `before`.
+/// Logs which of the cluster's policies do not compile, unless that was already logged for `before`.
 pub(super) fn tell_broken(set: &InForce, before: &InForce, metrics: &Metrics) {
     metrics.broken(set.broken.iter().map(|broken| (broken.name.as_str(), broken.previous)));
     for Broken { kind, name, mistake, previous } in &set.broken {
@@ -302,7 +303,7 @@ fn is_empty(set: &InForce) -> bool {
     set.policies.policies().next().is_none() && set.policies.documents().crds().is_empty()
 }
 
-/// Says what is in force.
+/// Logs what is in force, and updates the metrics.
 pub(super) fn announce(set: &InForce, metrics: &Metrics) {
     let policies = set.policies.policies().count();
     metrics.set_in_force(&set.hash, policies);

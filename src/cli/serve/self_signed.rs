@@ -1,5 +1,5 @@
-//! Certificates that the webhook makes for itself, shared by its replicas in a Secret, and the bundle of the webhook
-//! configuration kept in step with them.
+//! Issues the webhook's own certificates, shares them between replicas in a Secret, and keeps the `caBundle` of the
+//! webhook configuration up to date.
 //!
 //! Replicas are equal: each reads the Secret, renews what is due, and writes it under the version it read. Of two that
 //! renew at once, one is refused and reads what the other wrote.
@@ -32,7 +32,7 @@ use crate::telemetry::with_causes;
 /// Renewals and lost races in one look; more would be a fault of ours.
 const ROUNDS: usize = 8;
 
-/// What certificates are made for, and where they are kept.
+/// The names that certificates are issued for, and where they are stored.
 #[derive(Clone)]
 pub(super) struct SelfSigned {
     pub(super) service: String,
@@ -43,7 +43,7 @@ pub(super) struct SelfSigned {
     pub(super) webhook: String,
     /// File for the bundle, for whoever hands it to callers by hand.
     pub(super) bundle_file: Option<PathBuf>,
-    /// Without a cluster certificates live and end with the process.
+    /// The client of the cluster; without one, certificates live only as long as the process.
     pub(super) client: Option<Client>,
     pub(super) callers: Callers,
 }

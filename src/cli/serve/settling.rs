@@ -1,10 +1,11 @@
-//! Files that are still being written when they are read.
+//! Detects files that are still being written when they are read.
 //!
-//! A manifest that is written in place is shorter than it will be, and where it happens to end between two documents it is a
-//! whole one that says less: policies would go out of force until the writer goes on. So a file that has shrunk and lost
-//! documents, or is gone with them, is believed only once it has been left alone for a while. Whoever renames a new file into
-//! place never waits for longer than that. Gone are files as well where a folder is exchanged for another while it is read, or
-//! where a tool removes a file before it writes the next version.
+//! A manifest that is written in place is shorter than it will be, and if it happens to end between two documents it
+//! is a valid one with fewer policies: those missing would go out of force until the writer goes on. So a file that
+//! has shrunk and lost documents, or has disappeared, is believed only once it has been left alone for a while. A
+//! file that is renamed into place is never delayed for longer than that. Files also disappear for a moment where a
+//! folder is exchanged for another while it is read, or where a tool removes a file before it writes the next
+//! version.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
@@ -35,7 +36,7 @@ pub(super) struct File {
     pub(super) stamp: Stamp,
 }
 
-/// What changes when a file is written to.
+/// Metadata of a file that changes when it is written to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stamp {
     size: u64,
@@ -43,7 +44,7 @@ pub(super) struct Stamp {
     modified: (i64, i64),
 }
 
-/// What is known of the files of the set in force, and of those that have shrunk since.
+/// The files of the policies in force, and those that have shrunk since.
 #[derive(Debug, Default)]
 pub(super) struct Settling {
     in_force: BTreeMap<String, Contents>,
@@ -58,13 +59,13 @@ pub(super) struct Contents {
     documents: BTreeSet<Name>,
 }
 
-/// A file that is perhaps not whole.
+/// A file that may not be written completely.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unsettled {
     pub(super) file: String,
     /// A document that it had.
     pub(super) lost: Name,
-    /// When to look again.
+    /// When to read it again.
     pub(super) until: Instant,
 }
 

@@ -1,8 +1,9 @@
-//! What the cluster stores, object by object: of each the newest version that compiles.
+//! Keeps, of each policy object that a cluster stores, the newest version that compiles.
 //!
-//! Unlike a folder, which one author changes as a whole, a cluster's policies are many authors'. A mistake in one of them
-//! holds up nobody else's: the version of it that was in force stays so, and where there was none it is left out, as
-//! `/policies` and the metrics tell. The API server that stores it enforces it by itself meanwhile, under its failure policy.
+//! Unlike a folder, which one author changes as a whole, a cluster's policies have many authors. A mistake in one of
+//! them does not affect the others: its previous version stays in force, and if there was none the policy is left
+//! out, as `/policies` and the metrics show. Meanwhile the API server that stores it enforces it by itself, under its
+//! failure policy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crate::admission::Broken;
 /// Kind and name; both kinds are cluster-scoped.
 pub(super) type Name = (String, String);
 
-/// Every stored object that was heard of.
+/// Every policy and binding that the cluster stores, as last seen.
 #[derive(Debug, Default)]
 pub(super) struct Stored(BTreeMap<Name, Object>);
 
@@ -31,7 +32,7 @@ struct Object {
 }
 
 impl Stored {
-    /// Takes over what is stored now; only what has changed is compiled.
+    /// Replaces the stored objects by `objects`; only those that have changed are compiled.
     pub(super) fn take(&mut self, objects: &[Arc<Value>]) {
         let mut known = std::mem::take(&mut self.0);
         for object in objects {
@@ -51,7 +52,7 @@ impl Stored {
         self.0.iter().map(|(name, object)| (name, object.documents.as_slice()))
     }
 
-    /// What does not compile.
+    /// The objects that do not compile, with the reason.
     pub(super) fn broken(&self) -> Vec<Broken> {
         let broken = self.0.iter().filter_map(|((kind, name), object)| {
             let mistake = object.mistake.clone()?;

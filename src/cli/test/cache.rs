@@ -1,4 +1,4 @@
-//! What several threads need and one of them makes. Whoever asks meanwhile waits for that value alone.
+//! Caches values that several threads need, each computed once; others that ask meanwhile wait for that value alone.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,4 +1,4 @@
-//! What the cases of a run evaluated, added up over all of them: by file and place, so that what several suites load
+//! Sums up which expressions the cases of a run evaluated, by file and place, so that a file that several suites load
 //! counts once.
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,14 +12,14 @@ use serde_json::Value;
 
 use crate::cli::render::coverage::{CoverageReport, Covered};
 
-/// The documents that expressions stand in, to tell their places.
+/// The documents that contain the expressions, to find their lines.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// By kind and name.
     documents: HashMap<(String, String), Document>,
 }
 
-/// The sums so far.
+/// The coverage counts so far.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     entries: Mutex<BTreeMap<Place, Entry>>,
@@ -69,7 +69,7 @@ fn as_written(id: &ExpressionId, document: &Document) -> String {
 }
 
 impl Ledger {
-    /// Opens an account for each of `expressions`, so that those that are never evaluated count.
+    /// Registers each of `expressions`, so that those that are never evaluated count.
     pub(super) fn open<'e>(&self, places: &Places, expressions: impl IntoIterator<Item = Expression<'e>>) {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         for Expression { id, text, program } in expressions {

@@ -1,5 +1,5 @@
-//! The definitions that suites name by `crdName`, found in a folder: a file is read as YAML only when its text has the
-//! name in it, and each definition is compiled once for each version under test.
+//! Finds the CRDs that suites name by `crdName` in a folder. A file is parsed only if its text contains the name, and
+//! each definition is compiled once for each version under test.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};

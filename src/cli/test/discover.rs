@@ -1,4 +1,4 @@
-//! Which files are suites: those that are named, and in folders those whose name or place says so.
+//! Finds suite files: those that are named, and in folders those whose name or location marks them as suites.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! One case of a suite, for those who want to know all about it.
+//! Runs one case of a suite and records its evaluation, for `admit explain`.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
-//! Work on all processors, results in order.
+//! Runs work on all processors and returns results in order.
 //!
-//! Threads of our own rather than a pool's: evaluation recurses as deep as expressions nest, so that the size of the
-//! stack matters, and a counter is all the scheduling that independent pieces of work need.
+//! It starts its own threads instead of using a pool, because evaluation recurses as deep as expressions nest, so
+//! that the stack size matters. A shared counter is all the scheduling that independent pieces of work need.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! A suite's text to cases that can be run: read, filtered by name, with what they test loaded and compiled.
+//! Turns the text of a suite into cases that can be run: parsed, filtered by name, with the policies and definitions
+//! under test loaded and compiled.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +27,7 @@ const GENERATED: &str = "zz_generated.crd-manifests";
 #[derive(Debug, Default)]
 pub(super) struct Prepared {
     pub(super) cases: Vec<Ready>,
-    /// What is odd about the file and does not keep it from being run.
+    /// Warnings about the file, which do not keep it from being run.
     pub(super) warnings: Vec<String>,
 }
 

@@ -1,5 +1,5 @@
-//! A case with all it needs, and how it is run: plainly, with what it evaluates added to a ledger, and once more with
-//! all values when it failed.
+//! A test case with everything it needs, and how it is run: plainly, with coverage recorded, and again with all
+//! values recorded when it failed.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub(super) struct Ready {
     pub(super) test: Test,
 }
 
-/// What is run, against what.
+/// The test and what it is run against.
 #[derive(Debug)]
 pub(super) enum Test {
     Policies {

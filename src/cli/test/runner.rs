@@ -1,4 +1,4 @@
-//! Prepares suites and runs their cases, both on all processors, some suites at a time; reports in order.
+//! Prepares suites and runs their cases, both in parallel, several suites at a time; reports in order.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Policies, and definitions with rules, that no case reached: what `--require-tests` does not let pass.
+//! Finds policies, and definitions with rules, that no case reached, for `--require-tests`.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! Why a case came out as it did: of what was recorded, the expressions that decided, with the values of their parts.
+//! Explains why a test case had its result: selects from the recording the expressions that decided, with the values
+//! of their parts.
 
 use admit_policy::recording::{ExpressionId, Origin, Recorded, RecordedOutcome, RecordedTrace};
 use admit_policy::suite::CaseResult;

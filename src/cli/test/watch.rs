@@ -1,5 +1,5 @@
-//! When files change: looked at several times a second, which works on every file system and for every editor's way
-//! to save, and costs little for the few hundred files that suites and policies are.
+//! Detects changed files by polling several times a second, which works on every file system and with every editor's
+//! way to save, and costs little for the few hundred files of suites and policies.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The webhook configuration: what is called apart, and what is never sent.
+//! Tests of the webhook configuration: which policies are called separately, and which requests are never sent.
 
 use admit_policy::PolicySet;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! For machines that show findings: GitHub's annotations, SARIF, and JUnit's XML. Only JUnit tells of what is allowed.
+//! Renders the results of `admit check` as findings: GitHub annotations, SARIF and JUnit XML. Only JUnit lists what
+//! is allowed.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! For programs: one document, written object by object.
+//! Renders the results of `admit check` as one JSON document, written object by object.
 
 use admit_policy::apply::{Applied, Identity};
 use admit_policy::decision::{PolicyOutcome, RuleOutcome, Skipped, Status, Verdict};

@@ -1,4 +1,4 @@
-//! What would come of applying manifests.
+//! Renders the results of `admit check`.
 
 mod findings;
 mod json;
@@ -33,7 +33,7 @@ pub(in crate::cli) enum Format {
     Github,
 }
 
-/// Draws what came of objects one after the other, none of which is kept but as JUnit's text.
+/// Renders the results object by object, and keeps none of them, except as JUnit text.
 #[derive(Debug)]
 pub(in crate::cli) struct Drawing {
     format: Format,
@@ -44,7 +44,7 @@ pub(in crate::cli) struct Drawing {
     drawn: usize,
 }
 
-/// How much is said, and in which colours.
+/// Verbosity and colours.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::cli) struct Style {
     pub(in crate::cli) verbose: bool,
@@ -53,7 +53,7 @@ pub(in crate::cli) struct Style {
     pub(in crate::cli) palette: Palette,
 }
 
-/// What is said after all objects.
+/// The data of the summary after all objects.
 #[derive(Debug)]
 pub(in crate::cli) struct Rest<'i> {
     /// Old objects that have no new one.
@@ -71,7 +71,7 @@ pub(in crate::cli) struct ObjectReport {
     pub(in crate::cli) applied: Applied,
 }
 
-/// One word for it; of several that hold, the weightiest.
+/// The overall result; if several apply, the most severe.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Outcome {
     Deny,

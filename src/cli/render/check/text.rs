@@ -1,4 +1,5 @@
-//! For people: a line an object, below it what was said, and at the end the sums.
+//! Renders the results of `admit check` for people: a line for each object, its messages below it, and totals at the
+//! end.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! How many objects there were of each outcome, and what each policy had to do with it.
+//! Counts objects by outcome, and for each policy how many objects it was asked about, denied, warned of or audited.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! One page, with nothing to load from elsewhere: every expression with its text, and what no case did.
+//! Renders coverage as one self-contained HTML page: every expression with its text, and what no case reached.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! lcov's tracefile (geninfo(1)): a function for each expression, a line for where it stands, a branch for each way it may go.
+//! Renders coverage as an lcov tracefile (geninfo(1)): a function for each expression, a line for where it stands, a
+//! branch for each way that it may go.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! Which expressions suites evaluated, and which of their branches: the report as data, and a drawing for each reader.
+//! Test coverage: which expressions the suites evaluated, and which of their branches. The report as data, and one
+//! renderer for each format.
 //!
 //! | drawing | for |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! For people: a line a file, and under it the expressions that were not wholly reached, with what no case did.
+//! Renders coverage for people: a line for each file, and below it the expressions that were not fully reached.
 
 use std::fmt::Write as _;
 

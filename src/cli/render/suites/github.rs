@@ -1,5 +1,5 @@
-//! For GitHub Actions: a workflow command for each case that fails and each mistake, which the page shows at its line,
-//! and the sums for the log.
+//! Renders test results for GitHub Actions: an annotation for each failing case and each mistake, and totals for the
+//! log.
 
 use admit_policy::manifest::Position;
 

@@ -1,4 +1,4 @@
-//! For programs: one document.
+//! Renders test results as one JSON document.
 
 use admit_policy::suite::Mismatch;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! For CI servers: JUnit's XML as Jenkins, GitLab and others read it. A suite that could not be run is one errored case.
+//! Renders test results as JUnit XML for CI servers, as Jenkins, GitLab and others read it. A suite that could not be
+//! run is one case with an error.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Results of test suites: the report as data, and a drawing of it for each reader.
+//! Test results: the report as data, and one renderer for each format.
 //!
 //! | drawing | for |
 //! |---|---|

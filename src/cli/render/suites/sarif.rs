@@ -1,5 +1,5 @@
-//! For code scanning: SARIF 2.1.0, a result for each case that fails, for each mistake in a suite or
-//! what it loads, and for what no case reaches where that is asked for.
+//! Renders test results as SARIF 2.1.0 for code scanning: a result for each failing case, for each mistake in a suite
+//! or what it loads, and, on request, for what no case reaches.
 
 use admit_policy::manifest::Position;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! For harnesses: Test Anything Protocol, version 14. A suite that could not be run is one failing test,
-//! and so is what no case reaches where that is asked for.
+//! Renders test results in the Test Anything Protocol, version 14. A suite that could not be run is one failing test,
+//! and so is, on request, what no case reaches.
 
 use std::fmt::Write as _;
 

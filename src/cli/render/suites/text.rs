@@ -1,4 +1,5 @@
-//! For people: what fails, where it stands and why, and the sums; every suite and case where that is asked for.
+//! Renders test results for people: each failure with its place and reason, and totals; every suite and case on
+//! request.
 
 use std::fmt::Write as _;
 
