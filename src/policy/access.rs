@@ -1,4 +1,4 @@
-//! Answers of an authorizer, written down: for suites and checks that have no cluster to ask.
+//! Predefined answers of an authorizer, for test suites and checks that have no cluster to ask.
 
 use serde_json::{Value, json};
 

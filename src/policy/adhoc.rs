@@ -1,4 +1,4 @@
-//! One expression by itself, on documents that the caller hands in: how `admit eval` answers.
+//! Evaluates a single CEL expression on documents that the caller supplies, for `admit eval`.
 //!
 //! Input: a text and named JSON values. Output: the value with its type and cost, or why there is none. Every variable
 //! is untyped; which names there are is the caller's matter.

@@ -1,4 +1,5 @@
-//! Paths of findings, of which a document may have as many as it has bytes, each as long as the document.
+//! Collects paths of mistakes within bounds: a document may have as many mistakes as it has bytes, each with a path
+//! as long as the document.
 
 /// So many paths are told. sigs.k8s.io/json ends its list of strict errors there, too, without a word of the rest.
 pub const MAX_PATHS: usize = 100;

@@ -1,4 +1,4 @@
-//! Reads typed fields out of decoded JSON, naming the path of the first field of a wrong type.
+//! Reads typed fields from parsed JSON, and names the path of the first field of a wrong type.
 //!
 //! `null` reads as absent, as Go's decoder has it. Unknown fields are not an error here; [`Fields::unknown`] lists
 //! them for callers that warn.

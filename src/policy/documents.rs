@@ -1,4 +1,4 @@
-//! Objects known from files: Namespaces, params and CRDs, as a [`Host`] that answers from them.
+//! Objects known from files (Namespaces, params and CRDs), as a [`Host`] that answers from them.
 
 mod in_namespace;
 

@@ -1,4 +1,4 @@
-//! A recorded evaluation as a tree: the expression, and below each part the parts that its value came from.
+//! Turns a recorded evaluation into a tree: the expression, and below each part the parts that its value came from.
 //!
 //! Input: the text and a [`RecordedTrace`]. Output: [`Part`]s. What says nothing is left out: literals, and the steps of
 //! a path that led somewhere (`object.spec` below `object.spec.replicas`). Drawing is left to callers.

@@ -1,4 +1,4 @@
-//! What a decision may ask of its surroundings: namespaces, params and the authorizer.
+//! The interface by which a decision asks its environment: namespaces, params and the authorizer.
 //!
 //! Implementations answer from memory. The CLI answers from files, the webhook from watches, the embedded server from
 //! its store.

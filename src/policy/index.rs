@@ -1,13 +1,13 @@
-//! Which policies may speak about a request, so that a set's size does not slow decisions that few of its policies
-//! concern.
+//! An index of policies by resource and operation, so that the size of a set does not slow down requests that few of
+//! its policies match.
 //!
-//! Input: the rules of all policies, once; then a request's resource and operation. Output: positions of policies that
-//! have a rule for them. Scope, names and selectors are left to matching, which asks the whole rule; of the many policies
-//! that ask for none of them it is told that there is nothing left to ask, and what they say is not even touched.
+//! Input: the rules of all policies, once; then a request's resource and operation. Output: positions of policies
+//! that have a rule for them. Scope, names and selectors are left to matching, which checks the whole rule; policies
+//! that constrain none of them are marked as needing no further check, so that they are not even read.
 //!
-//! Every combination of group, version, resource and subresource that a rule names is a key, a wildcard standing for
-//! itself. A request is looked up once for each combination of wildcards that any rule uses: rules without any make
-//! that one look-up.
+//! Every combination of group, version, resource and subresource that a rule names is a key, where a wildcard stands
+//! for itself. A request is looked up once for each combination of wildcards that any rule uses; rules without
+//! wildcards need one look-up only.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Turns policy documents into a [`PolicySet`] and a request into a [`Decision`]. Pure functions, no I/O.
+//! Compiles policy documents into a [`PolicySet`] and decides requests with it. Pure functions, no I/O.
 //!
 //! ```text
 //! documents ──PolicySet::load──► PolicySet ──decide(Request, Host)──► Decision

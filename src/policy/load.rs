@@ -1,4 +1,5 @@
-//! Documents of manifest files to a [`PolicySet`]: everything wrong with any of them, each with its place.
+//! Loads the documents of manifest files into a [`PolicySet`], and reports every mistake in any of them with its
+//! location.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The object metadata of policies, bindings and webhook configurations.
+//! Reads and validates the object metadata of policies, bindings and webhook configurations.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;

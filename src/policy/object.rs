@@ -1,4 +1,4 @@
-//! An object of a request: a view of one that lives elsewhere, or shared with whoever has it.
+//! An object of a request: borrowed, or shared with the caller.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What a caller may want of evaluations beside their outcome: to be told what they did, and to stop them in time. The
-//! clock is the caller's, since there is none here.
+//! Hooks of a caller into evaluations: to record what they did, and to stop them in time. The caller brings the
+//! clock, since this package reads none.
 
 use std::cell::Cell;
 use std::fmt;

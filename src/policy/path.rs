@@ -1,5 +1,5 @@
-//! Where in a document a finding stands: a path kept on the stack while walking, printed only when something is found.
-//! Prints as Kubernetes' `field.Path` does: `spec.items[0].labels[a/b]`; nothing at all prints `<nil>`.
+//! The path of a field in a document: kept on the stack while walking, and rendered only when a mistake is found.
+//! Rendered as Kubernetes' `field.Path` is: `spec.items[0].labels[a/b]`; the empty path is `<nil>`.
 
 use std::fmt;
 

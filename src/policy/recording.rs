@@ -1,5 +1,5 @@
-//! What expressions did while requests were decided and objects validated: values of their parts, for those who ask
-//! why; branches taken, for those who ask what their tests reach.
+//! Records what expressions did while requests were decided and objects validated: values of their parts, for
+//! explanations, and branches taken, for test coverage.
 //!
 //! A [`Recording`] is handed into [`PolicySet::decide_recorded`](crate::PolicySet::decide_recorded), into the
 //! [`ValidateOptions`](crate::crd::ValidateOptions) of a custom resource, or into

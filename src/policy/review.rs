@@ -1,8 +1,8 @@
-//! An AdmissionReview of `admission.k8s.io`: text to an envelope, which is decoded, and the objects in it, which are not.
+//! Parses an AdmissionReview of `admission.k8s.io`: its envelope is decoded, the objects in it are not.
 //!
-//! A text is read into an arena by the engine's own reader, whose nodes expressions walk. What that reader does not take is
-//! read again by [`json`], which has kube-apiserver's words for what is wrong and tells which fields are repeated: so
-//! the quick reader need only be right about what it takes.
+//! The text is parsed into an arena by the CEL engine's own reader, whose nodes expressions walk. What that reader
+//! rejects is parsed again by [`json`], which produces kube-apiserver's error messages and reports duplicate fields:
+//! so the fast reader need only be right about what it accepts.
 
 use admit_cel::document::{DuplicateKeys, parse};
 use admit_cel::{Node, ReadLimits};

@@ -1,4 +1,4 @@
-//! The compiled set of all policies, and the one entry point that decides a request.
+//! The compiled set of all policies, and the entry point that decides a request.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

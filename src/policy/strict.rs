@@ -1,5 +1,5 @@
-//! Fields that the kinds of policies and definitions do not have. The API server reads its manifests strictly, and
-//! kubectl asks for the same: a field in the wrong place says nothing, and a policy without it allows what it should not.
+//! Finds unknown fields in manifests of policies and CRDs. The API server decodes its manifests strictly, and kubectl
+//! asks for the same: a misplaced field has no effect, and a policy without it allows what it should not.
 
 use admit_apimachinery::suggest;
 use serde_json::{Map as Object, Value};

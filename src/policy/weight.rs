@@ -1,4 +1,4 @@
-//! What decoded values weigh in memory, and how much of that a text may ask for.
+//! Estimates the memory of decoded values, and limits how much a text may require.
 //!
 //! Two bytes of text, `0,`, are a value of seventy bytes, and a request holds several copies of its object at a time. So
 //! readers count while they read, and stop before the memory is taken.

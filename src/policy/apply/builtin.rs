@@ -1,5 +1,5 @@
-//! Objects of kinds that Kubernetes defines. What a server makes of them is told by a [`Builtins`]; where that knows
-//! nothing of a kind, its objects are taken as written.
+//! Applies objects of built-in kinds. Their defaults and checks come from a [`Builtins`]; kinds that it does not know
+//! are taken as written.
 
 use std::fmt::Debug;
 use std::sync::Arc;

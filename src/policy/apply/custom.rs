@@ -1,4 +1,5 @@
-//! A custom resource on its way: what the server carries over from the old object, schema and rules, then the policies.
+//! Applies custom resources: carries over what the server keeps from the old object, checks schema and rules, then
+//! asks the policies.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Deletions: policies alone are asked, and see the object as it was.
+//! Applies deletions: only policies are asked, and see the object as it was.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! What `kubectl apply` makes of a live object: what the manifest says, what an earlier manifest said and this one does not
-//! taken away, and all else as it is.
+//! Merges a manifest into a live object as `kubectl apply` does: fields of the manifest are set, fields that only an
+//! earlier manifest had are removed, and all others are kept.
 //!
-//! Of kinds that a [`Builtins`] knows lists are merged by their keys, of all others they are replaced as a whole.
+//! Lists of kinds that a [`Builtins`] knows are merged by their keys; lists of all other kinds are replaced as a
+//! whole.
 
 use serde_json::{Map, Value};
 

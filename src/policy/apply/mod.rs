@@ -1,5 +1,5 @@
-//! What would come of applying manifests to a server that holds the old ones: each object against its definition, its
-//! schema and rules, and the policies.
+//! Predicts what a server that holds the old objects would answer if manifests were applied: each object is checked
+//! against its CRD, its schema and rules, and the policies.
 //!
 //! ```text
 //! new objects ─┐

@@ -1,4 +1,4 @@
-//! New objects beside the old ones that they replace: paired by kind, namespace and name.
+//! Pairs new objects with the old ones that they replace, by kind, namespace and name.
 
 use std::collections::HashMap;
 use std::sync::Arc;

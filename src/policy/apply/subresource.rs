@@ -1,5 +1,5 @@
-//! Requests to subresources that take objects of their own kinds, as a server puts them to policies: made of the objects
-//! that they are about.
+//! Builds requests to subresources that take objects of kinds of their own (such as Eviction), as a server submits
+//! them to policies, from the objects that they are about.
 
 use std::sync::Arc;
 

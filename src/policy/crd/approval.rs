@@ -1,4 +1,4 @@
-//! What the annotation `api-approved.kubernetes.io` says of an API in one of the Kubernetes project's own groups.
+//! Reads the annotation `api-approved.kubernetes.io`, which APIs in the Kubernetes project's own groups need.
 
 use admit_apimachinery::go;
 use admit_apimachinery::go::url;

@@ -1,4 +1,4 @@
-//! A custom resource in another version of its definition.
+//! Converts a custom resource to another version of its CRD.
 
 use serde_json::Value;
 use thiserror::Error;

@@ -1,4 +1,5 @@
-//! `fieldPath` of a rule and JSON paths of selectable fields: `.a.b`, `.labels['x']`, resolved in a schema.
+//! Parses the `fieldPath` of a rule and the JSON paths of selectable fields (`.a.b`, `.labels['x']`), and resolves
+//! them in a schema.
 
 use crate::path::Path;
 use crate::schema::Schema;

@@ -1,5 +1,5 @@
-//! CustomResourceDefinitions: read, checked as the API server checks them at registration, compiled; then asked to
-//! default, prune and validate custom resources.
+//! CustomResourceDefinitions: parses them, validates them as the API server does at registration, compiles them, and
+//! applies them to custom resources (defaulting, pruning, validation).
 //!
 //! ```text
 //! manifest ──definition──► Definition ──registration──► CompiledCrd ──version──► CrdVersion

@@ -1,4 +1,4 @@
-//! One version of a custom resource: defaults, pruning, validation of objects.
+//! One compiled version of a CRD: defaulting, pruning and validation of its objects.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A creation or update of a custom resource, as the API server's storage prepares and checks it.
+//! Prepares and checks the creation or update of a custom resource, as the API server's storage layer does.
 //!
 //! ```text
 //! body ──address──► default ─► prune ─► read metadata ─► keep what the request may not change ─► validate ──► Written

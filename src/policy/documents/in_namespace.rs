@@ -1,4 +1,4 @@
-//! Documents as one request sees them: its namespace is there, as a cluster would have made it.
+//! A view of documents for one request, in which the request's namespace exists, as it would in a cluster.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! JSON text to a value as an API server reads it: with the error texts of Go's `encoding/json` (clients print them),
-//! duplicate members noted with their paths, and bounds on nesting and on what the values weigh. Iterative, so that no
-//! input can exhaust the stack.
+//! Parses JSON as an API server does: with the error texts of Go's `encoding/json` (clients print them), duplicate
+//! members recorded with their paths, and bounds on nesting and on the memory of values. Iterative, so that no input
+//! can exhaust the stack.
 //!
 //! A number without fraction and exponent is an integer where 64 bits hold it, `-0` the integer zero; anything else is a
 //! double. What the value means is left to others.

@@ -1,4 +1,4 @@
-//! Members that stand twice in one object: the first paths, the number of the rest, and where they were.
+//! Records duplicate members of objects: the first paths, and the number of the rest.
 
 use crate::bounded::{MAX_PATHS, shorten};
 

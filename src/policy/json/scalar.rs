@@ -1,4 +1,4 @@
-//! Words, numbers and strings.
+//! Parses JSON literals, numbers and strings.
 
 use serde_json::{Number, Value};
 

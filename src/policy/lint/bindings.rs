@@ -1,4 +1,4 @@
-//! Policies and bindings that miss each other.
+//! Finds policies without bindings, and bindings that name no policy, match nothing or lack params.
 
 use std::collections::{HashMap, HashSet};
 

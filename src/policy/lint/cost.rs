@@ -1,7 +1,7 @@
-//! The static cost of every rule of a schema, and which missing bounds make it what it is.
+//! Estimates the static cost of every rule of a schema, and finds the missing bounds that make it expensive.
 //!
-//! The cause is found by trying: the estimate is made again with one bound more, and the bounds that lower it most are
-//! told. So the answer holds for whatever the estimate depends on.
+//! The cause is found by experiment: the estimate is repeated with one more bound at a time, and the bounds that
+//! lower it most are reported. So the result holds for whatever the estimate depends on.
 
 use crate::crd::occurrences;
 use crate::crd::rules::compile::{Modes, RuleEnv};

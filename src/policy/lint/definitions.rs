@@ -1,4 +1,4 @@
-//! Definitions: what their rules cost, rules that always answer the same or are never run, expressions in messages.
+//! Checks CRDs: the cost of their rules, rules that are constant or never run, and expressions in messages.
 
 use std::collections::HashSet;
 

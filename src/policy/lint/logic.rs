@@ -1,9 +1,9 @@
-//! Conditions whose answer follows from how they are put together, whatever the values are: `x == x`, `a || !a`,
-//! `x != 'a' || x != 'b'`, `n > 5 && n < 3`.
+//! Finds conditions whose result follows from their form, whatever the values are: `x == x`, `a || !a`, `x != 'a' ||
+//! x != 'b'`, `n > 5 && n < 3`.
 //!
-//! A condition is read as a formula over what it compares. Every comparison with literals is tried with values around
-//! these literals, everything else with both answers; a condition that came out the same each time has no other answer.
-//! Errors follow CEL: `&&` and `||` make up for them, and values that lead to one say nothing.
+//! A condition is read as a formula over its comparisons. Every comparison with literals is tried with values around
+//! these literals, everything else with both results; a condition that had the same result each time is constant.
+//! Errors follow CEL: `&&` and `||` absorb them, and assignments that lead to an error are ignored.
 
 use admit_cel::source::Source;
 use admit_cel::syntax::{Ast, Comprehension, Expr, ExprId, Literal, Options, macros, parse};

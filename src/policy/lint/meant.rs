@@ -1,4 +1,4 @@
-//! What was meant by a name in an expression that a compiler does not know.
+//! Suggests corrections for unknown names in expressions.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;

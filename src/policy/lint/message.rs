@@ -1,4 +1,4 @@
-//! Expressions that stand in `message`, where they are shown and not evaluated.
+//! Finds CEL expressions in `message`, where they are shown as text and not evaluated.
 
 use admit_cel::{Env, Mode, Type};
 

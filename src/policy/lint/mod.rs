@@ -1,4 +1,4 @@
-//! What is wrong, or of no use, in policies and definitions, found without any request.
+//! Finds mistakes, and parts without effect, in policies and CRDs, without any request.
 //!
 //! ```text
 //! documents ──lint──► Report { findings: refusals (errors), what does nothing or is likely a mistake (warnings)

@@ -1,4 +1,4 @@
-//! Constraints that leave nothing over: selectors that ask for what excludes itself, rules that are excluded whole.
+//! Finds constraints that match nothing: contradictory selectors, and resource rules that are excluded completely.
 
 use std::collections::{BTreeMap, BTreeSet};
 

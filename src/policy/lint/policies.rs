@@ -1,5 +1,4 @@
-//! Policies: variables and params that nothing uses, rules and conditions that always answer the same, expressions that
-//! stand in messages.
+//! Checks policies: unused variables and params, constant rules and conditions, and expressions in messages.
 
 use serde_json::Value;
 

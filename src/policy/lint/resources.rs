@@ -1,4 +1,4 @@
-//! Resources that nothing serves, and those that no policy is asked about.
+//! Finds resources in policies that no server serves or that policies are never asked about.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! Expressions of policies against the types of the objects that they speak about: the warnings that a server would write
-//! into the policy's status, and the kinds that could not be looked at.
+//! Type-checks expressions of policies against the kinds that they match: reports the warnings that a server would
+//! write into the policy's status, and the kinds that could not be checked.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Expressions whose answer no document changes.
+//! Finds expressions whose result does not depend on any document.
 
 use admit_cel::{Evaluation, Program, Slot, Value, Variables};
 use bumpalo::Bump;

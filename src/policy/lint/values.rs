@@ -1,4 +1,4 @@
-//! Values to try a condition with: the literals that it compares with, and one from each gap between these.
+//! Chooses values to try a condition with: the literals that it compares with, and one from each gap between them.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,5 @@
-//! What a list says of itself behind its items, as `kubectl get -o yaml` writes `kind` last: found before the items are taken.
+//! Finds the `kind` and other fields of a list that stand after its items, as `kubectl get -o yaml` writes them,
+//! before the items are read.
 //!
 //! ```text
 //! Trees ──`items:` begin──► Ahead: a second parser of the same text ──► ListOf, or nothing known to be a list

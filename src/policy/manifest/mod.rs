@@ -1,4 +1,4 @@
-//! Text of a manifest file to documents that know where each of their fields stands.
+//! Parses the text of a manifest file into documents that know the position of each of their fields.
 //!
 //! ```text
 //! text ──yaml──► tree with positions ──flatten `kind: List`──► Document { value, positions }

@@ -1,4 +1,4 @@
-//! Where every field of a document stands in its text: a tree of the same shape as the document.
+//! The position of every field of a document in its text: a tree of the same shape as the document.
 
 use std::collections::HashMap;
 

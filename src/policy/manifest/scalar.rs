@@ -1,5 +1,5 @@
-//! Plain scalars as Kubernetes' YAML reader (sigs.k8s.io/yaml over go-yaml 2) resolves them: YAML 1.1, then JSON's
-//! types. `yes` is a boolean, `010` is eight, `1.0` is the integer that JSON makes of it, a date stays text.
+//! Resolves plain YAML scalars as Kubernetes' YAML reader does (sigs.k8s.io/yaml over go-yaml 2): YAML 1.1, then
+//! JSON's types. `yes` is a boolean, `010` is eight, `1.0` is the integer that JSON makes of it, a date stays text.
 
 use admit_apimachinery::go;
 use serde_json::{Number, Value};

@@ -1,4 +1,4 @@
-//! The events of a YAML text, one by one, and the documents that come of them: all at a time, or one after the other.
+//! Reads the events of a YAML text and assembles them into documents: all at once, or one after the other.
 
 use granit_parser::{Event, Marker, Options, Parser, StrInput};
 

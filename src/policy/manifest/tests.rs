@@ -1,4 +1,4 @@
-//! What YAML text is read as, and where its parts stand.
+//! Tests of YAML parsing: what values text becomes, and the positions of its parts.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Parser events to trees. One pass with a stack of open collections, so that depth costs memory only, and that within
-//! a budget: of values, and of what they weigh with all that aliases repeat.
+//! Builds trees from YAML parser events, in one pass with an explicit stack, so that depth costs memory only, and
+//! that within a budget: of the number of values, and of their size including what aliases repeat.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,5 +1,5 @@
-//! HorizontalPodAutoscaler between `autoscaling/v1` and `v2`. What v1 has no field for travels in annotations, in forms
-//! of its own (kubernetes `pkg/apis/autoscaling/v1/conversion.go`).
+//! Converts HorizontalPodAutoscalers between `autoscaling/v1` and `v2`. What v1 has no field for is kept in
+//! annotations, in their own formats (kubernetes `pkg/apis/autoscaling/v1/conversion.go`).
 
 use admit_apimachinery::go;
 use serde_json::{Map, Value, json};

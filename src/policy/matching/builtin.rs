@@ -1,4 +1,4 @@
-//! Kinds of Kubernetes itself that are served under several groups or versions, and their conversion.
+//! Converts built-in kinds that are served under several groups or versions.
 //!
 //! In 1.36, with what is served by default, those are HorizontalPodAutoscaler and Event.
 

@@ -1,4 +1,4 @@
-//! MatchResources of a document to compiled form, with kube-apiserver's complaints about each field.
+//! Parses the MatchResources of a document, with kube-apiserver's messages about each invalid field.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! Event between `v1` and `events.k8s.io/v1`: one thing under two names, with other names for some of its fields
-//! (kubernetes `pkg/apis/events/v1/conversion.go`).
+//! Converts Events between `v1` and `events.k8s.io/v1`, which name some of their fields differently (kubernetes
+//! `pkg/apis/events/v1/conversion.go`).
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! Why a request does not match: for people who wonder that a policy says nothing. Decides nothing.
+//! Explains why a request does not match, for users who wonder why a policy was not asked. Decides nothing.
 
 use admit_apimachinery::selector::{LabelSelector, Requirement, SelectorOperator};
 use admit_cel::Node;

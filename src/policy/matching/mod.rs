@@ -1,4 +1,4 @@
-//! Which requests a policy or a binding speaks about.
+//! Decides which requests a policy or a binding matches.
 //!
 //! Input: MatchResources parsed once into [`MatchResources`], and a request. Output: the resource and kind in which
 //! the policy sees the request, or that it does not match. An error of a selector counts only when everything else

@@ -1,4 +1,4 @@
-//! One resource rule: operations, groups, versions, resources with subresources, scope and names.
+//! Matches one resource rule: operations, groups, versions, resources with subresources, scope and names.
 
 use crate::request::{GroupVersionResource, Operation, Request};
 

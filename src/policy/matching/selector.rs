@@ -1,4 +1,4 @@
-//! Label selectors asked of documents as expressions see them.
+//! Matches label selectors against objects as expressions see them.
 
 use admit_apimachinery::selector::LabelSelector;
 use admit_cel::Node;

@@ -1,11 +1,13 @@
-//! A value under a patch: what operations reach into is opened, once, and all else stays as it is.
+//! A value that is being patched: containers that operations reach into are opened once, everything else stays as it
+//! is.
 //!
 //! ```text
 //! Closed ──(an operation leads through it)──► Object, in order of name │ List, in parts ──(at the end)──► Value
 //! ```
 //!
-//! So an operation costs what its path and its value cost, whatever the size of the objects on the way. Upstream's
-//! library opens containers in the same way, which is why the members of those that were opened come out sorted.
+//! So the cost of an operation depends on its path and its value, not on the size of the objects on the way.
+//! Upstream's library opens containers in the same way, which is why the members of those that were opened come out
+//! sorted.
 
 use std::collections::BTreeMap;
 use std::io;

@@ -1,4 +1,4 @@
-//! Patches operation by operation: limits on copies and depth, and time on large maps and lists.
+//! Tests of each patch operation: limits on copies and depth, and time on large maps and lists.
 
 use json_patch::PatchOperation;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Who is bound to a role, found by the user that asks: what others are bound to costs it nothing.
+//! Finds the role bindings of a user, by an index, so that other users' bindings cost nothing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What of some rules others do not allow, without writing out every verb with every resource and name: a rule of 2 KB has
-//! 70 × 70 × 70 × 70 of these.
+//! Computes which permissions of some rules are not covered by others, without enumerating every combination of verb,
+//! group, resource and name: a rule of 2 KB has 70 × 70 × 70 × 70 of these.
 //!
 //! ```text
 //! wanted rule ──► verbs │ groups │ resources │ names     each value with the held rules that allow it: a set

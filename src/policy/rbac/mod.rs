@@ -1,4 +1,4 @@
-//! Role-based access from documents: what a user may do, by which binding, and which rules grant it.
+//! Role-based access control (RBAC) from documents: what a user may do, by which binding, and which rules grant it.
 //!
 //! A subject may do what a rule of a role allows that a binding gives it: a ClusterRoleBinding everywhere, a RoleBinding
 //! in its own namespace. Selectors of a request do not narrow what a rule allows, as in the cluster. A ClusterRole that

@@ -1,4 +1,4 @@
-//! Roles and their rules, and those that gather the rules of others.
+//! Roles, their rules, and ClusterRoles that aggregate the rules of others.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,4 @@
-//! One rule of a role: what it allows.
+//! Matches one rule of a role against what is asked for.
 
 use std::fmt;
 

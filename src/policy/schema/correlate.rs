@@ -1,5 +1,5 @@
-//! Which old value belongs to a new one: properties and map entries by key, items of map lists by their keys, nothing
-//! in other lists. Ratcheting asks whether a node is unchanged; rules ask for `oldSelf`.
+//! Finds the old value for a new one: properties and map entries by key, items of map lists by their keys, nothing in
+//! other lists. Ratcheting needs it to see whether a node is unchanged, and rules to set `oldSelf`.
 
 use std::collections::HashMap;
 

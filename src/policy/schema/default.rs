@@ -1,4 +1,5 @@
-//! Fills in defaults. A null where the schema allows none counts as absent: it is dropped, or replaced by the default.
+//! Fills in defaults of a schema. A null where the schema does not allow it counts as absent: it is dropped, or
+//! replaced by the default.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! `enum`: whether a value is among its members, however many these are.
+//! Checks `enum`: scalars are looked up by hash, so that their number does not matter.
 
 use std::collections::HashSet;
 use std::ops::Deref;

@@ -1,4 +1,4 @@
-//! Duplicates in lists: items of sets, keys of map lists. Each is told once, at its second appearance.
+//! Finds duplicates in lists: items of sets, keys of map lists. Each is reported once, at its second occurrence.
 
 use std::collections::HashMap;
 

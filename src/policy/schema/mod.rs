@@ -1,5 +1,5 @@
-//! The structural schema of a custom resource: parsed from `openAPIV3Schema`, then asked to prune, default and validate
-//! documents with kube-apiserver's verdicts and words.
+//! The structural schema of a custom resource: parsed from `openAPIV3Schema`, then used to prune, default and
+//! validate objects with kube-apiserver's verdicts and messages.
 //!
 //! ```text
 //! openAPIV3Schema ──parse──► Schema ──┬─ default   nulls dropped, defaults filled in

@@ -1,4 +1,4 @@
-//! Go's conversions of numbers, on which the texts and verdicts of number checks depend.
+//! Go's number conversions, on which messages and verdicts of number checks depend.
 
 /// The integer a float stands for, when it is whole and fits.
 #[must_use]

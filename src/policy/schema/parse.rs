@@ -1,5 +1,5 @@
-//! `openAPIV3Schema` as JSON to a [`Schema`]. Unknown keywords are dropped, as the API server's decoder drops them;
-//! a keyword with a value of the wrong kind is an error that names its path. Every error is reported.
+//! Parses an `openAPIV3Schema` from JSON to a [`Schema`]. Unknown keywords are dropped, as the API server's decoder
+//! drops them; a keyword with a value of the wrong type is an error that names its path. Every error is reported.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;

@@ -1,5 +1,5 @@
-//! `pattern`: a regular expression in Go's RE2 syntax, compiled once and not before it is needed: a definition is read far
-//! more often than objects are checked against it, and one pattern may take megabytes.
+//! Checks `pattern`: a regular expression in Go's RE2 syntax, compiled once, at its first use: a CRD is read far more
+//! often than objects are checked against it, and one pattern may take megabytes.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

@@ -1,5 +1,6 @@
-//! Removes what the schema does not know and names it in the form of strict field validation: `spec.items[0].colour`.
-//! `apiVersion`, `kind` and `metadata` of the root and of embedded resources are left to [`super::metadata`].
+//! Removes fields that the schema does not have, and reports them in the form of strict field validation:
+//! `spec.items[0].colour`. `apiVersion`, `kind` and `metadata` of the root and of embedded resources are left to
+//! [`super::metadata`].
 
 use std::fmt::Write as _;
 

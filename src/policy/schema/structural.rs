@@ -1,5 +1,5 @@
-//! The schema's own compact form. One node type serves the structural spine and the value checks below
-//! `allOf`/`anyOf`/`oneOf`/`not`; what a nested node may not carry is told at registration.
+//! The compact in-memory form of a schema. One node type serves both the structural part and the value validations
+//! below `allOf`/`anyOf`/`oneOf`/`not`; what the latter may not contain is checked at registration.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::LazyLock;

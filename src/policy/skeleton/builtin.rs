@@ -1,6 +1,7 @@
-//! Objects of kinds that Kubernetes defines: the least that a server takes of each, with names and images of nobody.
+//! Minimal valid objects of built-in kinds, with placeholder names and images.
 //!
-//! A kind that is not here gets an object of its name alone. Where no server takes that, the case says so.
+//! A kind that is not listed gets an object with a name only. Where no server accepts that, the generated test case
+//! says so.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! A suite to start from: the least object of everything that a set speaks about, with what comes of it now.
+//! Generates a test suite to start from: a minimal object of everything that a set matches, with the current verdict.
 //!
 //! Input: a compiled set. Output: a Suite document that passes as it is. What the author wants of other objects is left
 //! to the author.

@@ -1,4 +1,4 @@
-//! The least value that a schema allows, as far as types, bounds, enums and formats tell. Patterns are not solved.
+//! Generates a minimal value for a schema, from types, bounds, enums and formats. Patterns are not solved.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! Objects of built-in kinds in cases: they get the defaults and the checks of a server before policies see them.
+//! Applies a server's defaults and checks to objects of built-in kinds in test cases, before policies see them.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! A Suite document to typed cases. A case inherits what it leaves out from the suite's `defaults`; its objects are
-//! merge patches on those of the defaults, and its `patch` makes the new object from the old one as `kubectl patch` does.
+//! Parses a Suite document into typed cases. A case inherits what it leaves out from the suite's `defaults`; its
+//! objects are merge patches on those of the defaults, and its `patch` makes the new object from the old one as
+//! `kubectl patch` does.
 
 use std::sync::Arc;
 

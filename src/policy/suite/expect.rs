@@ -1,4 +1,4 @@
-//! What a case expects, and how an answer differs from it.
+//! The expectations of a test case, and how a result differs from them.
 
 use admit_apimachinery::field_error::FieldErrorKind;
 use regex_automata::meta::Regex;

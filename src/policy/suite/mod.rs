@@ -1,4 +1,4 @@
-//! Declared test cases: what a request is, and what policies and CRDs must make of it.
+//! Declarative test cases: a request, and the verdict that policies and CRDs must reach.
 //!
 //! ```text
 //! Suite document ──Suite::decode──► Suite ──cases──► run(case, PolicySet) ──► CaseResult

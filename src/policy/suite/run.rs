@@ -1,4 +1,5 @@
-//! Runs one case against a set: builds the request, lets CRD and policies decide, compares with what is expected.
+//! Runs one test case against a set: builds the request, decides it by CRD and policies, and compares with what is
+//! expected.
 
 use std::sync::Arc;
 

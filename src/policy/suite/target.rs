@@ -1,4 +1,5 @@
-//! Where the request of a case goes: what the case says, else what the kind of its object implies.
+//! Determines the resource that a test case's request is for: what the case says, else what the kind of its object
+//! implies.
 
 use crate::documents::Documents;
 use crate::request::{GroupVersionKind, GroupVersionResource, Operation};

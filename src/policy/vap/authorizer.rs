@@ -1,4 +1,5 @@
-//! The `authorizer` of expressions, answered by the host: once for each question, whatever expression asks it again.
+//! The `authorizer` variable of expressions, answered by the host; each question is asked once, whatever expression
+//! repeats it.
 
 use std::cell::RefCell;
 

@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicyBinding: where a policy applies, with which params, and what a failure does.
+//! ValidatingAdmissionPolicyBinding: where a policy applies, with which params, and what happens on failure.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What all policies make of one request, gathered: denial, warnings, annotations, outcomes; and what they share of the
-//! request, made when the first of them needs it.
+//! Collects the results of all policies for one request (denial, warnings, annotations, outcomes) and caches what
+//! they share of the request, built at first use.
 
 use std::cell::OnceCell;
 use std::sync::Arc;

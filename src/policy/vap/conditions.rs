@@ -1,4 +1,4 @@
-//! `matchConditions`: of policies, and on their own, as webhook configurations have them.
+//! `matchConditions` of policies, also usable on their own for webhook configurations.
 
 use std::collections::HashSet;
 

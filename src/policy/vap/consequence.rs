@@ -1,4 +1,4 @@
-//! Which policies may deny: those that a binding lets deny, and those that may turn out not to be applicable.
+//! Determines which policies may deny: those that have a binding with Deny, and those that may fail to be evaluated.
 
 use super::binding::Binding;
 use super::policy::{FailurePolicy, Policy};

@@ -1,4 +1,4 @@
-//! One policy with its bindings on one request: matching, params, evaluation, and what each binding makes of it.
+//! Decides one request by one policy with its bindings: matching, params, evaluation, and the action of each binding.
 
 use std::mem;
 

@@ -1,4 +1,5 @@
-//! One policy on one request with one param: conditions, validations with their messages, audit annotations.
+//! Evaluates one policy on one request with one param: conditions, validations with their messages, audit
+//! annotations.
 //!
 //! Here failurePolicy turns errors into denials, in one function; what a denial does is the binding's affair.
 

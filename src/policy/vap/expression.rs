@@ -1,4 +1,4 @@
-//! The CEL of policies: which variables an expression may use, and what it must evaluate to.
+//! Compiles the CEL expressions of policies: the variables that each may use, and the type that it must evaluate to.
 
 use std::sync::LazyLock;
 

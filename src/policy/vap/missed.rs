@@ -1,4 +1,4 @@
-//! Why policies say nothing about a request: for people who wonder. Decides nothing.
+//! Explains why policies were not asked about a request, for users. Decides nothing.
 
 use super::binding::Binding;
 use super::params;

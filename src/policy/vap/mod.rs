@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicy and its bindings, as kube-apiserver decides them.
+//! ValidatingAdmissionPolicies and their bindings: compiled and evaluated as in kube-apiserver.
 //!
 //! ```text
 //! document ──Policy::compile──► Policy  ─┐

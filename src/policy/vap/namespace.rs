@@ -1,4 +1,5 @@
-//! The Namespace of a request as expressions see it: the fields that Kubernetes declares for policies, and no others.
+//! The Namespace of a request as expressions see it (`namespaceObject`): the fields that Kubernetes declares for
+//! policies, and no others.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! The objects of a request as expressions see them, in the version that the policy speaks about.
+//! The objects of a request as expressions see them, converted to the version that the policy matches.
 
 use admit_cel::Node;
 use serde_json::Value;

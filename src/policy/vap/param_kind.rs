@@ -1,4 +1,4 @@
-//! The `paramKind` of a policy, with kube-apiserver's complaints about it.
+//! Parses the `paramKind` of a policy, with kube-apiserver's error messages.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;

@@ -1,4 +1,4 @@
-//! Which params a binding evaluates a policy with.
+//! Finds the params that a binding evaluates a policy with.
 
 use std::sync::Arc;
 

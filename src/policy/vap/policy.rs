@@ -1,4 +1,4 @@
-//! ValidatingAdmissionPolicy: a document to its compiled form, with kube-apiserver's complaints about each field.
+//! Compiles a ValidatingAdmissionPolicy, with kube-apiserver's error messages about each field.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Running the expressions of a policy: the documents they see, the budget they share, variables at first use.
+//! Evaluates the expressions of a policy: provides their documents, shares their cost budget, and computes
+//! `variables` at first use.
 
 use std::cell::{Cell, OnceCell};
 use std::fmt;

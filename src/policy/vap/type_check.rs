@@ -1,5 +1,5 @@
-//! What the types of the objects that a policy speaks about say of its expressions: warnings, as the API server shows
-//! them in the policy's status. They change no decision: expressions see objects without types.
+//! Type-checks a policy's expressions against the kinds that it matches, and produces the warnings that the API
+//! server shows in the policy's status. They change no decision: at run time expressions see objects without types.
 //!
 //! The counterpart of apiserver `pkg/admission/plugin/policy/validating/typechecking.go`.
 

@@ -1,4 +1,5 @@
-//! What a webhook configuration may have although newer rules refuse it: what the stored one has may stay.
+//! Determines which invalid values of a webhook configuration are tolerated on update, because the stored one already
+//! has them.
 
 use std::collections::HashSet;
 

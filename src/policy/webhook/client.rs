@@ -1,5 +1,5 @@
-//! Where a webhook listens: exactly one of a URL and a Service. Configurations of admission and the conversion of
-//! definitions say it in the same form, and are refused in the same words.
+//! Validates where a webhook listens: exactly one of a URL and a Service. Admission webhook configurations and the
+//! conversion of CRDs use the same form, and are refused with the same messages.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;

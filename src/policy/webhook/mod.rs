@@ -1,5 +1,5 @@
-//! Validating- and MutatingWebhookConfiguration: a document to its compiled form, with kube-apiserver's complaints about
-//! each field. Asking the webhooks is left to servers.
+//! Validating- and MutatingWebhookConfigurations: parsed and validated with kube-apiserver's messages about each
+//! field. Calling the webhooks is left to servers.
 //!
 //! Which requests a webhook is asked about is matching's affair, and its conditions are those of policies.
 

@@ -1,5 +1,5 @@
-//! Whether a bundle of certificates can be read: PEM blocks of which at least one holds a certificate. What a certificate
-//! says is not looked at beyond its outermost frame.
+//! Checks that a CA bundle can be parsed: PEM blocks of which at least one holds a certificate. The contents of a
+//! certificate are not checked beyond its outermost frame.
 
 use crate::crd::definition::Definition;
 use admit_apimachinery::go;

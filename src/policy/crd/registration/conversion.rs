@@ -1,4 +1,4 @@
-//! `spec.conversion` at registration.
+//! Validates `spec.conversion` at registration.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,5 @@
-//! Defaults at registration: each is pruned, has valid metadata, satisfies its schema and the rules of its node.
+//! Validates defaults at registration: each must be pruned, have valid metadata, and satisfy its schema and the rules
+//! of its node.
 
 use admit_apimachinery::field_error::{FieldError, aggregate};
 use admit_apimachinery::findings::FieldErrors;

@@ -1,5 +1,5 @@
-//! What is asked of a definition. An update asks no more than what was stored could answer: definitions from before a
-//! rule existed stay editable (`ValidateCustomResourceDefinitionUpdate`).
+//! Selects the checks that apply to a CRD. On an update, checks that the stored CRD would already fail are skipped:
+//! CRDs from before a check existed stay editable (`ValidateCustomResourceDefinitionUpdate`).
 
 use super::{lists, structural};
 use crate::crd::definition::Definition;

@@ -1,5 +1,6 @@
-//! Parts of a definition in the API server's internal form, as its messages print them: every field by its Go name, also
-//! those that are not set (apiextensions `pkg/apis/apiextensions/types{,_jsonschema}.go`). Input: the manifest's JSON.
+//! Renders parts of a CRD in the API server's internal form, as its error messages print them: every field by its Go
+//! name, also those that are not set (apiextensions `pkg/apis/apiextensions/types{,_jsonschema}.go`). Input: the
+//! manifest's JSON.
 
 use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::go;

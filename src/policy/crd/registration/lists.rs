@@ -1,4 +1,5 @@
-//! List and map types at registration: what they may be set on, and what keys and items they ask for.
+//! Validates `x-kubernetes-list-type` and `x-kubernetes-map-type` at registration: where they may be set, and what
+//! they require of keys and items.
 
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;

@@ -1,5 +1,5 @@
-//! Whether a definition may be stored: the API server's validation of CustomResourceDefinitions, with its texts
-//! (apiextensions `pkg/apis/apiextensions/validation`).
+//! Validates a CRD as the API server does before it stores one, with the same messages (apiextensions
+//! `pkg/apis/apiextensions/validation`).
 //!
 //! What all versions share stands at the top of the API server's internal form, and so do the paths of its errors:
 //! with one version they start at `spec.validation.openAPIV3Schema`.

@@ -1,5 +1,5 @@
-//! What a custom resource's schema may not say although OpenAPI allows it, node by node, logical keywords included
-//! (apiextensions `ValidateCustomResourceDefinitionOpenAPISchema`).
+//! Rejects what a custom resource's schema may not contain although OpenAPI allows it, node by node, including
+//! logical keywords (apiextensions `ValidateCustomResourceDefinitionOpenAPISchema`).
 
 use std::cell::RefCell;
 

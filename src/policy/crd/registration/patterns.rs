@@ -1,5 +1,5 @@
-//! How much memory the patterns of a definition take together. Each is compiled here, and only once: equal ones share what
-//! one of them has.
+//! Compiles the regular expressions of a CRD and limits the memory that they take together. Equal patterns are
+//! compiled once and shared.
 
 use admit_apimachinery::field_error::FieldError;
 use admit_apimachinery::findings::FieldErrors;

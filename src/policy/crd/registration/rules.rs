@@ -1,4 +1,4 @@
-//! `x-kubernetes-validations` at registration: their texts, whether they compile, what they may cost.
+//! Validates `x-kubernetes-validations` at registration: their texts, whether they compile, and their estimated cost.
 
 use std::collections::HashSet;
 

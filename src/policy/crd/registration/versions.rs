@@ -1,4 +1,4 @@
-//! `spec.versions` at registration: names, flags, schemas, subresources, columns, selectable fields.
+//! Validates `spec.versions` at registration: names, flags, schemas, subresources, columns, selectable fields.
 
 use std::cell::RefCell;
 use std::collections::HashSet;

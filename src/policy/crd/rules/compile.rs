@@ -1,4 +1,4 @@
-//! One rule to programs, with the texts of the API server where it does not compile.
+//! Compiles one validation rule, with the API server's messages where it does not compile.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! A schema as the types that rules are checked against, with the sizes that their cost is estimated from
-//! (apiserver `pkg/cel/common/schemas.go`).
+//! Converts a schema to the CEL types that rules are checked against, with the sizes from which their cost is
+//! estimated (apiserver `pkg/cel/common/schemas.go`).
 
 use std::sync::Arc;
 

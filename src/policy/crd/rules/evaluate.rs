@@ -1,4 +1,4 @@
-//! The walk over a new object, beside its old one, that evaluates every rule whose node has data.
+//! Walks a new object, beside its old one, and evaluates every rule whose node has data.
 
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;

@@ -1,4 +1,4 @@
-//! The message of a failed rule: its expression's result, its own text, or the rule.
+//! Produces the message of a failed rule: the result of its `messageExpression`, its `message`, or the rule itself.
 
 use admit_cel::{EvalError, Value};
 

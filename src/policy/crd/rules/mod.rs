@@ -1,4 +1,4 @@
-//! `x-kubernetes-validations`: compiled once for a schema, evaluated over a new and an old object.
+//! `x-kubernetes-validations`: rules compiled once for a schema, and evaluated over a new and an old object.
 //!
 //! ```text
 //! Schema ──decl──► DeclType ──compile──► CompiledRule ─┐

@@ -1,4 +1,5 @@
-//! The rules of a schema, in its shape. A node stands in the tree only if it or something below it has rules.
+//! The rules of a schema as a tree of the same shape. A node is in the tree only if it or something below it has
+//! rules.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Rules compared by their fields, held against every permission written out.
+//! Compares the field-wise computation with enumerating every permission.
 
 use serde_json::json;
 

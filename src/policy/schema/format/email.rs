@@ -1,4 +1,4 @@
-//! Mail addresses as Go's `mail.ParseAddress` reads them: `a@b`, `<a@b>`, `Name <a@b>`, with comments after.
+//! Parses mail addresses as Go's `mail.ParseAddress` does: `a@b`, `<a@b>`, `Name <a@b>`, with comments after.
 
 pub(super) fn is_address(text: &str) -> bool {
     let text = text.trim_start_matches([' ', '\t']);

@@ -1,5 +1,5 @@
-//! `format` of strings: which formats a server checks, and what each accepts (kube-openapi `pkg/validation/strfmt`).
-//! Formats that are not in the table are ignored.
+//! Checks `format` of strings: the formats that a server checks, and what each accepts (kube-openapi
+//! `pkg/validation/strfmt`). Unknown formats are ignored.
 
 mod email;
 mod network;

@@ -1,4 +1,4 @@
-//! Addresses and host names.
+//! Checks the formats of IP addresses, networks, MAC addresses, host names and URIs.
 
 use std::net::Ipv6Addr;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Dates, instants, durations.
+//! Checks the formats of dates, date-times and durations.
 
 use admit_apimachinery::go::{Layout, Timestamp, duration};
 

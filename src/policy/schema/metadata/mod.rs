@@ -1,5 +1,5 @@
-//! ObjectMeta and TypeMeta of the root and of embedded resources: read as the API server's types would be, unknown
-//! fields dropped and named, values validated.
+//! Reads ObjectMeta and TypeMeta of the root and of embedded resources as the API server's types do: unknown fields
+//! are dropped and reported, values validated.
 
 mod validate;
 

@@ -1,4 +1,4 @@
-//! The values of TypeMeta and ObjectMeta, with the sentences of apimachinery's `pkg/api/validation`.
+//! Validates the values of TypeMeta and ObjectMeta, with the messages of apimachinery's `pkg/api/validation`.
 
 use admit_apimachinery::field_error::{BadValue, FieldError};
 use admit_apimachinery::findings::FieldErrors;

@@ -1,8 +1,9 @@
-//! Checks a document against its schema with the verdicts and texts of kube-apiserver's OpenAPI validator, bugs that
-//! users see included: which failed alternative of an `anyOf` is told depends on how many checks each one passed.
+//! Validates an object against its schema with the verdicts and messages of kube-apiserver's OpenAPI validator,
+//! including bugs that users see: which failed alternative of an `anyOf` is reported depends on how many checks each
+//! one passed.
 //!
-//! Where an old document is given, errors of nodes that did not change are let pass (ratcheting); below
-//! `allOf`/`anyOf`/`oneOf`/`not` nothing is let pass.
+//! Where an old object is given, errors of nodes that did not change are tolerated (ratcheting); below
+//! `allOf`/`anyOf`/`oneOf`/`not` none is.
 
 mod number;
 mod outcome;

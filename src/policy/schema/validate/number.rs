@@ -1,5 +1,5 @@
-//! Numbers: the range of the format, bounds, multiples. Integers are compared as integers, so a bound with a fraction
-//! loses it first.
+//! Validates numbers: the range of the format, bounds, multiples. Integers are compared as integers, so a bound with
+//! a fraction loses it first.
 
 use admit_apimachinery::field_error::BadValue;
 use admit_apimachinery::go;

@@ -1,4 +1,5 @@
-//! What one check found: failures, each with the message that tells it from others, and how many checks passed.
+//! The result of one validation: its failures, each with the message by which it is deduplicated, and the number of
+//! checks that passed.
 
 use admit_apimachinery::field_error::{BadValue, FieldError, FieldErrorKind};
 use admit_apimachinery::findings::Room;

@@ -1,4 +1,4 @@
-//! Types, enums, strings and their formats.
+//! Validates types, enums, strings and their formats.
 
 use serde_json::Value;
 

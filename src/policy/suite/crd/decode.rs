@@ -1,4 +1,4 @@
-//! A suite's document to typed cases.
+//! Parses a CRD test suite into typed cases.
 
 use serde_json::Value;
 

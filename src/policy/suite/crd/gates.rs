@@ -1,9 +1,9 @@
-//! Which definitions a suite with feature gates is for.
+//! Selects the CRDs that a suite with feature gates is for.
 //!
-//! A project with gates generates several definitions of one name, one for each set of gates, and says in annotations
-//! which. What a set turns on is written in FeatureGate manifests. Where these are at hand they decide; without them
-//! the two ends of the range still do: `CustomNoUpgrade` has every field of every gate, `Default` those that are
-//! generally available, and a definition without a feature set is the same in all of them.
+//! A project with feature gates generates several CRDs of one name, one for each set of gates, and says in
+//! annotations which. FeatureGate manifests say which gates a set turns on. Where these are available they decide;
+//! without them the two ends of the range still do: `CustomNoUpgrade` has every field of every gate, `Default` those
+//! that are generally available, and a CRD without a feature set is the same in all of them.
 
 use serde_json::Value;
 use thiserror::Error;

@@ -1,5 +1,5 @@
-//! Suites in the shape of the OpenShift API project (`*.testsuite.yaml`): custom resources that are created and updated
-//! under one CustomResourceDefinition, read and run as that project's own runner does against an API server.
+//! Test suites in the format of the OpenShift API project (`*.testsuite.yaml`): custom resources that are created and
+//! updated under one CustomResourceDefinition, run as that project's own runner runs them against an API server.
 //!
 //! ```text
 //! document ──CrdSuite::decode──► CrdSuite ──cases──► run(case, variants) ──► CaseResult

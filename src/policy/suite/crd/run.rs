@@ -1,4 +1,5 @@
-//! Runs one case: the requests that the project's own runner sends, in its order, each decided as the API server does.
+//! Runs one case: the requests that the OpenShift project's own runner sends, in its order, each decided as the API
+//! server does.
 //!
 //! ```text
 //! create ─► status ─► (definition restored: write once more) ─► update ─► status ─► compare what is stored

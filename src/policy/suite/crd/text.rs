@@ -1,4 +1,5 @@
-//! Whether a refusal says what a suite expects: its text is part of the message, bad values apart.
+//! Compares a refusal with the text that a suite expects: the text must be part of the message, apart from how bad
+//! values are printed.
 //!
 //! Releases of Kubernetes differ in how they print a bad value: v1.36 prints the value that a rule refused, or none for
 //! objects and lists, where older ones print the type, a duplicate map was printed in Go's syntax, and a number where an

@@ -1,4 +1,4 @@
-//! A definition as a suite tests it: one of its versions alone, served and stored.
+//! Narrows a CRD to what a suite tests: one of its versions alone, served and stored.
 
 use std::sync::Arc;
 
