@@ -14,7 +14,8 @@ use crate::crd::rules::compile::RELEASE;
 /// The value of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// None where JSON cannot hold it: a type, an address, an infinite number, an optional without value.
+    /// The value as JSON; none if JSON cannot represent it (a type, an address, an infinite number, an optional
+    /// without value).
     pub json: Option<Json>,
     /// The value in CEL's notation, cut where it is long.
     pub text: String,

@@ -1,20 +1,21 @@
 //! Collects paths of mistakes within bounds: a document may have as many mistakes as it has bytes, each with a path
 //! as long as the document.
 
-/// So many paths are told. sigs.k8s.io/json ends its list of strict errors there, too, without a word of the rest.
+/// The number of paths that are kept. sigs.k8s.io/json stops at the same number, and does not say how many more there
+/// are.
 pub const MAX_PATHS: usize = 100;
 
 /// Bytes of one step of a path that are shown. The longest name that Kubernetes gives a meaning to, a label's with its
 /// prefix, has 317.
 const MAX_STEP: usize = 512;
 
-/// Bytes of a path that are shown: no schema nests so deep that a path of its own names comes near.
+/// The length to which a path is cut, in bytes: no schema nests so deep that a path of its own names comes near.
 pub const MAX_PATH: usize = 4 << 10;
 
 /// What stands where something was left out.
 pub(crate) const MORE: &str = "…";
 
-/// The first paths of many, each but once and each shortened where it is very long.
+/// The first paths of many, each once, and cut if it is very long.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Paths {
     told: Vec<String>,
@@ -27,7 +28,7 @@ impl Paths {
         Self::default()
     }
 
-    /// Notes the path that `path` makes, if there is room; otherwise it is not even made.
+    /// Adds the path that `path` returns, if there is room; otherwise `path` is not even called.
     pub fn note(&mut self, path: impl FnOnce() -> String) {
         if self.is_full() {
             self.untold = self.untold.saturating_add(1);
@@ -50,7 +51,7 @@ impl Paths {
         self.told.is_empty()
     }
 
-    /// How many findings there were after the last path that is told.
+    /// How many more were reported after the last path that is kept.
     #[must_use]
     pub const fn untold(&self) -> usize {
         self.untold
@@ -67,7 +68,7 @@ impl Paths {
     }
 }
 
-/// Adds a step to a path that is built for people, as much of either as is shown.
+/// Appends a step to a path, within the lengths to which both are cut.
 pub fn push_step(path: &mut String, step: &str) {
     if path.len() > MAX_PATH {
         return;
@@ -81,7 +82,7 @@ pub fn push_step(path: &mut String, step: &str) {
     }
 }
 
-/// Cuts what is longer than `most` bytes, and says so.
+/// Cuts a text that is longer than `most` bytes, and marks the cut.
 pub fn shorten(text: &mut String, most: usize) {
     if let Some(length) = shown(text, most).map(str::len) {
         text.truncate(length);

@@ -20,11 +20,11 @@ pub struct Decision {
     /// Texts for the client, without the `299` header frame.
     pub warnings: Vec<String>,
     pub audit_annotations: IndexMap<String, String>,
-    /// What each policy that matched made of the request, in the order of evaluation.
+    /// The result of each policy that matched, in the order of evaluation.
     pub outcomes: Vec<PolicyOutcome>,
 }
 
-/// A refusal.
+/// A denial, with its message and `Status`.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Denial {
     /// Which policy, with which binding, denied and why: `ValidatingAdmissionPolicy 'P' with binding …`.
@@ -34,7 +34,7 @@ pub struct Denial {
     pub status: Status,
 }
 
-/// What one policy, through one binding and with one param, made of a request.
+/// The result of one policy with one binding and one param.
 #[derive(Clone, Debug)]
 pub struct PolicyOutcome {
     pub policy: Arc<str>,
@@ -42,9 +42,9 @@ pub struct PolicyOutcome {
     pub binding: Option<Arc<str>>,
     /// `namespace/name` of the param in use.
     pub param: Option<String>,
-    /// What kept the rules from being asked, if anything did.
+    /// Why the rules were not evaluated, if they were not.
     pub skipped: Option<Skipped>,
-    /// Empty when that is so.
+    /// The result of each rule; empty when they were not evaluated.
     pub rules: Vec<RuleOutcome>,
 }
 
@@ -57,16 +57,17 @@ pub enum Skipped {
     Failed { message: String },
 }
 
-/// What one rule said.
+/// The result of one rule.
 #[derive(Clone, Debug)]
 pub struct RuleOutcome {
     pub path: RulePath,
     pub verdict: Verdict,
-    /// What the binding does with a failure; empty where nothing comes of it.
+    /// The actions of the binding on failure; empty where a failure has no effect.
     pub enforced: Vec<Enforcement>,
 }
 
-/// Where a rule stands, shown as a path: `spec.validations[0]`. Indices are those of the policy's lists.
+/// The location of a rule in its policy, displayed as a path: `spec.validations[0]`. Indices are those of the
+/// policy's lists.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RulePath {
     /// Of a policy whose matching could not be decided.

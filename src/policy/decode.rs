@@ -12,9 +12,9 @@ use thiserror::Error;
 pub struct DecodeError {
     /// Dotted path from the document's root, list positions in brackets.
     pub path: String,
-    /// What the field holds by its type, such as `a string`.
+    /// The type that the field must have, such as `a string`.
     pub expected: &'static str,
-    /// What was found.
+    /// The type that was found.
     pub found: &'static str,
 }
 

@@ -17,7 +17,7 @@ use crate::rbac::AccessRules;
 use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 use crate::vap::{Types, with_object_meta};
 
-/// A store of objects. Cloning shares the objects.
+/// A collection of objects. Cloning shares the objects.
 #[derive(Clone, Debug, Default)]
 pub struct Documents {
     objects: HashMap<GroupVersionKind, BTreeMap<ObjectKey, Arc<Value>>>,
@@ -55,12 +55,12 @@ impl Documents {
         }
     }
 
-    /// Answers questions of access from `answers`, whatever the roles say.
+    /// Answers access checks from `answers`, whatever the roles say.
     pub fn set_answers(&mut self, answers: Arc<AccessAnswers>) {
         self.answers = Some(answers);
     }
 
-    /// Has built-in kinds treated as a server treats them, where cases of suites are run.
+    /// Sets the defaults and checks of built-in kinds, which test cases of suites apply.
     pub fn set_builtins(&mut self, builtins: &'static dyn Builtins) {
         self.builtins = Some(builtins);
     }
@@ -69,7 +69,7 @@ impl Documents {
         self.builtins
     }
 
-    /// Converts by `converts` what definitions have webhooks for.
+    /// Sets the converters that stand in for conversion webhooks.
     pub fn set_converts(&mut self, converts: Converts) {
         self.converts = Some(converts);
     }
@@ -97,7 +97,7 @@ impl Documents {
         })
     }
 
-    /// The resource of a kind: its definition's, else by the rules of English that Kubernetes' guess follows.
+    /// The resource of a kind: from its CRD, else by the rules of English that Kubernetes' guess follows.
     pub fn resource_of(&self, kind: &GroupVersionKind) -> GroupVersionResource {
         let plural = match self.crd_of(kind) {
             Some(crd) => crd.definition().names.plural.clone(),
@@ -106,7 +106,7 @@ impl Documents {
         GroupVersionResource::new(kind.group.as_str(), kind.version.as_str(), plural)
     }
 
-    /// Where objects of a kind live. Of a kind that nothing is known of, most live in namespaces.
+    /// Whether objects of a kind are namespaced or cluster-scoped. Unknown kinds count as namespaced, since most are.
     pub fn scope_of(&self, kind: &GroupVersionKind) -> Scope {
         self.defined_scope(kind).or_else(|| builtin_scope(kind)).unwrap_or(Scope::Namespaced)
     }

@@ -10,13 +10,13 @@ use crate::recording::{RecordedOutcome, RecordedTrace};
 /// A part of an expression that was evaluated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part<'r> {
-    /// As it stands in the expression.
+    /// The part's source text.
     pub text: &'r str,
-    /// Within a macro: which item, counted from 0.
+    /// Within a macro: the index of the item.
     pub round: Option<u32>,
     /// A value in CEL's notation, or the text of an error.
     pub outcome: &'r Result<String, String>,
-    /// In the order of their evaluation.
+    /// The parts that this one's value came from, in the order of their evaluation.
     pub parts: Vec<Self>,
 }
 

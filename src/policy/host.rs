@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 
-/// Answers questions that a request alone cannot.
+/// Provides what a decision needs beside the request: namespaces, params, converted objects and access checks.
 pub trait Host: Sync + std::fmt::Debug {
     /// The Namespace object of that name, `None` if there is none.
     fn namespace(&self, name: &str) -> Result<Option<Arc<Value>>, HostError>;
@@ -50,14 +50,14 @@ pub trait Host: Sync + std::fmt::Debug {
     fn authorize(&self, user: &UserInfo, attributes: &AccessAttributes) -> Result<Access, HostError>;
 }
 
-/// Where objects of a kind live.
+/// Whether objects of a kind are namespaced or cluster-scoped.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Scope {
     Namespaced,
     Cluster,
 }
 
-/// What is to be authorized.
+/// The request that an authorizer is asked about.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum AccessAttributes {
     /// A URL path that is no resource, with an HTTP verb.
@@ -84,7 +84,7 @@ pub struct Access {
     pub reason: String,
 }
 
-/// The surroundings could not answer.
+/// The environment could not answer.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{0}")]
 pub struct HostError(pub String);

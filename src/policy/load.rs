@@ -12,16 +12,16 @@ use crate::set::{LoadErrorKind, PolicySet};
 use crate::strict::{self, UnknownField};
 use crate::suite::Suite;
 
-/// What is let pass.
+/// Options that relax the checks of loading.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct LoadOptions {
-    /// Objects of kinds that are of no use to any policy are passed over.
+    /// Skip objects of kinds that no policy uses; otherwise they are an error.
     pub ignore_unknown: bool,
 }
 
 impl PolicySet {
-    /// Compiles policies, bindings, CRDs, and the objects that policies use as params. Suites are passed over, as are
-    /// kustomize's own files and the API server's configuration of admission, so that a folder can hold all of them.
+    /// Compiles policies, bindings, CRDs, and the objects that policies use as params. Test suites are skipped, as
+    /// are kustomize's own files and the API server's admission configuration, so that a folder can hold all of them.
     ///
     /// # Errors
     /// Every mistake of every document; none is loaded then.
@@ -29,7 +29,7 @@ impl PolicySet {
         Self::load_with(documents, LoadOptions::default())
     }
 
-    /// The same, letting pass what `options` say.
+    /// Like [`Self::load`], with `options`.
     ///
     /// # Errors
     /// As [`Self::load`].
@@ -42,7 +42,7 @@ impl PolicySet {
         if errors.is_empty() { Ok(set) } else { Err(errors) }
     }
 
-    /// The same from files: name and text of each.
+    /// Like [`Self::load`], from files, each with its name and text.
     ///
     /// # Errors
     /// Every mistake of every document, and of every file the first in its syntax.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use admit_cel::Node;
 use serde_json::Value;
 
-/// An object, wherever it lives.
+/// A Kubernetes object, borrowed or shared.
 #[derive(Clone, Debug)]
 pub enum Object<'d> {
     /// In the arena of a reader, or as the API server holds it.
@@ -24,7 +24,7 @@ impl Object<'_> {
         }
     }
 
-    /// The object as what changes or validates it needs it: a copy of one that is only seen.
+    /// The object as JSON, for code that changes or validates it; copies a borrowed one.
     pub fn value(&self) -> Cow<'_, Value> {
         match self {
             Self::Seen(node) => Cow::Owned(node.to_json()),

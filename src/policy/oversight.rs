@@ -8,14 +8,14 @@ use thiserror::Error;
 
 use crate::recording::Recording;
 
-/// What a caller may want of a decision beside its outcome.
+/// A caller's hooks into a decision: recording, deadline and cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Oversight<'a> {
-    /// Where the evaluations are noted.
+    /// Where evaluations are recorded.
     pub recording: Option<&'a Recording>,
-    /// When to stop.
+    /// When the decision has to stop.
     pub deadline: Option<Deadline<'a>>,
-    /// What the expressions of policies cost is added here; rules of definitions are not counted.
+    /// A counter to which the cost of policies' expressions is added; rules of CRDs are not counted.
     pub spent: Option<&'a Cell<u64>>,
 }
 
@@ -26,16 +26,17 @@ impl<'a> From<Option<&'a Recording>> for Oversight<'a> {
     }
 }
 
-/// Says whether it is time to stop. Asked before every expression and at least every hundred rounds within one, and now
-/// and then while an object is read, defaulted, pruned and validated. What is not decided by then is an error, `operation
-/// interrupted`: of a policy, on which failurePolicy has its say, or of a write, which is then refused.
+/// A check for whether the time is over. It is called before every expression, at least every hundred iterations
+/// within one, and now and then while an object is read, defaulted, pruned and validated. What is not decided by then
+/// fails with the error `operation interrupted`: for a policy, its failurePolicy applies; a write is refused.
 #[derive(Clone, Copy)]
 pub struct Deadline<'a> {
     passed: &'a (dyn Fn() -> bool + 'a),
 }
 
 impl<'a> Deadline<'a> {
-    /// Once `passed` says so it has to go on saying so.
+    /// Creates a deadline from a function that returns whether it has passed. Once it returns true it must continue
+    /// to.
     pub const fn new(passed: &'a (dyn Fn() -> bool + 'a)) -> Self {
         Self { passed }
     }
@@ -62,14 +63,14 @@ thread_local! {
 
 fn nothing() {}
 
-/// Does `work` without being asked: what it makes belongs to others, too, and a lock may be held.
+/// Runs `work` with interruption checks disabled: its result is shared with other work, and a lock may be held.
 pub fn unasked<T>(work: impl FnOnce() -> T) -> T {
     asking(nothing, work)
 }
 
-/// Does `work`, which asks `ask` between its steps wherever no [`Deadline`] is handed down: while definitions and policies are
-/// compiled, and patches applied. `ask` returns, or unwinds to whoever ends the work in this way; nothing is left half done
-/// but what the work itself was to make.
+/// Runs `work`, which calls `ask` between its steps wherever no [`Deadline`] is passed as an argument: while CRDs and
+/// policies are compiled, and patches applied. `ask` returns, or unwinds to the caller that ends the work in this
+/// way; nothing is left half done except the result of `work` itself.
 pub fn asking<T>(ask: fn(), work: impl FnOnce() -> T) -> T {
     /// Puts back what was asked before, however the work ended.
     struct Before(fn());
@@ -88,13 +89,13 @@ pub(crate) fn checkpoint() {
     ASKED.get()();
 }
 
-/// The time was over before the work was done. What there is of it means nothing.
+/// The time was over before the work was done; a partial result must not be used.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("operation interrupted")]
 pub struct Interrupted;
 
-/// Asks a [`Deadline`] once in a while: work that takes many small steps counts them here. Once the time is over it stays
-/// so, and every walk that shares the pace ends at its next step.
+/// Checks a [`Deadline`] at intervals, for work of many small steps. Once the time is over it stays so, and every
+/// walk that shares the pace ends at its next step.
 #[derive(Debug, Default)]
 pub struct Pace<'a> {
     deadline: Option<Deadline<'a>>,
@@ -126,7 +127,7 @@ impl<'a> Pace<'a> {
         self.over.get()
     }
 
-    /// What came of the work.
+    /// Whether the work was done in time.
     ///
     /// # Errors
     /// [`Interrupted`] when a step found that the time was over.

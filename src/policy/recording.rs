@@ -14,7 +14,7 @@ use admit_cel::source::Span;
 use admit_cel::{Coverage, EvalError, Evaluation, Program, Trace, Value, Variables};
 use indexmap::IndexMap;
 
-/// Which expression: told by the document's name and the place in it, whatever file it stands in.
+/// Identifies an expression by its document's name and its path there, whatever file it is in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExpressionId {
     pub origin: Origin,
@@ -66,7 +66,7 @@ pub struct Recording {
     recorded: RefCell<IndexMap<ExpressionId, Recorded>>,
 }
 
-/// What one expression did.
+/// The recorded evaluations of one expression.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     pub text: String,
@@ -75,10 +75,10 @@ pub struct Recorded {
     pub traces: Vec<RecordedTrace>,
 }
 
-/// What one evaluation came to.
+/// One recorded evaluation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedTrace {
-    /// Where in the object a rule was applied, `<nil>` for the object itself; empty for policies.
+    /// The path in the object at which a rule was evaluated, `<nil>` for the object itself; empty for policies.
     pub at: String,
     pub cost: u64,
     /// A value in CEL's notation, shortened, or the text of an error.
@@ -89,7 +89,7 @@ pub struct RecordedTrace {
     pub omitted: u64,
 }
 
-/// What one part of an expression came to.
+/// The value or error of one part of an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedOutcome {
     pub span: Span,
@@ -111,7 +111,7 @@ impl Recording {
         Self { keep, recorded: RefCell::default() }
     }
 
-    /// What was recorded, in the order in which expressions were first evaluated.
+    /// Returns the recorded evaluations, in the order in which expressions were first evaluated.
     #[must_use]
     pub fn finish(self) -> IndexMap<ExpressionId, Recorded> {
         self.recorded.into_inner()

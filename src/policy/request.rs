@@ -30,7 +30,7 @@ pub struct GroupVersionResource {
     pub resource: String,
 }
 
-/// What the request does to the object.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Operation {
     Create,
@@ -39,7 +39,7 @@ pub enum Operation {
     Connect,
 }
 
-/// Who asks.
+/// The user who sent the request.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct UserInfo {
     pub username: String,
@@ -214,7 +214,7 @@ impl GroupVersionKind {
         Self::new(group, version, kind)
     }
 
-    /// Of an object, by its `apiVersion` and `kind`; what it does not say is empty.
+    /// The group, version and kind of an object, by its `apiVersion` and `kind`; missing parts are empty.
     #[must_use]
     pub fn of(object: &Value) -> Self {
         let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::json::{self, JsonError, Repeats};
 use crate::object::Object;
 
-/// Where a text is laid out, gone with everything that was read into it.
+/// The memory that a text is parsed into, freed together with everything that was read into it.
 #[derive(Debug, Default)]
 pub struct Arena(Bump);
 

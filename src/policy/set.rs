@@ -32,7 +32,7 @@ pub struct PolicySet {
     documents: Documents,
 }
 
-/// Takes documents one by one; [`Self::finish`] makes the set.
+/// Builds a [`PolicySet`] from documents, one by one.
 #[derive(Debug, Default)]
 pub struct PolicySetBuilder {
     policies: Vec<Policy>,
@@ -104,14 +104,14 @@ impl PolicySet {
         PolicySetBuilder::default()
     }
 
-    /// The same with what stands in for the webhooks by which definitions convert, where requests are decided without a cluster.
+    /// Sets the converters that stand in for conversion webhooks, where requests are decided without a cluster.
     #[must_use]
     pub fn converting(mut self, converts: Converts) -> Self {
         self.documents.set_converts(converts);
         self
     }
 
-    /// The same with a server's knowledge of built-in kinds, whose objects in suites get its defaults and its checks.
+    /// Sets the defaults and checks of built-in kinds, which are applied to their objects in test suites.
     #[must_use]
     pub fn knowing(mut self, builtins: &'static dyn Builtins) -> Self {
         self.documents.set_builtins(builtins);
@@ -139,7 +139,7 @@ impl PolicySet {
         self.decide_with(request, host, accept, Oversight::default())
     }
 
-    /// The same decision, and what every expression did is added to `recording`.
+    /// Like [`Self::decide`], and adds every evaluation to `recording`.
     pub fn decide_recorded(
         &self,
         request: &Request<'_>,
@@ -150,7 +150,7 @@ impl PolicySet {
         self.decide_with(request, host, accept, Oversight::from(Some(recording)))
     }
 
-    /// The same decision under the caller's oversight.
+    /// Like [`Self::decide`], with the caller's hooks.
     pub fn decide_with(
         &self,
         request: &Request<'_>,
@@ -217,8 +217,8 @@ impl PolicySet {
 }
 
 impl PolicySetBuilder {
-    /// Adds one document, or tells everything that is wrong with it. Returns its number, by which
-    /// [`Self::unused`] speaks of it.
+    /// Adds one document, or returns everything that is wrong with it. Returns its number, by which [`Self::unused`]
+    /// refers to it.
     pub fn add(&mut self, document: &Value) -> Result<usize, Vec<LoadErrorKind>> {
         let number = self.added;
         self.added = self.added.saturating_add(1);

@@ -6,13 +6,14 @@
 use serde_json::Value;
 use thiserror::Error;
 
-/// Whatever its length, a text may stand for so much: enough for any text of 400 KiB, however dense.
+/// Memory that the values of any text may take, whatever its length: enough for any text of 400 KiB, however dense.
 pub const FREE: usize = 16 << 20;
 
-/// A longer text may stand for so many times its length besides. The large definitions of OpenShift and of the Gateway API
-/// weigh one to four times their text; the densest objects that people keep (network policies of many addresses, field
-/// managers) ten times, Roles of 20,000 rules twelve times. A request holds two copies of its object at a time, or sets of
-/// its fields as large, within the 64 MiB and 20 times its length that it may take.
+/// Memory that the values of a text may take beyond [`FREE`], for each byte of its length. The large definitions of
+/// OpenShift and of the Gateway API weigh one to four times their text; the densest objects that people keep (network
+/// policies of many addresses, field managers) ten times, Roles of 20,000 rules twelve times. A request holds two
+/// copies of its object at a time, or sets of its fields as large, within the 64 MiB and 20 times its length that it
+/// may take.
 pub const PER_BYTE: usize = 8;
 
 /// A place in a list. One that was read has no room for more.
@@ -40,7 +41,7 @@ pub struct TooHeavy {
     pub limit: usize,
 }
 
-/// What is left for the values of one text.
+/// The remaining memory budget for the values of one text.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     length: usize,
@@ -49,23 +50,23 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// For what this program has written itself.
+    /// No limit, for text that this program has written itself.
     pub const UNLIMITED: Self = Self { length: 0, limit: usize::MAX, left: usize::MAX };
 
-    /// For a text of so many bytes: [`FREE`], and [`PER_BYTE`] for each of them.
+    /// The budget for a text of `length` bytes: [`FREE`], and [`PER_BYTE`] for each of them.
     #[must_use]
     pub const fn of_text(length: usize) -> Self {
         Self::of(length, PER_BYTE)
     }
 
-    /// The same with as many bytes of memory for each of them as `per_byte` says.
+    /// The budget for a text of `length` bytes, with `per_byte` bytes of memory for each of them.
     #[must_use]
     pub const fn of(length: usize, per_byte: usize) -> Self {
         let limit = FREE.saturating_add(length.saturating_mul(per_byte));
         Self { length, limit, left: limit }
     }
 
-    /// Takes `bytes` of it.
+    /// Takes `bytes` from the budget.
     ///
     /// # Errors
     /// When so much is not left.
@@ -85,31 +86,31 @@ impl Budget {
     }
 }
 
-/// Of a place in a list, without what stands there.
+/// The memory of a list element, without its contents.
 #[must_use]
 pub const fn of_item() -> usize {
     ITEM
 }
 
-/// Of a member of a map and its name, without the value.
+/// The memory of a map entry and its key, without the value.
 #[must_use]
 pub const fn of_member(name: &str) -> usize {
     MEMBER.saturating_add(of_text(name.len()))
 }
 
-/// Of a map that is not empty, without its members.
+/// The memory of a map that is not empty, without its entries.
 #[must_use]
 pub const fn of_map() -> usize {
     MAP
 }
 
-/// Of so many bytes of text.
+/// The memory of a text of `length` bytes.
 #[must_use]
 pub const fn of_text(length: usize) -> usize {
     if length == 0 { 0 } else { length.saturating_add(ALLOCATION) }
 }
 
-/// Of all that `value` holds. Recursive: whoever made the value has bounded its depth.
+/// The memory of everything that `value` holds. Recursive: the caller has bounded its depth.
 #[must_use]
 pub fn of(value: &Value) -> usize {
     match value {

@@ -12,7 +12,7 @@ use crate::crd::ScalePaths;
 use crate::decision::Status;
 use crate::recording::Recording;
 
-/// What a server makes of objects of built-in kinds before it asks policies.
+/// A server's handling of built-in kinds before admission: defaults, strict decoding and validation.
 pub trait Builtins: Sync + Debug {
     /// What `kubectl apply` makes of `live` by a manifest, where it applied `last` before; none where nothing is known of
     /// the kind.
@@ -33,11 +33,11 @@ pub trait Builtins: Sync + Debug {
 /// An object on its way to the policies.
 #[derive(Clone, Debug)]
 pub struct Prepared {
-    /// With defaults.
+    /// The object with defaults.
     pub object: Value,
-    /// As a server reads it back from its store.
+    /// The old object, as a server reads it back from its store.
     pub old: Option<Value>,
-    /// What strict decoding objects to: `unknown field "spec.bogus"`.
+    /// Errors of strict decoding: `unknown field "spec.bogus"`.
     pub strict: Vec<String>,
     /// Why a server would not take the object, whatever policies say.
     pub refusal: Option<Status>,

@@ -49,16 +49,16 @@ pub enum FieldValidation {
     Ignore,
 }
 
-/// Who applies, and how.
+/// The user who applies, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     pub user: UserInfo,
     pub field_validation: FieldValidation,
-    /// What is asked for, whether there are old objects or not; otherwise these tell.
+    /// The operation; by default an update where there is an old object, and a creation elsewhere.
     pub operation: Option<Operation>,
-    /// Where requests go; none for the objects themselves.
+    /// The subresource that requests are for; none for the objects themselves.
     pub subresource: Option<Subresource>,
-    /// What the authorizer answers; without it the roles among the documents do.
+    /// Predefined answers of the authorizer; without them the roles among the documents answer.
     pub access: Option<Arc<AccessAnswers>>,
     /// Labels of namespaces that are known by their name alone.
     pub namespace_labels: Vec<(String, String)>,
@@ -74,7 +74,7 @@ pub struct Rehearsal<'s> {
     builtins: Option<&'s dyn Builtins>,
 }
 
-/// What applying does to an object.
+/// The kind of change that applying makes to an object.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Change {
     Create,
@@ -86,7 +86,7 @@ pub enum Change {
     Unchanged,
 }
 
-/// What would come of applying one object.
+/// The predicted result of applying one object.
 #[derive(Clone, Debug)]
 pub struct Applied {
     pub change: Change,
@@ -97,9 +97,9 @@ pub struct Applied {
     pub audit_annotations: IndexMap<String, String>,
     /// A definition's schema, or the checks of a definition or policy itself, looked at the object.
     pub validated: bool,
-    /// Nothing is known of the kind: there are no defaults, and no checks of the server's own.
+    /// The kind is unknown: the object was taken as written, without defaults and without a server's checks.
     pub as_written: bool,
-    /// What each policy that matched made of the request.
+    /// The result of each policy that matched.
     pub outcomes: Vec<PolicyOutcome>,
     /// Why the others were not asked; only where the decision is recorded.
     pub missed: Vec<Missed>,
@@ -155,7 +155,7 @@ impl<'s> Rehearsal<'s> {
         Self { set, host, options, builtins: None }
     }
 
-    /// With a server's knowledge of built-in kinds.
+    /// Sets the defaults and checks of built-in kinds.
     #[must_use]
     pub fn knowing(self, builtins: &'s dyn Builtins) -> Self {
         Self { builtins: Some(builtins), ..self }
@@ -166,7 +166,7 @@ impl<'s> Rehearsal<'s> {
         self.decided(pair, None)
     }
 
-    /// The same, and what every expression did is added to `recording`.
+    /// Like [`Self::apply`], and adds every evaluation to `recording`.
     pub fn apply_recorded(&self, pair: &Pair, recording: &Recording) -> Applied {
         self.decided(pair, Some(recording))
     }
@@ -263,8 +263,8 @@ impl<'s> Rehearsal<'s> {
     }
 }
 
-/// Those of the manifests to apply that are in force for the others: definitions, policies and bindings that a server
-/// would store, and that `policies` do not have already.
+/// The manifests that count for the others being applied: CRDs, policies and bindings that a server would store, and
+/// that `policies` do not have already.
 pub fn in_force<'d>(
     manifests: &'d [Document],
     policies: &'d [Document],

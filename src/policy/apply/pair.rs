@@ -10,13 +10,13 @@ use crate::documents::Documents;
 use crate::host::{Host as _, Scope};
 use crate::request::GroupVersionKind;
 
-/// What tells an object from all others.
+/// The identity of an object.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Identity {
     pub kind: GroupVersionKind,
     /// Empty for cluster-scoped kinds.
     pub namespace: String,
-    /// With `XXXXX` for what a server would generate.
+    /// The name, with `XXXXX` in place of what a server would generate.
     pub name: String,
 }
 
@@ -24,18 +24,18 @@ pub struct Identity {
 #[derive(Clone, Debug)]
 pub struct Pair {
     pub identity: Identity,
-    /// Where the new object stands in the list that was handed in.
+    /// The index of the new object in the input.
     pub position: usize,
-    /// With its namespace filled in.
+    /// The new object, with its namespace filled in.
     pub new: Arc<Value>,
-    /// In the version of the new one.
+    /// The old object, in the version of the new one.
     pub old: Option<Arc<Value>>,
 }
 
 /// New objects beside old ones.
 #[derive(Clone, Debug, Default)]
 pub struct Paired {
-    /// In the order of the new objects.
+    /// The pairs, in the order of the new objects.
     pub pairs: Vec<Pair>,
     /// Positions of the old objects that have no new one.
     pub left: Vec<usize>,
@@ -56,8 +56,8 @@ pub enum PairError {
     },
 }
 
-/// Pairs everything in `new` with what `old` has of it. A namespaced object
-/// without a namespace is in `namespace`; `known` tells which kinds live in namespaces.
+/// Pairs each object of `new` with its predecessor in `old`. A namespaced object without a namespace is in
+/// `namespace`; `known` says which kinds are namespaced.
 ///
 /// Versions do not tell objects apart: one object is served in all of them.
 ///
@@ -87,7 +87,7 @@ pub fn pair(
     Ok(Paired { pairs, left: pairing.left() })
 }
 
-/// As [`pair`], for objects that are not held all at a time: they are added one by one, the old ones first.
+/// Pairs objects as [`pair`] does without holding all of them: they are added one by one, the old ones first.
 #[derive(Debug)]
 pub struct Pairing<'k> {
     known: &'k Documents,
@@ -99,7 +99,7 @@ pub struct Pairing<'k> {
 }
 
 impl<'k> Pairing<'k> {
-    /// Of no objects yet. `known` has the definitions; `namespace` is that of objects which name none.
+    /// Starts without objects. `known` has the CRDs; `namespace` is that of objects that name none.
     #[must_use]
     pub fn new(known: &'k Documents, namespace: &'k str) -> Self {
         Self { known, namespace, before: HashMap::new(), seen: HashMap::new() }

@@ -10,7 +10,7 @@ use crate::decision::{Reason, Status};
 use crate::recording::Recording;
 use crate::request::{GroupVersionKind, Operation, Request};
 
-/// What of an object a request is about.
+/// The subresource that a request is for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Subresource {
     /// The object with another status.

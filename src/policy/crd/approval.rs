@@ -5,7 +5,7 @@ use admit_apimachinery::go::url;
 
 use super::definition::{API_APPROVED, Definition};
 
-/// What the annotation says.
+/// The meaning of the annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approval {
     /// There is none.
@@ -19,7 +19,7 @@ pub enum Approval {
 }
 
 impl Definition {
-    /// What is said of the approval; none where the group needs no approval.
+    /// The state of the approval; none where the group needs no approval.
     #[must_use]
     pub fn approval(&self) -> Option<Approval> {
         let of = |domain: &str| {
@@ -37,7 +37,7 @@ impl Definition {
         }
     }
 
-    /// What the API server says about the approval.
+    /// The API server's message about the approval.
     #[must_use]
     pub fn approval_text(&self) -> String {
         const REVIEW: &str = "see https://github.com/kubernetes/enhancements/pull/1111";

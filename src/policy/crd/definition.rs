@@ -99,7 +99,7 @@ pub struct Version {
     pub storage: bool,
     pub deprecated: bool,
     pub deprecation_warning: Option<String>,
-    /// None where the version has no schema; such a definition is refused.
+    /// The schema; none where the version has none, in which case the CRD is refused.
     pub schema: Option<Arc<Schema>>,
     pub status_subresource: bool,
     pub scale: Option<ScalePaths>,
@@ -177,7 +177,7 @@ impl Definition {
         format!("{}.{}", self.names.plural, self.group)
     }
 
-    /// What the API server warns of when it accepts the definition: formats that it does not check.
+    /// The API server's warnings when it accepts the CRD: formats that it does not check.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = IndexSet::new();

@@ -34,7 +34,7 @@ pub struct CrdVersion {
     place: ExpressionId,
 }
 
-/// What is asked of a validation.
+/// Options of a validation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ValidateOptions<'a> {
     /// The request goes to `/status`: of the schema, only that of the status is checked.
@@ -45,14 +45,14 @@ pub struct ValidateOptions<'a> {
     pub oversight: Oversight<'a>,
 }
 
-/// What a validation found, without what was found earlier.
+/// The result of a validation, without mistakes that were found earlier.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Validation {
     /// In the order in which the API server lists them.
     pub errors: Vec<FieldError>,
-    /// Failed rules that were let pass because what they speak of did not change.
+    /// Failed rules that were tolerated because what they refer to did not change.
     pub warnings: Vec<String>,
-    /// The time was over before everything was looked at. Then there is an error that says so.
+    /// The time was over before everything was validated. Then there is an error that says so.
     pub interrupted: bool,
 }
 
@@ -100,7 +100,7 @@ impl CrdVersion {
         &self.name
     }
 
-    /// Where the scale subresource reads and writes; none where there is none.
+    /// The paths of the scale subresource, if it is enabled.
     #[must_use]
     pub fn scale(&self) -> Option<&ScalePaths> {
         self.scale.as_ref()
@@ -127,7 +127,7 @@ impl CrdVersion {
         self.defaulted(object, &Pace::default());
     }
 
-    /// Takes what [`default`](Self::default) would add to the object, in bytes of memory.
+    /// Takes the memory that [`default`](Self::default) would add to the object from the budget.
     ///
     /// # Errors
     /// When the budget is spent.

@@ -35,14 +35,14 @@ pub struct Write<'a> {
     pub oversight: Oversight<'a>,
 }
 
-/// What a write leads to.
+/// The result of a write.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written {
-    /// What would be stored if there are no errors.
+    /// The object to store, if there are no errors.
     pub object: Value,
     /// In the order in which the API server lists them.
     pub errors: Vec<FieldError>,
-    /// Unknown fields, and failed rules that were let pass because what they speak of did not change.
+    /// Unknown fields, and failed rules that were tolerated because what they refer to did not change.
     pub warnings: Vec<String>,
     /// The time was over before it was decided. Then there is an error that says so.
     pub interrupted: bool,
@@ -136,7 +136,7 @@ impl Write<'_> {
 }
 
 impl Written {
-    /// Of `object`, which could not be read.
+    /// The result for an `object` whose metadata could not be read.
     #[must_use]
     pub fn unread(object: Value, unread: Unread) -> Self {
         let (error, interrupted) = match unread {

@@ -11,7 +11,7 @@ const MAX_PLACES: usize = 16;
 /// Bytes of a place's name that are kept: nobody asks about a longer one.
 const MAX_NAME: usize = 64;
 
-/// What was repeated in a document.
+/// The duplicate members of a document.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Repeats {
     /// With their places in the text. The parser closes inner objects before what stands before them.

@@ -8,9 +8,9 @@ use crate::crd::rules::compile::{Modes, RuleEnv};
 use crate::crd::rules::decl::decl_type;
 use crate::schema::{AdditionalProperties, Rule, Schema, SchemaType};
 
-/// What one rule may reach.
+/// The cost limit of one rule.
 pub const RULE_LIMIT: u64 = crate::crd::EXPRESSION_LIMIT;
-/// What all rules of a version may reach together.
+/// The cost limit of all rules of a version together.
 pub const VERSION_LIMIT: u64 = crate::crd::TOTAL_LIMIT;
 
 /// Estimates below this are nobody's worry: their causes are not looked for.
@@ -47,7 +47,7 @@ pub struct Cause {
 }
 
 impl RuleCost {
-    /// What to do about it; empty where nothing helps.
+    /// Advice on how to lower the cost; empty where nothing helps.
     pub fn advice(&self) -> String {
         let one = |cause: &Cause| {
             let Cause { field, bound, tried, cost } = cause;

@@ -45,7 +45,7 @@ use crate::recording::Expression;
 use crate::set::PolicySet;
 use crate::vap::{Binding, Policy, Types};
 
-/// Every code of a finding that a server would not refuse, with what it finds, as short as it can be said.
+/// The codes of all findings that a server would not refuse, each with a short description.
 pub const CODES: [(&str, &str); 14] = [
     ("unused-variable", "No expression uses the variable."),
     ("unused-params", "No expression uses the params."),
@@ -63,7 +63,7 @@ pub const CODES: [(&str, &str); 14] = [
     ("not-type-checked", "The types of the objects are not known."),
 ];
 
-/// How much a finding weighs.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Severity {
     /// Worth knowing, and nothing to mend.
@@ -73,15 +73,15 @@ pub enum Severity {
     Error,
 }
 
-/// Something that is to be mended.
+/// One mistake, or one part without effect.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Finding {
     /// Which kind of finding: stable, `unused-variable`.
     pub code: &'static str,
     pub severity: Severity,
-    /// Where it stands, and what is wrong.
+    /// Its location and message.
     pub mistake: LoadError,
-    /// What to do about it; may be empty.
+    /// Advice on how to fix it; may be empty.
     pub help: String,
 }
 
@@ -96,7 +96,7 @@ pub struct PlacedCost {
     pub rule: RuleCost,
 }
 
-/// What was found.
+/// The result of a lint run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// By place.
@@ -152,7 +152,7 @@ impl<'d> Compiled<'d> {
     }
 }
 
-/// Looks at `documents` together: bindings are looked up among them. Built-in kinds have the types that `builtin` tells.
+/// Checks `documents` together: bindings are looked up among them. `builtin` supplies the types of built-in kinds.
 pub fn lint(documents: &[Document], options: LoadOptions, builtin: &dyn Types) -> Report {
     let mut report = Report::default();
     for document in documents {

@@ -36,7 +36,7 @@ pub struct Document {
     positions: Positions,
 }
 
-/// Something wrong with a manifest, with the place that has to be changed.
+/// A mistake in a manifest, with the location that has to be changed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct LoadError {
     pub file: Arc<str>,
@@ -70,7 +70,8 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
     if duplicates.is_empty() { Ok(documents) } else { Err(duplicates) }
 }
 
-/// The same for formats whose readers take a key twice, where the last value counts; answers the duplicates, too.
+/// Like [`read`], for formats whose readers accept duplicate keys, where the last value counts; returns the
+/// duplicates as well.
 ///
 /// # Errors
 /// The first mistake in the syntax.
@@ -82,10 +83,11 @@ pub fn read_leniently(file: &str, text: &str) -> Result<(Vec<Document>, Vec<Load
     Ok((part.documents, part.duplicates))
 }
 
-/// What one document of a text stands for, or one item of a list.
+/// One document of a text, or one item of a list.
 #[derive(Debug, Default)]
 pub struct Part {
-    /// Itself; of a list in an item the items, of an empty document and of a list whose items came before nothing.
+    /// The document itself; the items for a list within an item; nothing for an empty document, and for a list whose
+    /// items came before.
     pub documents: Vec<Document>,
     /// Keys that a map of it has twice.
     pub duplicates: Vec<LoadError>,
@@ -165,19 +167,19 @@ fn list_of(value: &Value) -> Option<ListOf> {
 }
 
 impl Document {
-    /// An object that was read elsewhere; `file` says where. It stands in no line: all of it is at line 0.
+    /// Wraps an object that does not come from a manifest; `file` names its origin. All of its positions are line 0.
     #[must_use]
     pub fn unwritten(file: Arc<str>, value: Value) -> Self {
         Self { file, value, positions: Positions::scalar(Position { line: 0, column: 0 }) }
     }
 
-    /// Where it begins.
+    /// The position at which it begins.
     #[must_use]
     pub fn here(&self) -> Position {
         self.positions.here()
     }
 
-    /// Where `field`, in Kubernetes' notation, stands: the field itself or the nearest one around it that is written.
+    /// The position of `field` (in Kubernetes' notation), or of the nearest field around it that is written.
     #[must_use]
     pub fn position(&self, field: &str) -> Position {
         self.positions.find(field)

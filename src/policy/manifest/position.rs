@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::weight;
 
-/// A place in a text; both count from 1, columns in code points.
+/// A line and column in a text; both count from 1, columns in code points.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Position {
     pub line: usize,
@@ -17,7 +17,7 @@ impl Default for Position {
     }
 }
 
-/// The position of a node and those of the nodes in it. A map entry stands where its key stands.
+/// The position of a node and of all nodes in it. The position of a map entry is that of its key.
 #[derive(Clone, Debug, Default)]
 pub struct Positions {
     here: Position,

@@ -43,13 +43,13 @@ pub struct Duplicate {
     pub position: Position,
 }
 
-/// Text that is no YAML, or more of it than is taken.
+/// A syntax error, or a text beyond the limits.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("{}:{}: {message}", position.line, position.column)]
 pub struct YamlError {
     pub position: Position,
     pub message: String,
-    /// The text may be sound, and is more than is taken.
+    /// Whether the text is beyond the limits, not malformed.
     pub too_much: bool,
 }
 
@@ -71,7 +71,7 @@ pub fn parse(text: &str) -> Result<Vec<Tree>, YamlError> {
     build(text, true)
 }
 
-/// The same for those who do not ask where things stand: each tree has one position, its own.
+/// Like [`parse`], without positions: each tree has one position, its own.
 ///
 /// # Errors
 /// As [`parse`].

@@ -10,18 +10,18 @@ use crate::host::Host;
 use crate::object::node;
 use crate::request::Request;
 
-/// What keeps a request from matching.
+/// Why a request does not match.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Miss {
-    /// Which field asks for something else: `spec.matchConstraints.namespaceSelector`.
+    /// The field that excludes it: `spec.matchConstraints.namespaceSelector`.
     pub field: String,
-    /// What it asks for, and what is there instead.
+    /// What the field requires, and what the request has instead.
     pub reason: String,
 }
 
 impl MatchResources {
-    /// Everything that keeps `request` from matching, with the fields below `path`; nothing where it matches, or where
-    /// that cannot be told.
+    /// All reasons why `request` does not match, with fields below `path`; empty where it matches, or where that
+    /// cannot be determined.
     pub fn misses(&self, request: &Request<'_>, host: &dyn Host, path: &str) -> Vec<Miss> {
         if !matches!(self.matches(request, host), Ok(None)) {
             return Vec::new();

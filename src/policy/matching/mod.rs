@@ -38,7 +38,7 @@ pub struct MatchResources {
     pub object_selector: LabelSelector,
 }
 
-/// Whether a rule that names one version of a resource also speaks about its other versions.
+/// Whether a rule that names one version of a resource also matches its other versions.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum MatchPolicy {
     Exact,

@@ -81,7 +81,7 @@ pub(crate) fn decode(operations: &Value) -> Result<json_patch::Patch, String> {
     Ok(json_patch::Patch(list.iter().enumerate().map(operation).collect::<Result<_, _>>()?))
 }
 
-/// What `operations` make of `target`. Members of objects that they reach into are sorted by name in it.
+/// Applies `operations` to `target`. Members of objects that they reach into are sorted by name in the result.
 ///
 /// The time is that of as many steps as both have bytes, times a logarithm.
 ///

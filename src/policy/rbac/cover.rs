@@ -30,12 +30,12 @@ const MAX_STEPS: u64 = 20_000_000;
 /// differ has a few sets.
 const MAX_KNOWN: usize = 100_000;
 
-/// What is missing.
+/// The permissions that are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
     /// Rules of one resource, name or URL each, with all verbs that are missing of it.
     pub rules: Vec<Rule>,
-    /// Permissions that are missing and not told.
+    /// The number of missing permissions that are not listed.
     pub more: u64,
     /// Comparing ended before everything was compared, and the rest counts as missing.
     pub undecided: bool,
@@ -47,7 +47,7 @@ impl Missing {
         *self == Self::default()
     }
 
-    /// Each rule as refusals print it, sorted, equal ones once; then what is not told.
+    /// The missing rules as refusals print them, sorted and without duplicates, then the number of unlisted ones.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         let mut bytes = 0_usize;
@@ -74,7 +74,7 @@ impl Missing {
     }
 }
 
-/// What of `wanted` the rules of `held` do not allow; verbs of one resource are one rule again.
+/// The permissions of `wanted` that `held` does not cover; verbs of one resource are combined into one rule.
 #[must_use]
 pub fn missing(held: &[Rule], wanted: &[Rule]) -> Missing {
     let mut search = Search { held: Held::new(held), steps: 0, told: Told::default() };

@@ -60,7 +60,7 @@ impl AccessRules {
         }
     }
 
-    /// Takes away the role or binding of this name, if there is one. The namespace is empty for those of the whole cluster.
+    /// Removes the role or binding of this name, if there is one. The namespace is empty for cluster-scoped ones.
     pub fn remove(&mut self, kind: &str, namespace: &str, name: &str) {
         if kind.ends_with("Binding") {
             self.bindings.remove(namespace, name);

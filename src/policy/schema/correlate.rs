@@ -116,7 +116,7 @@ impl<'a> MapListIndex<'a> {
         self.items.get(self.position(item)?)
     }
 
-    /// Where the item with the same keys stands.
+    /// The index of the item with the same keys.
     #[must_use]
     pub fn position(&self, item: &Value) -> Option<usize> {
         self.positions.get(&composite_key(item.as_object()?, self.keys)?).copied()

@@ -70,8 +70,8 @@ pub fn default(value: &mut Value, schema: &Schema, pace: &Pace<'_>) {
     }
 }
 
-/// Takes what [`default`] would add to the value, in bytes of memory: each `{}` of a list may get as much as the schema holds.
-/// What is more than there is of the budget is not looked at.
+/// Takes the memory that [`default`] would add to the value from the budget: each `{}` of a list may get as much as
+/// the schema holds. Stops at the end of the budget.
 ///
 /// # Errors
 /// When the budget is spent.

@@ -25,7 +25,7 @@ impl Pattern {
         &self.text
     }
 
-    /// What is wrong with it, in Go's words.
+    /// The syntax error, in Go's words, if there is one.
     #[must_use]
     pub fn error(&self) -> Option<&str> {
         self.compiled().as_ref().err().map(AsRef::as_ref)

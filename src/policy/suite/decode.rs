@@ -61,7 +61,7 @@ impl SuiteError {
 }
 
 impl Suite {
-    /// Whether `document` says that it is a suite.
+    /// Whether `document` is a suite, by its `apiVersion` and `kind`.
     pub fn is(document: &Value) -> bool {
         document.get("kind").and_then(Value::as_str) == Some("Suite")
             && document

@@ -7,7 +7,7 @@ use super::Outcome;
 use crate::decision::{Reason, reason_named};
 use crate::vap::Missed;
 
-/// What must come of a case. Absent parts are not looked at; field, message and cause must be told by one rule.
+/// The expected result of a case. Absent parts are not compared; field, message and cause must belong to one rule.
 #[derive(Debug)]
 pub struct Expectation {
     pub outcome: Outcome,
@@ -39,7 +39,7 @@ pub enum Text {
 /// One difference.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Mismatch {
-    /// What differs: `outcome`, `message`, …
+    /// The part that differs: `outcome`, `message`, …
     pub what: &'static str,
     pub expected: String,
     pub actual: String,

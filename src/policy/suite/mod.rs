@@ -38,7 +38,7 @@ pub struct Suite {
     pub cases: Vec<Case>,
 }
 
-/// One request and what must come of it.
+/// One request and its expected result.
 #[derive(Debug)]
 pub struct Case {
     pub name: String,
@@ -56,12 +56,12 @@ pub struct Case {
     pub user: UserInfo,
     /// Objects that exist for this case, in place of loaded ones of the same name: params and Namespaces.
     pub existing: Vec<Arc<Value>>,
-    /// What the authorizer answers; absent where there is none to ask.
+    /// Predefined answers of the authorizer; absent where there is none to ask.
     pub access: Option<Arc<AccessAnswers>>,
     pub expect: Expectation,
 }
 
-/// What came of a request, as tests see it.
+/// The outcome of a request, as tests distinguish it.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Outcome {
     Allow,

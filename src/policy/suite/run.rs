@@ -18,11 +18,11 @@ use crate::request::{GroupVersionKind, Operation, Request};
 use crate::set::PolicySet;
 use crate::vap::Missed;
 
-/// What came of a case.
+/// The result of a case.
 #[derive(Debug, Default)]
 pub struct CaseResult {
     pub outcome: Outcome,
-    /// What the rule in question said; empty when nothing was said.
+    /// The message of the rule that decided; empty when there is none.
     pub message: String,
     /// The field that a CRD complains about, or the rule's path in its policy.
     pub field: String,
@@ -32,7 +32,7 @@ pub struct CaseResult {
     pub missed: Vec<Missed>,
     /// Empty for a passed case.
     pub mismatches: Vec<Mismatch>,
-    /// What is worth knowing about a result all the same.
+    /// Notes on the result for the reader.
     pub notes: Vec<String>,
     /// No server takes the object, and the case does not expect that: its policies were not asked, and the message is that
     /// of the server.
@@ -50,7 +50,7 @@ pub fn run(case: &Case, set: &PolicySet) -> CaseResult {
     run_with(case, set, None)
 }
 
-/// The same, and what every expression did is added to `recording`.
+/// Like [`run`], and adds every evaluation to `recording`.
 pub fn run_recorded(case: &Case, set: &PolicySet, recording: &Recording) -> CaseResult {
     run_with(case, set, Some(recording))
 }

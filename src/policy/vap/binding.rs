@@ -41,7 +41,7 @@ pub enum ParamSelector {
     Labels(LabelSelector),
 }
 
-/// What follows when no param is found.
+/// What to do when no param is found.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NotFoundAction {
     /// The binding is skipped.
@@ -51,7 +51,7 @@ pub enum NotFoundAction {
 }
 
 impl Binding {
-    /// Compiles a binding document, or tells everything that is wrong with it.
+    /// Compiles a binding document, or returns everything that is wrong with it.
     pub fn compile(document: &Value) -> Result<Self, Vec<FieldError>> {
         let mut errors = FieldErrors::default();
         let compiled = Self::decode(document, &mut errors);

@@ -11,9 +11,10 @@ use crate::request::Request;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Missed {
     pub policy: String,
-    /// Absent where the policy itself speaks about something else, or has no binding.
+    /// The binding; absent where the policy itself does not match, or has no binding.
     pub binding: Option<String>,
-    /// In the binding where there is one, else in the policy; empty for a policy without bindings.
+    /// The field that excludes the request: of the binding if there is one, else of the policy; empty for a policy
+    /// without bindings.
     pub field: String,
     pub reason: String,
 }

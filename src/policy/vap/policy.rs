@@ -38,7 +38,7 @@ pub struct Policy {
     pub(super) audit_annotations: Vec<AuditAnnotation>,
 }
 
-/// What an error makes of a request.
+/// What an evaluation error does to a request.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum FailurePolicy {
     #[default]

@@ -9,7 +9,7 @@ use admit_apimachinery::names;
 use crate::decode::{DecodeError, Fields};
 use crate::path::Path;
 
-/// Where a webhook listens.
+/// The address of a webhook: a URL or a Service.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Client {
     Url(String),

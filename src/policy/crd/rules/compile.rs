@@ -83,7 +83,7 @@ impl RuleEnv {
         self.compile_among(rule, schema, modes, &mut PatternSum::default())
     }
 
-    /// The same with the patterns of the whole definition, which count together.
+    /// Like [`Self::compile`], with the regular expressions of the whole CRD, which share one memory limit.
     #[must_use]
     pub fn compile_among(
         &self,

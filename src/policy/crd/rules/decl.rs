@@ -14,7 +14,7 @@ pub const MAX_REQUEST_SIZE: i64 = 3 * 1024 * 1024;
 /// The name that the type of a node has in messages; a server appends a number that changes with every compilation.
 const ROOT_NAME: &str = "selfType0";
 
-/// What is said of rules on a node that has no type.
+/// The error for rules on a node that has no type.
 pub const NOT_CONVERTED: &str = "failed to convert to declType for CEL validation rules";
 
 /// The schema of the elements of a list or map.

@@ -15,19 +15,19 @@ use crate::recording::{self, ExpressionId, Recording};
 use crate::schema::correlate::{Correlated, Items, MapListIndex};
 use crate::schema::{Reason, Rule, Schema, SchemaType};
 
-/// What rules are evaluated over.
+/// The object that rules are evaluated on.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     /// The schema that the rules were compiled for.
     pub schema: &'a Schema,
-    /// Where the value stands.
+    /// The path of the value.
     pub path: &'a Path<'a>,
     pub new: &'a Json,
     /// None, or null, where the value is created.
     pub old: Option<&'a Json>,
     /// Failures of what did not change are let pass.
     pub ratchet: bool,
-    /// Where evaluations are noted, if anyone asked for it.
+    /// Where evaluations are recorded, if requested.
     pub recorder: Option<Recorder<'a>>,
 }
 
@@ -38,7 +38,7 @@ pub struct Recorder<'a> {
     pub schema: &'a ExpressionId,
 }
 
-/// What an evaluation may cost.
+/// Cost limits of evaluations.
 #[derive(Clone, Copy)]
 pub struct Limits<'a> {
     /// All rules of an object together.
@@ -63,11 +63,11 @@ impl Default for Limits<'_> {
     }
 }
 
-/// What the rules found.
+/// The result of evaluating the rules.
 #[derive(Debug, Default)]
 pub struct Findings {
     pub errors: FieldErrors,
-    /// Failures that were let pass because nothing they speak of has changed.
+    /// Failures that were tolerated because nothing that they refer to has changed.
     pub forgiven: FieldErrors,
     /// What is left of the budget; negative when evaluation was stopped.
     pub remaining: i64,

@@ -58,7 +58,7 @@ impl RuleTree {
         }
     }
 
-    /// Compiles all rules of a schema, also where every one stands under `allOf`.
+    /// Compiles all rules of a schema, including those below `allOf`.
     #[must_use]
     pub fn compile_every_level(schema: &Schema, resource_root: bool) -> Self {
         let place = Place { checks: schema, schema, path: &Path::Nil };

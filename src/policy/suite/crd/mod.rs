@@ -44,11 +44,11 @@ pub enum Named {
     File(String),
 }
 
-/// One object, and what must come of creating it, or of creating and then updating it.
+/// One object, and the expected result of creating it, or of creating and then updating it.
 #[derive(Debug)]
 pub struct CrdCase {
     pub name: String,
-    /// Where the case stands in its document: `tests.onCreate[0]`.
+    /// The path of the case in its document: `tests.onCreate[0]`.
     pub path: String,
     /// JSON patches on the definition that is in force while the object is created.
     patches: Option<json_patch::Patch>,
@@ -64,7 +64,7 @@ pub struct CrdCase {
 }
 
 impl CrdCase {
-    /// What is expected, as one word.
+    /// The expected outcome, as one word.
     pub fn expected(&self) -> Outcome {
         if self.expected_error.is_some() || self.expected_status_error.is_some() {
             Outcome::Deny
