@@ -1,5 +1,5 @@
-//! The user that a client certificate names: the common name of its subject, and its organizations as groups. Whether the
-//! certificate is to be trusted was decided before.
+//! Reads the user from a client certificate: its subject's common name, and its organizations as groups. The
+//! certificate was verified before.
 
 use x509_parser::prelude::{AttributeTypeAndValue, FromDer as _, X509Certificate};
 

@@ -1,7 +1,7 @@
-//! The time of day, as everything in this package reads it: ages in tables, times in objects, the lives of tokens.
+//! The time of day for everything in this package: ages in tables, times in objects, the lifetime of tokens.
 //!
-//! The machine's clock by default; another where a server is to be at another time, as one that replays what was recorded.
-//! How long something may take is no matter of this clock, nor is the life of a certificate, which TLS itself looks at.
+//! It is the machine's clock by default, and another where a server is to run at another time, such as one that
+//! replays recordings. It measures no durations, and TLS does not use it to check certificates.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Clock {
         })
     }
 
-    /// What it shows now.
+    /// The current time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         (self.0)()

@@ -1,4 +1,4 @@
-//! Digests that clients see: ETags, the hashes in OpenAPI addresses, discovery's storage hashes.
+//! Digests that clients see: ETags, the hashes in OpenAPI addresses, discovery's storage version hashes.
 
 use admit_apimachinery::go;
 use ring::digest::{SHA256, SHA512, digest};

@@ -1,5 +1,5 @@
-//! Who sends a request. The transport finds out (client certificate, bearer token) and puts an [`Identity`] into the
-//! request's extensions; a caller in process does the same, or is taken for the administrator that it is.
+//! The identity of a request's sender. The transport determines it (client certificate, bearer token) and puts an
+//! [`Identity`] into the request's extensions; a caller in process does the same, or counts as the administrator.
 
 use std::collections::BTreeMap;
 

@@ -1,18 +1,18 @@
-//! Work that may be ended from outside: that of a request whose time is over, or whose client has gone.
+//! Cancels synchronous work from outside: that of a request whose time is over, or whose client has gone.
 //!
-//! Walks over objects are plain functions that call each other many levels deep. They ask [`checkpoint`] in their loops;
-//! once the work is over, the next one that asks ends it by unwinding to the thread that was given for it.
+//! Walks over objects are plain functions that call each other many levels deep. They call [`checkpoint`] in their
+//! loops; once the work is cancelled, the next call unwinds to the thread that was started for it.
 //!
 //! ```text
 //! running ──commit──► committing ──withdraw──► running
 //!    └──────end──────► over
 //! ```
 //!
-//! INVARIANT: a change is done whole and told, or not done. What begins to be stored is not ended any more, and what was
-//! ended does not begin to be stored: one word says which of both came first.
+//! INVARIANT: a change is either done completely and reported, or not done. What has begun to be stored is not
+//! cancelled any more, and what was cancelled does not begin to be stored: one atomic state decides which came first.
 //!
-//! INVARIANT: nothing asks between the first and the last of several changes to a value that outlives the work, nor while it
-//! holds a lock: whatever a piece of work leaves behind belongs to it alone.
+//! INVARIANT: there is no checkpoint between the first and the last of several changes to a value that outlives the
+//! work, nor while it holds a lock: whatever cancelled work leaves behind belongs to it alone.
 
 use std::cell::RefCell;
 use std::panic::resume_unwind;

@@ -1,4 +1,4 @@
-//! Where the logs of pods come from. This server has no nodes of its own; whoever runs pods beside it hands this in.
+//! The source of pod logs. This server has no nodes of its own; the code that runs pods beside it provides one.
 
 use std::fmt;
 use std::io;
@@ -8,22 +8,22 @@ use futures::stream::BoxStream;
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// What of a container's log is asked for.
+/// Which part of a container's log is requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogOptions {
-    /// One of the pod's.
+    /// The name of a container of the pod.
     pub container: String,
     /// Go on with what is yet to be written, until the container ends.
     pub follow: bool,
     /// The log of the start before this one.
     pub previous: bool,
-    /// Each line after the time at which it was written.
+    /// Whether each line is prefixed with its time.
     pub timestamps: bool,
-    /// Nothing that is older.
+    /// Only lines since this time.
     pub since: Option<Timestamp>,
-    /// So many lines from the end.
+    /// The number of lines from the end.
     pub tail: Option<u64>,
-    /// So many bytes.
+    /// The maximum number of bytes.
     pub limit: Option<u64>,
     /// `Stdout` or `Stderr`; both where it is none.
     pub stream: Option<String>,

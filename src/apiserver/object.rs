@@ -1,4 +1,4 @@
-//! Reading and writing the metadata of an object that is held as JSON.
+//! Reads and writes the metadata of an object that is held as JSON.
 
 use jiff::Timestamp;
 use serde_json::{Map, Number, Value};

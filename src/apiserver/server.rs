@@ -1,4 +1,4 @@
-//! The server as a value: a registry over a store, and the ways to reach it.
+//! The server: a registry over a store, and the ways to reach it (in process, or over HTTPS).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -55,7 +55,7 @@ struct Inner {
     metrics: OnceLock<Others>,
 }
 
-/// What a server is built from.
+/// Configures and builds a server.
 #[derive(Debug, Default)]
 pub struct ServerBuilder {
     store: Option<Store>,
@@ -73,7 +73,7 @@ pub(crate) struct Authenticated {
 }
 
 impl ServerBuilder {
-    /// Where objects are kept; in memory by default.
+    /// Sets the store of objects; in memory by default.
     #[must_use]
     pub fn store(mut self, store: Store) -> Self {
         self.store = Some(store);
@@ -101,8 +101,8 @@ impl ServerBuilder {
         self
     }
 
-    /// What time it is for the server; the machine's by default. Ages, times in objects and the lives of tokens go by it,
-    /// the lives of certificates do not.
+    /// Sets the server's clock; the machine's by default. Ages, times in objects and the lifetime of tokens follow
+    /// it, the validity of certificates does not.
     #[must_use]
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
@@ -191,7 +191,7 @@ impl Server {
         self.inner.registry.collect().await;
     }
 
-    /// Lets a part of the process speak in `/readyz` under its name.
+    /// Sets the readiness of a part of the process, which `/readyz` shows under its name.
     pub fn set_ready(&self, part: &str, ready: bool) {
         let mut parts = self.inner.parts.write().unwrap_or_else(PoisonError::into_inner);
         match parts.iter_mut().find(|(name, _)| name == part) {
@@ -200,12 +200,12 @@ impl Server {
         }
     }
 
-    /// Who has the logs of pods, for as long as the server lives; the first one stays.
+    /// Sets the source of pod logs; only the first call has an effect.
     pub fn set_pod_logs(&self, logs: Arc<dyn PodLogs>) {
         let _ = self.inner.logs.set(logs);
     }
 
-    /// What other parts of the process count, shown at the end of `/metrics`, for as long as the server lives; the first one stays.
+    /// Sets the source of further metrics, appended to `/metrics`; only the first call has an effect.
     pub fn set_metrics(&self, text: impl Fn() -> String + Send + Sync + 'static) {
         let _ = self.inner.metrics.set(Others(Box::new(text)));
     }

@@ -1,4 +1,4 @@
-//! What policies and matching may ask of their surroundings, answered from the store.
+//! Answers what policies and matching ask of their environment (namespaces, params, access) from the store.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Stored ValidatingAdmissionPolicies and their bindings, compiled when they change and asked about every write.
+//! Stored ValidatingAdmissionPolicies and their bindings, compiled when they change and evaluated for every write.
 
 use std::sync::{Arc, PoisonError, RwLock};
 

@@ -1,4 +1,4 @@
-//! The question that admission is asked, as `admission.k8s.io/v1 AdmissionRequest`.
+//! Builds the `admission.k8s.io/v1` AdmissionRequest of a write.
 
 use admit_policy::Request;
 use admit_policy::object::Object;

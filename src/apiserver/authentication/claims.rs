@@ -1,4 +1,4 @@
-//! What a token says, and when it is believed.
+//! The claims of a service account token, and their validation.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,5 @@
-//! The key that tokens are signed with (ECDSA on P-256, `ES256`), and signed texts in the compact form of JSON Web Tokens.
+//! The key that service account tokens are signed with (ECDSA on P-256, `ES256`), and JSON Web Tokens in compact
+//! form.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;

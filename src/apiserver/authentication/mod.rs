@@ -1,5 +1,6 @@
-//! Tokens of service accounts: issued for a while, signed by the server's own key, believed for as long as the account
-//! and the object that they are bound to exist. Client certificates are the transport's.
+//! Issues and verifies tokens of service accounts: signed by the server's own key, valid for a limited time and only
+//! as long as the account and the object that they are bound to exist. Client certificates are verified by the
+//! transport.
 
 mod claims;
 mod key;

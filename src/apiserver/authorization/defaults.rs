@@ -1,4 +1,4 @@
-//! The roles and bindings that every cluster has from the beginning. What is there already stays as it is.
+//! The default RBAC roles and bindings of every cluster, created at start. Existing ones are not changed.
 
 use std::sync::Arc;
 

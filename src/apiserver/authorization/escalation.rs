@@ -1,5 +1,5 @@
-//! Nobody grants what it does not have: writes of roles and bindings by users who lack some of what they would grant are
-//! refused, unless roles allow the user to escalate, or to bind the role.
+//! Prevents privilege escalation: refuses writes of roles and bindings by users who lack some of what they would
+//! grant, unless roles allow the user to `escalate`, or to `bind` the role.
 
 use std::sync::Arc;
 

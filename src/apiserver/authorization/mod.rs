@@ -1,7 +1,8 @@
-//! Who may do what: the roles and bindings in the store, asked about requests, reviews and expressions alike.
+//! RBAC authorization: evaluates the roles and bindings in the store for requests, access reviews and CEL
+//! expressions.
 //!
-//! Input: a user and what it wants to do. Output: whether it may, and the words in which it is told that it may not. Who
-//! the user is was found out before.
+//! Input: a user and what it wants to do. Output: whether it may, and the message if it may not. Authentication has
+//! happened before.
 
 mod defaults;
 mod escalation;

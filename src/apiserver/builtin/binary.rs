@@ -1,5 +1,6 @@
-//! What is left of a value in the store: built-in kinds lie there in protobuf, which knows no empty lists and maps. Those
-//! that JSON always shows come back as null. Definitions of custom resources lie there as JSON, whose whole numbers have no fraction.
+//! Reproduces what a value loses in etcd: built-in kinds are stored there in protobuf, which knows no empty lists and
+//! maps. Those that JSON always shows come back as null. CustomResourceDefinitions are stored as JSON, whose whole
+//! numbers have no fraction.
 
 use admit_apimachinery::go;
 use serde_json::Value;

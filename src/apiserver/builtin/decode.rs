@@ -1,7 +1,7 @@
-//! Reads a JSON object as a built-in kind and writes it again as the API server's typed encoder would: unknown members
-//! are reported and dropped, nulls and empty values leave or stay as each field's rule says, members stand in the
-//! table's order, map keys are sorted, times and quantities have their canonical form. What is read becomes what is written:
-//! a large object is not there twice.
+//! Decodes a JSON object as a built-in kind and encodes it again as the API server's typed encoder would: unknown
+//! members are reported and dropped, nulls and empty values are dropped or kept by each field's rule, members are in
+//! the table's order, map keys are sorted, times and quantities have their canonical form. The conversion is done in
+//! place, so that a large object is not in memory twice.
 //!
 //! Left to others: duplicate members (only the parser of the text sees them), defaults, validation of values.
 
@@ -53,8 +53,8 @@ pub fn rewritten(tables: &Tables, id: TypeId, value: Value) -> Value {
     decoder.message(id, value).unwrap_or_default()
 }
 
-/// The same with a limit to what the object weighs in its canonical form and with what the server adds to it, both of
-/// which can be hundreds of bytes for a `{}`.
+/// Like [`decode`], with a limit on the memory of the object in its canonical form and of what the server adds to it,
+/// both of which can be hundreds of bytes for a `{}`.
 ///
 /// # Errors
 /// As [`decode`], and an object that weighs more.

@@ -1,5 +1,5 @@
-//! Writes objects and lists of built-in kinds as protobuf (`application/vnd.kubernetes.protobuf`), by the numbers of the
-//! field tables: the counterpart of `protobuf`. What JSON leaves out is left out here as well.
+//! Encodes objects and lists of built-in kinds as protobuf (`application/vnd.kubernetes.protobuf`), with the field
+//! numbers of the field tables: the counterpart of `protobuf`. What JSON leaves out is left out here as well.
 
 use admit_apimachinery::go;
 use jiff::Timestamp;

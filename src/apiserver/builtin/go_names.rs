@@ -1,4 +1,4 @@
-//! Names that types of fields have in Go beside what they are, which type errors tell; `go_names.txt` holds them.
+//! Named Go types of fields (such as `[]v1.FinalizerName`), which type errors mention; `go_names.txt` lists them.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

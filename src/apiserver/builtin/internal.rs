@@ -1,5 +1,5 @@
-//! The internal form of a specification, as some refusals print it: Go's names, every field whether set or not, and the
-//! few places where the API server's own types differ from the published ones.
+//! Renders a specification in the API server's internal form, as some refusals print it: Go's names, every field
+//! whether set or not, and the few places where the API server's own types differ from the published ones.
 
 use serde_json::{Map, Value};
 

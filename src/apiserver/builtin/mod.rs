@@ -1,4 +1,4 @@
-//! The built-in kinds: their fields, and what follows from the fields.
+//! The fields of the built-in kinds, and everything that is derived from them.
 //!
 //! One line of `tables/*.txt` per field (number, name, type, patch and list rules, description) is the only place where
 //! a field of a built-in kind is declared. From it come the OpenAPI schemas, strict decoding, the order and omission

@@ -1,4 +1,4 @@
-//! Field tables in memory: types refer to one another by index, texts borrow the tables that they were read from.
+//! The field tables in memory: types refer to one another by index, and texts borrow from the embedded table files.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub struct TypeId(pub(super) usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EnumId(pub(super) usize);
 
-/// Where a type comes from.
+/// The package of a type: API group, version and OpenAPI prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Package {
     /// How other packages' tables refer to it: `core`.
@@ -26,7 +26,7 @@ pub struct Package {
     /// Empty for the core group.
     pub group: &'static str,
     pub version: &'static str,
-    /// What stands before a type's name in OpenAPI: `io.k8s.api.core.v1`.
+    /// The prefix of its types' names in OpenAPI: `io.k8s.api.core.v1`.
     pub openapi: &'static str,
 }
 
@@ -39,7 +39,7 @@ pub struct TypeDef {
     /// Whether server-side apply owns values of this type as a whole.
     pub atomic: bool,
     pub description: &'static str,
-    /// In the order in which the encoder writes them.
+    /// The fields, in the order in which the encoder writes them.
     pub fields: Vec<Field>,
 }
 

@@ -1,4 +1,4 @@
-//! Reads the field tables.
+//! Parses the field tables.
 //!
 //! ```text
 //! package ALIAS GROUP VERSION OPENAPI-PREFIX      GROUP is `-` for the core group

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use self::wire::{Members, Reader, Wire, text};
 use super::model::{Field, Tables, TypeId, TypeRef};
 
-/// What every body begins with.
+/// The magic bytes at the beginning of every body.
 pub const MAGIC: [u8; 4] = [0x6b, 0x38, 0x73, 0x00];
 
 /// Deeper messages are refused; no built-in kind but a recursive schema comes near.

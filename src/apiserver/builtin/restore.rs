@@ -1,5 +1,6 @@
-//! Reads a patched object the way kube-apiserver reads what a strategic merge patch made: not as text but as maps, field by
-//! field in the order of the type, with errors of its own and numbers that lose what they have too much.
+//! Decodes a patched object the way kube-apiserver decodes the result of a strategic merge patch: not from text but
+//! from maps, field by field in the order of the type, with errors of its own and numbers that lose their excess
+//! digits.
 
 use admit_apimachinery::go;
 use serde_json::{Map, Number, Value};

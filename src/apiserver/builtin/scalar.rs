@@ -1,4 +1,5 @@
-//! Canonical forms of the scalars that are strings in JSON and something else in the API server.
+//! Canonical forms of scalars that are strings in JSON and typed values in the API server, such as times and
+//! quantities.
 
 use admit_apimachinery::go::{self, Layout, Timestamp};
 use admit_apimachinery::quantity::Quantity;

@@ -1,4 +1,5 @@
-//! The HTTPS call of a webhook: one connection, one POST, HTTP/1.1, no redirects, a bounded answer.
+//! Sends the HTTPS request to a webhook: one connection, one POST, HTTP/1.1, no redirects, a response of bounded
+//! size.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! The words that Go's HTTP client and client-go have for calls that come to nothing: connections, certificates and answers
-//! that are no success.
+//! Error messages for failed calls (connections, certificates, error responses), in the words of Go's HTTP client and
+//! client-go.
 
 use std::io;
 use std::net::IpAddr;

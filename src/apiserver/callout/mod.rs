@@ -1,5 +1,6 @@
-//! Calls of webhooks: where one listens, whom to trust there, one question and its answer, in the words of kube-apiserver's
-//! client. What is asked, and what an answer means, is left to who asks: admission and conversion.
+//! Calls webhooks: resolves the address, verifies the certificate, sends one request and reads its response, with the
+//! error messages of kube-apiserver's client. What is asked, and what a response means, is up to admission and
+//! conversion.
 
 mod client;
 mod failure;

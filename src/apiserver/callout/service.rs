@@ -1,8 +1,8 @@
-//! Where a Service is that a webhook names: found in what is stored, Services and their EndpointSlices.
+//! Resolves the Service that a webhook names to an address, from the stored Services and EndpointSlices.
 //!
-//! Nobody forwards here what is sent to a cluster IP. A Service is therefore reached at one of its ready endpoints, which is how
-//! kube-apiserver finds it with `--enable-aggregator-routing`; and one of type ExternalName at its name, which is how it
-//! does without. Endpoints are what the store says: this server runs no pods, and makes none out of selectors.
+//! Cluster IPs are not forwarded here. A Service is therefore reached at one of its ready endpoints, which is how
+//! kube-apiserver finds it with `--enable-aggregator-routing`; and one of type ExternalName at its name, as without
+//! that option. Endpoints are what the store says: this server runs no pods, and creates no endpoints from selectors.
 //! Connecting is left to the client.
 
 use admit_apimachinery::go;

@@ -1,6 +1,6 @@
-//! Which certificates a webhook may show: those that an authority of its bundle signed, and those that the bundle holds
-//! themselves, as in Go. The latter are often authorities as well (`openssl req -x509` makes them so), which the verifier alone
-//! takes for no server's.
+//! Verifies the certificate of a webhook: it must be signed by an authority of the `caBundle`, or be in the bundle
+//! itself, as in Go. The latter are often authorities as well (`openssl req -x509` makes them so), which the verifier
+//! alone would not accept as a server's certificate.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Decides whether a body can be handled as an object of the kind that the path names, and which of its fields that
-//! kind does not have. Values are brought into canonical form; defaults and validation are left to the registry.
+//! Decodes a body as an object of the kind that the path names, and reports the fields that this kind does not have.
+//! Values are brought into canonical form; defaults and validation are left to the registry.
 
 use std::sync::LazyLock;
 
@@ -23,7 +23,7 @@ const NUMBER_ERROR: &str = "json: cannot unmarshal number ";
 #[derive(Debug)]
 pub(crate) struct Received {
     pub object: Value,
-    /// What strict decoding objects to: `unknown field "spec.bogus"`, `duplicate field "metadata"`.
+    /// Errors of strict decoding: `unknown field "spec.bogus"`, `duplicate field "metadata"`.
     pub strict: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! How a number was written in the body that it came in: refusals show its digits, which its value has lost.
+//! Finds a number as it was written in the request body: refusals print its digits, which its value has lost.
 
 use std::collections::BTreeMap;
 

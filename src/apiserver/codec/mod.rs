@@ -1,4 +1,4 @@
-//! Request bodies: from bytes to an object of the kind that the path names.
+//! Decodes request bodies, from bytes to an object of the kind that the path names.
 
 mod decode;
 mod literal;

@@ -1,4 +1,4 @@
-//! Bytes to a value, whatever it says: within what a body of its length may ask for.
+//! Parses bytes to a value of any kind, within the memory limit for a body of its length.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! YAML text to a value, read as Kubernetes reads manifests: one document, JSON's types; and values as YAML.
+//! Parses YAML as Kubernetes reads manifests (one document, JSON's types), and writes values as YAML.
 
 use std::fmt::Write as _;
 

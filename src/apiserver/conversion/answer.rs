@@ -1,7 +1,7 @@
-//! Reads the answer of a conversion webhook, and believes it only when it is the answer to what was asked: the same uid, as many
-//! objects in the same order, each of the same kind, name, namespace and uid, in the version that was asked for.
+//! Validates the response of a conversion webhook: it must have the same uid, and as many objects in the same order,
+//! each of the same kind, name, namespace and uid, in the version that was asked for.
 //!
-//! What is wrong is said as upstream says it, without the words about whose webhook it is.
+//! Errors have upstream's words, without the part that names the webhook.
 
 use admit_apimachinery::go;
 use admit_policy::json;

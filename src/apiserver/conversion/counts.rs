@@ -1,4 +1,4 @@
-//! Questions to conversion webhooks, counted under the names of kube-apiserver.
+//! Metrics of conversion webhook calls, under the names of kube-apiserver.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! Versions of custom resources that a webhook converts into one another (`spec.conversion.strategy: Webhook`): what is asked,
-//! in batches of a bounded size, what is believed of an answer, and what is counted.
+//! Converts custom resources between versions by webhook (`spec.conversion.strategy: Webhook`): builds requests in
+//! batches of bounded size, validates the responses, and counts calls.
 //!
 //! ```text
 //! registry ──objects in other versions──► Webhook ──question──► callout ──► the webhook

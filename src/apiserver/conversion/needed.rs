@@ -1,6 +1,6 @@
-//! What plain functions need converted: policies and matching rules that see a request in another version, managers of fields
-//! in the version that they wrote in. They do no I/O. What they ask for and is not there is noted and fetched, and they
-//! are run once more: they find the same as before, and with it what they asked for.
+//! Supplies conversions to functions that do no I/O: policies and matching rules that see a request in another
+//! version, and field managers in the version that they wrote in. A conversion that is missing is noted, fetched, and
+//! the function is run again: it finds the same as before, and the new conversion with it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

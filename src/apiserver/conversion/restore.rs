@@ -1,4 +1,5 @@
-//! The metadata of a converted object: that of the original, but for labels and annotations, which a webhook may change.
+//! Restores the metadata of a converted object from the original, except labels and annotations, which a webhook may
+//! change.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,5 @@
-//! The whole of discovery in two documents (`/api`, `/apis`), which current clients ask for first.
+//! Aggregated discovery: all groups and resources in two documents (`/api`, `/apis`), which current clients ask for
+//! first.
 
 use std::sync::Arc;
 

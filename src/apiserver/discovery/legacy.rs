@@ -1,4 +1,4 @@
-//! The plain documents: one list of groups, and one list of resources per group and version.
+//! Unaggregated discovery: one list of groups, and one list of resources per group and version.
 
 use std::cmp::Reverse;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the server tells clients about its own resources: `/api`, `/apis` and the documents below them.
+//! Discovery: the documents `/api`, `/apis` and below, which tell clients what the server serves.
 //!
 //! Input: the rows of the resource table, the path and the request headers. Output: a finished response, or `None`
 //! where the path is no discovery document (the router then answers 404). Everything is derived from the rows, so

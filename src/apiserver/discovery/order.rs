@@ -1,5 +1,5 @@
-//! In which order groups, versions and resources appear: clients take the first version of a group as the preferred
-//! one, and resolve an ambiguous short name to the first group that has it.
+//! Orders groups, versions and resources: clients take the first version of a group as the preferred one, and resolve
+//! an ambiguous short name to the first group that has it.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;

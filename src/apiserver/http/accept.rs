@@ -1,4 +1,5 @@
-//! What the client wants back: the media type, and the form of the object.
+//! Content negotiation: the media type that a client wants, and the form of the object (itself, a Table, or metadata
+//! only).
 
 use http::{HeaderMap, header};
 

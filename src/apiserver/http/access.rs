@@ -1,4 +1,4 @@
-//! Who a request is from, and what it wants to do, as the roles are asked about it.
+//! Determines the identity of a request, and the attributes that authorization is asked about.
 
 use admit_apimachinery::names::path_segment;
 use admit_policy::host::AccessAttributes;

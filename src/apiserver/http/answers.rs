@@ -1,5 +1,5 @@
-//! Answers to reads, from before they are made until they are sent: each takes room for what it holds in memory, so that many
-//! large lists are made one after the other, and a client that does not take its own is cut.
+//! Limits the memory of responses to reads, from before they are built until they are sent: many large lists are
+//! built one after the other, and a client that does not read its response is disconnected.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Reading request bodies: bounded, and in one of the formats that are understood.
+//! Reads request bodies, up to a size limit and in one of the supported formats.
 
 use axum::body::Body as HttpBody;
 use bytes::Bytes;

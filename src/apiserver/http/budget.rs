@@ -1,4 +1,5 @@
-//! Bytes that are held for clients, of each user and in all: who wants more waits until others were sent.
+//! Limits the bytes that are held in memory for clients, per user and in total; further requests wait until others
+//! were sent.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -1,5 +1,5 @@
-//! The deprecated ComponentStatuses: nothing that is stored, but what is found when the parts of a control plane are looked
-//! for where they would listen.
+//! The deprecated ComponentStatuses: not stored, but determined by looking for the parts of a control plane at the
+//! addresses where they would listen.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};

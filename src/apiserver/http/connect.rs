@@ -1,6 +1,6 @@
-//! Subresources that are no objects: tokens of service accounts, bindings and evictions of pods, and what only the node of
-//! a pod can give: its log, and streams to its containers. There are no nodes behind this server: a log comes from whoever
-//! runs pods beside it, and streams end here, with the words of an API server that cannot find the node.
+//! Subresources that are not stored objects: tokens of service accounts, bindings and evictions of pods, and what
+//! only a pod's node can provide, its log and streams to its containers. This server has no nodes: logs come from
+//! whatever runs pods beside it, and streams fail with the message of an API server that cannot find the node.
 
 use admit_apimachinery::go;
 use axum::body::Body;

@@ -1,8 +1,9 @@
-//! One connection: the client certificate's name as the identity of its requests, HTTP/1.1 or HTTP/2.
+//! Serves one connection: takes the identity of its requests from the client certificate, and speaks HTTP/1.1 or
+//! HTTP/2.
 //!
-//! kubectl and client-go prefer HTTP/2, where many watches share a connection. The bounds of both protocols are below: what
-//! a client may have open, take back, or say in one head. A client that goes beyond is told so (`ENHANCE_YOUR_CALM`, 431)
-//! and cut. How long it may say nothing is the business of `admit_serving`.
+//! kubectl and client-go prefer HTTP/2, where many watches share a connection. The limits of both protocols are
+//! below: what a client may have open, reset, or send in one head. A client that exceeds them is told so
+//! (`ENHANCE_YOUR_CALM`, 431) and disconnected. How long it may be idle is decided by `admit_serving`.
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! By when a request is answered: as upstream, what is no stream has an end, and `timeout=10s` makes it an earlier one.
+//! The deadline of a request: as upstream, every request but a stream has one, and `timeout=10s` brings it forward.
 
 use std::time::Duration;
 

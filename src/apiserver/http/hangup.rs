@@ -1,5 +1,5 @@
-//! The end of a connection whose client does not take what it asked for: bytes that wait for it in the transport are freed
-//! with the connection, and not before.
+//! Closes a connection whose client does not read its responses: bytes that are buffered in the transport are freed
+//! only with the connection.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,8 +1,8 @@
-//! Health: `/livez`, `/readyz` and `/healthz` as a whole, in words (`?verbose`) and by check (`/livez/etcd`), and the same
-//! as figures for `/metrics/slis`.
+//! Health checks: `/livez`, `/readyz` and `/healthz` as a whole, with details (`?verbose`) and by check
+//! (`/livez/etcd`), and the same as metrics in `/metrics/slis`.
 //!
-//! The checks have kube-apiserver's names, so that probes which name one find it. A check of `poststarthook/` tells that
-//! a part of the start is over, which here is so for all of them before the server answers at all.
+//! The checks have kube-apiserver's names, so that probes which name one find it. A check of `poststarthook/` says
+//! that a part of the start is over, which holds for all of them before this server answers at all.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,7 +1,9 @@
-//! Acting as somebody else: who is meant by the `Impersonate-*` headers, and whether the caller may.
+//! Impersonation: determines the user that the `Impersonate-*` headers name, and checks that the caller may act as
+//! this user.
 //!
-//! A caller may be allowed to impersonate in a mode (`impersonate:user-info` and the like) for single verbs, or outright
-//! (`impersonate`). The modes are tried first; what the first of them lacks is what a caller without any is told.
+//! A caller may be allowed to impersonate in a mode (`impersonate:user-info` and the like) for single verbs, or
+//! outright (`impersonate`). The modes are tried first; a caller that may use none is refused with the message of the
+//! first.
 
 use admit_apimachinery::{
     go::quote::{quote, quote_all},

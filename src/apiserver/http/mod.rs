@@ -1,4 +1,5 @@
-//! The HTTP face: paths, negotiation, bodies, watch streams, warnings. Everything a resource means is the registry's.
+//! The HTTP layer: paths, content negotiation, bodies, watch streams, warnings. What requests to resources mean is
+//! left to the registry.
 
 mod accept;
 mod access;

@@ -1,4 +1,4 @@
-//! Paths that are no resources: discovery, OpenAPI, version, health.
+//! Paths that are not resources: discovery, OpenAPI, version, health.
 
 use axum::response::Response;
 use http::Method;

@@ -1,4 +1,4 @@
-//! A path as a place among the resources: group, version, namespace, resource, name, subresource.
+//! Parses a path into group, version, namespace, resource, name and subresource.
 
 use crate::registry::options::unescape;
 

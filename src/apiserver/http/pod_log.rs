@@ -1,4 +1,4 @@
-//! The query of `pods/log`: what of a log is asked for.
+//! Parses the query of `pods/log`: which part of the log is wanted.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Requests to resources: which verb, which row, which form of the answer.
+//! Dispatches requests to resources: determines the verb, the resource, and the form of the response.
 
 use admit_apimachinery::{go, names::path_segment};
 use std::future::Future;

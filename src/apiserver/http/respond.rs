@@ -1,4 +1,5 @@
-//! Answers: documents in the media type that was asked for, with their headers; Status refusals, plain pages.
+//! Builds responses: documents in the media type that was asked for, with their headers; Status refusals; plain text
+//! pages.
 
 use axum::body::Body;
 use axum::response::Response;

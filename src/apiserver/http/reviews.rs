@@ -1,4 +1,4 @@
-//! Kinds that are asked and never stored: access reviews and reviews of identities.
+//! Kinds that are answered and never stored: access reviews, token reviews and self-subject reviews.
 
 use std::collections::BTreeMap;
 

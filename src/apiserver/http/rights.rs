@@ -1,5 +1,6 @@
-//! Who a request acts as, and whether it may do what it asks for. Most users have some hundred rules, which are looked through
-//! where connections are read; whoever has ten thousands of them waits in the lane of lists, and nobody else with it.
+//! Authorizes requests, including the right to impersonate. Most users have some hundred rules, which are evaluated
+//! on the connection's thread; users with ten thousands of rules wait in the queue of lists, and nobody else with
+//! them.
 
 use admit_policy::host::AccessAttributes;
 use http::HeaderMap;

@@ -1,5 +1,4 @@
-//! Serving over TLS: for how many there is room, and which protocols are spoken. What one connection may do is the business of
-//! `connection`.
+//! Serves HTTPS: the limit on connections, and the protocols offered. A single connection is handled by `connection`.
 
 use std::future::Future;
 use std::sync::Arc;

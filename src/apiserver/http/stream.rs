@@ -1,5 +1,5 @@
-//! A watch as a response: one event per line of JSON, or per frame of protobuf, until the time is over, with bookmarks in
-//! between.
+//! Streams a watch as a response: one event per line of JSON or per frame of protobuf, with bookmarks in between,
+//! until the watch's time is over.
 
 use std::time::Duration;
 

@@ -1,14 +1,15 @@
-//! Who works when: changes and long answers are made on threads of their own, a few at a time, each until its time is over.
-//! So the threads that read and write connections are always there for reads, for health, and for the end of the process.
+//! Schedules work: changes and long responses are computed on threads of their own, a few at a time, each until its
+//! deadline. So the threads that read and write connections are always available for reads, health checks and
+//! shutdown.
 //!
 //! ```text
 //! change ──► a place of its user ──► one of all places ──► body ──► lane of its size ──► thread
 //! list, documents, the rights of who has ten thousands ──► share of its user ──► lane of lists ──► thread
 //! ```
 //!
-//! A lane lets so many compute at one time; what waits for a webhook or the disk computes nothing, and lets the next one go
-//! on meanwhile. What a change costs is bounded by its bytes, so that small ones have a lane of their own: they never wait
-//! behind large ones, and share the processors with as many of them as there are processors.
+//! A lane limits how many computations run at a time; one that waits for a webhook or the disk computes nothing, and
+//! lets the next one run meanwhile. The cost of a change is bounded by its size, so small ones have a lane of their
+//! own: they never wait behind large ones, and share the processors with as many of them as there are processors.
 
 use std::any::Any;
 use std::collections::HashMap;

@@ -1,8 +1,10 @@
-//! Everybody's watches: how many there are, how many of their bytes wait for clients, and which end when that is too much.
+//! Limits watches: their number, and the bytes of theirs that wait for clients; ends the slowest when that is too
+//! much.
 //!
-//! A watch renders a chunk once there is room for it, and holds the room until the chunk is sent. Where there is none for a
-//! while, the watch whose client has left a chunk lying for the longest is told that it is too slow (410) and ends; a
-//! connection whose client does not even take that is cut. Who was cut starts again from a list, as with kube-apiserver.
+//! A watch renders a chunk once there is memory for it, and holds that memory until the chunk is sent. If there is
+//! none for a while, the watch whose client has left a chunk unread for the longest is ended with the error that it
+//! is too slow (410); a connection whose client does not even read that is closed. Such a client starts again from a
+//! list, as with kube-apiserver.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

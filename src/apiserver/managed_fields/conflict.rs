@@ -1,4 +1,4 @@
-//! Fields that an applied configuration would take from other managers.
+//! Finds conflicts: fields that an applied configuration would take over from other managers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -49,7 +49,7 @@ impl Conflicts {
         Self::of(self.0.into_iter().map(|(manager, set)| (manager, set.difference(allowed))))
     }
 
-    /// The conflicts that are told, and how many more there are.
+    /// The conflicts to list, and the number of the others.
     #[must_use]
     pub fn told(&self) -> (Vec<Conflict>, usize) {
         let mut left = MOST_TOLD;

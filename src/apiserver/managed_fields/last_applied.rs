@@ -1,4 +1,5 @@
-//! `kubectl.kubernetes.io/last-applied-configuration`: what client-side apply wrote down is kubectl's to take over.
+//! The annotation `kubectl.kubernetes.io/last-applied-configuration`: lets server-side apply by kubectl take over the
+//! fields that its client-side apply recorded.
 
 use serde_json::Value;
 

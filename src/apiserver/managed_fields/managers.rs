@@ -1,4 +1,4 @@
-//! Managers and what they own: `metadata.managedFields`, read and written.
+//! Reads and writes `metadata.managedFields`: managers and the fields that they own.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::path::{CodecError, FieldSet, from_json, to_json};
 
-/// Who owns fields, in which way. Order: by name, then as the fields stand here.
+/// A manager of fields, and how it writes them. Order: by name, then in the order of the members below.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Manager {
     pub name: String,
@@ -45,7 +45,7 @@ impl Manager {
     }
 }
 
-/// What a manager owns.
+/// The fields that a manager owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owned {
     pub set: FieldSet,

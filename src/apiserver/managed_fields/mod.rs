@@ -1,4 +1,4 @@
-//! Field ownership: what `metadata.managedFields` of a changed object says, and server-side apply.
+//! Field ownership: updates `metadata.managedFields` of changed objects, and implements server-side apply.
 //!
 //! ```text
 //! Writer ──► updater ──► typed (compare, merge, owned, without) ──► schema
@@ -68,7 +68,7 @@ pub enum ApplyError {
     TooHeavy(#[from] TooHeavy),
 }
 
-/// One write: by whom, through what, when.
+/// One write: its manager, subresource, version and time.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'w> {
     pub versions: &'w dyn Versions,
@@ -77,7 +77,7 @@ pub struct Writer<'w> {
     pub kind: &'w str,
     /// Empty for the object itself.
     pub subresource: &'w str,
-    /// What the registry resets after a write of this sort, whatever was sent.
+    /// The fields that the registry resets after this kind of write, whatever was sent.
     pub ignored: &'w FieldSet,
     /// Empty for an unknown one.
     pub manager: &'w str,
@@ -116,8 +116,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The object that `live` becomes by `config`. What the configuration owned before and says no more is gone, where
-    /// nobody else owns it.
+    /// Applies `config` to `live`. Fields that the configuration owned before and no longer contains are removed,
+    /// unless somebody else owns them.
     ///
     /// # Errors
     /// Conflicts where `force` does not settle them, configurations that cannot be typed, and objects that would be too large.

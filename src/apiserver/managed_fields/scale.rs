@@ -1,4 +1,4 @@
-//! Managers of a Scale: those that own the replicas of the object behind it, and the other way round.
+//! Translates field managers between an object and its Scale, both of which have the number of replicas.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use super::path::{Element, FieldSet};
 /// The version that a Scale is in.
 pub const API_VERSION: &str = "autoscaling/v1";
 
-/// Where an object keeps the number that its Scale shows as `spec.replicas`.
+/// The path of the number of replicas in an object, which its Scale shows as `spec.replicas`.
 #[derive(Clone, Debug)]
 pub struct Replicas {
     path: Vec<Element>,

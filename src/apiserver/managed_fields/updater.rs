@@ -1,4 +1,5 @@
-//! Who owns what after a change: the core of server-side apply, without names, times or last-applied annotations.
+//! Computes field ownership after a change: the core of server-side apply, without names, times or last-applied
+//! annotations.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What keeps entries short: paths that every object has are nobody's, and old updaters are put together.
+//! Keeps `managedFields` short: drops paths that every object has, and merges the entries of the oldest updaters.
 
 use std::collections::BTreeMap;
 

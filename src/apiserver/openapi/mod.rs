@@ -1,4 +1,4 @@
-//! OpenAPI v3: what `kubectl apply`, `create` and `explain` read before they talk about objects.
+//! OpenAPI documents, which `kubectl apply`, `create` and `explain` read before they work with objects.
 //!
 //! `/openapi/v3` lists one document per group and version under an address that holds a digest of the document, so
 //! that clients may keep it for ever. Documents are made from the resource rows when first asked for. `/openapi/v2` holds

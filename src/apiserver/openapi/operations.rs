@@ -1,7 +1,7 @@
-//! One operation of a path: parameters, body, answers and the extensions that clients look for.
+//! Describes one operation of a path: parameters, body, responses, and the extensions that clients look for.
 //!
-//! The presence of the `fieldValidation` parameter on PATCH is what clients probe before they leave the validation of
-//! fields to the server.
+//! Clients probe for the `fieldValidation` parameter on PATCH before they leave the validation of fields to the
+//! server.
 
 use serde_json::{Map, Value, json};
 

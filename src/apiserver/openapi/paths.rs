@@ -1,4 +1,4 @@
-//! The paths of one resource.
+//! Describes the paths of one resource.
 
 use serde_json::{Map, Value, json};
 

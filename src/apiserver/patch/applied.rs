@@ -1,7 +1,8 @@
-//! What `kubectl apply` makes of a live object of a built-in kind: a three-way strategic merge.
+//! Computes what `kubectl apply` makes of a live object of a built-in kind: a three-way strategic merge.
 //!
-//! Input: the manifest, the live object, and the manifest that was applied last. What the manifest says counts, what only
-//! the last one said goes, all else stays. Items of lists are told apart by the merge keys of the field tables.
+//! Input: the manifest, the live object, and the manifest that was applied last. Fields of the manifest are set,
+//! fields that only the last one had are removed, and all others stay. List items are identified by the merge keys of
+//! the field tables.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Patch formats that need the schema of the patched kind. JSON patch and JSON merge patch need none and stay with the
+//! Patch formats that need the schema of the patched kind. JSON patch and JSON merge patch need none and are in the
 //! registry.
 
 pub mod applied;

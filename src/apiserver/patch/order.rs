@@ -1,4 +1,4 @@
-//! The order of a merged list whose patch says in which order it wants the items.
+//! Orders the items of a merged list by the patch's `$setElementOrder`.
 
 use std::collections::{HashMap, HashSet};
 

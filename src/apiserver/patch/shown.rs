@@ -1,4 +1,4 @@
-//! A strategic merge patch as refusals show it: the way Go prints maps, without what merging took out of it.
+//! Formats a strategic merge patch for error messages: the way Go prints maps, without what merging removed from it.
 
 use admit_apimachinery::go;
 use serde_json::{Map, Value};

@@ -1,5 +1,5 @@
-//! The order of members after a patch: upstream's patch library sorts the objects that it had to open and leaves the
-//! others as they were. Refusals show the result.
+//! Orders object members after a patch: upstream's patch library sorts the objects that it had to open and leaves the
+//! others as they were. Error messages show the result.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
-//! What a server finds out about a stored definition: which of its names are free, whether it is established, whether
-//! the Kubernetes project approved its API. Input: the definition and the others of its group; output: its new status.
+//! Computes the status of a stored CRD: which of its names are free, whether it is established, whether the
+//! Kubernetes project approved its API. Input: the CRD and the others of its group; output: its new status.
 
 use std::collections::BTreeSet;
 

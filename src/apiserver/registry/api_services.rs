@@ -1,5 +1,5 @@
-//! An APIService for each group and version that is served, made and removed together with what it stands for. APIServices
-//! themselves have none: they are the aggregator's own, which asks nobody for them.
+//! Maintains an APIService for each group and version that is served, created and removed together with it. The API
+//! group of APIServices has none: it belongs to the aggregator itself.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

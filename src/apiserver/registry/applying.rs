@@ -1,4 +1,4 @@
-//! Server-side apply: a configuration creates the object or is merged into it.
+//! Server-side apply: the configuration creates the object, or is merged into it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Autoscalers in their two versions. They are stored as `autoscaling/v2`; `v1` has a field for the processor's load alone,
-//! and shows everything else as JSON in annotations, so that nothing is lost on the way there and back.
+//! Converts HorizontalPodAutoscalers between their two versions. They are stored as `autoscaling/v2`; `v1` has a
+//! field for CPU utilization only, and shows everything else as JSON in annotations, so that nothing is lost in a
+//! round trip.
 
 use serde_json::{Map, Value, json};
 

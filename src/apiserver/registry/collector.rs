@@ -1,7 +1,8 @@
-//! The garbage collector: removes what its owners left behind, frees what they let go, and empties namespaces.
+//! The garbage collector: deletes dependents of deleted owners, releases orphans, and empties deleted namespaces.
 //!
-//! It hears of every removal and of every object that waits for it, and works through them in batches, each with one
-//! walk over the stored objects. At start it looks at everything once, so that nothing is forgotten over a restart.
+//! It is notified of every removal and of every object that waits for it, and processes them in batches, each with
+//! one walk over the stored objects. At start it looks at everything once, so that nothing is forgotten over a
+//! restart.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -78,7 +79,7 @@ impl Registry {
         }
     }
 
-    /// One walk over everything.
+    /// Processes all stored objects once.
     ///
     /// # Errors
     /// The first refusal that is not a race with somebody else.

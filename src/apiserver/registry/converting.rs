@@ -1,8 +1,9 @@
-//! Custom resources on their way between the version that they are stored in and the one that a request is in, where a webhook
-//! converts one into the other.
+//! Converts custom resources between their stored version and a request's version, where a webhook does the
+//! conversion.
 //!
-//! Read: defaults of the stored version, the webhook, then what the version asked for does not know is dropped. Written: the webhook,
-//! then what the stored version does not know is dropped. Everything else is [`views`]'s, and needs nobody.
+//! Reading: defaults of the stored version are applied, the webhook converts, and fields that the requested version
+//! does not have are pruned. Writing: the webhook converts, and fields that the stored version does not have are
+//! pruned. All other conversions are in [`views`] and need no webhook.
 
 use std::sync::Arc;
 

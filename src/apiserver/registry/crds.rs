@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions: from the stored object to served rows, its conditions, and its end.
+//! The lifecycle of CustomResourceDefinitions: from the stored object to served resources, conditions, and removal.
 
 use std::sync::Arc;
 
@@ -122,7 +122,7 @@ impl Registry {
         }
     }
 
-    /// Does for every definition what its last write may have left undone, when the process or the client ended in
+    /// Completes for every CRD what its last write may have left undone, when the process or the client ended in
     /// between.
     pub async fn settle_definitions(&self) {
         let Some(info) = definitions_row(&self.served()) else { return };

@@ -1,4 +1,4 @@
-//! A custom resource behind its row: what its CustomResourceDefinition says about objects.
+//! The behaviour of a custom resource's kind, as its CustomResourceDefinition defines it.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub struct CustomKind {
     pub versions: Vec<Arc<CustomVersion>>,
 }
 
-/// One version of a custom resource.
+/// One version of a custom resource's kind.
 #[derive(Debug)]
 pub struct CustomVersion {
     pub info: Arc<ResourceInfo>,
@@ -63,7 +63,7 @@ impl CustomVersion {
         rules.coerce_metadata(object, Malformed::Refuse).map_err(|error| error.to_string())
     }
 
-    /// Takes what [`default`](Self::default) would add to the object, in bytes of memory.
+    /// Takes the memory that [`default`](Self::default) would add to the object from the budget.
     ///
     /// # Errors
     /// When the budget is spent.

@@ -1,4 +1,4 @@
-//! DELETE of one object and of a collection: preconditions, finalizers, grace periods, what happens to dependents.
+//! DELETE of one object and of a collection: preconditions, finalizers, grace periods, and propagation to dependents.
 
 use std::sync::Arc;
 

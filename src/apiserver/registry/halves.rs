@@ -1,5 +1,5 @@
-//! Which part of an object a path writes: the main path leaves the status alone, a subresource leaves alone what is not
-//! its own.
+//! Restricts a write to the fields that its path may change: the main path leaves the status alone, a subresource
+//! everything but its own fields.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! LIST: one consistent state, whole or in pages whose tokens name the revision and the place.
+//! LIST: one consistent state, whole or in pages, whose continue tokens contain the revision and the position.
 
 use std::borrow::Cow;
 use std::sync::Arc;

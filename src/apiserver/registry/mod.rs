@@ -1,5 +1,6 @@
-//! What a verb does to a resource: naming, defaults, validation, admission, preconditions, deletion rules, selection.
-//! Works on decoded objects; HTTP, encoding and Tables are left to the layer above, durability to the store.
+//! Implements the verbs on resources: naming, defaults, validation, admission, preconditions, deletion rules,
+//! selection. Works on decoded objects; HTTP, encoding and Tables are left to the layer above, durability to the
+//! store.
 
 mod acceptance;
 mod api_services;
@@ -70,7 +71,7 @@ pub struct Call {
     pub warnings: Warnings,
     /// What was converted for it on the way.
     pub(crate) conversions: Conversions,
-    /// What time it is for what is written.
+    /// The clock for times that are written into objects.
     pub clock: Clock,
     /// Whether admission was asked already, about the request that this is a part of.
     pub admitted: bool,
@@ -147,7 +148,7 @@ impl Warnings {
 #[derive(Debug)]
 pub struct Answer {
     pub code: u16,
-    /// What is stored is shown, and not copied for it.
+    /// The object, shared with the store.
     pub object: Arc<Value>,
 }
 
@@ -185,7 +186,7 @@ impl Registry {
         }
     }
 
-    /// What is served now.
+    /// The snapshot of what is served now.
     #[must_use]
     pub fn served(&self) -> Arc<Served> {
         Arc::clone(&self.served.read().unwrap_or_else(PoisonError::into_inner))

@@ -1,5 +1,5 @@
-//! What a server makes of objects of built-in kinds before it asks policies, without a store: what is read of them, their
-//! defaults, what an update may not change, what is wrong with them.
+//! Prepares objects of built-in kinds as a server does before it asks policies, without a store: decoding, defaults,
+//! immutable fields and validation.
 
 use std::sync::{Arc, LazyLock};
 

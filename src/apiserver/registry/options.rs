@@ -1,4 +1,4 @@
-//! Query parameters, decoded and checked as `meta/v1` option objects, with Kubernetes' refusals.
+//! Query parameters, decoded and validated as `meta/v1` option objects, with Kubernetes' error messages.
 
 use serde_json::{Value, json};
 
@@ -84,12 +84,12 @@ pub struct WriteOptions {
     pub kind: &'static str,
     pub dry_run: bool,
     pub field_manager: String,
-    /// What goes by that name in `managedFields`: without one, the first part of the client's name.
+    /// The field manager: without `fieldManager`, the first part of the client's user agent.
     pub manager: String,
     /// Whether an applied configuration takes fields from other managers.
     pub force: bool,
     pub field_validation: FieldValidation,
-    /// As sent; empty when it was not.
+    /// The parameter as sent; empty when it was not.
     pub field_validation_text: String,
 }
 

@@ -1,4 +1,5 @@
-//! Field ownership of what is written: which versions an object has, what a path cannot own, and when nothing changed.
+//! Field ownership of writes: the versions of an object, the fields that a path does not own, and writes that change
+//! nothing.
 
 use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};

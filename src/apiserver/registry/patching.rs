@@ -1,4 +1,4 @@
-//! PATCH: JSON patch, JSON merge patch, strategic merge patch; each makes a new object out of the live one.
+//! PATCH: JSON patch, JSON merge patch and strategic merge patch, applied to the live object.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! `pods/binding` and `pods/eviction`: giving a pod its node, and deleting it as far as its disruption budget allows; what
-//! admission says of streams.
+//! `pods/binding` and `pods/eviction`: assigns a pod to a node, and deletes it as far as its disruption budget
+//! allows; admission of streams.
 
 use std::sync::Arc;
 

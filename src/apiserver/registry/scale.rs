@@ -1,4 +1,4 @@
-//! The scale subresource: an `autoscaling/v1 Scale` read from an object and written back to it.
+//! The scale subresource: an `autoscaling/v1 Scale` that is read from an object and written back to it.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ use crate::object;
 use crate::resources::Subresource;
 use crate::table;
 
-/// Where the scale subresource reads and writes, as dotted paths with a leading dot.
+/// The paths of the scale subresource, dotted, with a leading dot.
 #[derive(Clone, Debug)]
 pub struct ScalePaths {
     pub spec_replicas: String,

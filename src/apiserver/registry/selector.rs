@@ -1,4 +1,4 @@
-//! What lists and watches select by: labels, and the fields that a resource has for it.
+//! Selection of lists and watches by labels, and by the fields that a resource supports.
 
 use admit_apimachinery::selector::{FieldTerm, LabelSelector, field_terms};
 use serde_json::Value;

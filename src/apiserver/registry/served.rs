@@ -1,4 +1,4 @@
-//! Everything that is served at one moment: the resource table, and what stands behind its custom resources.
+//! A snapshot of everything that is served: the resource table, and the kinds of custom resources.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Served {
         self.custom.get(&(group.to_owned(), plural.to_owned()))
     }
 
-    /// What serves `info`, when it is a custom resource.
+    /// The version of a custom resource that `info` describes, if it is one.
     #[must_use]
     pub fn custom_version(&self, info: &ResourceInfo) -> Option<Arc<CustomVersion>> {
         let kind = self.custom_kind(&info.group, &info.plural)?;

@@ -1,4 +1,4 @@
-//! `serviceaccounts/token`: what a token that is asked for may be, and whether what a token is bound to still exists.
+//! `serviceaccounts/token`: validates a TokenRequest, and that the object which the token is bound to exists.
 
 use std::sync::Arc;
 

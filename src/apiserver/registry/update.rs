@@ -1,5 +1,5 @@
-//! PUT, and the shared way of every change to an existing object: read, change, check, admit, write where nothing else
-//! was written in between, and otherwise once more.
+//! PUT, and the common path of every change to an existing object: read, change, validate, admit, write, and retry if
+//! another write came in between.
 
 use std::sync::Arc;
 

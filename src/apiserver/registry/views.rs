@@ -1,7 +1,8 @@
-//! A stored object as a request sees it: in the version of its path, Events and autoscalers in either of their two shapes.
+//! Converts a stored object to the version of a request: the API version of its path, or either form of Events and
+//! autoscalers.
 //!
-//! Objects are stored in the version that `ResourceInfo::storage_version` names; Events as core/v1. What only a webhook converts is
-//! refused here: `converting` has it converted before.
+//! Objects are stored in the version that `ResourceInfo::storage_version` names; Events as core/v1. Conversions that
+//! need a webhook are refused here: `converting` has done them before.
 
 use std::borrow::Cow;
 use std::sync::Arc;

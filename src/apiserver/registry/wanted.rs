@@ -1,4 +1,4 @@
-//! What a client sent to take the place of an object, between one try and the next.
+//! Holds the object that a client sent in a PUT between one retry and the next.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! WATCH: the changes of a selection, from a revision on, with bookmarks.
+//! WATCH: the changes of a selection from a revision on, with bookmarks.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -16,7 +16,7 @@ use crate::object;
 use crate::status::Refusal;
 use crate::store::{Event, EventKind, Packed, Range, Revision, StoreError, Subscription, estimate};
 
-/// One event of a watch, as the caller sees the object.
+/// One event of a watch, with the object in the version of the request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchEvent {
     /// `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`.
@@ -27,7 +27,7 @@ pub struct WatchEvent {
 /// So many objects or changes are taken from the store at a time: what a watch holds of it while its client does not read.
 const PAGE: usize = 500;
 
-/// An open watch. It holds a place in the store, and of what stands there a page at most.
+/// An open watch. It holds a position in the store, and at most a page of events.
 #[derive(Debug)]
 pub struct Watching {
     call: Call,
@@ -143,7 +143,8 @@ impl Watching {
         self.call.converter().is_some() && matches!(self.due.front(), Some(Due::Object(_) | Due::Change(_)))
     }
 
-    /// Has what comes next converted, as much as is asked about at once. What cannot be converted ends the watch.
+    /// Converts the next events by webhook, as many as fit into one call. An object that cannot be converted ends the
+    /// watch.
     pub async fn convert(&mut self, registry: &Registry) {
         if let Err(refusal) = self.converted(registry).await {
             self.end(WatchEvent { kind: "ERROR", object: refusal.to_value() });

@@ -1,5 +1,5 @@
-//! The built-in kinds, as Kubernetes 1.36 serves them: names, scope, verbs, subresources, read from `rows.txt`. Columns
-//! and schemas are those of the table renderer and of the OpenAPI documents.
+//! The built-in kinds, as Kubernetes 1.36 serves them: names, scope, verbs and subresources, read from `rows.txt`.
+//! Their columns are in the table renderer, and their schemas in the OpenAPI documents.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! The row that describes one served resource in one version.
+//! The description of one served resource in one version.
 
 use std::sync::Arc;
 
@@ -157,7 +157,7 @@ pub struct ResourceInfo {
     /// Empty for the core group.
     pub group: String,
     pub version: String,
-    /// The version that objects are stored in: what discovery's storage hash stands for.
+    /// The version that objects are stored in, from which discovery's storage version hash is made.
     pub storage_version: String,
     pub kind: String,
     pub list_kind: String,
@@ -175,7 +175,7 @@ pub struct ResourceInfo {
     pub columns: Vec<PrinterColumn>,
     /// The structural OpenAPI v3 schema of the object, where there is one. A CRD's is as written.
     pub schema: Option<Arc<Value>>,
-    /// Where objects lie in the store, without the `/registry/` that messages put before it: `jobs`,
+    /// The key of objects in the store, without the `/registry/` that messages put before it: `jobs`,
     /// `example.dev/widgets`. Versions and views of one resource share it. Empty: nothing is stored.
     pub storage_key: String,
     /// Paths that field selectors may name beside `metadata.name` and `metadata.namespace`: `status.phase`.
@@ -193,7 +193,7 @@ impl ResourceInfo {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// The same of the version that objects are stored in.
+    /// The `apiVersion` of the version that objects are stored in.
     #[must_use]
     pub fn stored_as(&self) -> String {
         let version = &self.storage_version;

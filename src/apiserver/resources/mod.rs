@@ -1,4 +1,4 @@
-//! What the server serves: one [`ResourceInfo`] row per resource, built in or defined by a CRD. Discovery, OpenAPI,
+//! The served resources: one [`ResourceInfo`] row per resource, built in or defined by a CRD. Discovery, OpenAPI,
 //! Tables and the registry all read these rows, so that they cannot disagree.
 
 mod builtin;

@@ -1,5 +1,5 @@
-//! A snapshot of everything that is served: built-in rows first, then those of established CRDs. It never changes
-//! once made; the server swaps the whole table when a CRD comes, changes or goes.
+//! A snapshot of all served resources: built-in rows first, then those of established CRDs. It is immutable; the
+//! server replaces the whole table when a CRD is added, changed or removed.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is wrong with single fields, as it is found.
+//! Collects causes (errors of single fields) of a Status, up to a limit.
 
 use std::ops::Deref;
 
@@ -26,7 +26,7 @@ impl Causes {
         }
     }
 
-    /// Those that are told; a cause of its own says how many more there are.
+    /// The causes to list; a last one says how many more there are.
     #[must_use]
     pub fn into_vec(mut self) -> Vec<Cause> {
         if self.more > 0 {

@@ -123,7 +123,7 @@ impl Refusal {
         Self::bare(Reason::NotAcceptable, message)
     }
 
-    /// What the router of built-in kinds says before it looks for a handler.
+    /// The 406 of the router of built-in kinds, before it looks for a handler.
     #[must_use]
     pub fn no_representation(available: &[&str]) -> Self {
         let message = format!("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "));
@@ -354,7 +354,7 @@ impl Refusal {
         document
     }
 
-    /// The same as a value, without details that somebody else gave.
+    /// The `Status` itself, without details that somebody else gave.
     #[must_use]
     pub fn into_status(self) -> Status {
         self.0.status

@@ -1,4 +1,4 @@
-//! Where writes survive the process: the record of a write, and the trait that hides who keeps it.
+//! Durable storage of writes: the record of a write, and the trait that backends implement.
 
 use std::sync::Arc;
 

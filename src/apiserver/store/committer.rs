@@ -1,9 +1,9 @@
-//! The thread that takes writes to the backend: writes that arrive while one batch is being synced go into the next batch
-//! together.
+//! The thread that commits writes to the backend: writes that arrive while one batch is being synced are committed
+//! together in the next batch.
 //!
-//! A batch that cannot be stored, because the disk is full, is taken back as if it had never been asked for, with all that
-//! was built on it; further writes are refused until the backend takes them again, which is tried now and then. Reads go
-//! on all the while, at the newest state that is stored.
+//! A batch that cannot be stored because the disk is full is rolled back with everything that was built on it;
+//! further writes are refused until the backend accepts them again, which is tried from time to time. Reads continue
+//! meanwhile, at the newest state that is stored.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

@@ -1,4 +1,4 @@
-//! The versioned store: every object with its recent history, one revision counter for all of them.
+//! The versioned store: every object with its recent history, and one revision counter for all of them.
 //!
 //! Reads are consistent at one revision, also across the pages of a list; writers state which revision they replace.
 //! History is bounded: what is older than the retained events of a resource answers [`StoreError::Compacted`].
@@ -30,7 +30,7 @@ use crate::interrupt;
 /// The value of the one counter that all writes raise: what clients see as `resourceVersion`.
 pub type Revision = u64;
 
-/// Where an object lies: the resource's storage key, its namespace (empty for cluster scope) and its name.
+/// The key of an object: its resource's storage key, its namespace (empty for cluster scope) and its name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     pub resource: Arc<str>,
@@ -38,7 +38,7 @@ pub struct Key {
     pub name: String,
 }
 
-/// An object as it stands in the store; `metadata.resourceVersion` holds `revision`.
+/// A stored object; `metadata.resourceVersion` holds `revision`.
 #[derive(Clone, Debug)]
 pub struct Stored {
     pub revision: Revision,
@@ -59,7 +59,7 @@ impl Kept {
     }
 }
 
-/// What a writer believes about the object that it replaces.
+/// The precondition of a write: what the writer expects of the object that it replaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     Absent,
@@ -73,7 +73,7 @@ pub enum EventKind {
     Deleted,
 }
 
-/// One change, as watchers see it.
+/// One change of an object, as watchers see it.
 #[derive(Debug)]
 pub struct Event {
     pub revision: Revision,

@@ -1,5 +1,5 @@
-//! An object as the store keeps it: its JSON text, which is a tenth of what its values take in memory. The values of the
-//! objects that were written or asked for last are kept beside it.
+//! An object as the store keeps it: its JSON text, which takes a tenth of the memory of its parsed form. The parsed
+//! forms of the objects that were written or read last are cached beside it.
 
 use std::collections::VecDeque;
 use std::ops::Range;

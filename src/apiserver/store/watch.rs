@@ -1,4 +1,4 @@
-//! One watcher's place in the history of a resource.
+//! The position of one watcher in the history of a resource.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ impl Subscription {
         Self { shared, resource: resource.to_owned(), seen, wake }
     }
 
-    /// Everything that was read so far is at or below this revision.
+    /// The revision up to which changes were read.
     #[must_use]
     pub fn seen(&self) -> Revision {
         self.seen
     }
 
-    /// What became visible since the last call, without waiting. Nothing of the resource is missing up to
-    /// [`Self::seen`] afterwards.
+    /// Returns the changes since the last call, without waiting. Afterwards nothing of the resource is missing up to
+    /// [`Self::seen`].
     ///
     /// # Errors
     /// [`StoreError::Compacted`] when this watcher was too slow.

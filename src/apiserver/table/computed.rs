@@ -1,4 +1,4 @@
-//! Cells of built-in kinds that are put together from several values.
+//! Cells of built-in kinds that are computed from several values.
 
 use std::collections::BTreeMap;
 

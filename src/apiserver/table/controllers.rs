@@ -1,4 +1,4 @@
-//! Cells of the controllers of pods, and of the claims that their pods make.
+//! Cells of workload controllers, and of PersistentVolumeClaims.
 
 use jiff::Timestamp;
 use serde_json::Value;

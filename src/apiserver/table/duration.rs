@@ -1,4 +1,4 @@
-//! How long ago something was, in the two most telling units.
+//! Formats an age in its two most significant units.
 
 /// `90s`, `5m3s`, `47m`, `3h12m`, `5d4h`, `2y30d`. Small clock skew counts as no time; more of it is `<invalid>`.
 pub(super) fn human(seconds: i64) -> String {

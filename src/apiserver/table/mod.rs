@@ -1,7 +1,7 @@
-//! The Tables that `kubectl get` prints: columns of the kind, a row of cells per object.
+//! The Tables that `kubectl get` prints: the columns of a kind, and a row of cells per object.
 //!
-//! Input: the resource row, an object or a list of objects as JSON, the client's wishes, the time. Output: the Table.
-//! Built-in kinds have columns and cells of their own, custom kinds those of their definition.
+//! Input: the resource row, an object or a list of objects as JSON, the client's options, the time. Output: the
+//! Table. Built-in kinds have columns and cells of their own, custom kinds those of their CRD.
 
 mod builtin;
 mod computed;
@@ -21,7 +21,7 @@ use crate::builtin::{decode, tables};
 use crate::interrupt;
 use crate::resources::{PrinterColumn, ResourceInfo};
 
-/// What stands beside the cells of a row.
+/// Which part of the object each row includes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Include {
     #[default]

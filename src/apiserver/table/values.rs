@@ -1,4 +1,4 @@
-//! Cells that are values at a path, as `values.txt` has them.
+//! Cells that show the value at a path; `values.txt` lists them.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};

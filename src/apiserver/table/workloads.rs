@@ -1,4 +1,4 @@
-//! Cells of the kinds whose state has to be summed up: pods, jobs, services, nodes.
+//! Cells that summarize the state of an object: pods, jobs, services, nodes.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

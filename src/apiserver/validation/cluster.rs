@@ -1,4 +1,4 @@
-//! Kinds of which little is checked: what has to be there, what may not change, and what excludes something else.
+//! Kinds with few checks: required fields, immutable fields, and fields that exclude one another.
 
 use serde_json::Value;
 

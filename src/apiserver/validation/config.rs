@@ -1,4 +1,4 @@
-//! ConfigMaps and Secrets: keys, size, and the keys that types of secrets demand.
+//! ConfigMaps and Secrets: keys, size, and the keys that each type of Secret requires.
 
 use admit_apimachinery::go;
 use serde_json::{Map, Value};

@@ -1,4 +1,5 @@
-//! Controllers of pods: their selector has to choose the pods of their template, which are to keep running.
+//! Workload controllers: the selector must match the labels of the pod template, and the restart policy must be
+//! Always.
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
-//! Endpoints and EndpointSlices: addresses that others may be sent to, and the ports there.
+//! Endpoints and EndpointSlices: their addresses and ports.
 //!
-//! Slices demand addresses of one family in canonical form; the older Endpoints take any form of either family.
+//! Slices require addresses of one family in canonical form; the older Endpoints take any form of either family.
 
 use admit_apimachinery::{go, labels, names::NameRule};
 use std::collections::HashSet;

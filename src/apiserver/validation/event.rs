@@ -1,5 +1,5 @@
-//! Events. Those with an `eventTime` have to be complete; older ones only have to live in the namespace of their subject.
-//! Through `events.k8s.io` none but complete ones are made, and hardly anything of them may change.
+//! Events. Those with an `eventTime` must be complete; older ones only have to be in the namespace of their subject.
+//! Through `events.k8s.io` only complete ones are created, and hardly anything of them may change.
 
 use admit_apimachinery::labels;
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Jobs: their selector has to choose the pods of their template, and is the one that the server made unless they say so.
+//! Jobs: the selector must match the labels of the pod template, and is the generated one unless `manualSelector` is
+//! set.
 
 use serde_json::{Map, Value};
 

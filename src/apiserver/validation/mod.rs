@@ -1,7 +1,7 @@
-//! What the contents of built-in kinds have to satisfy beyond their types: required fields, ranges, names, references.
+//! Validates the contents of built-in kinds beyond their types: required fields, ranges, names, references.
 //!
-//! Input: a decoded object with its defaults. Output: what is wrong, in the order in which Kubernetes finds it. Metadata,
-//! changes of immutable fields and the expressions of policies are checked elsewhere.
+//! Input: a decoded object with its defaults. Output: the errors, in the order in which Kubernetes finds them.
+//! Metadata, changes of immutable fields and the expressions of policies are checked elsewhere.
 
 mod cluster;
 mod config;

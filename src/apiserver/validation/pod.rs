@@ -1,4 +1,4 @@
-//! What a pod's specification has to satisfy, in a pod or in a template.
+//! Validates the specification of a pod, in a pod or in a template.
 
 use admit_apimachinery::names::NameRule;
 use std::collections::HashSet;

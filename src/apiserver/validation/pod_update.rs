@@ -1,4 +1,5 @@
-//! What of a pod may still change: images, deadlines, more tolerations. Everything else is refused with the difference.
+//! The fields of a pod that may change: images, deadlines, additional tolerations. Any other change is refused, and
+//! the difference is shown.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Roles and their bindings.
+//! Roles and role bindings.
 
 use admit_apimachinery::names::NameRule;
 use serde_json::{Value, json};

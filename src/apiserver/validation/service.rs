@@ -1,4 +1,4 @@
-//! Services: their type, and the ports that they are reached by.
+//! Services: their type and ports.
 
 use admit_apimachinery::names::NameRule;
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Jobs and leases.
+//! Jobs and Leases.
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! Reads a webhook's answer, and believes it only when it is the answer to the question that was asked.
+//! Parses a webhook's AdmissionReview response, and accepts it only if it answers the request that was sent.
 
 use admit_apimachinery::go;
 use admit_policy::json;

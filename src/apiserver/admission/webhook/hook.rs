@@ -1,4 +1,4 @@
-//! One webhook of a stored configuration, read once per request that it may concern.
+//! One webhook of a stored configuration, parsed once per request that it may concern.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Stored webhook configurations: who is asked about a write, and what comes of the answers.
+//! Stored webhook configurations: selects the webhooks to call for a write, and applies their answers.
 
 mod answer;
 mod hook;

@@ -1,4 +1,4 @@
-//! Mutating webhooks: asked one after the other, each about what those before it made of the object.
+//! Calls mutating webhooks one after the other, each with the object as those before it left it.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! What is wrong with a value, in the words of the API server's decoder, which name types as Go does.
+//! Error messages about values of the wrong type, in the words of the API server's decoder, which names types as Go
+//! does.
 
 use admit_apimachinery::go;
 use admit_policy::bounded::shorten;

@@ -1,4 +1,4 @@
-//! What the encoder writes of a field: absent, empty and zero values by each field's rule.
+//! Decides what the encoder writes for a field that is absent, empty or zero, by each field's rule.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Protobuf as it is on the wire: keys, numbers and lengths.
+//! The protobuf wire format: keys, numbers and lengths.
 
 use super::ProtobufError;
 

@@ -1,4 +1,5 @@
-//! Work that does not end, waits, stores, panics or is plenty: each beside work that has to be answered.
+//! Tests of scheduling: work that does not end, waits, stores, panics or is plentiful, each beside work that must be
+//! answered.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! `fieldsV1`: a field set as JSON, in which every element of a path is a member name.
+//! The `fieldsV1` format: a field set as JSON, in which every element of a path is a member name.
 //!
 //! ```text
 //! f:NAME      a field                 k:{"name":"main"}   an item by its key fields
@@ -58,7 +58,7 @@ fn contents(set: FieldSet, itself: bool) -> Map<String, Value> {
     written
 }
 
-/// What [`to_json`] makes of the set, in bytes of memory.
+/// The memory of the result of [`to_json`], in bytes.
 #[must_use]
 pub fn weight(set: &FieldSet) -> usize {
     if set.is_empty() {

@@ -1,5 +1,5 @@
-//! Sets as they are put together: from their leaves, in any order. Adding path by path would walk a long name as often as
-//! there are paths through it.
+//! Builds path sets from their leaves, in any order. Adding path by path would walk a long name as often as there are
+//! paths through it.
 
 use super::element::Element;
 use super::set::{FieldSet, Node};
@@ -29,7 +29,7 @@ impl Parts {
         }
     }
 
-    /// The same with an element that belongs to something else, and is not copied in vain.
+    /// Like [`Self::join`], with a borrowed element, which is copied only if needed.
     pub fn join_with(&mut self, element: &Element, member: bool, below: FieldSet) {
         interrupt::checkpoint();
         let node = Node { member, below };

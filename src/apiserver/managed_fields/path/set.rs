@@ -1,10 +1,10 @@
-//! Sets of paths: which fields a manager owns, and the algebra over them.
+//! Sets of paths (which fields a manager owns), and set operations on them.
 //!
-//! A set is a tree; a node says whether its path belongs to the set, and what lies below it. Membership of a parent says
-//! nothing about its children, and the other way round.
+//! A set is a tree; a node says whether its path belongs to the set, and what lies below it. Membership of a parent
+//! says nothing about its children, and the other way round.
 //!
-//! An object of many small fields has sets that are as large as itself. So a node has as much room as it needs, and
-//! operations take their sets and move what is in them.
+//! An object of many small fields has sets that are as large as itself. So a node takes only as much memory as it
+//! needs, and operations consume their sets and move what is in them.
 
 use super::element::{Element, Path};
 use super::parts::Parts;
@@ -82,7 +82,7 @@ impl FieldSet {
         self.nodes.iter().map(|(element, node)| (element, node.member, &node.below))
     }
 
-    /// The same, taken out.
+    /// Consumes the set and returns its entries.
     pub fn into_entries(self) -> impl ExactSizeIterator<Item = (Element, bool, Self)> {
         self.nodes.into_iter().map(|(element, node)| (element, node.member, node.below))
     }
@@ -154,7 +154,7 @@ impl FieldSet {
         }
     }
 
-    /// What is in any of the sets.
+    /// The union of the sets.
     #[must_use]
     pub fn of_all(sets: impl IntoIterator<Item = Self>) -> Self {
         let mut parts = Parts::default();
@@ -164,7 +164,7 @@ impl FieldSet {
         parts.into_set()
     }
 
-    /// What is in either set.
+    /// The union of both sets.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         if self.is_empty() {
@@ -173,7 +173,7 @@ impl FieldSet {
         Self::of_all([self, other])
     }
 
-    /// What is in both sets.
+    /// The intersection of both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         let mut common = Parts::default();
@@ -187,13 +187,13 @@ impl FieldSet {
         common.into_set()
     }
 
-    /// What is in this set and not in the other. A parent in the other set takes none of its children away.
+    /// The members of this set that are not in the other. A parent in the other set does not remove its children.
     #[must_use]
     pub fn difference(self, other: &Self) -> Self {
         self.without(other, |_, below, counterpart| below.difference(counterpart))
     }
 
-    /// What is in this set, and neither in the other nor below a member of it.
+    /// The members of this set that are neither in the other nor below a member of it.
     #[must_use]
     pub fn recursive_difference(self, other: &Self) -> Self {
         self.without(

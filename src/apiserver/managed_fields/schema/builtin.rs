@@ -1,4 +1,4 @@
-//! The types of the built-in kinds, from their field tables.
+//! Builds the ownership types of built-in kinds from their field tables.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! The types of a custom resource, from its structural schema.
+//! Builds the ownership types of a custom resource from its structural schema.
 
 use std::collections::BTreeMap;
 

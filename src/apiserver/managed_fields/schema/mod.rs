@@ -1,4 +1,5 @@
-//! What ownership needs to know of a type: which lists are items by key, which values are owned as a whole.
+//! Type information for field ownership: which lists have items identified by keys, and which values are owned as a
+//! whole.
 //!
 //! Types lie in one arena and refer to one another by index, so that recursive kinds need no ownership tricks. They are
 //! made from the field tables of the built-in kinds or from the schema of a CustomResourceDefinition.
@@ -21,7 +22,7 @@ pub struct Schema {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypeId(usize);
 
-/// What a value may be. Several may be possible: the value decides.
+/// The possible forms of a value. If there are several, the value decides.
 #[derive(Clone, Debug, Default)]
 pub struct Type {
     pub scalar: Option<ScalarKind>,
@@ -66,7 +67,7 @@ pub struct Map {
 #[derive(Clone, Debug)]
 pub struct Field {
     pub kind: TypeId,
-    /// What stands for an absent key field.
+    /// The value of an absent key field.
     pub default: Option<Value>,
 }
 

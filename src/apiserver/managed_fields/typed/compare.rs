@@ -1,4 +1,4 @@
-//! Which fields differ between two states of an object.
+//! Compares two states of an object field by field.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Values as Go prints them, for the texts of problems.
+//! Formats values as Go prints them, for error messages.
 
 use admit_apimachinery::go::quote;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! What identifies the items of a list.
+//! Determines the identity of list items: their key fields, their value or their index.
 
 use admit_apimachinery::go::quote::quote_all;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! An applied configuration merged into a live object: nothing is removed, what the configuration says counts.
+//! Merges an applied configuration into a live object: nothing is removed, and the configuration's values win.
 
 use std::collections::{BTreeMap, BTreeSet};
 

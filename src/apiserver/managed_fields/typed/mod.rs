@@ -1,4 +1,4 @@
-//! Objects under a schema: whether they fit it, what they own, and how they compare, merge and lose parts.
+//! Operations on objects under a schema: validation, ownership, comparison, merging and removal of fields.
 //!
 //! All operations but [`Typing::problems`] expect values that fit, duplicate items apart; where one does not, they treat
 //! it as a value without members.

@@ -1,4 +1,4 @@
-//! The fields that whoever sent an object owns.
+//! Computes the set of fields that an object contains, which its sender comes to own.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ impl Typing<'_> {
         self.own(self.root, object, None).1
     }
 
-    /// The same of what [`Typing::without`] would leave of the object, which is not made for it.
+    /// Like [`Typing::owned`] of what [`Typing::without`] would leave of the object, without building that.
     #[must_use]
     pub fn owned_without(&self, object: &Value, removed: &FieldSet) -> FieldSet {
         self.own(self.root, object, Some(removed)).1

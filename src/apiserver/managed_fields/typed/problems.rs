@@ -1,4 +1,4 @@
-//! Whether a value fits its type.
+//! Validates a value against its type.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -17,7 +17,7 @@ pub enum Duplicates {
     Refused,
 }
 
-/// What is wrong with a value, as the API server words it; nothing when it fits.
+/// The type errors of a value, in the API server's words; empty when it fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     told: Vec<String>,

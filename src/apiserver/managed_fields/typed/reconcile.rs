@@ -1,4 +1,4 @@
-//! Field sets that were written under another schema, and the structs that a set passes through.
+//! Adapts field sets that were written under another schema, and finds the structs on a set's paths.
 
 use super::super::path::{Element, FieldSet, Parts};
 use super::super::schema::{Form, ListRelation, Schema, TypeId};

@@ -1,4 +1,4 @@
-//! An object without the fields of a set.
+//! Removes the fields of a set from an object.
 
 use serde_json::Value;
 
@@ -8,7 +8,8 @@ use super::{Typing, item};
 use crate::interrupt;
 
 impl Typing<'_> {
-    /// What is left of `object`. A list or map that has lost everything stays, empty: it is not itself in the set.
+    /// Removes the fields in `removed` from `object`. A list or map that has lost everything stays, empty: it is not
+    /// itself in the set.
     #[must_use]
     pub fn without(&self, mut object: Value, removed: &FieldSet) -> Value {
         self.remove(self.root, &mut object, removed);

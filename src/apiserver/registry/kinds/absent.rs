@@ -1,4 +1,4 @@
-//! Defaults that are values at paths, whatever else the object says; `absent.txt` holds them.
+//! Default values at fixed paths, independent of the rest of the object; `absent.txt` lists them.
 
 use std::sync::LazyLock;
 

@@ -1,6 +1,5 @@
-//! What Kubernetes warns of in accepted workloads and services: names that end in host names, settings that hide or
-//! ignore one another, and those that are on their way out. Said of what is new: of a changed object only where its
-//! specification changed.
+//! Warnings about accepted workloads and services: names that become invalid host names, settings that hide or ignore
+//! one another, and deprecated ones. Given for what is new: for a changed object only if its specification changed.
 
 use std::collections::{HashMap, HashSet};
 

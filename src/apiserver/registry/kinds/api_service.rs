@@ -1,4 +1,4 @@
-//! APIServices: what this server serves itself is available from the start.
+//! APIServices: those that this server serves itself are available from the start.
 
 use serde_json::{Value, json};
 

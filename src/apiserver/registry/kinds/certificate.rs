@@ -1,4 +1,4 @@
-//! Requests for certificates: who asks, and the decision of the approvers, which only they write.
+//! CertificateSigningRequests: the requesting user, and the approval, which only approvers may write.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! DaemonSets: the generation of their template, which `apps/v1` shows as an annotation.
+//! DaemonSets: the template generation, which `apps/v1` shows as an annotation.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Default values of the built-in kinds that depend on what else an object says.
+//! Default values of built-in kinds that depend on other fields of the object.
 
 use serde_json::{Map, Value, json};
 

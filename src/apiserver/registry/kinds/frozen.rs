@@ -1,4 +1,4 @@
-//! ConfigMaps and Secrets that say of themselves that they never change.
+//! Immutable ConfigMaps and Secrets.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Jobs: the selector and the labels of the template are made from the Job's own uid.
+//! Jobs: generates the selector and the template's labels from the Job's own uid.
 
 use serde_json::{Value, json};
 

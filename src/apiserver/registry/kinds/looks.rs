@@ -1,7 +1,9 @@
-//! How often the checks of a change look at the metadata: each look lists its findings again, as Kubernetes' answers do.
+//! How often Kubernetes validates the metadata on an update: each validation lists its errors again, which answers
+//! show.
 //!
-//! Every change is looked at as an object and as a change. Most kinds look at it as a change themselves, and many as an
-//! object, too (pkg/registry and pkg/apis of each kind: the strategy's `ValidateUpdate`, and what that calls).
+//! Every update is validated as an object and as a change. Most kinds validate the change again by themselves, and
+//! many the object, too (pkg/registry and pkg/apis of each kind: the strategy's `ValidateUpdate`, and what that
+//! calls).
 
 use crate::resources::ResourceInfo;
 

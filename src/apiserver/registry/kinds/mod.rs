@@ -1,4 +1,4 @@
-//! What single kinds do differently: defaults, what the server fills in at creation, what may not change, deletion.
+//! Behaviour of single kinds: defaults, fields that the server sets at creation, immutable fields, deletion.
 
 mod absent;
 mod advice;

@@ -1,4 +1,4 @@
-//! Namespaces: a name label, a phase, and a finalizer list of their own.
+//! Namespaces: the name label, the phase, and the separate list of finalizers in the spec.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Ports of services on every node, and what else only some types of services have: given where the type asks for it,
-//! kept while it does, gone with it.
+//! Node ports of Services, and other fields that only some types of Services have: assigned when the type needs them,
+//! kept while it does, and removed with it.
 
 use std::collections::{HashMap, HashSet};
 

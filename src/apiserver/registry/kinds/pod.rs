@@ -1,4 +1,4 @@
-//! Pods without a scheduler or a kubelet: pending until someone says otherwise.
+//! Pods, without a scheduler or a kubelet: pending until a client writes another status.
 
 use serde_json::{Map, Value, json};
 

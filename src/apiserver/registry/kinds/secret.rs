@@ -1,4 +1,4 @@
-//! Secrets: `stringData` becomes `data`, and the type is fixed at creation.
+//! Secrets: `stringData` becomes `data`, and the type is immutable.
 
 use admit_apimachinery::go;
 use serde_json::Value;

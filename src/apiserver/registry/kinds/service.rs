@@ -1,4 +1,4 @@
-//! Services: the address that the server gives those that have none, which stays theirs.
+//! Services: assigns cluster IPs, which stay with their Service.
 
 use serde_json::{Value, json};
 

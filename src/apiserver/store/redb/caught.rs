@@ -1,4 +1,4 @@
-//! redb answers some damage of its files with a panic: here that is an error like any other, without a backtrace.
+//! Turns panics of redb over damaged files into errors, without a backtrace.
 
 use std::any::Any;
 use std::cell::Cell;

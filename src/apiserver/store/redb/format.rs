@@ -1,8 +1,9 @@
-//! What the file holds. Keys have three parts, each with its length, so that no name can be taken for two of them; values
-//! have a checksum over key and object, so that an object that was damaged, or lies at another's place, is never served.
+//! The file format. Keys have three parts, each with its length, so that no name can be taken for two of them; values
+//! have a checksum over key and object, so that an object that was damaged, or is stored under another's key, is
+//! never served.
 //!
-//! In older files keys are one text, `RESOURCE \0 NAMESPACE \0 NAME`, and values have no checksum. The table has the same
-//! name and another type: a program of that time refuses a file of today instead of finding it empty.
+//! In older files keys are one text, `RESOURCE \0 NAMESPACE \0 NAME`, and values have no checksum. The table has the
+//! same name and another type: a program of that time refuses a file of today instead of finding it empty.
 
 use std::collections::BTreeMap;
 

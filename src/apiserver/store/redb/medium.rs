@@ -1,4 +1,5 @@
-//! Where a store lies: a file that only its owner may read, which has its name only once it holds a whole store.
+//! The location of a store: a file that only its owner may read, and that gets its final name only once it holds a
+//! complete store.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -15,7 +16,7 @@ const MODE: u32 = 0o600;
 /// that requests may have, with the pages that lead to it. With less, the next change would fail as the last one did.
 const ROOM: usize = 4 << 20;
 
-/// Where the bytes of a store lie, and how they are reached again after they could not be written.
+/// Storage of a store's bytes, and how it is reopened after a failed write.
 pub trait Medium: Send {
     type Storage: StorageBackend;
 
@@ -43,7 +44,7 @@ pub trait Medium: Send {
 #[derive(Debug)]
 pub struct Opened<S> {
     pub storage: S,
-    /// Nothing was there.
+    /// Whether the store is new.
     pub fresh: bool,
 }
 

@@ -1,5 +1,5 @@
-//! One redb file: the newest state of every object and the revision counter. History is not kept, so a restarted
-//! server answers 410 to watches from before.
+//! Stores the newest state of every object, and the revision counter, in one redb file. History is not kept, so a
+//! restarted server answers 410 to watches from before.
 //!
 //! ```text
 //! medium   where the bytes lie: a file for its owner alone, made whole or not at all
@@ -44,7 +44,7 @@ impl RedbBackend<StateFile> {
 }
 
 impl<M: Medium> RedbBackend<M> {
-    /// The same on any medium.
+    /// Opens a database on any medium.
     ///
     /// # Errors
     /// As [`RedbBackend::open`].

@@ -1,4 +1,4 @@
-//! The text of a path.
+//! Parses the text of a JSONPath.
 
 use serde_json::Value;
 
