@@ -1,4 +1,4 @@
-//! Controllers of the systems whose objects admit guards, on a shared kit.
+//! The controllers of the objects that admit guards, on a shared kit.
 
 pub mod clusteroperator;
 pub mod cyndi;

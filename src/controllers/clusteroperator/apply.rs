@@ -1,4 +1,4 @@
-//! Creates a ClusterOperator. That it is there already is as good.
+//! Creates a ClusterOperator. One that already exists counts as created.
 
 use kube::Api;
 use kube::api::PostParams;

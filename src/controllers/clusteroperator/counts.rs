@@ -1,4 +1,4 @@
-//! What is counted: of priming, and of how the ClusterOperators are, under the names of the cluster version operator.
+//! Metrics of priming and of the state of ClusterOperators, under the names of the cluster version operator.
 
 use std::collections::BTreeMap;
 use std::fmt;

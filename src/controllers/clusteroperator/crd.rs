@@ -1,3 +1,3 @@
-//! `ClusterOperator`, as the kit has it, which reports in it.
+//! The Rust type of `ClusterOperator`, re-exported from the kit, which reports in it.
 
 pub use crate::controllers::kit::operator::crd::*;

@@ -1,4 +1,4 @@
-//! First stage: the payload as it is on disk, and the ClusterOperators as the watch last told of them.
+//! First stage: reads the payload from disk, and the ClusterOperators as the watch last reported them.
 
 use std::collections::BTreeMap;
 

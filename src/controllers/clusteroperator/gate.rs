@@ -1,5 +1,5 @@
-//! Whether the ClusterOperators of a payload are well: the order of checks, the reasons and the words of the cluster version operator,
-//! which installers and updates wait by. Pure.
+//! Decides whether the ClusterOperators of a payload are healthy, with the checks, reasons and messages of the
+//! cluster version operator, which installers and updates wait for. Pure.
 
 use std::fmt;
 

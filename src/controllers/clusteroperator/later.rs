@@ -1,4 +1,5 @@
-//! What is not looked at before its time: what failed, each after a wait of its own, and what may still become its operator's. Pure.
+//! Schedules retries: objects that failed, each after a backoff of its own, and objects that their operator may still
+//! report. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

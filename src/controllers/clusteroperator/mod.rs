@@ -1,5 +1,5 @@
-//! Makes the ClusterOperators that a payload announces, with their three conditions Unknown, before their operators report: so that who
-//! debugs an installation sees which are missing, and what belongs to them.
+//! Creates the ClusterOperators that a payload announces, with their three conditions Unknown, before their operators
+//! report: so that a person who debugs an installation sees which are missing, and what belongs to them.
 //!
 //! ```text
 //!  payload: folder, keys of a ConfigMap ──► Source ─┐

@@ -1,5 +1,5 @@
-//! The ClusterOperators that a payload announces: manifests in a folder, in the keys of a ConfigMap, or in both, among manifests of
-//! other kinds.
+//! Reads the ClusterOperators that a payload announces: manifests in a folder, in the keys of a ConfigMap, or in
+//! both, among manifests of other kinds.
 //!
 //! A manifest that cannot be read hinders no other, and is told with file and line. Files count in order of their names, then keys; of two
 //! manifests of one name the first.

@@ -1,4 +1,4 @@
-//! What is to be done about one ClusterOperator of the payload. Pure.
+//! Decides the next step for one ClusterOperator of the payload. Pure.
 //!
 //! | state | test | step |
 //! |---|---|---|

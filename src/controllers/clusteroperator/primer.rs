@@ -1,5 +1,5 @@
-//! One term of priming: hears of ClusterOperators and of the payload, and passes over the payload when either is another, each minute,
-//! and when what failed is due again.
+//! Primes ClusterOperators while this process leads: goes over the payload when it or a ClusterOperator changes, each
+//! minute, and when a retry is due.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

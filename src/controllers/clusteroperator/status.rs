@@ -1,4 +1,5 @@
-//! Writes the first status of a ClusterOperator, once: whoever wrote the object meanwhile has reported, and is left alone.
+//! Writes the first status of a ClusterOperator, once: if another client has written the object meanwhile, its
+//! operator has reported, and it is left alone.
 
 use jiff::Timestamp;
 use kube::Api;

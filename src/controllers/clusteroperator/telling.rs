@@ -1,4 +1,4 @@
-//! What a primer tells: events, and lines of log, each thing once.
+//! Publishes events and log lines about priming, each once.
 
 use kube::{Client, ResourceExt};
 use tracing::warn;

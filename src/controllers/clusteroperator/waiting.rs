@@ -1,4 +1,4 @@
-//! Waiting until the ClusterOperators of a payload are well, as installers and updates do.
+//! Waits until the ClusterOperators of a payload are healthy, as installers and updates do.
 
 use std::fmt;
 

@@ -1,6 +1,7 @@
-//! Last stage of a pass: does what was planned, in its order, and says so in the status.
+//! Last stage of a pass: carries out the plan in its order, and writes the status.
 //!
-//! A table and its connector are made before the status names them: who dies in between leaves what the next pass removes first.
+//! A table and its connector are created before the status names them: if the process dies in between, the next pass
+//! removes them first.
 
 use kube::{Api, ResourceExt};
 use tracing::debug;

@@ -1,4 +1,5 @@
-//! What pipelines are configured by: the spec over the ConfigMap of the namespace over the global ConfigMap over defaults. Pure.
+//! The configuration of a pipeline: its spec, over the ConfigMap of its namespace, over the global ConfigMap, over
+//! defaults. Pure.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

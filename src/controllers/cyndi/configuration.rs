@@ -1,4 +1,4 @@
-//! The configuration of a connector, in which values may be logins. Pure.
+//! The configuration of a connector, whose values may be credentials. Pure.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,6 +1,7 @@
-//! The connector that fills a table: what it is called, labelled and configured, and how one that is there differs from that. Pure.
+//! The connector that fills a table: its name, labels and configuration, and how an existing one deviates from that.
+//! Pure.
 //!
-//! The configuration is a map that is built, not a text that is filled in: a quote in a filter stays a quote.
+//! The configuration is built as a map, not by filling in a template: a quote in a filter stays a quote.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -1,4 +1,5 @@
-//! Where connectors are kept: as objects of Strimzi, or in Kafka Connect itself. What a pass decides does not depend on which.
+//! The connector backends: Strimzi objects, or Kafka Connect itself. The decisions of a pass do not depend on which
+//! is used.
 
 use std::sync::Arc;
 

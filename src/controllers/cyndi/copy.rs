@@ -1,4 +1,5 @@
-//! Reads the ids of a binary COPY of one column of type uuid, however the bytes are cut into messages. Pure.
+//! Decodes the ids of a binary PostgreSQL COPY of one column of type uuid, however the bytes are split into messages.
+//! Pure.
 //!
 //! INVARIANT: the end is what the server says is the end. A stream that stops before its trailer is an error.
 

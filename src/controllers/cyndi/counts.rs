@@ -1,4 +1,4 @@
-//! What is counted of pipelines, by application and under the names of upstream.
+//! Metrics of pipelines, by application, under upstream's names.
 
 use std::sync::atomic::AtomicU64;
 

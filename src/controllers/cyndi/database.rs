@@ -1,4 +1,4 @@
-//! Connections to databases: a pool for each Secret, as long as the Secret stays what it is.
+//! Database connections: one pool for each Secret, as long as the Secret does not change.
 //!
 //! INVARIANT: no error that leaves here has a password in it, and none has rows: of what a server says, the message and the code are
 //! kept, never the detail.

@@ -1,4 +1,5 @@
-//! First stage: what surrounds a pipeline, read in the order in which its absence is told: configuration, Secrets, database, connectors.
+//! First stage: reads what a pipeline depends on, in the order in which missing parts are reported: configuration,
+//! Secrets, database, connectors.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,9 @@
-//! The first login of an application: a database is made with a password that everybody who made it knows, and the Secret has another.
+//! Sets an application's database password at its first login: a database is created with a well-known initial
+//! password, and the Secret has another.
 //!
-//! Where the ConfigMap names a second Secret with that initial password (`db.initialPasswordSecret`), and the database refuses the one of
-//! the application's Secret (28P01), the role is given the latter. Nothing of it is done unasked, and no password is known here.
+//! Where the ConfigMap names a second Secret with that initial password (`db.initialPasswordSecret`), and the
+//! database refuses the one of the application's Secret (28P01), the role is given the latter. This happens only if
+//! it is configured, and no password is built in.
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, ResourceExt};

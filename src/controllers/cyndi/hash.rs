@@ -1,4 +1,5 @@
-//! Hashes of configurations: FNV-1a of 32 bits over compact JSON with sorted members, in decimal, as upstream stores them. Pure.
+//! Hashes of configurations: 32-bit FNV-1a over compact JSON with sorted members, in decimal, as upstream stores
+//! them. Pure.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! What the next pass and a validation would find and do, for people who ask before it is done. Nothing is written, and databases are
-//! asked in transactions that cannot write.
+//! Reports what the next pass and a validation would find and do, without doing it, for the commands that inspect
+//! pipelines. Nothing is written, and databases are queried in read-only transactions.
 
 use kube::runtime::reflector;
 use kube::{Api, Client};

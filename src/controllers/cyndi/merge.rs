@@ -1,4 +1,4 @@
-//! Compares two sorted streams of ids as they come, in batches, in constant memory. Pure, but for the streams.
+//! Compares two sorted streams of ids as they arrive, in batches, in constant memory. Pure, but for the streams.
 //!
 //! INVARIANT: a stream that breaks or is out of order is an error. It never looks like a stream that ends.
 

@@ -1,4 +1,5 @@
-//! CyndiPipelines: tables of hosts in the databases of applications, filled by Kafka connectors, and compared with the inventory.
+//! The controllers of CyndiPipelines: tables of hosts in the databases of applications, filled by Kafka connectors,
+//! and compared with the inventory.
 //!
 //! ```text
 //!  ConfigMaps, Secrets ─┐                      ┌─ table, indexes, rights    (database of the application)

@@ -1,4 +1,4 @@
-//! Names of tables, connectors and versions, and how names stand in SQL. Pure.
+//! Names of tables, connectors and versions, and their quoting in SQL. Pure.
 //!
 //! INVARIANT: a name that did not pass [`Table::parse`] never stands in a statement that changes anything. `LIKE 'hosts_%'`, which others
 //! use, also matches `hostsXforeign`.

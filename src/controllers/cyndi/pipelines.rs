@@ -1,4 +1,5 @@
-//! The pipeline controller: what a pipeline consists of is there, and goes with it.
+//! The pipeline controller: creates what a pipeline consists of, keeps it as it should be, and removes it with the
+//! pipeline.
 
 use std::time::Duration;
 

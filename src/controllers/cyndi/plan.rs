@@ -1,4 +1,4 @@
-//! What a pass does about a pipeline. Pure.
+//! Decides the steps of a pass for one pipeline. Pure.
 //!
 //! | state | test | step |
 //! |---|---|---|

@@ -1,5 +1,5 @@
-//! A password as PostgreSQL stores it (RFC 5802, SCRAM-SHA-256). A role's password is set by that: the password itself would stand in
-//! the statement, and so in the logs of the server. Pure but for the salt.
+//! Computes the SCRAM-SHA-256 verifier that PostgreSQL stores for a password (RFC 5802). A role's password is set by
+//! that: the password itself would be part of the statement, and so of the server's logs. Pure but for the salt.
 
 use std::num::NonZeroU32;
 

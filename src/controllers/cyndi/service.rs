@@ -1,4 +1,4 @@
-//! What the two controllers of CyndiPipelines watch, and how a process runs them.
+//! Sets up the two controllers of CyndiPipelines and their watches.
 
 use std::convert::Infallible;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

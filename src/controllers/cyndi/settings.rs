@@ -1,4 +1,4 @@
-//! What the controllers of CyndiPipelines are told by whoever starts them.
+//! The settings of the controllers of CyndiPipelines.
 
 use super::connect::Connect;
 use crate::controllers::kit::clock::Clock;

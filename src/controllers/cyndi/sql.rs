@@ -1,8 +1,8 @@
-//! Statements that are sent to databases, and a lexer that says what is in those that somebody else wrote. Pure.
+//! Builds SQL statements, and checks those that users wrote with a lexer. Pure.
 //!
-//! What an administrator or an owner of a pipeline writes is run with the rights of a database's owner. So it is read before: a script
-//! of indexes is nothing but `CREATE [UNIQUE] INDEX` on the new table, and a condition is one expression that ends where it began.
-//! What the lexer does not know is refused, never passed on.
+//! What an administrator or an owner of a pipeline writes is run with the rights of a database's owner. So it is
+//! checked before: a script of indexes must be nothing but `CREATE [UNIQUE] INDEX` on the new table, and a condition
+//! must be one expression that ends where it began. What the lexer does not know is refused, never passed on.
 
 use super::config::Config;
 use super::crd::CyndiPipelineSpec;

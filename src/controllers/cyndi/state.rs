@@ -1,4 +1,4 @@
-//! The state that a pipeline is in, which follows from its object, and the statuses that lead from one to the next. Pure.
+//! The state of a pipeline, derived from its object, and the status changes between states. Pure.
 //!
 //! ```text
 //!  NEW ──► INITIAL_SYNC ──► VALID ◄──► INVALID

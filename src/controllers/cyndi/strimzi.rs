@@ -1,7 +1,7 @@
-//! Connectors as KafkaConnector objects, which Strimzi turns into connectors of Kafka Connect.
+//! Manages connectors as KafkaConnector objects, which Strimzi turns into connectors of Kafka Connect.
 //!
-//! Strimzi serves v1beta2, v1 or both, and takes the older away in the course of time: which one is asked for is looked up, and looked
-//! up again where it is gone.
+//! Strimzi serves v1beta2, v1 or both, and will drop the older one: which one to use is looked up, and looked up
+//! again when it is gone.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! What is done in the database of an application: tables are made and dropped, and the view is moved.
+//! Changes the database of an application: creates and drops tables, and switches the view.
 //!
-//! What changes something is one transaction. Nothing is dropped together with what depends on it: a table that somebody else's view
-//! shows stays, and the error says so.
+//! Each change is one transaction. Nothing is dropped together with what depends on it: a table that somebody else's
+//! view uses stays, and the error says so.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
-//! How connections to databases are secured: the modes of libpq, by rustls.
+//! TLS for connections to databases: the `sslmode`s of libpq, implemented with rustls.
 //!
-//! `require` encrypts and asks nobody's name, unless there is a file of authorities: then it is `verify-ca`, as libpq has it.
+//! `require` encrypts without verifying the server, unless a file of authorities is given: then it is `verify-ca`, as
+//! in libpq.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Which Secrets pipelines read: what a look asked for, also where it was missing. So a change of one reaches those that it is about at
-//! once, and no other.
+//! Records which Secrets each pipeline reads, including missing ones, so that a change of a Secret triggers a
+//! reconciliation of exactly the pipelines that use it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,5 @@
-//! Compares a table with the inventory: each side in one snapshot of its database, ids streamed and merged as they come.
+//! Compares a table with the inventory: each side in one snapshot of its database, with ids streamed and merged as
+//! they arrive.
 
 use std::pin::Pin;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a validation comes to: counts first, then ids; thresholds, and the words for them. Pure.
+//! The verdict of a validation: by counts first, then by ids; thresholds, and the messages for them. Pure.
 
 use super::merge::Difference;
 

@@ -1,5 +1,5 @@
-//! Third stage: sets up the planned work. A gathering or download is registered but does not begin, a Job is created;
-//! what is left to do after the status write is in [`Applied`].
+//! Third stage: prepares the planned work. A gathering or download is registered but does not start, a Job is
+//! created; what remains to be done after the status write is in [`Applied`].
 
 use k8s_openapi::api::batch::v1::Job;
 use kube::Api;

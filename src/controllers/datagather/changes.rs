@@ -1,9 +1,8 @@
-//! What gatherings that come round depend on, watched: whatever of it changes has them looked at at once, and nothing is asked for now
-//! and then only to see whether it did.
+//! Watches what periodic gatherings depend on, so that a change takes effect at once and nothing has to be polled.
 //!
-//! That is the InsightsDataGather `cluster`, in the newest version that is served, from when one is, as the definition tells; the Secret
-//! `support` and the ConfigMap `insights-config`; and the end of a gathering that has kept another from being begun, which the controller
-//! itself sees.
+//! Watched are the InsightsDataGather `cluster`, in the newest served version, from when its CRD says that there is
+//! one; the Secret `support` and the ConfigMap `insights-config`; and the end of a gathering that kept another from
+//! starting, which the controller itself sees.
 
 use std::fmt::Debug;
 use std::future::ready;

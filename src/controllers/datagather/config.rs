@@ -1,8 +1,9 @@
-//! What the cluster says about how this controller is to work, over what its flags say: the Secret `support` of openshift-config, and
-//! over that the ConfigMap `insights-config` of our own namespace. Read anew whenever it counts, so that a change needs no restart.
-//! Proxies come from there as well; each value that they do not have from the cluster's own Proxy, else from our environment.
+//! The cluster's configuration of this controller, which takes precedence over its flags: the Secret `support` of
+//! openshift-config, and over that the ConfigMap `insights-config` of our own namespace. It is read whenever it is
+//! needed, so that a change needs no restart. Proxies are configured there as well; each value that is missing comes
+//! from the cluster's own Proxy object, else from our environment.
 //!
-//! A value that makes no sense is named and left out: the layer below it counts.
+//! An invalid value is reported and ignored: the layer below it applies.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;

@@ -1,7 +1,9 @@
-//! The copy of the newest completed gathering in the InsightsOperator `cluster` of operator.openshift.io/v1, where whoever asks for "the
-//! last gathering" looks: when it ended, how long it took, how each gatherer fared, and the report once there is one.
+//! Copies the newest completed gathering to the InsightsOperator `cluster` of operator.openshift.io/v1, where other
+//! tools look for the last gathering: when it ended, how long it took, the result of each gatherer, and the report
+//! once there is one.
 //!
-//! The copy itself says which gathering it is of, so that neither a restart nor a late report of an older one puts an old one there.
+//! The copy itself says which gathering it is of, so that neither a restart nor a late report of an older one puts an
+//! old one there.
 
 use jiff::Timestamp;
 use kube::Api;

@@ -1,4 +1,4 @@
-//! What is counted of gatherings, under the names of upstream.
+//! Metrics of gatherings, under upstream's names.
 
 use std::sync::atomic::AtomicI64;
 

@@ -1,5 +1,6 @@
-//! How periodic gatherings are to gather: the object `cluster` of `InsightsDataGather`, config.openshift.io/v1, v1alpha2 or
-//! v1alpha1, whichever is served, read as a DataGather's spec. Where archives are kept is not read from it: that is set with the command.
+//! Reads the settings of periodic gatherings from the InsightsDataGather `cluster` (config.openshift.io/v1, v1alpha2
+//! or v1alpha1, whichever is served), as a DataGather's spec. The storage of archives is not read from it: a
+//! command-line flag sets that.
 
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};

@@ -1,4 +1,4 @@
-//! First stage: everything a plan looks at, read once. The only stage that reads the clock.
+//! First stage: reads everything that the plan depends on, once. The only stage that reads the clock.
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;

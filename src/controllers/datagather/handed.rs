@@ -1,7 +1,8 @@
-//! What a gathering Job is handed: what the cluster's configuration says as flags, the token for uploads and the proxies, which may
-//! have a login in them, as a Secret, and the authorities to trust as a ConfigMap. So its account needs neither rights on those objects nor a network to find them.
+//! The inputs of a gathering Job: the cluster's configuration as flags; the upload token and the proxies, which may
+//! contain a login, as a Secret; and the trusted authorities as a ConfigMap. So the Job's account needs neither
+//! rights on the original objects nor a network to find them.
 //!
-//! Secret and ConfigMap are named after the uid of the DataGather, which owns them, and go with it.
+//! Secret and ConfigMap are named after the uid of the DataGather, which owns them, and are deleted with it.
 
 use std::path::PathBuf;
 use std::time::Duration;

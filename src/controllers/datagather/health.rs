@@ -1,7 +1,8 @@
-//! How gatherings have fared lately, for the ClusterOperator and in numbers: whether uploads go on failing, whether reports come, what
-//! the newest of them says, and whether gatherings are asked for at all.
+//! Summarizes recent gatherings for the ClusterOperator and for metrics: whether uploads keep failing, whether
+//! reports arrive, what the newest of them says, and whether gathering is enabled at all.
 //!
-//! Read off the DataGathers that have ended: neither a restart nor a change of leader forgets a failure or counts it twice.
+//! It is computed from the DataGathers that have ended: neither a restart nor a change of leader forgets a failure or
+//! counts it twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};

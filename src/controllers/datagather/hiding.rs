@@ -1,4 +1,4 @@
-//! What of a cluster's network an archive is not to show, and the way back from what stands in its place.
+//! Prepares the obfuscation of network data in archives, and stores the table that translates it back.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
-//! What a gathering is told before it begins: the remote configuration of the service, where one is configured, and whether the agents of
-//! nodes are asked. Nothing of it stops a gathering: without a remote configuration the built-in one counts, and that is told.
+//! Determines the instructions of a gathering: the remote configuration of the service, if one is configured, and
+//! whether the agents on nodes are asked. No failure here stops a gathering: without a remote configuration the
+//! built-in one applies, and that is reported.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A gathering as a Job: its manifest, whose it is, and how it fares. Pure.
+//! The Job of a gathering: its manifest, its ownership, and its progress. Pure.
 //!
 //! The Job has the DataGather's name and is owned by it, so that a second one cannot be made, one made before a lost
 //! status write is found again, and deletion of the DataGather takes it along.

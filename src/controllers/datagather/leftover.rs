@@ -1,5 +1,5 @@
-//! Periodic gathering Jobs of an operator that is gone: they are ended when the next one starts, which asks for gatherings of its own.
-//! Their DataGathers fail like those of any Job that was deleted. Jobs that somebody asked for go on.
+//! Deletes periodic gathering Jobs that a previous process left behind; the new process starts gatherings of its own.
+//! Their DataGathers fail like those of any deleted Job. Jobs that a user asked for continue.
 
 use k8s_openapi::api::batch::v1::Job;
 use kube::api::{DeleteParams, ListParams, Preconditions};

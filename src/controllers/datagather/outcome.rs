@@ -1,5 +1,5 @@
-//! What a run or a report means for the status: conditions with their reasons and words, rows of gatherers, events.
-//! Pure, used by the plan alone.
+//! Translates the results of runs and reports into status: conditions with reasons and messages, results of
+//! gatherers, events. Pure, used by the plan alone.
 
 use std::time::Duration;
 

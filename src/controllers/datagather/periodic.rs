@@ -1,7 +1,7 @@
-//! Gatherings that nobody asks for: a DataGather of our own whenever the newest of them is old enough. From there on it is
-//! run like any other.
+//! Creates DataGathers periodically: a new one whenever the newest is old enough. It is then run like any other.
 //!
-//! What is due is read off the objects, so that neither a restart nor a change of leader gathers early, late or twice.
+//! What is due is derived from the objects, so that neither a restart nor a change of leader gathers early, late or
+//! twice.
 
 use std::sync::Arc;
 use std::time::Duration;

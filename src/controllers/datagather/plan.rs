@@ -1,4 +1,4 @@
-//! Second stage: what is to be done about one DataGather. Pure: no client, no clock, no waiting.
+//! Second stage: decides the next step for one DataGather. Pure: no client, no clock, no waiting.
 //!
 //! ```text
 //!  (none) ──► Pending ──► Running ──► Completed ──► (report)      Pending: the conditions exist, nothing has begun

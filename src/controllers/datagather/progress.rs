@@ -1,6 +1,6 @@
-//! What a run of this process has found out so far, as a value: written by the run, read by the plan.
+//! The progress of a run in this process, as a value that the run writes and the plan reads.
 //!
-//! A run never writes a status. It tells what happened, and the next reconciliation turns that into a status.
+//! A run never writes a status. It reports what happened, and the next reconciliation turns that into a status.
 
 use jiff::Timestamp;
 

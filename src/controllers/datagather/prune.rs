@@ -1,4 +1,4 @@
-//! DataGathers and gathering Jobs that are too old to be of interest go, whatever came of them and whoever asked for them.
+//! Deletes DataGathers and gathering Jobs that are too old, whatever their result and whoever created them.
 
 use std::fmt::Debug;
 use std::sync::Arc;

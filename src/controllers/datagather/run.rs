@@ -1,6 +1,6 @@
 //! The work of a run: gather, record, upload, wait for processing; and the download of a report.
 //!
-//! Each step tells its outcome and only its outcome; a failed step ends the run. Nothing here writes a status.
+//! Each step reports its own outcome only; a failed step ends the run. Nothing here writes a status.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,8 +1,8 @@
-//! The runs of this process: what each has found out, and how to stop it.
+//! The runs of this process: the progress of each, and how to stop it.
 //!
-//! A run is set up in two steps. [`Runs::prepare`] hands out a [`Permit`], kept by the pipeline, and a [`Slot`], kept
+//! A run is set up in two steps. [`Runs::prepare`] returns a [`Permit`], kept by the pipeline, and a [`Slot`], kept
 //! by the run's task. The task does nothing until the permit is released, which happens once the API server has
-//! accepted the write that announces the run; a permit dropped instead leaves no trace of the run.
+//! accepted the write that announces the run; if the permit is dropped instead, no trace of the run is left.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

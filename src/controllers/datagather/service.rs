@@ -1,4 +1,5 @@
-//! The controller as a part of a process: settings checked, parts wired and supervised, leadership where asked for.
+//! The controller as a part of a process: validates settings, wires and supervises its parts, and takes part in
+//! leader election if asked to.
 
 mod one;
 

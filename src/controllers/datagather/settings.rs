@@ -1,4 +1,4 @@
-//! What an operator may set about data gathering, and its defaults.
+//! The settings of data gathering, and their defaults.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Last stage: writes the status, then lets the work begin and tells what happened. Only what was applied gets here.
+//! Last stage: writes the status, then releases the work and publishes what happened. Only applied plans get here.
 
 use kube::Api;
 

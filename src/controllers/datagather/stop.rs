@@ -1,7 +1,7 @@
-//! The end of a controller that is told to stop: gatherings that it ran are concluded, so that nobody waits for them until
-//! the next process finds them. One that had ended gets its final status, any other fails as interrupted.
+//! Shuts the controller down: gatherings that it ran are concluded, so that nobody waits for them until the next
+//! process finds them. One that had ended gets its final status, any other fails as interrupted.
 //!
-//! They are not waited for: an upload may take hours. What cannot be written in time is left to the next process.
+//! It does not wait for them: an upload may take hours. What cannot be written in time is left to the next process.
 
 use std::time::Duration;
 

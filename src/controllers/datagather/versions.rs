@@ -1,9 +1,10 @@
-//! DataGathers and InsightsDataGathers in another version of their definition. v1alpha1 has words where v1alpha2 and v1, which are
-//! alike, have lists and modes; what a run came to is a word there and the condition `Progressing` here.
+//! Converts DataGathers and InsightsDataGathers between API versions. v1alpha1 has words where v1alpha2 and v1, which
+//! are alike, have lists and modes; the result of a run is a word there and the condition `Progressing` here.
 //!
-//! Pure functions of an object as JSON; they change `spec` and `status` alone. What they lose, because the other version has
-//! no place for it, is told in `deploy/README.md`: parts of a second of a duration, whether somebody ignores a finding, and
-//! through which of its two names a list came. What must not be lost (that something is to be hidden, or not gathered) is refused.
+//! Pure functions of an object as JSON; they change `spec` and `status` alone. What is lost, because the other
+//! version has no place for it, is listed in `deploy/README.md`: fractions of a second of a duration, whether
+//! somebody ignores a finding, and which of its two names a list was given by. What must not be lost (that something
+//! is to be obfuscated, or not gathered) is refused.
 
 mod configuration;
 mod spec;

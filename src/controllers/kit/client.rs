@@ -1,4 +1,4 @@
-//! How API servers are reached.
+//! Creates clients of API servers from kubeconfigs, and refuses credentials that no request could carry.
 
 use http::HeaderValue;
 use kube::Config;

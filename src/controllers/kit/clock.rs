@@ -1,4 +1,4 @@
-//! The time of day for parts that compare it with times of objects: the system's, or another that a test moves.
+//! The time of day for code that compares it with times in objects: the system's, or one that a test sets.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Lists of conditions, keyed by type, in every shape that an API gives them: `metav1.Condition`, which add-ons use without a
-//! generation, and that of ClusterOperators. What is said is a [`Statement`] in all of them.
+//! Lists of conditions, keyed by type, in every form that APIs use: `metav1.Condition`, which add-ons use without a
+//! generation, and that of ClusterOperators. The content of a condition is a [`Statement`] in all of them.
 //!
 //! INVARIANT: `lastTransitionTime` changes only together with `status`, as the Kubernetes API conventions ask; waiting
 //! clients compare it.

@@ -1,7 +1,7 @@
-//! Read, change and write again: how a list without keys is written, of which several writers own parts.
+//! Read-modify-write with retries on conflict, for lists without keys of which several writers own parts.
 //!
-//! Whoever changes one element writes them all, so every attempt begins with reading; an attempt that was planned from
-//! an older object loses with 409 and is made anew.
+//! A writer that changes one element writes the whole list, so every attempt begins with reading; an attempt that was
+//! planned from an older object fails with 409 and is repeated.
 
 use std::time::Duration;
 

@@ -1,6 +1,9 @@
-//! Keeps a process that has stood still from writing. Who was stopped, or whose machine slept, goes on in the middle of what it did and
-//! learns only then that another leads; some requests of its would be on their way by that time. So each write asks as it goes out
-//! whether the Lease may still be ours: by the clock, which has gone on, and without asking the server. Reads need no leave.
+//! Stops writes of a process that no longer leads.
+//!
+//! A process that was stopped, or whose machine slept, resumes in the middle of its work and learns only then that
+//! another one leads; some of its requests would already be on their way. So each write checks, as it is sent,
+//! whether the Lease may still be ours: by the clock, which has gone on, and without asking the server. Reads are not
+//! checked.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};

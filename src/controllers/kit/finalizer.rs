@@ -1,8 +1,9 @@
-//! Clean-up before an object may go: by a finalizer of the controller, within bounds.
+//! Clean-up before an object is deleted, by a finalizer of the controller, within a time limit.
 //!
-//! The finalizer is there before anything is made that would have to be cleaned up, and goes when that is done. What cannot be
-//! cleaned up is said in a condition of the object and in an event; after a time that the controller sets the object is let go all
-//! the same, which is said as well. A controller that would rather keep its object for ever sets no time.
+//! The finalizer is set before anything is created that would have to be cleaned up, and removed when that is done.
+//! If cleaning up fails, a condition of the object and an event say so; after a time that the controller sets the
+//! object is released all the same, which is reported as well. A controller that would rather keep its object for
+//! ever sets no time.
 
 use std::fmt::Debug;
 use std::sync::{Mutex, PoisonError};

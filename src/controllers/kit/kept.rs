@@ -1,8 +1,9 @@
-//! What is known of objects that are watched besides a controller's own: of each as much as is asked for, so that a look at an object
-//! need not ask the server for what it told already.
+//! A cache of watched objects other than the controller's own: of each as much as is needed, so that a reconciliation
+//! need not ask the server for it.
 //!
-//! What is kept may be behind, and never says that something is not there: who has made an object hears of it later. A change is kept
-//! before anybody looks because of it; an object that went unseen while a watch was broken is noticed by the list that follows.
+//! The cache may be behind, and never proves that an object does not exist: its creator's watch hears of it later. A
+//! change is cached before the reconciliation that it triggers; an object whose deletion was missed while a watch was
+//! broken is noticed by the list that follows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

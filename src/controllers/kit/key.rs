@@ -1,5 +1,5 @@
-//! Which object is meant: namespace, name and uid. The uid is part of it, because an object that was deleted and made again
-//! under its name is another one, and nothing that was known of the first holds for the second.
+//! Identifies an object by namespace, name and uid. The uid is part of it, because an object that was deleted and
+//! created again under its name is a different one, and nothing that was known of the first holds for the second.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Leadership by a Lease of coordination.k8s.io: at most one holder works at a time.
+//! Leader election by a Lease of coordination.k8s.io: at most one holder works at a time.
 //!
 //! INVARIANT: every write of the Lease carries the resourceVersion last seen, so of two candidates one loses with 409;
 //! a holder that could not renew within `renew_deadline` stops its work, and is given up for dead, before the Lease

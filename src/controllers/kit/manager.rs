@@ -1,5 +1,5 @@
-//! Runs a set of controllers as one part of a process: under one Lease, each as soon as what it works for is served, stopped in the
-//! reverse of their order, and readable from outside by name.
+//! Runs a set of controllers as one part of a process: under one Lease, each as soon as the kinds that it needs are
+//! served, stopped in reverse order, with status and metrics by controller name.
 //!
 //! ```text
 //! stand by ──Lease──► term: member ── served? ──► its work ─┐

@@ -1,5 +1,5 @@
-//! What every controller needs and none should write twice: guarded watches, the queue and its error policy, supervised
-//! tasks, fenced status writes, finalizers, conditions, events, leadership, and the manager of a set of controllers.
+//! What every controller needs: resilient watches, the work queue and its error policy, supervised tasks, fenced
+//! status writes, finalizers, conditions, events, leader election, and the manager of a set of controllers.
 //!
 //! Decides nothing about any kind of object. Left to a controller: its pipeline fetch → plan → apply → status.
 

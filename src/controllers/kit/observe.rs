@@ -1,5 +1,5 @@
-//! The routes by which operators and probes look at a set of controllers. Plain HTTP, and nothing that a caller sends is read but
-//! the name of a controller.
+//! HTTP routes for metrics, health and readiness of a set of controllers. Plain HTTP; nothing that a client sends is
+//! read but the name of a controller.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! What to do after a failed reconciliation: an object that cannot be acted on waits for its next change, anything
-//! that may pass is tried again, later each time and never in step with other objects.
+//! Decides what to do after a failed reconciliation: an object that cannot be acted on waits for its next change;
+//! anything that may pass is retried with growing delays, never in step with other objects.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};

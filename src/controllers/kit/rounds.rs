@@ -1,5 +1,5 @@
-//! Work that comes round: looked at when it is due, or when something has changed, by what the cluster says at that moment. Nothing is remembered between
-//! rounds, so that a restart, or another replica, goes on where the last one was.
+//! Periodic work that runs when it is due or when something has changed, based on the current state of the cluster.
+//! Nothing is remembered between rounds, so that a restart, or another replica, goes on where the last one was.
 
 use std::convert::Infallible;
 use std::fmt::Display;

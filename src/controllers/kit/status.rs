@@ -1,5 +1,5 @@
 //! Fenced status writes: a merge patch of the status subresource that carries the resourceVersion it was planned
-//! from. Whoever planned from an older object loses with 409, so two writers never mix their steps.
+//! from. A writer that planned from an older object fails with 409, so two writers never mix their steps.
 
 use std::fmt::Debug;
 

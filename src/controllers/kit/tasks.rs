@@ -1,4 +1,4 @@
-//! Supervised tasks: nothing runs detached.
+//! Supervised tasks: no task runs detached.
 //!
 //! [`Supervisor`] runs the long-lived parts of a process; when one ends before it was told to, all are told to stop
 //! and the process learns which one it was. [`pool`] runs short-lived work handed in while a part is running; the

@@ -1,4 +1,4 @@
-//! Waits that grow: each twice as long as the one before, up to a bound, and never in step with those of others.
+//! Exponential backoff: each wait is twice as long as the one before, up to a limit, with jitter.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;

@@ -1,7 +1,7 @@
-//! Guarded watches: they have no end and no errors. Trouble is told, once until it is another one, and waited out, longer each
-//! time. A watch is taken to work again when it told of a change, or held for longer than the longest wait: that a list is begun,
-//! or even succeeds, says nothing about the watch that follows. (A wait that is reset by each attempt never grows: a kind that
-//! is not served would then be asked for, and complained of, every second for ever.)
+//! Watches that never end and never fail. Errors are logged, once until they change, and retried with growing delays.
+//! A watch counts as working again when it delivered a change, or lasted longer than the longest wait: that a list is
+//! begun, or even succeeds, says nothing about the watch that follows. (A wait that is reset by each attempt never
+//! grows: a kind that is not served would then be asked for, and complained of, every second for ever.)
 
 use std::borrow::Cow;
 use std::fmt::Debug;

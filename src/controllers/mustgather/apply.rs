@@ -1,6 +1,6 @@
-//! Third stage: does what comes before the status, and, once that is written, what comes after.
+//! Third stage: does what comes before the status write, and afterwards what comes after it.
 //!
-//! What is deleted is deleted by uid: a stranger of the same name stays.
+//! Deletions are by uid: another object of the same name stays.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

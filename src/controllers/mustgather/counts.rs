@@ -1,4 +1,4 @@
-//! What is counted of must-gathers, under the names of upstream.
+//! Metrics of must-gathers, under upstream's names.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;

@@ -1,4 +1,4 @@
-//! Last stage: writes the status, counts and tells what happened, then cleans up. Only what was applied gets here.
+//! Last stage: writes the status, updates metrics, publishes events, then cleans up. Only applied plans get here.
 
 use kube::{Api, ResourceExt};
 use tracing::debug;

@@ -1,4 +1,4 @@
-//! What is to be hidden of what was gathered, as a MustGather and a ConfigMap say it. Pure.
+//! The obfuscation that a MustGather and a ConfigMap ask for. Pure.
 
 use super::crd::{MustGatherSpec, Obfuscate, PersistentVolume};
 use super::fetch::HidingView;

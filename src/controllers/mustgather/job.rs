@@ -1,4 +1,4 @@
-//! The Job of a MustGather: what it is made of, whose it is, and how it fares. Pure.
+//! The Job of a MustGather: its manifest, its ownership, and its progress. Pure.
 //!
 //! ```text
 //!  init: program ── copies this binary ──► volume run ──► gather: run-gather -- COMMAND ──► volume must-gather-output

@@ -1,4 +1,4 @@
-//! How long a gathering may take, as a MustGather says it: a duration as Go writes it, without a sign.
+//! Parses the time limit of a MustGather: a duration as Go writes it, without a sign.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Second stage: what is to be done about one MustGather. Pure: no client, no clock, no waiting.
+//! Second stage: decides the next step for one MustGather. Pure: no client, no clock, no waiting.
 //!
 //! ```text
 //!  (none) ──► finalizer ──► Job created, Running ──► Completed ──► cleaned up, unless retained

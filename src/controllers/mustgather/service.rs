@@ -1,4 +1,4 @@
-//! What the controller of MustGathers watches.
+//! Sets up the controller of MustGathers and its watches.
 
 use std::convert::Infallible;
 use std::sync::Arc;

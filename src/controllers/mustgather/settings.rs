@@ -1,4 +1,4 @@
-//! What the controller of MustGathers is told by whoever starts it.
+//! The settings of the controller of MustGathers.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What the status of a MustGather says. Pure.
+//! Builds the status of a MustGather. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

@@ -1,4 +1,4 @@
-//! One condition out of those of the components. Pure: no client and no clock.
+//! Aggregates the conditions of the components into one condition. Pure: no client and no clock.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;

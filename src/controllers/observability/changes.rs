@@ -1,5 +1,6 @@
-//! Which changes of an add-on are looked at: what components say, what is asked for, and what anybody else makes of the aggregate: it is
-//! to be mended where it is spoilt, and to be shown on the hub in any case. What the keeper itself writes is not.
+//! Selects the changes of an add-on that trigger a reconciliation: components' conditions, the spec, and changes of
+//! the aggregate by anybody else: it is repaired where it is wrong, and shown on the hub in any case. The keeper's
+//! own writes do not count.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};

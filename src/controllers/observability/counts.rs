@@ -1,4 +1,4 @@
-//! What is counted of add-ons. Labels are words of the vocabulary and of this source.
+//! Metrics of add-ons. Labels are words of the vocabulary and of this source only.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! Failures of forwarding as they are counted: some in a row are told as one. Pure.
+//! Counts failures of forwarding: several in a row are reported as one. Pure.
 
 use super::vocabulary::Meaning;
 

@@ -1,5 +1,5 @@
-//! Looks at one add-on of this cluster: says what is to be said of its collectors, and aggregates what its components say. What came of
-//! it is seen by the link to the hub.
+//! Reconciles the add-on of this cluster: reports the state of its collectors, and aggregates the conditions of its
+//! components. The link to the hub watches the result.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Keeps the status of an ObservabilityAddon: what its components say, in one condition, here and on the hub.
+//! Maintains the status of an ObservabilityAddon: the conditions of its components, aggregated into one, here and on
+//! the hub.
 //!
 //! ```text
 //!  collectors, endpoint operator ── report ──► component conditions ── aggregate ──► one standard condition

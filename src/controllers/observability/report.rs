@@ -1,4 +1,4 @@
-//! For collectors and for whoever rolls them out: how a component says how it is.
+//! A library for collectors, and for programs that roll them out: reports the condition of a component.
 //!
 //! ```no_run
 //! use admit::controllers::observability::report::{Report, Reporter};

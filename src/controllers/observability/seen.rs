@@ -1,4 +1,4 @@
-//! What the spoke's keeper has seen of this cluster's add-on, for the link to the hub.
+//! The last state of this cluster's add-on that the keeper has seen, shared with the link to the hub.
 
 use std::sync::Arc;
 

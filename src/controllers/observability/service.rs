@@ -1,4 +1,4 @@
-//! The status keeper as a part of a process.
+//! The ObservabilityAddon controllers as a part of a process.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! The names that conditions of an add-on use, which reason may follow which, and which one outweighs which. All of it is
-//! data: the deciding code knows no name.
+//! The names of conditions and reasons of an add-on, which reason may follow which, and their precedence. All of it
+//! is data: the deciding code contains no names.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 

@@ -1,4 +1,4 @@
-//! Questions about access as SubjectAccessReviews.
+//! Asks the cluster access questions as SubjectAccessReviews.
 
 use crate::telemetry::with_causes;
 use admit_policy::host::{Access, AccessAttributes, HostError};

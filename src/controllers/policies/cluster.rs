@@ -1,4 +1,4 @@
-//! What the cluster answers to those who decide: from watched collections, and for access from the cluster itself.
+//! Answers what decisions need from the cluster: from watched collections, and access checks from the cluster itself.
 
 use std::fmt;
 use std::sync::Arc;

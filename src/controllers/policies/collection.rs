@@ -1,4 +1,4 @@
-//! The objects of one kind, as last heard of from the cluster, and whether that can be relied on.
+//! The objects of one kind, as last reported by the cluster, and whether they are up to date.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};

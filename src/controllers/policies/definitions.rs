@@ -1,4 +1,4 @@
-//! The versions of custom resources, as stored definitions tell them.
+//! The served versions of custom resources, from the stored CRDs.
 
 use std::sync::Arc;
 

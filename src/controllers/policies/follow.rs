@@ -1,6 +1,6 @@
-//! Follows one kind of the cluster into a collection: listed, watched, and after every trouble listed again.
+//! Lists and watches one kind of the cluster into a collection, and lists again after every failure.
 //!
-//! A stream that broke is not continued: only a complete list says for certain that nothing was missed.
+//! A watch that broke is not resumed: only a complete list proves that nothing was missed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Keeps what decisions need from the cluster: watched, and honest about not being up to date.
+//! Caches what decisions need from the cluster: kept up to date by watches, and marked when it may not be.
 //!
 //! ```text
 //! Namespaces, CRDs ─┐                             ┌─► Host: namespaces, versions, params, access

@@ -1,4 +1,4 @@
-//! The objects that policies use as params: followed by kind, as long as a policy names the kind.
+//! The objects that policies use as params: watched by kind, as long as a policy uses the kind.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};

@@ -1,4 +1,4 @@
-//! Questions to Kafka Connect, and what its answers mean.
+//! Sends requests to Kafka Connect, and interprets its answers.
 //!
 //! | answer | means |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Who we are to Kafka Connect: a login or a token, of a file or a Secret. It is read when it is first asked for, and read again once it
-//! is refused, so that one that was changed counts. It shows itself to nobody.
+//! Credentials for Kafka Connect: a Basic login or a bearer token, from a file or a Secret. They are read on first
+//! use, and again once they are refused, so that a change takes effect. They are never logged or displayed.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

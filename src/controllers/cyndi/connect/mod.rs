@@ -1,9 +1,10 @@
-//! Connectors by the REST interface of Kafka Connect, where there is no Strimzi.
+//! Manages connectors by the REST interface of Kafka Connect, where there is no Strimzi.
 //!
-//! Three things about Kafka Connect decide how it is asked. Any worker answers from what it has read of a topic so far, so that one
-//! may not know yet of a connector that another one has just made: the connector of the version that runs is taken for missing only
-//! after a while. A list with details leaves out connectors that have no status yet: names are listed, and looked at each. And a task
-//! that failed stays failed: it is started again a few times before the table is built anew.
+//! Three properties of Kafka Connect decide how it is used. Any worker answers from what it has read of a topic so
+//! far, so that one may not know yet of a connector that another one has just created: the connector of the running
+//! version counts as missing only after a while. A list with details leaves out connectors that have no status yet:
+//! so names are listed, and each is read by itself. And a task that failed stays failed: it is restarted a few times
+//! before the table is rebuilt.
 
 mod exchange;
 mod login;

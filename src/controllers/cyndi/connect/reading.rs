@@ -1,7 +1,7 @@
-//! A connector as Kafka Connect tells of it, and as it is told to Kafka Connect. Pure.
+//! Converts connectors from and to the form of Kafka Connect's REST interface. Pure.
 //!
-//! Kafka Connect keeps a map of texts for a connector, and nothing beside it. So what Strimzi has in fields of their own and in labels
-//! stands in that map: plugins pass over members that they do not know.
+//! Kafka Connect keeps a map of strings for a connector, and nothing beside it. So what Strimzi has in fields of
+//! their own and in labels is stored in that map: plugins ignore members that they do not know.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Plans for pipelines in each state.
+//! Tests of the plan for pipelines in each state.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Which layer counts, and what is refused.
+//! Tests of precedence between layers, and of invalid values.
 
 use super::*;
 

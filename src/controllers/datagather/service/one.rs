@@ -1,4 +1,4 @@
-//! One gathering alone: what the container of a gathering Job does, and what is run by hand.
+//! Runs a single gathering: what the container of a gathering Job does, also when started by hand.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

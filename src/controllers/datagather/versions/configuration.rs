@@ -1,4 +1,4 @@
-//! How periodic gatherings are to gather: the spec of an InsightsDataGather.
+//! Converts the spec of an InsightsDataGather, which configures periodic gatherings.
 
 use indexmap::IndexSet;
 use serde_json::{Value, json};

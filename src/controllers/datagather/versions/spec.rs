@@ -1,4 +1,5 @@
-//! What is to be gathered, and how much of it is hidden: the spec of a DataGather. Where archives are kept is said alike.
+//! Converts the spec of a DataGather: what to gather, and how much of it to obfuscate. The storage of archives is the
+//! same in all versions.
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! How a gathering went: the status of a DataGather.
+//! Converts the status of a DataGather: the progress and results of a gathering.
 
 use serde_json::{Map, Value, json};
 

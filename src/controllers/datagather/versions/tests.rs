@@ -1,4 +1,4 @@
-//! Round trips over generated objects, what becomes of each word, and objects that make no sense.
+//! Tests of conversion: round trips over generated objects, the translation of each word, and invalid objects.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! A controller: the objects of one kind, what else may change what is to be done about them, and one function that looks at one
-//! of them.
+//! A controller: watches the objects of one kind and everything that affects them, and calls a reconcile function for
+//! one object at a time.
 //!
 //! ```text
 //!  watch of the kind ──────► Roots ── changed ──► Queue ── due ──► reconcile ──► settled, or looked at again later

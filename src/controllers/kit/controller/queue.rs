@@ -1,4 +1,5 @@
-//! The keys that wait to be looked at: each at most once, none while it is being looked at, the longest due first. Pure.
+//! The work queue: keys of objects, each at most once, none while it is being reconciled, the longest due first.
+//! Pure.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

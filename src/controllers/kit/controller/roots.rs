@@ -1,5 +1,5 @@
-//! The objects that a controller works for, as the watch tells of them: which are to be looked at, and which are gone, also where
-//! the deletion itself was missed or another object has taken the name.
+//! The objects of the controller's own kind, as the watch reports them: which must be reconciled, and which are gone,
+//! even if the deletion itself was missed or another object has taken the name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! The loop of a controller: what is heard, what is due, what is being looked at, and what comes of it.
+//! The controller's main loop: takes events from watches, starts reconciliations that are due, and handles their
+//! results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;

@@ -1,9 +1,10 @@
-//! Events on objects, for `kubectl describe`. An event that cannot be written is logged: telling a story must never
-//! stop it.
+//! Publishes events on objects, for `kubectl describe`. An event that cannot be written is logged: it must never stop
+//! the work that it reports.
 //!
-//! What is told again is one event that counts. The note of an event never changes once it is written (the API says so), so another note
-//! is another event: what `kubectl describe` shows is what is so, and not what was so when the first of its kind was told. Notes that
-//! differ each time are told together, as Kubernetes' own recorder does.
+//! A repeated event is one Event object with a count. The note of an Event never changes once it is written (the API
+//! says so), so another note is another Event: `kubectl describe` shows the current state, and not what it was when
+//! the first of its kind was published. Events with ever different notes are aggregated, as Kubernetes' own recorder
+//! does.
 
 mod similar;
 

@@ -1,7 +1,8 @@
-//! Which notices are told in one event. Pure: no client and no clock.
+//! Decides which notices are aggregated into one Event. Pure: no client and no clock.
 //!
-//! The same note is the same event, which counts. Of notes that differ [`SIMILAR`] are told each; further ones share an event that says
-//! so, a new one every [`WINDOW`], as a note stays what it was. Numbers and words are those of Kubernetes' own recorder.
+//! Notices with the same note share an Event, which counts. Of different notes [`SIMILAR`] get an Event each; further
+//! ones share an aggregated one, a new one every [`WINDOW`], since notes do not change. Numbers and words are those
+//! of Kubernetes' own recorder.
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};

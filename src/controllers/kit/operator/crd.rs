@@ -1,5 +1,5 @@
-//! `ClusterOperator`, config.openshift.io/v1, as far as reporting, priming and waiting look at it. What is not named here, such as
-//! `status.extension`, is neither read nor touched.
+//! The Rust type of `ClusterOperator`, config.openshift.io/v1, as far as reporting, priming and waiting need it.
+//! Other fields, such as `status.extension`, are neither read nor changed.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::CustomResource;

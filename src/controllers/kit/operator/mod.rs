@@ -1,5 +1,5 @@
-//! How a controller is, said in a ClusterOperator: its parts say what they know, whenever they know it, and one reporter makes of it
-//! what people look at.
+//! Reports the state of a controller as a ClusterOperator: its parts state what they know, whenever they know it, and
+//! one reporter combines that into conditions.
 //!
 //! ```text
 //!  kit: objects are watched, looks fail ──┐

@@ -1,4 +1,5 @@
-//! Keeps a ClusterOperator as what is said: created where it is missing, written when something changes and looked at every minute.
+//! Keeps a ClusterOperator in line with what the controller states: creates it if it is missing, writes changes, and
+//! checks it every minute.
 
 use std::time::Duration;
 

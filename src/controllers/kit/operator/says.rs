@@ -1,4 +1,4 @@
-//! What the parts of a controller say of themselves, now.
+//! The current statements of a controller's parts about their state.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,8 @@
-//! One condition out of what many parts say of one aspect. Pure.
+//! Combines the statements of many parts into one condition. Pure.
 //!
-//! What is bad of any part is bad of the whole. Degraded has inertia: parts that have been bad for less than two minutes do not make
-//! it True, because people are called for it; they keep it True where it is, so that a new process does not call them twice.
+//! If one part is bad, the whole is. Degraded has inertia: parts that have been bad for less than two minutes do not
+//! make it True, because people are called for it; they keep it True where it is, so that a new process does not call
+//! them twice.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the Job is made of.
+//! Builds the manifest of the Job.
 
 use std::time::Duration;
 

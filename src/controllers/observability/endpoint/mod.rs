@@ -1,4 +1,4 @@
-//! The endpoint operator's part: what becomes of the collectors, said in the conditions of the components.
+//! Plays the endpoint operator: reports the state of the collectors' Deployments in the conditions of the components.
 //!
 //! ```text
 //!  Deployments, Prometheus' Service ──► Workloads ──┐

@@ -1,4 +1,4 @@
-//! Says of the collectors what is to be said, each word once.
+//! Writes the planned conditions of the collectors, each once.
 
 use kube::api::PostParams;
 use kube::{Api, Client, ResourceExt};

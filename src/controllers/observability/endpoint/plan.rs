@@ -1,4 +1,4 @@
-//! What is to be said of one collector. Pure.
+//! Decides which condition to report for one collector. Pure.
 //!
 //! | first that holds | word |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The collectors' Deployments and Prometheus' Service, as their watches last told of them.
+//! The state of the collectors' Deployments and of Prometheus' Service, as last reported by watches.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

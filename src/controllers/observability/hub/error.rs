@@ -1,4 +1,4 @@
-//! What goes wrong with the hub, and what to do about it.
+//! Errors in dealing with the hub, and how each is handled.
 
 use std::path::PathBuf;
 use std::time::Duration;

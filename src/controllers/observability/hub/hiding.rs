@@ -1,4 +1,4 @@
-//! What a hub says of what it refuses, without the login that it was shown: it may quote it, and its words go into logs, events and
+//! Removes our credentials from a hub's error messages: it may quote them, and its messages go into logs, events and
 //! conditions.
 
 use std::task::{Context, Poll};

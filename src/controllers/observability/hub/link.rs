@@ -1,4 +1,4 @@
-//! The link to the hub: one connection after the other, each with a watch of the hub's object.
+//! The link to the hub: one connection after the other, each with a watch of this cluster's object there.
 
 use std::sync::Arc;
 use std::time::Duration;

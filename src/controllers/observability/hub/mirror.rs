@@ -1,5 +1,5 @@
-//! On the hub: what the add-ons of the clusters say is shown in their ManagedClusterAddOn, where there are such, and an add-on that is
-//! to go does not wait for a cluster that is gone.
+//! On the hub: shows the status of the clusters' add-ons in their ManagedClusterAddOns, where there are such, and
+//! releases deleted add-ons whose cluster is gone.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The hub: another API server, or another namespace of the same one, where this cluster's add-on is asked for and shown.
+//! The hub: another API server, or another namespace of this one, in which this cluster's add-on is requested and
+//! shown.
 //!
 //! ```text
 //!  kubeconfig ──► reach ──► link ──┬─ watch of the hub's object ──► replicate: spec down, status up, finalizer

@@ -1,5 +1,5 @@
-//! A connection to the hub: made from a kubeconfig, and worn out when that is another one, when the hub refuses its credentials, or
-//! when nobody answers.
+//! A connection to the hub: created from a kubeconfig, and replaced when the file changes, when the hub refuses the
+//! credentials, or when the hub does not answer.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};

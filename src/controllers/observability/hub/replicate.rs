@@ -1,4 +1,5 @@
-//! Looks at the hub's object: its spec goes to the spoke, the spoke's status to it, and it goes when the spoke is clean.
+//! Reconciles the hub's object: copies its spec to the spoke and the spoke's status to it, and releases it when the
+//! spoke has cleaned up.
 
 use std::sync::Arc;
 use std::time::Duration;

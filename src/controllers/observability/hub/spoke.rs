@@ -1,5 +1,5 @@
-//! The spoke's side of the link: its add-on follows the spec that the hub has for it, and goes when the hub's object goes; unless it
-//! says that its spec is its own.
+//! The spoke's side of the link: applies the hub's spec to this cluster's add-on, and deletes it with the hub's
+//! object, unless the add-on says that its spec is its own.
 
 use std::sync::{Mutex, PoisonError};
 
