@@ -109,12 +109,13 @@ impl Counts {
         registry.register_collector(Box::new(Shown(self.clone())));
     }
 
-    /// What came of a ClusterOperator of the payload: `created`, `primed`, `conflict`, `error` or `bad_manifest`.
+    /// Counts the result of one ClusterOperator of the payload: `created`, `primed`, `conflict`, `error` or
+    /// `bad_manifest`.
     pub fn primed(&self, result: &'static str) {
         self.primed.get_or_create(&Result { result }).inc();
     }
 
-    /// Takes note of how `name` is; none where it is gone.
+    /// Records the state of the ClusterOperator `name`; none if it is gone.
     pub fn see(&self, name: &str, object: Option<&ClusterOperator>) {
         let seen = object.map(Seen::of);
         let mut operators = self.operators();

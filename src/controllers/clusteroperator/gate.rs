@@ -6,7 +6,7 @@ use std::fmt;
 use super::crd::{ClusterOperator, OperandVersion};
 use super::payload::Wanted;
 
-/// Why one ClusterOperator is not well, by the first check that fails.
+/// Why one ClusterOperator is not healthy, by the first check that fails.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Trouble {
     /// Its manifest expects no versions: nothing could tell that it is up to date.
@@ -19,7 +19,7 @@ pub enum Trouble {
 }
 
 impl Trouble {
-    /// For machines.
+    /// The reason, as the cluster version operator names it.
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
@@ -31,7 +31,7 @@ impl Trouble {
         }
     }
 
-    /// Of several with the same.
+    /// The reason of several ClusterOperators with the same trouble.
     #[must_use]
     pub fn plural_reason(&self) -> &'static str {
         match self {
@@ -44,7 +44,7 @@ impl Trouble {
     }
 }
 
-/// What the gate says about one.
+/// The gate's verdict on one ClusterOperator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     pub name: String,
@@ -71,8 +71,8 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What is to be said about `wanted`. While the cluster is only being made (`initializing`), versions do not count, and being degraded
-/// is told but no trouble. Progressing never counts.
+/// The verdict on `wanted`. While the cluster is being installed (`initializing`), versions do not count, and a
+/// degraded operator is reported without failing the gate. Progressing never counts.
 #[must_use]
 pub fn verdict(wanted: &Wanted, live: Option<&ClusterOperator>, initializing: bool) -> Verdict {
     let of = |trouble| Verdict { name: wanted.name.clone(), trouble, reported: false };

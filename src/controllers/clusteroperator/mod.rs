@@ -46,7 +46,7 @@ const EVERY: Duration = Duration::from_mins(1);
 /// How long an event waits for others, so that one pass serves a burst of them.
 const DEBOUNCE: Duration = Duration::from_millis(100);
 
-/// What an operator may set about priming.
+/// The settings of priming.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Folder of manifests.
@@ -58,12 +58,12 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// With the manifests of a folder.
+    /// Settings with a folder of manifests.
     pub fn new(payload: impl Into<PathBuf>) -> Self {
         Self { payload: Some(payload.into()), ..Self::of_config_map(None) }
     }
 
-    /// With those in the keys of a ConfigMap.
+    /// Settings with manifests in the keys of a ConfigMap.
     #[must_use]
     pub fn of_config_map(config_map: Option<(String, String)>) -> Self {
         Self { payload: None, config_map, inclusion: Inclusion::default(), clock: Clock::default() }

@@ -33,15 +33,15 @@ pub struct Wanted {
     pub labels: BTreeMap<String, String>,
     pub annotations: BTreeMap<String, String>,
     pub related: Vec<RelatedObject>,
-    /// Those that are expected, not those that run.
+    /// The versions that are expected, not those that run.
     pub versions: Vec<OperandVersion>,
 }
 
-/// What is to be primed.
+/// The ClusterOperators to prime, and the mistakes in their manifests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Payload {
     pub operators: Vec<Wanted>,
-    /// With file and line.
+    /// The mistakes, with file and line.
     pub mistakes: Vec<String>,
 }
 
@@ -133,7 +133,7 @@ impl Source {
         Self { folder: folder.map(ToOwned::to_owned), inclusion, heard: true, ..Self::default() }
     }
 
-    /// Takes the keys of the ConfigMap `name` as manifests behind those of the folder.
+    /// Replaces the manifests from the keys of the ConfigMap `name`, which come after those of the folder.
     pub fn hear(&mut self, name: &str, data: BTreeMap<String, String>) {
         self.config_map = (name.to_owned(), data);
         self.heard = true;

@@ -18,7 +18,7 @@ use kube::ResourceExt;
 use super::crd::{ClusterOperator, ClusterOperatorSpec, ClusterOperatorStatus, OperatorCondition};
 use super::payload::Wanted;
 
-/// By whom creations are known to be ours.
+/// The field manager by which our own creations are recognized.
 pub const FIELD_MANAGER: &str = "admit-clusteroperator";
 /// Reason of the conditions of an operator that has not reported.
 pub const PRIMED: &str = "Primed";
@@ -52,7 +52,7 @@ pub fn plan(live: Option<&ClusterOperator>, now: Timestamp) -> Step {
     }
 }
 
-/// What is created: metadata alone.
+/// The object to create, with metadata only.
 #[must_use]
 pub fn object(wanted: &Wanted) -> ClusterOperator {
     let mut object = ClusterOperator::new(&wanted.name, ClusterOperatorSpec {});

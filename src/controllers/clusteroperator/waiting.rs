@@ -15,7 +15,7 @@ use super::payload::{PayloadError, Source, Wanted};
 use super::{DEBOUNCE, Settings};
 use crate::controllers::kit::watch;
 
-/// How all ClusterOperators of a payload are, in the payload's order.
+/// The verdicts on all ClusterOperators of a payload, in the payload's order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
     pub verdicts: Vec<Verdict>,
@@ -32,7 +32,7 @@ impl Report {
         Self { verdicts: operators.iter().map(of).collect() }
     }
 
-    /// Whether nothing is to be waited for.
+    /// Whether all ClusterOperators are healthy.
     #[must_use]
     pub fn is_well(&self) -> bool {
         self.verdicts.iter().all(|verdict| verdict.trouble.is_none())
@@ -42,7 +42,8 @@ impl Report {
         self.verdicts.iter().filter_map(|verdict| Some((verdict, verdict.trouble.as_ref()?)))
     }
 
-    /// For machines: that of the one in trouble, the plural of several with the same, or `MultipleErrors`. None where all are well.
+    /// The reason: of the one in trouble, the plural of several with the same, or `MultipleErrors`. None where all
+    /// are healthy.
     #[must_use]
     pub fn reason(&self) -> Option<&'static str> {
         let mut troubles = self.troubles().map(|(_, trouble)| trouble);

@@ -67,7 +67,7 @@ impl SslMode {
     }
 }
 
-/// All of it.
+/// The complete configuration of a pipeline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     pub topic: String,
@@ -93,11 +93,11 @@ pub struct Config {
     pub standard_interval: Duration,
     pub running: Validation,
     pub initial: Validation,
-    /// Of the ConfigMaps.
+    /// The hash of the ConfigMaps.
     pub hash: String,
 }
 
-/// What is wrong with the ConfigMaps.
+/// An error in the ConfigMaps.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 #[error("Error parsing cyndi configmap in {namespace}: {what}")]
 pub struct ConfigError {

@@ -40,11 +40,11 @@ pub struct Wanted {
     pub labels: BTreeMap<String, String>,
     pub tasks: i64,
     pub paused: bool,
-    /// Without class and number of tasks, which Strimzi has in fields of their own.
+    /// The configuration without class and number of tasks, which Strimzi has in fields of their own.
     pub config: Configuration,
 }
 
-/// Where the sink finds the login of its database.
+/// How the connector gets the login of its database.
 #[derive(Clone, PartialEq)]
 pub enum Login {
     /// In environment variables of the workers of Kafka Connect.
@@ -255,9 +255,9 @@ pub struct Found {
     pub labels: BTreeMap<String, String>,
     pub config: Configuration,
     pub paused: bool,
-    /// What failed, where something did: the connector, or one of its tasks.
+    /// The part that failed, if any: the connector, or one of its tasks.
     pub failed: Option<String>,
-    /// What failed is started again, before the table is built anew for it.
+    /// Whether what failed is restarted before the table is rebuilt because of it.
     pub restartable: bool,
     /// Marked to go, and not gone.
     pub leaving: bool,
@@ -272,7 +272,8 @@ pub fn as_texts(config: &Value) -> Configuration {
     )
 }
 
-/// What failed of a connector whose `status` Kafka Connect tells. Traces are not repeated: they quote records.
+/// The failed part of a connector, from the `status` that Kafka Connect reports. Stack traces are left out: they
+/// quote records.
 #[must_use]
 pub fn failed(status: &Value) -> Option<String> {
     if status["connector"]["state"] == "FAILED" {

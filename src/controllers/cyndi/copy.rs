@@ -14,7 +14,7 @@ const ROW: usize = 2 + 4 + 16;
 /// Longest header extension that is skipped. No version of PostgreSQL sends any.
 const MAX_EXTENSION: usize = 1024;
 
-/// What is wrong with a stream.
+/// A malformed or truncated stream.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq)]
 #[error("the stream of ids is broken: {0}")]
 pub struct Broken(&'static str);
@@ -93,7 +93,7 @@ impl Decoder {
         Ok(true)
     }
 
-    /// To be called when no more bytes come.
+    /// Checks that the stream is complete; call it after the last bytes.
     ///
     /// # Errors
     /// [`Broken`] where the stream has not ended.

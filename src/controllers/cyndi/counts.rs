@@ -63,7 +63,7 @@ impl Counts {
         }
     }
 
-    /// Takes note of a validation of an application's table.
+    /// Counts a validation of an application's table.
     pub fn validated(&self, app: &str, verdict: &Verdict) {
         let of = App { app: app.to_owned() };
         let whole = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);

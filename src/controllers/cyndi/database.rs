@@ -38,7 +38,7 @@ const CONNECTIONS: usize = 4;
 /// Connections to one database that are kept between passes.
 const IDLE: usize = 1;
 
-/// Where a database is, and who may enter.
+/// The address of a database, and the login.
 #[derive(Clone)]
 pub struct Credentials {
     pub host: String,
@@ -57,7 +57,7 @@ impl std::fmt::Debug for Credentials {
     }
 }
 
-/// What is wrong with a Secret.
+/// An error in a database Secret.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
 pub enum SecretError {
     #[error("{key} missing from {secret} secret")]
@@ -67,7 +67,7 @@ pub enum SecretError {
 }
 
 impl Credentials {
-    /// Those of a Secret.
+    /// Reads the credentials in a Secret.
     ///
     /// # Errors
     /// [`SecretError`] names the first key that is missing or useless, never its value.
@@ -93,7 +93,7 @@ impl Credentials {
         })
     }
 
-    /// The same login with the password of another Secret.
+    /// These credentials with the password of another Secret.
     ///
     /// # Errors
     /// [`SecretError`] where it has none.
@@ -149,7 +149,7 @@ impl Credentials {
     }
 }
 
-/// Why nothing came of a database.
+/// An error in dealing with a database.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
     #[error(transparent)]

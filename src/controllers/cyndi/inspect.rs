@@ -15,13 +15,13 @@ use super::verdict::Verdict;
 use super::{Context, Counts, Error, Settings, connectors};
 use crate::controllers::kit::events::Events;
 
-/// What the next pass would do.
+/// The plan of the next pass.
 #[derive(Clone, Debug)]
 pub struct Planned {
     pub state: State,
-    /// As the status has it; empty where there is none.
+    /// The table in the status; empty where there is none.
     pub table: String,
-    /// What the view shows.
+    /// The table that the view shows.
     pub active: String,
     pub plan: Plan,
 }
@@ -43,7 +43,7 @@ impl Planned {
     }
 }
 
-/// What the next pass would do about a pipeline.
+/// Plans the next pass for a pipeline, without carrying it out.
 ///
 /// # Errors
 /// Whatever keeps a pass from being made; also where there is no such pipeline.
@@ -60,7 +60,7 @@ pub async fn planned(
     Ok(Planned { state: State::of(&object), table, active, plan: plan(&fetched.seen) })
 }
 
-/// What a validation of a pipeline's table comes to; none where there is no table to be validated.
+/// Validates a pipeline's table; none where there is no table to validate.
 ///
 /// # Errors
 /// Whatever keeps a validation from being made; also where there is no such pipeline.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 /// Ids that are remembered of each side, to be logged.
 const MAX_SHOWN: usize = 51;
 
-/// What two sides have, and have not in common.
+/// The differences between two sides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Difference {
     pub left: Side,

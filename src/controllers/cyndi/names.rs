@@ -9,9 +9,9 @@ use jiff::Timestamp;
 
 /// The schema of applications' databases that holds the tables and the view.
 pub const SCHEMA: &str = "inventory";
-/// What applications read.
+/// The view that applications read.
 pub const VIEW: &str = "hosts";
-/// Who may read the view.
+/// The role that may read the view.
 pub const READER: &str = "cyndi_reader";
 /// Most digits of a version: those of the largest number of nanoseconds that is told.
 const MAX_DIGITS: usize = 20;
@@ -72,7 +72,7 @@ impl Table {
         &self.0
     }
 
-    /// As SQL has it, with its schema.
+    /// The name as quoted SQL, with its schema.
     #[must_use]
     pub fn quoted(&self) -> String {
         format!("{}.{}", quoted(SCHEMA), quoted(&self.to_string()))

@@ -40,7 +40,7 @@ impl View {
         }
     }
 
-    /// As `status.activeTableName` has it.
+    /// The name in the form of `status.activeTableName`.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -51,7 +51,7 @@ impl View {
     }
 }
 
-/// Everything that a pass looks at.
+/// Everything that a plan depends on.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub object: CyndiPipeline,
@@ -59,9 +59,9 @@ pub struct Seen {
     pub spec_hash: String,
     pub tables: Vec<Table>,
     pub view: View,
-    /// Those of the pipeline, of whatever version.
+    /// The connectors of the pipeline, of any version.
     pub connectors: Vec<Found>,
-    /// What the connector of the running version should be; none where connectors are made by others.
+    /// The desired connector of the running version; none where connectors are managed by others.
     pub wanted: Option<Wanted>,
 }
 
@@ -74,7 +74,7 @@ pub enum Refresh {
 }
 
 impl Refresh {
-    /// For the event.
+    /// The note for the event.
     #[must_use]
     pub fn note(&self) -> String {
         match self {
@@ -83,7 +83,7 @@ impl Refresh {
         }
     }
 
-    /// For the metric.
+    /// The reason for the metric.
     #[must_use]
     pub fn reason(&self) -> &'static str {
         match self {
@@ -108,7 +108,7 @@ pub enum Step {
     Nothing,
 }
 
-/// What is done, in this order.
+/// The steps of a pass, in this order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     pub stale_connectors: Vec<String>,

@@ -20,7 +20,7 @@ pub enum ScramError {
     NoSalt,
 }
 
-/// What `ALTER ROLE … PASSWORD` takes for `password`. It has no quotes in it.
+/// The verifier that `ALTER ROLE … PASSWORD` takes in place of `password`. It contains no quotes.
 ///
 /// # Errors
 /// [`ScramError`], which has nothing of the password.

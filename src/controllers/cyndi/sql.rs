@@ -101,7 +101,7 @@ pub fn view() -> String {
     format!("{}.{}", quoted(SCHEMA), quoted(VIEW))
 }
 
-/// What hosts of the inventory belong into the table: `FROM` and `WHERE` of a query with the alias `h`.
+/// Selects the inventory's hosts that belong into the table: `FROM` and `WHERE` of a query with the alias `h`.
 ///
 /// # Errors
 /// [`SqlError`] where a filter is more than a condition.
@@ -146,7 +146,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// All of a table of ours: it is never filtered.
+    /// Selects all rows of a pipeline's table, which is never filtered.
     #[must_use]
     pub fn all(table: &Table) -> Self {
         Self { rest: format!("FROM {} h", table.quoted()), joined: false }

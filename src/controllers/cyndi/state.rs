@@ -12,7 +12,7 @@ use super::crd::{CyndiPipeline, CyndiPipelineStatus};
 use super::names::{Table, Version};
 use crate::controllers::kit::conditions::{self, Statement, Truth};
 
-/// The condition that says whether a table has what it should have.
+/// The type of the condition that says whether a table matches the inventory.
 pub const VALID: &str = "Valid";
 pub const SUCCEEDED: &str = "ValidationSucceeded";
 pub const FAILED: &str = "ValidationFailed";

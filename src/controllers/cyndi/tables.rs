@@ -53,7 +53,7 @@ impl Database {
         Ok(rows.iter().filter_map(|row| row.try_get(0).ok()).filter_map(Table::parse).collect())
     }
 
-    /// What the view shows.
+    /// Returns the table that the view shows.
     ///
     /// # Errors
     /// Also where something else has its name.
@@ -96,7 +96,7 @@ impl Database {
         asked(doing, &secrets, transaction.commit()).await
     }
 
-    /// Has the view show `table`. At every moment it shows this one or the one before.
+    /// Switches the view to `table`. At every moment it shows this one or the one before.
     ///
     /// # Errors
     /// Also while somebody holds the view for too long.

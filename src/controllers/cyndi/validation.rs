@@ -24,7 +24,7 @@ const DOING: &str = "compare hosts";
 /// Ids that are handed on together, at most: one by one each of ten millions would pay for a step of a stream.
 const BATCH: usize = 1024;
 
-/// One side: a database, and which of its rows are meant.
+/// One side of the comparison: a database, and the selection of its rows.
 #[derive(Debug)]
 pub struct Source<'a> {
     pub database: &'a mut Database,

@@ -5,7 +5,7 @@ use super::merge::Difference;
 /// Share of the hosts beyond which the counts alone say that a table is wrong: nothing of it is worth comparing.
 const HOPELESS: f64 = 0.5;
 
-/// What a validation found.
+/// The result of a validation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     pub valid: bool,
@@ -14,7 +14,7 @@ pub struct Verdict {
     pub table: u64,
     /// Hosts that are on one side only.
     pub mismatches: u64,
-    /// Those, in percent of the inventory's.
+    /// The number of mismatches, in percent of the inventory's hosts.
     pub percent: f64,
     /// Percent that may be.
     pub threshold: i64,
@@ -23,7 +23,7 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// By the counts alone, where they are hopeless.
+    /// The verdict by the counts alone, where they differ too much.
     #[must_use]
     pub fn by_counts(inventory: u64, table: u64, threshold: i64) -> Option<Self> {
         let mismatches = inventory.abs_diff(table);
@@ -39,7 +39,7 @@ impl Verdict {
         })
     }
 
-    /// By the ids: of the inventory on the left, of the table on the right.
+    /// The verdict by the ids: of the inventory on the left, of the table on the right.
     #[must_use]
     pub fn by_ids(difference: Difference, threshold: i64) -> Self {
         let (inventory, table) = (difference.left.count, difference.right.count);
@@ -49,7 +49,7 @@ impl Verdict {
         Self { valid, inventory, table, mismatches, percent, threshold, difference: Some(difference) }
     }
 
-    /// For the condition.
+    /// The message for the condition.
     #[must_use]
     pub fn message(&self) -> String {
         let (how, hosts, percent) =

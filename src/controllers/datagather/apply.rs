@@ -17,7 +17,7 @@ use crate::controllers::kit::key::Key;
 /// Work that is set up.
 #[derive(Debug)]
 pub struct Applied {
-    /// Lets the work begin; dropped, it never does.
+    /// Releases the work; if it is dropped, the work never starts.
     pub permit: Option<Permit>,
 }
 

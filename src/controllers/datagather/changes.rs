@@ -29,7 +29,7 @@ use crate::controllers::kit::watch;
 /// The definition of the kind.
 const DEFINITION: &str = "insightsdatagathers.config.openshift.io";
 
-/// Has gatherings that come round looked at.
+/// Triggers a check of periodic gatherings.
 #[derive(Debug, Default)]
 pub struct Changes {
     pub(super) woken: Arc<Notify>,

@@ -39,22 +39,22 @@ pub struct ConfigError {
     source: Box<kube::Error>,
 }
 
-/// What counts.
+/// The effective configuration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Config {
     /// Time between gatherings of our own; without it there are none.
     pub every: Option<Duration>,
-    /// Obfuscate whatever a DataGather says.
+    /// Whether to obfuscate whatever a DataGather says.
     pub obfuscate: bool,
-    /// Where archives are posted.
+    /// The URL that archives are uploaded to.
     pub upload: Option<String>,
     pub status: Option<Template>,
     pub report: Option<Template>,
-    /// Where the service is asked what to gather besides.
+    /// The URL of the remote configuration.
     pub remote: Option<VersionTemplate>,
     /// Agents on nodes are not asked what runs in containers.
     pub no_agents: bool,
-    /// By which proxies.
+    /// The proxies for requests to the service.
     pub proxies: Proxies,
     /// Values that do not count, and why.
     pub refused: Vec<String>,

@@ -13,13 +13,13 @@ use super::{Context, Error};
 use crate::controllers::kit::key::Key;
 use crate::controllers::kit::pods::Hindrance;
 
-/// One DataGather and what surrounds it.
+/// One DataGather and the objects that its plan depends on.
 #[derive(Debug)]
 pub struct Fetched {
     pub object: DataGather,
     pub activity: Activity,
     pub job: JobView,
-    /// Whole seconds, as the API stores times.
+    /// The current time in whole seconds, as the API stores times.
     pub now: Timestamp,
 }
 

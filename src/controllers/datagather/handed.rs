@@ -36,7 +36,7 @@ const PROXIES: [(&str, &str); 3] =
 /// ConfigMaps of our namespace whose authorities a Job is to trust, where they are there, and the keys that hold them.
 const TRUSTED: [(&str, &str); 2] = [("service-ca-bundle", "service-ca.crt"), ("trusted-ca-bundle", CA_KEY)];
 
-/// What is handed to one Job.
+/// The inputs of one Job.
 #[derive(Debug)]
 pub struct Handed {
     pub(super) args: Vec<String>,

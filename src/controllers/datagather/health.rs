@@ -35,7 +35,7 @@ pub enum Disabled {
     NoToken(String),
 }
 
-/// What is known of the DataGathers of this cluster.
+/// A summary of the DataGathers of this cluster.
 #[derive(Debug)]
 pub struct Health {
     says: Says,
@@ -81,7 +81,7 @@ impl Health {
         health
     }
 
-    /// Takes note of `object`, as the watch told of it.
+    /// Updates the summary with `object`, as the watch reported it.
     pub fn see(&self, key: &Key, object: &DataGather) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(ended) = object.status.as_ref().filter(|_| object.has_ended()).and_then(Ended::of) else {

@@ -64,7 +64,7 @@ pub use counts::Counts;
 pub use service::{RunError, check, member, run, run_one};
 pub use settings::{JobSettings, ObfuscationSettings, RunnerKind, Settings, TokenSettings, UploadSettings};
 
-/// What every reconciliation is given.
+/// The shared state of all reconciliations.
 pub struct Context {
     pub client: Client,
     pub workshop: Arc<Workshop>,
@@ -73,9 +73,9 @@ pub struct Context {
     pub pool: Pool,
     pub events: Events,
     pub health: Health,
-    /// What was copied into the InsightsOperator.
+    /// The last copy into the InsightsOperator.
     pub copied: Copied,
-    /// What has gatherings that come round looked at.
+    /// Triggers checks of periodic gatherings.
     pub changes: Changes,
     /// What the watches have told.
     known: Known,

@@ -36,7 +36,7 @@ pub const REMOTE_VALID: &str = "RemoteConfigurationValid";
 const NEEDS_A_JOB: &str =
     "spec.storage names a claim, whose volume only a Job can have: run the controllers with --runner job";
 
-/// What the plan has to know of the settings.
+/// The settings that the plan depends on.
 #[derive(Clone, Debug)]
 pub struct Rules {
     pub table: &'static [Gatherer],
@@ -46,11 +46,11 @@ pub struct Rules {
     pub periodic: bool,
     /// Download the report of a completed run.
     pub reports: bool,
-    /// Obfuscate whatever `dataPolicy` says.
+    /// Whether to obfuscate whatever `dataPolicy` says.
     pub always_obfuscate: bool,
 }
 
-/// What to do, at stage `W`: [`Prepared`] before it is applied, [`super::apply::Applied`] after.
+/// The plan, at stage `W`: [`Prepared`] before it is applied, [`super::apply::Applied`] after.
 #[derive(Debug)]
 pub struct Plan<W> {
     /// The status to write, `None` where the present one is right.

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::gather::collect::Row;
 use crate::gather::upload::Report;
 
-/// What this process is doing about one DataGather.
+/// The current work of this process for one DataGather.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Activity {
     /// Nothing. A DataGather that is `Running` all the same lost its run.
@@ -24,7 +24,7 @@ pub enum Activity {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
     pub rows: Vec<Row>,
-    /// What the service was asked for, if it is asked for anything.
+    /// The result of asking for the remote configuration, if one is configured.
     pub remote: Option<RemoteOutcome>,
     pub recorded: Option<Result<Recorded, String>>,
     pub uploaded: Option<UploadOutcome>,
@@ -54,7 +54,8 @@ pub struct Recorded {
     pub names_unknown: bool,
 }
 
-/// What became of the remote configuration. Without one the built-in one counts, and the gathering goes on.
+/// The result of asking for the remote configuration. Without one the built-in one applies, and the gathering goes
+/// on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RemoteOutcome {
     Followed,

@@ -37,7 +37,7 @@ const GATHERING_AT_ONCE: usize = 2;
 /// Time between gatherings where nobody says it.
 pub(super) const INTERVAL: Duration = Duration::from_hours(2);
 
-/// What runs share.
+/// The state that all runs share.
 pub struct Workshop {
     pub client: Client,
     pub settings: Settings,
@@ -153,7 +153,7 @@ pub(super) enum IngressError {
     Transport(#[from] TransportSetupError),
 }
 
-/// Gathers for the object `uid` and does all that follows. A panic is told like any other failure.
+/// Runs the gathering of the object `uid` and everything that follows it. A panic is reported like any other failure.
 pub async fn gather(workshop: Arc<Workshop>, uid: String, request: GatherRequest, sink: Sink) {
     let steps = AssertUnwindSafe(steps(&workshop, &uid, &request, &sink)).catch_unwind();
     if let Err(panic) = steps.await {

@@ -85,7 +85,7 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// Lets the run begin.
+    /// Starts the run.
     pub fn release(mut self) {
         if let Some(release) = self.release.take() {
             // A task that is gone already has nothing to begin.
@@ -124,7 +124,7 @@ impl Slot {
     }
 }
 
-/// Where a run tells what it found out. Each word wakes the reconciliation of its object.
+/// The channel by which a run reports its progress. Each report triggers a reconciliation of its object.
 #[derive(Clone, Debug)]
 pub struct Sink {
     runs: Runs,

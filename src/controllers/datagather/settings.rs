@@ -16,13 +16,13 @@ use crate::gather::upload::{Outlet, Pacing, Template, VersionTemplate};
 pub struct Settings {
     /// Folder of archives; made where missing.
     pub archive_dir: PathBuf,
-    /// Who may read what is put there.
+    /// Who may read the archives.
     pub archive_readers: Readers,
     /// Archives beyond the newest so many are removed after a run.
     pub keep_archives: usize,
-    /// Without it archives stay where they are and `DataUploaded` says so.
+    /// Upload settings; without them archives stay where they are, and `DataUploaded` says so.
     pub upload: Option<UploadSettings>,
-    /// Addresses that uploads may go to, or be connected by, besides public ones, whoever configured them.
+    /// Networks beside public addresses that uploads and proxies may be at, whoever configured them.
     pub allow_uploads_to: Vec<Reach>,
     /// Proxies of this process, for what the cluster does not say.
     pub proxies: Proxies,
@@ -31,11 +31,11 @@ pub struct Settings {
     /// The cluster's id where the cluster does not tell it.
     pub cluster_id: Option<String>,
     pub obfuscation: ObfuscationSettings,
-    /// Where the service is asked what to gather besides, with the token for uploads.
+    /// The URL of the remote configuration, which is asked for with the upload token.
     pub remote: Option<VersionTemplate>,
-    /// The version of the platform where the environment tells it; else the cluster is asked.
+    /// The version of the platform, if the environment sets it; else the cluster is asked.
     pub release: Option<String>,
-    /// Who tells what runs in containers, if anybody is asked.
+    /// The agents on nodes that report what runs in containers, if they are to be asked.
     pub agents: Option<Agents>,
     /// Gatherers of one run at a time.
     pub gatherer_concurrency: NonZeroUsize,
@@ -46,7 +46,8 @@ pub struct Settings {
     /// Namespace of our own objects: the Secret of obfuscated addresses, Jobs.
     pub namespace: String,
     pub runner: RunnerKind,
-    /// Whether objects of the cluster may say otherwise than these settings. A gathering Job is told what they say.
+    /// Whether objects of the cluster take precedence over these settings. A gathering Job is given their values
+    /// instead.
     pub follow_cluster: bool,
     /// Time between gatherings of our own; without it there are none, and those of others are left alone.
     pub gather_every: Option<Duration>,
@@ -98,7 +99,7 @@ pub(super) const ADVISOR: &str = "https://console.redhat.com/openshift/insights/
 
 #[derive(Clone, Debug)]
 pub struct UploadSettings {
-    /// Where archives are posted; https, or http on loopback.
+    /// The URL that archives are uploaded to; https, or http on loopback.
     pub url: String,
     /// Base of the results API; on the upload host where absent.
     pub results_url: Option<String>,
@@ -107,7 +108,7 @@ pub struct UploadSettings {
     pub token: TokenSettings,
     /// PEM file of CAs to trust besides the system's.
     pub ca: Option<PathBuf>,
-    /// Where the status of an upload is asked for; where the results API has it, if absent.
+    /// The URL of the status of an upload; by default that of the results API.
     pub status: Option<Template>,
     pub pacing: Pacing,
 }
@@ -140,7 +141,7 @@ pub enum TokenSettings {
 
 #[derive(Clone, Debug, Default)]
 pub struct ObfuscationSettings {
-    /// Obfuscate whatever a DataGather's `dataPolicy` says.
+    /// Whether to obfuscate whatever a DataGather's `dataPolicy` says.
     pub always: bool,
     /// Networks besides those that the cluster names.
     pub networks: Vec<Network>,
@@ -148,7 +149,7 @@ pub struct ObfuscationSettings {
     pub api_host: Option<String>,
 }
 
-/// What runs a gathering.
+/// How gatherings are run: in this process or in Jobs.
 #[derive(Clone, Debug)]
 pub enum RunnerKind {
     /// A supervised task of this process.
@@ -164,7 +165,7 @@ pub struct JobSettings {
     pub service_account: String,
     /// PersistentVolumeClaim for archives; an emptyDir where absent.
     pub claim: Option<String>,
-    /// Where the volume of archives is mounted.
+    /// The mount path of the volume for archives.
     pub archive_path: String,
     /// Arguments after `gather`: flags of this process that a gathering has to know.
     pub args: Vec<String>,

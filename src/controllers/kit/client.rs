@@ -5,7 +5,7 @@ use kube::Config;
 use secrecy::ExposeSecret as _;
 use thiserror::Error;
 
-/// A login that is not used; the words tell nothing of it.
+/// Credentials that cannot be used; messages do not contain them.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum BadLogin {
     /// No request can carry it; clients end the process over one.
@@ -24,8 +24,9 @@ fn can_be_sent(token: &str) -> Result<(), BadLogin> {
     HeaderValue::from_str(token).map(drop).map_err(|_| BadLogin::Token)
 }
 
-/// `config` without a proxy that the environment names. Clients take one from there for each kubeconfig and then refuse to use
-/// it; what the environment says is for uploads. A proxy that a kubeconfig names itself stays, and is refused by name.
+/// Removes a proxy that comes from the environment from `config`. Clients would take it for each kubeconfig and then
+/// refuse to use it; the environment's proxies are for uploads. A proxy that a kubeconfig names itself stays, and is
+/// refused by name.
 ///
 /// # Errors
 /// When no request can carry its login.

@@ -28,7 +28,7 @@ impl Truth {
     }
 }
 
-/// What a condition is to say.
+/// The content of a condition: type, status, reason and message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
     pub type_: &'static str,

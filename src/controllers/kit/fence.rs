@@ -15,7 +15,7 @@ use kube::{Client, Config};
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service};
 
-/// Closed until somebody leads; clones are the same fence.
+/// The fence: closed until this process leads. Clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub struct Fence(Arc<Mutex<Option<Instant>>>);
 
@@ -25,7 +25,7 @@ pub struct Fence(Arc<Mutex<Option<Instant>>>);
 pub struct NotLeading;
 
 impl Fence {
-    /// Lets writes through until then, when others may lead.
+    /// Lets writes through until `until`, when another process may lead.
     pub fn open(&self, until: Instant) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(until);
     }

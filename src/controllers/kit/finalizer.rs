@@ -26,8 +26,8 @@ use crate::telemetry::with_causes;
 /// How long one attempt to clean up may take. The next one begins from what it left.
 const ATTEMPT: Duration = Duration::from_mins(1);
 
-/// What is done for objects, and undone before they go. Both may be asked for any number of times, also after attempts that were cut
-/// short, and `clean` for objects for which nothing was done.
+/// The work of a controller that has to be cleaned up. Both methods may be called any number of times, also after
+/// attempts that were cut short, and `clean` for objects for which nothing was done.
 pub trait Cleanup: Sync {
     type Object: Resource<DynamicType = ()>
         + Clone
@@ -52,7 +52,7 @@ pub trait Cleanup: Sync {
 /// How a controller lets its objects go.
 #[derive(Clone, Debug)]
 pub struct Finalizer {
-    /// As it stands in `metadata.finalizers`.
+    /// Its name in `metadata.finalizers`.
     pub name: &'static str,
     /// How long after its deletion an object is kept that cannot be cleaned up; for ever without.
     pub patience: Option<Duration>,
@@ -92,8 +92,8 @@ impl<E: Failure + Sync> Failure for FinalizerError<E> {
 }
 
 impl Finalizer {
-    /// One look at `object`: the finalizer is added, or `work` looks at it, or cleans up after it and lets it go. `now` is the time of
-    /// day.
+    /// Reconciles `object`: adds the finalizer, or calls `work`, or cleans up and removes the finalizer. `now` is the
+    /// time of day.
     ///
     /// # Errors
     /// [`FinalizerError`]; the finalizer then stays as it is.
@@ -146,8 +146,8 @@ impl Finalizer {
         cleaned
     }
 
-    /// Whether `object` may go: `cleaning` was done, or nobody waits for it any longer, which an event says. For controllers that
-    /// write their finalizer themselves.
+    /// Whether the finalizer of `object` may be removed: `cleaning` succeeded, or its time is over, which an event
+    /// reports. For controllers that write their finalizer themselves.
     ///
     /// # Errors
     /// What is not cleaned up: to be said in a condition, and tried again.

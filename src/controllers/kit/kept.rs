@@ -45,7 +45,7 @@ impl<V> fmt::Debug for Kept<V> {
 }
 
 impl<V> Kept<V> {
-    /// What is known of an object; nothing where the watch has not told of it.
+    /// The cached value of an object; none where the watch has not reported it.
     #[must_use]
     pub fn get(&self, namespace: &str, name: &str) -> Option<V>
     where

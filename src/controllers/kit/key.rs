@@ -8,7 +8,8 @@ use kube::api::ObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Resource, ResourceExt};
 
-/// An object of a kind that the context tells. The namespace is empty for objects of the cluster.
+/// The identity of an object, of a kind that is known from the context. The namespace is empty for cluster-scoped
+/// objects.
 #[derive(Clone, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Key {
     pub namespace: String,

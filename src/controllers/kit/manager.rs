@@ -73,19 +73,19 @@ impl fmt::Display for Definition {
     }
 }
 
-/// What a controller is given for one term.
+/// What a controller gets for one term of leadership.
 #[derive(Clone, Debug)]
 pub struct Term {
     /// Cancelled when the work is to end, which it then does soon.
     pub stop: CancellationToken,
     pub metrics: Arc<ControllerMetrics>,
     pub readiness: Readiness,
-    /// What it says of itself for its ClusterOperator.
+    /// Its statements for its ClusterOperator.
     pub says: Says,
 }
 
 impl Term {
-    /// For a controller that nobody manages.
+    /// A term for a controller that runs without a manager.
     #[must_use]
     pub fn alone(stop: CancellationToken) -> Self {
         Self { stop, metrics: Arc::default(), readiness: Readiness::default(), says: Says::default() }
@@ -111,8 +111,8 @@ impl fmt::Debug for Member {
 }
 
 impl Member {
-    /// A controller that needs `needs` to be served to `client`. Each term begins with a call of `work`, whose result runs until it is
-    /// told to stop; it must end soon then.
+    /// A controller that runs once the kinds in `needs` are served to `client`. Each term begins with a call of
+    /// `work`, whose result runs until it is told to stop; it must then end soon.
     pub fn new<F, E>(
         name: &'static str,
         client: Client,
@@ -127,7 +127,7 @@ impl Member {
         Self { name, client, needs, work, counts: Registry::default(), operator: None }
     }
 
-    /// Reports what the controller says of itself as that ClusterOperator, where there are such.
+    /// Reports the controller's state as that ClusterOperator, where ClusterOperators are served.
     #[must_use]
     pub fn reporting(self, operator: Operator) -> Self {
         Self { operator: Some(operator), ..self }
@@ -192,7 +192,7 @@ impl Manager {
         }
     }
 
-    /// Whether controllers report as ClusterOperators; they do unless this says otherwise.
+    /// Sets whether controllers report as ClusterOperators; they do by default.
     #[must_use]
     pub fn reports(self, reports: bool) -> Self {
         Self { reports, ..self }
@@ -213,7 +213,7 @@ impl Manager {
         Arc::clone(&self.metrics)
     }
 
-    /// A part for each controller: ready while its objects are known, or while this process only stands by.
+    /// The readiness of each controller: ready while its objects are known, or while this process only stands by.
     #[must_use]
     pub fn readiness(&self) -> Readiness {
         self.readiness.clone()

@@ -12,7 +12,7 @@ use http::{StatusCode, header};
 use super::manager::Manager;
 use crate::telemetry::{ControllerMetrics, MEDIA_TYPE, Readiness};
 
-/// What operators may look at.
+/// The metrics and readiness that the routes serve.
 #[derive(Clone, Debug)]
 pub struct Observed {
     metrics: Arc<ControllerMetrics>,

@@ -17,27 +17,27 @@ const IMAGE: [&str; 7] = [
 /// The same of one that cannot be made of what it names: a Secret that is not there, a key that it lacks.
 const CONTAINER: [&str; 2] = ["CreateContainerConfigError", "CreateContainerError"];
 
-/// What keeps a Pod from starting.
+/// Why a Pod does not start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hindrance {
     /// `PascalCase`, for machines.
     pub reason: &'static str,
-    /// What is wrong, in words that stay the same while it is.
+    /// The problem, in words that stay the same while it lasts.
     pub what: String,
-    /// What the kubelet or the scheduler says of it, which changes from try to try.
+    /// The message of the kubelet or the scheduler, which changes from attempt to attempt.
     pub detail: String,
     /// Whether it passes by itself: room on a node does, an image that is not there does not.
     pub passes: bool,
 }
 
 impl Hindrance {
-    /// What is wrong, with what is said of it.
+    /// The problem with its message.
     pub fn text(&self) -> String {
         if self.detail.is_empty() { self.what.clone() } else { format!("{}: {}", self.what, self.detail) }
     }
 }
 
-/// What keeps `pod` from starting; none for one that runs, has ended or goes.
+/// Why `pod` does not start; none for one that runs, has ended or is being deleted.
 pub fn hindrance(pod: &Pod) -> Option<Hindrance> {
     let status = pod.status.as_ref()?;
     let over = matches!(status.phase.as_deref(), Some("Succeeded" | "Failed"));

@@ -50,7 +50,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Counts a failure of `object` and says when to look at it again; not before it changes where there is no answer.
+    /// Counts a failure of `object` and returns when to reconcile it again; none if only a change can help.
     pub fn after(&self, object: &Key, remedy: Remedy) -> Option<Duration> {
         match remedy {
             Remedy::Change => {

@@ -15,7 +15,7 @@ use crate::telemetry::{Outside, Secrets};
 /// Time until a round that failed is tried again.
 const RETRY: Duration = Duration::from_mins(1);
 
-/// What a round answers that has nothing to wait for but a change.
+/// The result of a round that only has to run again after a change.
 pub const UNTIL_WOKEN: Duration = Duration::MAX;
 
 /// Calls `round` until `stop`; each says how long to wait for the next, unless `woken` comes first.

@@ -92,7 +92,7 @@ fn join_text(error: JoinError) -> String {
     }
 }
 
-/// Hands work to a [`Driver`].
+/// Submits work to a [`Driver`].
 #[derive(Clone, Debug)]
 pub struct Pool {
     queue: mpsc::UnboundedSender<BoxFuture<'static, ()>>,

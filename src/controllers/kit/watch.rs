@@ -32,7 +32,7 @@ where
     events_of(api, config, kind)
 }
 
-/// As [`events`], of a kind that is not known before it runs; trouble is told under the name of `kind`.
+/// Like [`events`], for a kind that is known only at run time; errors are reported under the name `kind`.
 pub fn events_of<K>(api: Api<K>, config: watcher::Config, kind: String) -> impl Stream<Item = Event<K>> + Send
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + Sync + 'static,
@@ -59,7 +59,7 @@ fn patient<T: Send + 'static>(
     })
 }
 
-/// What is done about the trouble of one watch.
+/// The error handling of one watch.
 #[derive(Debug)]
 pub struct Patience {
     kind: Cow<'static, str>,
@@ -76,14 +76,14 @@ impl Patience {
         Self { kind: kind.into(), wait, since: Instant::now(), told: None }
     }
 
-    /// Takes note of what the watch brought.
+    /// Records an event of the watch, which may show that it works again.
     pub fn heard<T>(&mut self, event: &Event<T>) {
         if let Event::Apply(_) | Event::Delete(_) = event {
             self.works();
         }
     }
 
-    /// Tells of `error` and waits.
+    /// Logs `error` and waits.
     pub async fn trouble(&mut self, error: &watcher::Error) {
         if self.since.elapsed() > self.wait.longest() {
             self.works();

@@ -19,7 +19,7 @@ use super::plan::{self, Created, Plan, Prepared};
 use super::{Context, Error, FINALIZER};
 use crate::controllers::kit::finalizer::Finalizer;
 
-/// What is left to do after the status write.
+/// The work that remains after the status write.
 #[derive(Debug, Default)]
 pub struct Applied {
     pub clean: bool,
@@ -198,7 +198,7 @@ pub async fn clean_up(context: &Context, object: &MustGather) -> Result<(), Erro
     delete(&jobs, &job.metadata).await
 }
 
-/// Tells the Job to run no Pods, though somebody should mend what they waited for.
+/// Suspends the Job, so that it runs no Pods even if somebody fixes what they waited for.
 ///
 /// # Errors
 /// When it cannot be told.

@@ -18,16 +18,16 @@ use crate::gather::cluster::{self, Names, names};
 use crate::gather::tunnel::Proxies;
 use crate::gather::upload::sftp::Credentials;
 
-/// One MustGather and what surrounds it.
+/// One MustGather and the objects that its plan depends on.
 #[derive(Debug)]
 pub struct Fetched {
     pub object: MustGather,
     pub job: JobView,
-    /// What keeps its Pod from starting.
+    /// Why its Pod does not start, if it does not.
     pub hindrance: Option<Hindrance>,
-    /// What a new Job needs; read only where one is to be made.
+    /// The inputs of a new Job; read only if one is to be created.
     pub inputs: Option<Inputs>,
-    /// Whole seconds, as the API stores times.
+    /// The current time in whole seconds, as the API stores times.
     pub now: Timestamp,
 }
 
@@ -35,22 +35,22 @@ pub struct Fetched {
 pub struct Inputs {
     /// Whether the account of the Job exists.
     pub account: bool,
-    /// None where nothing is uploaded.
+    /// The upload's Secret; none where nothing is uploaded.
     pub secret: Option<SecretView>,
-    /// Of the cluster's own Proxy object.
+    /// The proxies of the cluster's own Proxy object.
     pub cluster: Proxies,
-    /// None where nothing is obfuscated.
+    /// The obfuscation; none where nothing is obfuscated.
     pub hiding: Option<HidingView>,
     /// The image that the object names; an error for people where its stream does not know one.
     pub image: Option<Result<String, String>>,
 }
 
-/// What is to be hidden, as far as objects of the cluster say.
+/// The obfuscation settings from objects of the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HidingView {
     /// The text of the rules; an error for people where they are asked for and not there.
     pub rules: Option<Result<String, String>>,
-    /// What the cluster is called; an error for people where it may be called something.
+    /// The cluster's domains; an error message if they cannot be determined.
     pub domains: Result<Vec<String>, String>,
 }
 
@@ -83,7 +83,8 @@ pub struct Login {
     pub known_hosts: Option<String>,
 }
 
-/// Of an object that is to go nothing is read: what of it is to be removed is looked for by the clean-up, whose patience has an end.
+/// Reads everything that the plan depends on. For an object that is being deleted nothing is read: the clean-up,
+/// which has a time limit, looks for what it has to remove.
 ///
 /// # Errors
 /// [`Error::Api`] when something cannot be read.

@@ -34,18 +34,18 @@ pub use counts::Counts;
 pub use service::{Known, member, run};
 pub use settings::{Rules, Settings};
 
-/// Keeps an object until what it left behind is removed.
+/// The finalizer that keeps an object until its Job and other leftovers are removed.
 pub const FINALIZER: &str = "finalizer.mustgathers.operator.openshift.io";
 /// The name of the controller.
 pub const NAME: &str = "mustgather";
 
-/// What every reconciliation is given.
+/// The shared state of all reconciliations.
 pub struct Context {
     pub client: Client,
     pub settings: Settings,
     pub events: Events,
     pub counts: Counts,
-    /// What the watches have told.
+    /// The state of Jobs and Pods, from watches.
     pub known: Known,
 }
 

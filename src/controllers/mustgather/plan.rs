@@ -27,7 +27,7 @@ use crate::gather::upload::sftp::{KnownHosts, Patience, Sftp, Trust};
 
 /// How soon what is missing is looked for again, besides what the watch of Secrets tells.
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
-/// What to do, at stage `W`: [`Prepared`] before it is applied, [`super::apply::Applied`] after.
+/// The plan, at stage `W`: [`Prepared`] before it is applied, [`super::apply::Applied`] after.
 #[derive(Debug)]
 pub struct Plan<W> {
     /// The status to write, `None` where the present one is right.

@@ -54,7 +54,7 @@ pub async fn run(context: Arc<Context>, term: Term) {
     controller.run(context, around, term.stop).await;
 }
 
-/// What the watches have told of Jobs and Pods; clones are the same.
+/// The state of Jobs and Pods as the watches last reported it. Clones share the same state.
 #[derive(Clone, Debug, Default)]
 pub struct Known {
     /// Without what they are made of.

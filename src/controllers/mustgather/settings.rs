@@ -10,7 +10,7 @@ use crate::gather::tunnel::Proxies;
 /// volume claim that is made after its MustGather. Less than the two minutes after which somebody who waits has to know.
 const STUCK_FOR: Duration = Duration::from_secs(90);
 
-/// What the plan has to know.
+/// The settings that the plan depends on.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// Image of this program, which the containers of ours are of.
@@ -19,13 +19,13 @@ pub struct Rules {
     pub gather_image: Option<String>,
     /// Namespace of all Jobs; each in that of its MustGather where there is none.
     pub job_namespace: Option<String>,
-    /// Whoever answers as the SFTP server gets the password.
+    /// Whether to accept any host key: then any server at the address gets the password.
     pub accept_any_host_key: bool,
     /// ConfigMap with `ca-bundle.crt`, in the namespace of the Job.
     pub trusted_ca: Option<String>,
     /// Authorities to trust for proxies, PEM, which a Job is handed.
     pub proxy_ca: Option<String>,
-    /// Proxies of this process, for what neither the object nor the cluster says.
+    /// The proxies of this process, for values that neither the object nor the cluster sets.
     pub environment: Proxies,
     /// Look whether the SFTP server lets in, before anything is gathered.
     pub preflight: bool,
@@ -49,7 +49,7 @@ impl Rules {
     }
 }
 
-/// Everything.
+/// All settings of the controller.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub rules: Rules,

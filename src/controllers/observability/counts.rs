@@ -62,12 +62,12 @@ impl Counts {
         registry.register("observability_addon_hub_replication", help, self.replicated.clone());
     }
 
-    /// What a look at the hub's object came to.
+    /// Counts a reconciliation of the hub's object by its result.
     pub fn replicated(&self, result: &'static str) {
         self.replicated.get_or_create(&Outcome { result }).inc();
     }
 
-    /// Takes note of what the components of `object` say now.
+    /// Updates the metrics with the conditions of the components of `object`.
     pub fn hear(&self, object: &ObservabilityAddon) {
         let components = [self.vocabulary.collector, self.vocabulary.workloads_collector];
         let reason = |component: &str| {

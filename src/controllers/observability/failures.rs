@@ -2,15 +2,15 @@
 
 use super::vocabulary::Meaning;
 
-/// How many failures in a row are told as one: a forward that fails now and then is no state.
+/// The number of failures in a row that are reported as one: a single failure is no state.
 pub const FAILURES: u32 = 3;
 
-/// Failures of forwarding since the last success, or since the last that was told.
+/// The failures of forwarding since the last success, or since the last that was reported.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Failures(u32);
 
 impl Failures {
-    /// As it was when the process before this one ended.
+    /// Restores the count of a previous process.
     #[must_use]
     pub const fn so_far(count: u32) -> Self {
         Self(count)
@@ -21,7 +21,7 @@ impl Failures {
         self.0
     }
 
-    /// Counts what happened, and says whether it is to be told: each success, and each third failure in a row.
+    /// Counts a result and returns whether to report it: each success, and each third failure in a row.
     #[must_use = "a failure that is not to be told is only counted"]
     pub fn is_told(&mut self, meaning: Meaning) -> bool {
         match meaning {

@@ -21,7 +21,7 @@ use crate::controllers::kit::key::Key;
 use crate::controllers::kit::retry::{Remedy, remedy};
 use crate::telemetry::with_causes;
 
-/// What every look is given.
+/// The shared state of all reconciliations of add-ons.
 pub struct Keeper {
     pub(super) client: Client,
     pub(super) vocabulary: &'static Vocabulary,
@@ -39,7 +39,7 @@ impl fmt::Debug for Keeper {
     }
 }
 
-/// Why a look at an add-on came to nothing.
+/// Why the reconciliation of an add-on failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot read or write the status: {}", with_causes(.0))]

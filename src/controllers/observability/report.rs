@@ -27,7 +27,7 @@ use crate::controllers::kit::conflict::on_conflict;
 use crate::controllers::kit::retry::{Remedy, remedy};
 use crate::telemetry::{Outside, Secrets, with_causes};
 
-/// What a component says of itself.
+/// The state that a component reports.
 #[derive(Clone, Debug)]
 pub struct Report {
     component: &'static str,
@@ -58,7 +58,7 @@ impl Report {
         Ok(Self { component, reason, message: message.into() })
     }
 
-    /// The same with the reason as it is spelled in conditions.
+    /// Like [`Self::of`], with the reason as it is spelled in conditions.
     ///
     /// # Errors
     /// [`Unknown`] where it is none of `vocabulary`.
@@ -80,7 +80,7 @@ impl Unknown {
     }
 }
 
-/// What came of a report. Only the first was written; none of the others gets better by trying again.
+/// The result of a report. Only in the first case it was written; retrying helps in none of the others.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     Written,
@@ -117,7 +117,7 @@ pub struct ReportError {
 }
 
 impl ReportError {
-    /// What helps.
+    /// How to handle the error.
     #[must_use]
     pub fn remedy(&self) -> Remedy {
         remedy(&self.source)

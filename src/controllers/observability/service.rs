@@ -26,7 +26,7 @@ use crate::controllers::kit::key::Key;
 use crate::controllers::kit::manager::{Definition, Member, Term};
 use crate::controllers::kit::operator::{Operator, Says};
 
-/// Under which it is counted, logged and chosen.
+/// The controller's name in metrics, logs and on the command line.
 pub const NAME: &str = "observability";
 
 /// How often an add-on is looked at although nothing changed: what the hub lost comes back, and what no event told of is seen.
@@ -35,12 +35,12 @@ const RESYNC: Duration = Duration::from_mins(5);
 /// How the keeper works.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where the add-on of this cluster lies.
+    /// The namespace of this cluster's add-on.
     pub namespace: String,
     pub vocabulary: &'static Vocabulary,
     /// The endpoint operator's part, unless another program has it.
     pub endpoint: Option<EndpointSettings>,
-    /// Where its status is shown besides, and its spec comes from.
+    /// The hub, which shows its status and provides its spec; none without a hub.
     pub hub: Option<HubSettings>,
     pub clock: Clock,
 }
@@ -75,7 +75,8 @@ pub fn member(client: Client, settings: Settings) -> Member {
     member.counting(|registry| shown.register(registry)).reporting(operator)
 }
 
-/// Keeps the add-ons of the namespace, the link to their hub, and what this cluster shows as a hub, until `stop`.
+/// Runs the controllers until `stop`: of the add-ons in the namespace, of the link to their hub, and of what this
+/// cluster shows as a hub.
 pub async fn run(
     client: Client,
     settings: Settings,

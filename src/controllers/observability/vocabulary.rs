@@ -3,7 +3,7 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-/// One set of names, with its order and its transitions.
+/// One set of reasons, with their precedence and their transitions.
 #[derive(Debug, PartialEq)]
 pub struct Vocabulary {
     /// Its name on the command line.
@@ -12,19 +12,19 @@ pub struct Vocabulary {
     pub collector: &'static str,
     /// The condition of the collector of user workloads.
     pub workloads_collector: &'static str,
-    /// The types that the aggregate is told in, of which at most one is True.
+    /// The condition types of the aggregate, of which at most one is True.
     pub standards: &'static [&'static str],
-    /// What components say, from what outweighs everything to what everything outweighs.
+    /// The reasons of components, in descending precedence.
     pub reasons: &'static [Reason],
 }
 
-/// What a component says of itself.
+/// A reason that a component may report.
 #[derive(Debug, PartialEq)]
 pub struct Reason {
     pub name: &'static str,
     /// Which of the two it is, whatever it is called.
     pub meaning: Meaning,
-    /// The standard type that tells it.
+    /// The condition type of the aggregate for this reason.
     pub standard: &'static str,
     /// The message of the standard condition; without one it is the component's.
     pub message: Option<&'static str>,
@@ -32,7 +32,7 @@ pub struct Reason {
     pub next: &'static [Meaning],
 }
 
-/// What a reason means, by whatever name.
+/// The meaning of a reason, independent of its name.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Meaning {
     NotSupported,
@@ -165,13 +165,13 @@ const fn reason(
 }
 
 impl Vocabulary {
-    /// What `name` says, if this vocabulary knows it.
+    /// The reason called `name`, if this vocabulary has it.
     #[must_use]
     pub fn reason(&self, name: &str) -> Option<&'static Reason> {
         self.reasons.iter().find(|reason| reason.name == name)
     }
 
-    /// What `meaning` is called here. The seed knows no loops.
+    /// The name of `meaning` in this vocabulary; none if it has none: the seed vocabulary has no loops.
     #[must_use]
     pub fn called(&self, meaning: Meaning) -> Option<&'static str> {
         self.reasons.iter().find(|reason| reason.meaning == meaning).map(|reason| reason.name)
@@ -187,7 +187,7 @@ impl Vocabulary {
         }
     }
 
-    /// Whether `condition` is what a component says of itself.
+    /// Whether `condition` is the condition of a component.
     #[must_use]
     pub fn is_component(&self, condition: &Condition) -> bool {
         condition.type_ == self.collector || condition.type_ == self.workloads_collector

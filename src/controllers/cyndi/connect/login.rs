@@ -13,7 +13,7 @@ use kube::{Api, Client};
 use crate::outside::{self, Unreadable};
 use crate::telemetry::{Secrets, with_causes};
 
-/// Where it is.
+/// The source of the credentials: a file or a Secret.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum LoginSource {
     /// A file with `USER:PASSWORD`.
@@ -39,7 +39,7 @@ pub enum LoginError {
     NoCluster(String),
 }
 
-/// What is wrong with it. None of it is told.
+/// An error in the credentials. Messages do not contain them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Mistake {
     #[error("no USER:PASSWORD in one line")]

@@ -60,7 +60,7 @@ impl Connect {
         Self::answering_within(url, ca, WITHIN)
     }
 
-    /// The same with another bound on how long an exchange may take, and on the waits for a rebalance.
+    /// Like [`Self::new`], with another time limit of requests and of waits for a rebalance.
     ///
     /// # Errors
     /// [`ConnectSetupError`].
@@ -72,7 +72,7 @@ impl Connect {
         Ok(Self { rest: Rest::new(url, ca, within)?, restarted: Arc::default() })
     }
 
-    /// The same cluster, which is told a login.
+    /// Sets the credentials.
     ///
     /// # Errors
     /// [`ConnectSetupError`] for a file that has none.

@@ -49,7 +49,7 @@ impl<K> Root for K where
 {
 }
 
-/// What a look at an object ended with.
+/// The result of a reconciliation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Next {
     /// There is nothing to do before something changes.
@@ -63,7 +63,7 @@ pub trait Failure: std::error::Error + Send + 'static {
     fn remedy(&self) -> Remedy;
 }
 
-/// What a controller does.
+/// The reconcile function of a controller.
 pub trait Reconcile: Send + Sync + 'static {
     type Object: Root;
     type Error: Failure;
@@ -85,7 +85,7 @@ const CONCURRENCY: NonZeroUsize = match NonZeroUsize::new(16) {
 
 type Triggers = SelectAll<Pin<Box<dyn Stream<Item = Key> + Send>>>;
 
-/// What a controller watches and how eager it is.
+/// A controller's watches and settings.
 pub struct Controller<K: Root> {
     name: &'static str,
     events: Pin<Box<dyn Stream<Item = Event<DeserializeGuard<K>>> + Send>>,
@@ -123,7 +123,7 @@ impl<K: Root> Controller<K> {
         self.roots.store()
     }
 
-    /// Looks at an object when something changes that it owns.
+    /// Reconciles an object when something that it owns changes.
     #[must_use]
     pub fn owns<C>(self, api: Api<C>, selected: watcher::Config) -> Self
     where
@@ -133,8 +133,9 @@ impl<K: Root> Controller<K> {
         self.watches(api, selected, move |owned, _| Key::owners::<K>(owned, namespaced))
     }
 
-    /// Looks at the objects that `map` names when an object of another kind changes, is there at start, or goes. With an
-    /// `Api<PartialObjectMeta<…>>` only metadata is watched: what is in a Secret neither travels nor stays in memory.
+    /// Reconciles the objects that `map` names when an object of another kind changes, is there at start, or is
+    /// deleted. With an `Api<PartialObjectMeta<…>>` only metadata is watched: what is in a Secret neither travels nor
+    /// stays in memory.
     #[must_use]
     pub fn watches<C>(
         mut self,
@@ -154,8 +155,8 @@ impl<K: Root> Controller<K> {
         self
     }
 
-    /// As [`Self::watches`], with what is known of each object in `kept`: what `value` makes of it, which is what `map` is told. That an
-    /// object went while the watch was broken is heard of as well.
+    /// Like [`Self::watches`], and caches in `kept` what `value` extracts of each object, which `map` is given.
+    /// Deletions that were missed while the watch was broken are noticed as well.
     #[must_use]
     pub fn keeps<C, V>(
         mut self,
@@ -177,15 +178,15 @@ impl<K: Root> Controller<K> {
         self
     }
 
-    /// Looks at the objects that `keys` names, for example because work that was done for them has come on.
+    /// Reconciles the objects that `keys` names, for example because work that was done for them has progressed.
     #[must_use]
     pub fn wakes(mut self, keys: impl Stream<Item = Key> + Send + 'static) -> Self {
         self.triggers.push(keys.boxed());
         self
     }
 
-    /// Looks only at changes of what `predicate` makes a number of, see [`kube::runtime::predicates`]; without this, at each change of
-    /// `resourceVersion`. New objects are always looked at.
+    /// Reconciles only after changes of the number that `predicate` computes, see [`kube::runtime::predicates`];
+    /// without this, after each change of `resourceVersion`. New objects are always reconciled.
     #[must_use]
     pub fn when(mut self, predicate: impl Fn(&K) -> Option<u64> + Send + Sync + 'static) -> Self {
         self.roots.look_at(Box::new(predicate));
@@ -204,7 +205,7 @@ impl<K: Root> Controller<K> {
         Self { debounce, ..self }
     }
 
-    /// Looks at every object at least so often.
+    /// Reconciles every object at least this often.
     #[must_use]
     pub fn resync(self, every: Duration) -> Self {
         Self { resync: Some(every), ..self }

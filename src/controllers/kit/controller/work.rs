@@ -31,19 +31,19 @@ const LAST_LOOKS: Duration = Duration::from_secs(5);
 /// How long a look that failed waits for its event to be written: the story must not hold up what it tells of.
 const TELLING: Duration = Duration::from_secs(5);
 
-/// What a controller tells of itself, and where.
+/// Where a controller reports its state: metrics, readiness, events and ClusterOperator.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
     pub events: Events,
     pub metrics: Arc<ControllerMetrics>,
     /// The part of the controller's name becomes ready when all objects are known.
     pub readiness: Readiness,
-    /// What the controller says of itself for its ClusterOperator.
+    /// The controller's statements for its ClusterOperator.
     pub says: Says,
 }
 
 impl Surroundings {
-    /// Those of a term; events are told in the name of whoever made `events`.
+    /// Those of a term; the reporter of events is the one that `events` was created with.
     #[must_use]
     pub fn of(term: &Term, events: Events) -> Self {
         let Term { stop: _, metrics, readiness, says } = term.clone();

@@ -24,7 +24,7 @@ use tracing::warn;
 use self::similar::{About, Similar, Told};
 use crate::telemetry::{Outside, Secrets, with_causes};
 
-/// What happened to an object.
+/// An event to publish on an object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Notice {
     pub warning: bool,

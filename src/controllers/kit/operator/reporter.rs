@@ -37,13 +37,13 @@ const FIRST_WAIT: Duration = Duration::from_secs(1);
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 const LONGEST_LOOK: Duration = Duration::from_mins(5);
 
-/// What a controller reports as.
+/// The ClusterOperator that a controller reports as.
 #[derive(Clone, Debug)]
 pub struct Operator {
     pub name: &'static str,
-    /// Of the operator itself.
+    /// The version of the operator itself.
     pub version: String,
-    /// What to look at when it is not well.
+    /// The related objects, for people who debug it.
     pub related: Vec<RelatedObject>,
     pub clock: Clock,
 }
@@ -57,7 +57,7 @@ impl Operator {
         Self { name, version, related: Vec::new(), clock: Clock::default() }
     }
 
-    /// The same, with all objects of a resource.
+    /// Adds all objects of a resource to the related objects.
     #[must_use]
     pub fn relating(mut self, group: &str, resource: &str) -> Self {
         let (group, resource) = (group.to_owned(), resource.to_owned());
@@ -65,7 +65,8 @@ impl Operator {
         self
     }
 
-    /// Reports what `says` says until `stop`, where ClusterOperators are served. Nothing is written before something is said.
+    /// Reports the statements in `says` until `stop`, where ClusterOperators are served. Nothing is written before
+    /// the first statement.
     pub async fn run(self, client: Client, says: Says, stop: CancellationToken) {
         let reporting = async {
             until_served(&client).await;

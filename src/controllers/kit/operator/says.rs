@@ -36,7 +36,7 @@ const CONTROLLER: &str = "Controller";
 const AS_EXPECTED: &str = "AsExpected";
 
 impl Says {
-    /// `part` says of one aspect how it is. What is bad without a pause keeps the time since when it is.
+    /// Sets the statement of `part` on one aspect. A part that stays bad keeps the time since when it is.
     pub fn say(
         &self,
         part: &'static str,
@@ -54,7 +54,7 @@ impl Says {
         });
     }
 
-    /// The same, shown besides under the name of part and aspect: `UploadDegraded`, which is `condition`.
+    /// Like [`Self::say`], and also shows `statement` as a condition of its own type, such as `UploadDegraded`.
     pub fn say_and_show(&self, part: &'static str, aspect: Aspect, statement: Statement) {
         self.say(part, aspect, statement.truth, &statement.reason, statement.message.clone());
         self.show(statement);
@@ -79,7 +79,7 @@ impl Says {
         self.say(CONTROLLER, Aspect::Degraded, Truth::False, AS_EXPECTED, "");
     }
 
-    /// That looks at so many objects fail, for example as `error` says.
+    /// States that reconciliations of `objects` objects fail, with `error` as an example.
     pub fn fails(&self, objects: usize, error: &str) {
         let message = format!("looks at {objects} objects fail, for example: {error}");
         self.say(CONTROLLER, Aspect::Degraded, Truth::True, "ReconcileFailed", message);
@@ -90,7 +90,7 @@ impl Says {
         self.say(CONTROLLER, Aspect::Degraded, Truth::False, AS_EXPECTED, "");
     }
 
-    /// What is said of `part`, for those who ask.
+    /// The statement of `part` on `aspect`.
     #[must_use]
     pub fn said(&self, part: &str, aspect: Aspect) -> Option<Word> {
         let said = self.lock();

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::controllers::kit::conditions::{Statement, Truth};
 
-/// What is asked of every operator.
+/// The standard conditions of an operator.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Aspect {
     Available,
@@ -56,14 +56,14 @@ impl Aspect {
     }
 }
 
-/// What one part says of one aspect.
+/// The statement of one part on one aspect.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Word {
     pub truth: Truth,
     /// A word in camel case.
     pub reason: String,
     pub message: String,
-    /// Since when it says so.
+    /// Since when the statement holds.
     pub since: Instant,
 }
 

@@ -28,7 +28,7 @@ const INFRA: &str = "node-role.kubernetes.io/infra";
 /// What an upload exits with that trying again does not mend, or that was tried often enough.
 const UPLOAD_FAILED: [i32; 2] = [2, 4];
 
-/// What a Job needs to know besides the object.
+/// The inputs of a Job beside the object.
 #[derive(Debug)]
 pub struct Creation {
     pub now: Timestamp,
@@ -37,18 +37,18 @@ pub struct Creation {
     pub limit: Option<Duration>,
     /// Host keys that the operator gives, for Secrets that have none.
     pub known_hosts: Option<String>,
-    /// None where nothing is hidden.
+    /// The obfuscation; none where nothing is obfuscated.
     pub hiding: Option<Hiding>,
     /// Image that gathers, where the object names one.
     pub image: Option<String>,
 }
 
-/// What is hidden of what was gathered.
+/// The obfuscation of what was gathered.
 #[derive(Debug)]
 pub struct Hiding {
     /// Rules, where they are not the usual ones.
     pub rules: Option<String>,
-    /// What the cluster is called.
+    /// The cluster's domains.
     pub domains: Vec<String>,
 }
 

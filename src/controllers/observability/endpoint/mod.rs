@@ -19,7 +19,7 @@ pub(super) use workloads::Workloads;
 /// Deployments of the collector and of that of user workloads, in the namespace of the add-on.
 pub const DEPLOYMENTS: [&str; 2] = ["metrics-collector-deployment", "uwl-metrics-collector-deployment"];
 
-/// What the endpoint operator's part is told.
+/// The settings of the endpoint operator's part.
 #[derive(Clone, Debug, Default)]
 pub struct EndpointSettings {
     /// Namespace and name of the Service of Prometheus, without which metrics are not supported; without this they always are.

@@ -25,7 +25,7 @@ use std::path::PathBuf;
 pub use error::HubError;
 pub(super) use link::Link;
 
-/// Where the hub is.
+/// The address of the hub: a kubeconfig and a namespace.
 #[derive(Clone, Debug)]
 pub struct HubSettings {
     /// The namespace there that belongs to this cluster.
