@@ -4,7 +4,7 @@ use admit_apimachinery::go;
 use admit_policy::json;
 use serde_json::Value;
 
-use super::CallFailed;
+use super::CallError;
 
 /// What a webhook said.
 #[derive(Clone, Debug)]
@@ -26,16 +26,14 @@ pub(super) enum Role {
 
 /// # Errors
 /// Everything that makes the answer no answer to the question `uid`.
-pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, CallFailed> {
+pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, CallError> {
     let review = json::parse(body)
         .map_err(|error| {
-            CallFailed(format!(
-                "failed to call webhook: couldn't get version/kind; json parse error: {error}"
-            ))
+            CallError(format!("failed to call webhook: couldn't get version/kind; json parse error: {error}"))
         })?
         .value;
-    let uncalled = |why: String| CallFailed(format!("failed to call webhook: {why}"));
-    let invalid = |why: String| CallFailed(format!("received invalid webhook response: {why}"));
+    let uncalled = |why: String| CallError(format!("failed to call webhook: {why}"));
+    let invalid = |why: String| CallError(format!("received invalid webhook response: {why}"));
     let text = |field: &str| review[field].as_str().unwrap_or_default();
     known(text("apiVersion"), text("kind")).map_err(uncalled)?;
     let Value::Object(response) = &review["response"] else {
@@ -73,7 +71,7 @@ pub(super) fn verify(body: &[u8], uid: &str, role: Role) -> Result<Verdict, Call
         }
         (Some(patch), Some("JSONPatch")) => Some(read_patch(patch)?),
         (Some(_), Some(other)) => {
-            return Err(CallFailed(format!("unsupported patch type {}", go::quote(other))));
+            return Err(CallError(format!("unsupported patch type {}", go::quote(other))));
         }
     };
     let warnings = response.get("warnings").and_then(Value::as_array);
@@ -116,9 +114,9 @@ fn mistyped(found: &Value, field: &str, expected: &str) -> String {
     )
 }
 
-fn read_patch(encoded: &str) -> Result<json_patch::Patch, CallFailed> {
+fn read_patch(encoded: &str) -> Result<json_patch::Patch, CallError> {
     let unreadable =
-        |why: String| CallFailed(format!("failed to call webhook: the patch cannot be read: {why}"));
+        |why: String| CallError(format!("failed to call webhook: the patch cannot be read: {why}"));
     let bytes = go::json::bytes(encoded).map_err(unreadable)?;
     serde_json::from_slice(&bytes).map_err(|error| unreadable(error.to_string()))
 }

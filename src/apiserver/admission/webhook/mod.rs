@@ -37,7 +37,7 @@ const LOGGED: usize = 1_024;
 
 /// Why a webhook did not answer; the failure policy says what comes of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct CallFailed(pub(super) String);
+pub(super) struct CallError(pub(super) String);
 
 /// Asks all webhooks that the write concerns, at once.
 pub(super) async fn admit(registry: &Registry, review: &Review<'_>) -> Result<(), Refusal> {
@@ -91,7 +91,7 @@ fn settle(hook: &Hook, outcome: &Outcome, review: &Review<'_>) -> Option<Refusal
             }
             (!verdict.allowed).then(|| Refusal::denied_by_webhook(hook.name(), verdict.status.as_ref()))
         }
-        Outcome::Failed(CallFailed(why)) => {
+        Outcome::Failed(CallError(why)) => {
             let message = format!("failed calling webhook {}: {why}", go::quote(hook.name()));
             match hook.failure_policy() {
                 FailurePolicy::Fail => Some(Refusal::internal(message)),
@@ -107,7 +107,7 @@ fn settle(hook: &Hook, outcome: &Outcome, review: &Review<'_>) -> Option<Refusal
 
 enum Outcome {
     Answered(Verdict),
-    Failed(CallFailed),
+    Failed(CallError),
     /// Decided without a call.
     Refused(Refusal),
 }
@@ -125,7 +125,7 @@ async fn ask(
     if !hook.speaks_v1() {
         let why =
             "could not create admission objects: webhook does not accept known AdmissionReview versions (v1)";
-        return Outcome::Failed(CallFailed(why.to_owned()));
+        return Outcome::Failed(CallError(why.to_owned()));
     }
     let uid = Uuid::new_v4().to_string();
     let seen = || Seen::of(review, matched, &review.host(registry));
@@ -133,7 +133,7 @@ async fn ask(
         Ok(seen) => seen,
         Err(why) => return Outcome::Refused(Refusal::internal(why.to_string())),
     };
-    let uncalled = |why: String| CallFailed(format!("failed to call webhook: {why}"));
+    let uncalled = |why: String| CallError(format!("failed to call webhook: {why}"));
     let exchange = async {
         let question = question(review, matched, &seen, &uid);
         let body = callout::post(registry, &hook.callee, question.to_string().into()).await;
