@@ -28,6 +28,28 @@
 //!
 //! `admission`, `apiserver` and `controllers` never import one another; `tests/product/architecture.rs` holds the
 //! table against the sources.
+//!
+//! Names of errors say what kind of failure they are, and whose fault it is:
+//!
+//! | name | means | whose fault |
+//! |---|---|---|
+//! | `…Error` | an operation did not succeed; implements `std::error::Error`, and the message says what to do | its variants say |
+//! | `…ErrorKind` | the variants of an `…Error` that also says where | as that error's |
+//! | `FieldError`, `LoadError`, `Diagnostic`, `Mistake` | something is wrong in a text that a person wrote | the author's |
+//! | `Finding` | a check reports something; nothing failed | the author's, if anybody's |
+//! | `Refusal` | the `Status` with which our API server answers instead of doing what was asked | the caller's; ours from code 500 on |
+//! | `Denial` | a policy decided against a request: a result, not an error | the caller's |
+//! | `Failure` | one of many pieces of work failed, and the others go on | its variants say |
+//! | `Fault` | why a command ends, with its exit code | by its constructor: `usage`, `not_compiled`, `internal` |
+//! | variant `Invalid…`, `Malformed`, `TooLarge`, `TooMany` | input is there, and wrong | the sender's |
+//! | variant `Missing…`, `NotFound` | something that is needed is not there | whoever should provide it |
+//! | variant `Refused…`, `Unauthorized` | the other side understood, and said no | ours: what we sent, or our rights there |
+//! | variant `Forbidden` | our own rules do not allow it | whoever configured or asked for it |
+//! | variant `Timeout`, `TimedOut`, `TooSlow`, `Silent`, `Unreachable` | the other side did not answer; another attempt may help | the other side's |
+//! | variant `Interrupted`, `Stopped`, `Closed` | the work was ended from outside | nobody's |
+//! | variant `Internal` | this program or its machine failed | ours |
+//!
+//! The error of a module's main operation may be called `Error`, where the module gives it its name: `cyndi::Error`.
 
 pub mod admission;
 pub mod cli;
