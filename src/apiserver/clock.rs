@@ -21,12 +21,12 @@ use jiff::{SignedDuration, Timestamp};
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
 impl Clock {
-    /// A clock that shows what `now` returns.
+    /// A clock that returns the result of `now`.
     pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(now))
     }
 
-    /// A clock that shows `start` now and goes on from there, whatever becomes of the machine's.
+    /// A clock that starts at `start` and runs on from there, whatever happens to the machine's clock.
     #[must_use]
     pub fn starting_at(start: Timestamp) -> Self {
         let begun = Instant::now();

@@ -30,7 +30,7 @@ impl Identity {
         Self { username: username.into(), uid: String::new(), groups, extra: BTreeMap::new() }
     }
 
-    /// The administrator: what a caller in process is when it does not say otherwise.
+    /// The administrator, which a caller in process is by default.
     #[must_use]
     pub fn admin() -> Self {
         Self::new("admin", [MASTERS.to_owned()])

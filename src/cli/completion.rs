@@ -1,4 +1,4 @@
-//! `admit completion`: the script that completes commands and flags in a shell.
+//! `admit completion`: prints a script that completes commands and flags in a shell.
 
 use clap::{Args, CommandFactory as _};
 use clap_complete::Shell;

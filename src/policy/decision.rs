@@ -38,7 +38,7 @@ pub struct Denial {
 #[derive(Clone, Debug)]
 pub struct PolicyOutcome {
     pub policy: Arc<str>,
-    /// Absent where the policy failed before its bindings were looked at.
+    /// The binding; absent where the policy failed before its bindings were considered.
     pub binding: Option<Arc<str>>,
     /// `namespace/name` of the param in use.
     pub param: Option<String>,
@@ -48,7 +48,7 @@ pub struct PolicyOutcome {
     pub rules: Vec<RuleOutcome>,
 }
 
-/// Why the matchConditions of a policy kept its rules from being asked.
+/// Why the matchConditions of a policy kept its rules from being evaluated.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Skipped {
     /// One is false: its path in the policy, `spec.matchConditions[0].expression`.
@@ -119,7 +119,7 @@ impl Decision {
 }
 
 impl Denial {
-    /// The refusal of `request` for `reason`, worded as kube-apiserver words it.
+    /// The denial of `request` for `reason`, with kube-apiserver's message.
     pub fn new(request: &Request<'_>, message: String, reason: Reason) -> Self {
         let name = display_name(request);
         let resource = &request.request_resource;

@@ -23,7 +23,7 @@ use crate::request::{GroupVersionKind, Request};
 use crate::vap::{self, Binding, Missed, Policy};
 use crate::webhook::{Configuration, Kind};
 
-/// Policies with their bindings and the documents they came with, compiled once and shared by all who decide.
+/// Compiled policies with their bindings, and the documents that they were loaded with. Compiled once and shared.
 #[derive(Debug, Default)]
 pub struct PolicySet {
     /// In order of name.

@@ -80,7 +80,7 @@ impl Budget {
         }
     }
 
-    /// Gives back what was taken for something that is gone.
+    /// Returns `bytes` to the budget, for a value that was dropped.
     pub const fn give_back(&mut self, bytes: usize) {
         self.left = self.left.saturating_add(bytes);
     }

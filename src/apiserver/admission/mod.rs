@@ -1,5 +1,5 @@
-//! Admission: stored mutating webhooks that may change what is written before it is looked at, and stored policies and
-//! validating webhooks that may refuse it after it was found valid.
+//! Admission of writes: calls stored mutating webhooks before validation, and stored policies and validating webhooks
+//! after it.
 //!
 //! Policies are asked first and validating webhooks only about what the policies admit, as in kube-apiserver.
 

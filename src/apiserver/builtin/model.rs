@@ -54,7 +54,7 @@ pub struct EnumDef {
 pub struct Field {
     /// The field's number in the protobuf message.
     pub number: u32,
-    /// Empty for an embedded type, whose fields stand beside this one's in JSON.
+    /// The name in JSON; empty for an embedded type, whose fields are inlined.
     pub name: &'static str,
     pub kind: TypeRef,
     pub required: bool,
@@ -162,7 +162,7 @@ impl Tables {
         &self.enums[id.0]
     }
 
-    /// The field that JSON calls `name`, looked up through embedded types.
+    /// The field with the JSON name `name`, looked up through embedded types.
     #[must_use]
     pub fn field(&self, id: TypeId, name: &str) -> Option<&Field> {
         self.field_with_owners(id, name).map(|(_, field)| field)

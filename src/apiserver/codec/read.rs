@@ -34,7 +34,7 @@ pub(super) const PARSE_ERROR: &str = "couldn't get version/kind; json parse erro
 #[derive(Debug)]
 pub(crate) struct Document {
     pub value: Value,
-    /// Paths of members that stood twice, and for YAML whole sentences about them; of very many the first.
+    /// Paths of duplicate members, and for YAML whole sentences about them, up to a limit.
     pub duplicates: Vec<String>,
 }
 

@@ -18,8 +18,8 @@ pub(crate) fn places() -> Arc<Places> {
     Arc::new(Places::within_descriptors(MAX_CONNECTIONS))
 }
 
-/// Serves a server's router, with whatever layers were put around it, over TLS: accepts until `shutdown` is ready, then
-/// lets requests end.
+/// Serves a server's router, with any layers around it, over TLS: accepts connections until `shutdown` is ready, then
+/// completes open requests.
 ///
 /// # Errors
 /// When the listener breaks, or the system gives no thread: connections that are open are cut then.

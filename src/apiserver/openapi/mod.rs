@@ -40,7 +40,7 @@ struct Document {
 }
 
 impl OpenApi {
-    /// Documents are kept for a year from what `clock` shows.
+    /// Creates the documents; clients may cache them for a year from the time of `clock`.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self { clock, ..Self::default() }

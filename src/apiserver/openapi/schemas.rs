@@ -1,5 +1,5 @@
-//! `components.schemas`: built-in kinds from the field tables, custom kinds from their CRD's schema with the metadata
-//! that every object has.
+//! Builds `components.schemas`: built-in kinds from the field tables, custom kinds from their CRD's schema with the
+//! metadata that every object has.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! OpenAPI v2 in its protobuf form, the only one that clients still ask for: the fall-back for kinds that no v3 document
-//! has, such as `List`, and for kinds that are not known at all.
+//! OpenAPI v2 in protobuf form, the only form that clients still ask for: the fall-back for kinds that no v3 document
+//! has, such as `List`, and for unknown kinds.
 //!
 //! Input: the v3 documents. Output: a `openapi.v2.Document` message with the same definitions, and for each operation on
 //! a kind its path, its kind and the names of its query parameters. Other parts of the format are left out.

@@ -282,7 +282,7 @@ impl Registry {
         self.register_versions().await;
     }
 
-    /// Serves what the stored definitions say, from now on.
+    /// Starts to serve what the stored CRDs define.
     pub fn serve_definitions(&self) {
         // The revision comes first: what is written while the definitions are read belongs to a later table.
         let generation = self.store.revision();

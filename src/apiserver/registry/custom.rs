@@ -22,7 +22,7 @@ use crate::{interrupt, object};
 pub struct CustomKind {
     /// The CRD's name: `widgets.example.dev`.
     pub definition: String,
-    /// The revision of the definition that this was made of.
+    /// The revision of the CRD that this was built from.
     pub revision: crate::store::Revision,
     pub group: String,
     pub plural: String,

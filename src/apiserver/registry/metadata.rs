@@ -1,4 +1,4 @@
-//! Validation of `metadata`, the same for every kind.
+//! Validates `metadata`, in the same way for every kind.
 
 use admit_apimachinery::{go, labels, names::NameRule};
 use std::collections::BTreeSet;

@@ -73,7 +73,7 @@ pub struct Call {
     pub(crate) conversions: Conversions,
     /// The clock for times that are written into objects.
     pub clock: Clock,
-    /// Whether admission was asked already, about the request that this is a part of.
+    /// Whether the request that this is a part of has already passed admission.
     pub admitted: bool,
 }
 

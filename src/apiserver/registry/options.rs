@@ -240,7 +240,7 @@ pub struct DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// From the body when there is one, otherwise from the query.
+    /// Parses the options from the body if there is one, otherwise from the query.
     ///
     /// # Errors
     /// 400 for a body of another kind, 422 for values that are none of the supported ones.

@@ -1,4 +1,4 @@
-//! GET of one object.
+//! GET: reads one object.
 
 use std::sync::Arc;
 

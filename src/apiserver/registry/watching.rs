@@ -109,7 +109,8 @@ impl Registry {
 }
 
 impl Watching {
-    /// Roughly the bytes of what [`Self::take_next`] would return now; None when there is nothing to wait for but a change.
+    /// The approximate size of what [`Self::take_next`] would return now; none if the next event has not happened
+    /// yet.
     pub fn due(&mut self) -> Option<usize> {
         if self.due.is_empty() {
             self.read_on();
@@ -122,7 +123,7 @@ impl Watching {
         })
     }
 
-    /// The next of what is there, looked at; None where it is not selected.
+    /// Takes the next event, with the object as the request sees it; none where it is not selected.
     pub fn take_next(&mut self) -> Option<WatchEvent> {
         let seen = match self.due.pop_front()? {
             Due::Object(object) => self.added(&object),
@@ -137,7 +138,7 @@ impl Watching {
         })
     }
 
-    /// Whether a webhook has to be asked about what comes next: [`Self::convert`] does, and nothing is taken before.
+    /// Whether the next event needs a conversion by webhook first, which [`Self::convert`] does.
     #[must_use]
     pub fn needs_conversion(&self) -> bool {
         self.call.converter().is_some() && matches!(self.due.front(), Some(Due::Object(_) | Due::Change(_)))
@@ -197,7 +198,7 @@ impl Watching {
         Ok(())
     }
 
-    /// Whether nothing will come any more: the last event said why.
+    /// Whether the watch has ended; the last event said why.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.subscription.is_none() && self.due.is_empty()

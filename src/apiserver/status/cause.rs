@@ -5,7 +5,7 @@ use std::ops::Deref;
 use admit_apimachinery::findings::Room;
 pub use admit_apimachinery::status::{StatusCause as Cause, shown};
 
-/// Causes as they are found: those that there is room for, and how many more. Reads as the list of the former.
+/// Causes, collected up to a limit, and the number of the others. Dereferences to the former.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
     told: Vec<Cause>,
@@ -14,7 +14,7 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// Adds a cause; where there is no room, it is only counted.
+    /// Adds a cause; beyond the limit it is only counted.
     pub fn push(&mut self, cause: Cause) {
         if let Some(more) = cause.more() {
             self.more = self.more.saturating_add(more);

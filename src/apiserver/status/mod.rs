@@ -79,7 +79,7 @@ impl Refusal {
         Self::detailed(Reason::Forbidden, format!("{subject} is forbidden: {why}"), details)
     }
 
-    /// 403 with the cause that clients look for when a namespace is going away.
+    /// The 403 for creations in a namespace that is being deleted, with the cause that clients look for.
     #[must_use]
     pub fn namespace_terminating(info: &ResourceInfo, name: &str, why: &str, namespace: &str) -> Self {
         let mut refusal = Self::forbidden(info, name, why);
@@ -291,7 +291,8 @@ impl Refusal {
         Self::bare(Reason::NotImplemented, message)
     }
 
-    /// The refusal of an admission webhook, with the Status that it gave: never below 400, and never without words.
+    /// The refusal of an admission webhook, with the Status that it returned: its code is at least 400, and its
+    /// message is never empty.
     #[must_use]
     pub fn denied_by_webhook(webhook: &str, status: Option<&Value>) -> Self {
         let text = |field: &str| {

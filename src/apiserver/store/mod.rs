@@ -45,7 +45,7 @@ pub struct Stored {
     pub object: Arc<Value>,
 }
 
-/// An object of which nothing was looked at yet.
+/// A stored object that has not been parsed yet.
 #[derive(Clone, Debug)]
 pub struct Kept {
     pub revision: Revision,
@@ -130,8 +130,7 @@ impl Store {
         Self { shared: Arc::new(Shared::new()), committer: None }
     }
 
-    /// A store whose content survives the process: what `backend` holds is loaded now, and every write goes to it
-    /// before it is acknowledged.
+    /// Opens a durable store: loads what `backend` holds; every write goes to the backend before it is acknowledged.
     ///
     /// # Errors
     /// When the backend's content cannot be read, or its thread cannot be started.
@@ -160,7 +159,7 @@ impl Store {
         self.shared.get(key, self.revision())
     }
 
-    /// The same, of which nothing was looked at yet.
+    /// Like [`Self::get`], without parsing the object.
     #[must_use]
     pub fn kept(&self, key: &Key) -> Option<Kept> {
         self.shared.kept(key, self.revision())
@@ -172,7 +171,7 @@ impl Store {
         self.shared.is_empty(resource)
     }
 
-    /// How many objects lists have looked at so far.
+    /// The number of objects that lists have examined so far.
     #[must_use]
     pub fn looked_at(&self) -> u64 {
         self.shared.looked_at()

@@ -1,4 +1,4 @@
-//! Manifests as they were at a git revision, read by the `git` on the PATH.
+//! Reads manifests as they were at a git revision, by the `git` on the PATH.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

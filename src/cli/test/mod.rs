@@ -1,4 +1,4 @@
-//! `admit test`: runs declared test suites against the policies and CRDs that they name.
+//! `admit test`: runs test suites against the policies and CRDs that they name.
 //!
 //! ```text
 //! paths ──discover──► Source ──prepare──► Ready ──runner──► Report ──render──► standard output

@@ -49,7 +49,7 @@ impl Trouble {
 pub struct Verdict {
     pub name: String,
     pub trouble: Option<Trouble>,
-    /// Degraded, and let pass because the cluster is only being made.
+    /// Degraded, which is tolerated while the cluster is being installed.
     pub reported: bool,
 }
 

@@ -8,8 +8,9 @@
 //!    ▲ any event, every minute, and what failed after a wait of its own
 //! ```
 //!
-//! What is promised: a ClusterOperator is created and primed once; what an operator has written is never written over, whatever races;
-//! what goes wrong with one keeps no other, and nothing here keeps anything else. One that is deleted comes back within a minute.
+//! Guarantees: a ClusterOperator is created and primed once; what an operator has written is never overwritten,
+//! whatever races; a failure with one does not delay the others, and nothing waits for this controller. A deleted
+//! ClusterOperator is created again within a minute.
 
 mod apply;
 pub mod counts;

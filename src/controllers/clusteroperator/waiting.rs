@@ -67,9 +67,9 @@ impl fmt::Display for Report {
     }
 }
 
-/// Returns when all ClusterOperators of the payload are well, with what is to be said about them. `tell` hears how they are, each
-/// time that it is another way. The payload is read once; what is wrong with it is the caller's to tell. A kind that is not served
-/// yet is waited for.
+/// Waits until all ClusterOperators of the payload are healthy, and returns the final report. `tell` is called with
+/// each report that differs from the one before. The payload is read once; reporting mistakes in it is left to the
+/// caller. It also waits for ClusterOperators to be served.
 ///
 /// # Errors
 /// When the payload cannot be read.

@@ -88,7 +88,8 @@ pub struct Config {
     pub table: Option<String>,
     pub ssl_mode: SslMode,
     pub ssl_root: Option<String>,
-    /// A Secret whose `db.password` a database was made with, before the application's Secret had its own.
+    /// A Secret with the initial password (`db.password`) of a database, from before the application's Secret had its
+    /// own.
     pub initial_secret: Option<String>,
     pub standard_interval: Duration,
     pub running: Validation,

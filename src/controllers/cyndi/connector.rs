@@ -259,7 +259,7 @@ pub struct Found {
     pub failed: Option<String>,
     /// Whether what failed is restarted before the table is rebuilt because of it.
     pub restartable: bool,
-    /// Marked to go, and not gone.
+    /// Whether it is being deleted.
     pub leaving: bool,
 }
 

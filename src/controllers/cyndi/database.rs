@@ -264,7 +264,7 @@ impl Pools {
         }
     }
 
-    /// Closes what nobody uses. Those that are needed again are made again.
+    /// Closes idle connections. New ones are opened when needed.
     pub fn clear(&self) {
         let mut pools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         pools.retain(|_, kept| {
@@ -293,7 +293,7 @@ fn unconnected(error: PoolError, secrets: &Secrets) -> DatabaseError {
     }
 }
 
-/// A connection, which goes back to its pool.
+/// A connection, which is returned to its pool when dropped.
 pub struct Database {
     client: Option<Object>,
     pool: Pool,

@@ -11,10 +11,10 @@
 //!  table ────── ids ──┘
 //! ```
 //!
-//! What is promised: the view shows a table that was valid, at every moment; whatever is killed when, the next pass leaves one table and
-//! one connector for each version that runs or is shown, and drops nothing that is not a table of ours; a database that is away, or a
-//! stream that breaks, is no failed validation; passwords stand in no text. Uses kit, telemetry and gather's way to servers of HTTP, and
-//! no other controller.
+//! Guarantees: the view shows a table that was valid, at every moment; whenever a process is killed, the next pass
+//! leaves one table and one connector for each version that runs or is shown, and drops only tables that are ours; an
+//! unavailable database, or a broken stream, is not a failed validation; no text contains a password. Uses kit,
+//! telemetry and the HTTP client of gather, and no other controller.
 
 mod apply;
 pub mod config;
@@ -92,7 +92,7 @@ impl std::fmt::Debug for Context {
     }
 }
 
-/// Why one look at a pipeline came to nothing. Its state is what it was.
+/// Why the reconciliation of a pipeline failed. Its state is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]

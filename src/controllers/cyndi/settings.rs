@@ -8,7 +8,8 @@ pub const INSIGHTS: &str = "canonical_facts ? 'insights_id'";
 
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The environment does not last: logins stand in connectors, and a pipeline goes though its database is away.
+    /// The environment is temporary (`EPHEMERAL`): logins are stored in connectors, and a pipeline is deleted even if
+    /// its database is unavailable.
     pub ephemeral: bool,
     /// The condition, in SQL, for hosts of the inventory with an insights id.
     pub insights: String,

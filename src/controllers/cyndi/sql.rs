@@ -137,7 +137,7 @@ pub fn hosts_of_inventory(
     Ok(Selection { rest: format!("FROM {from}{clause}"), joined: !joins.is_empty() })
 }
 
-/// Which rows are meant: what follows the columns in a query whose table has the alias `h`.
+/// A selection of rows: the part after the columns of a query whose table has the alias `h`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
     rest: String,

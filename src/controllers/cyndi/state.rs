@@ -65,7 +65,7 @@ impl State {
 }
 
 impl CyndiPipelineStatus {
-    /// The version that is built or runs; none where there is none, or none of ours.
+    /// The version that is being built or runs; none where there is none, or none of ours.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
         Version::parse(&self.pipeline_version)
@@ -115,7 +115,7 @@ impl CyndiPipelineStatus {
         conditions::set(&mut self.conditions, statement, None, now);
     }
 
-    /// The status after a validation that came to `message`.
+    /// The status after a validation with the result `valid` and `message`.
     #[must_use]
     pub fn validated(&self, valid: bool, message: &str, hosts: i64, now: Timestamp) -> Self {
         let mut next = self.clone();

@@ -123,7 +123,7 @@ impl Database {
         asked(doing, &secrets, transaction.commit()).await
     }
 
-    /// Drops a table that nothing shows.
+    /// Drops a table that no view uses.
     ///
     /// # Errors
     /// Also where something depends on it.

@@ -30,7 +30,7 @@ pub const LONGEST: Duration = Duration::from_hours(366 * 24);
 /// Largest text of a configuration, whose keys take some hundred bytes.
 const MAX_TEXT: usize = 64 * 1024;
 
-/// Why nothing is known about what the cluster wants: it might have asked for obfuscation.
+/// The cluster's configuration cannot be read, so that it is unknown whether it asks for obfuscation.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {what}: {}", with_causes(source))]
 pub struct ConfigError {
@@ -52,7 +52,7 @@ pub struct Config {
     pub report: Option<Template>,
     /// The URL of the remote configuration.
     pub remote: Option<VersionTemplate>,
-    /// Agents on nodes are not asked what runs in containers.
+    /// Whether agents on nodes are not asked what runs in containers.
     pub no_agents: bool,
     /// The proxies for requests to the service.
     pub proxies: Proxies,

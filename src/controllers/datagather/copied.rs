@@ -22,7 +22,7 @@ use crate::telemetry::with_causes;
 
 const NAME: &str = "cluster";
 
-/// Up to which end of a gathering there is nothing more to copy. Held while a copy is made, so that there is one at a time.
+/// The end time of the newest gathering that was copied. Locked while a copy is made, so that there is one at a time.
 #[derive(Debug, Default)]
 pub struct Copied(Mutex<Option<Timestamp>>);
 

@@ -26,7 +26,7 @@ const UPLOAD_DEGRADED: &str = "UploadDegraded";
 const DOWNLOAD_DEGRADED: &str = "InsightsDownloadDegraded";
 const DISABLED: &str = "Disabled";
 
-/// Why nobody asks for gatherings that come round.
+/// Why periodic gathering is disabled.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Disabled {
     ByFlag,

@@ -1,4 +1,4 @@
-//! Runs a data gathering for each DataGather and says in its status how it went.
+//! The controller of DataGathers: runs a data gathering for each, and reports its progress in the status.
 //!
 //! A pipeline with I/O only at its ends: [`fetch`] reads, [`plan`] decides, [`apply`] sets work up, [`status`] writes
 //! and lets it begin. The work itself (`run`) is a supervised task whose outcomes the next plan reads as values.
@@ -9,9 +9,10 @@
 //!    └── status changes   └── Progress ── run: gather, record, upload, processing ◄┘
 //! ```
 //!
-//! What is promised: a DataGather is run at most once and has at most one archive, whatever is killed when; one that
-//! is `Running` always comes to an end, at the latest with the next process. The reasons are with [`plan`] and with [`crate::gather::store`].
-//! Left to others: what is gathered and how it travels (`gather`), which states may follow which (the policies).
+//! Guarantees: a DataGather is run at most once and has at most one archive, whenever a process is killed; one that
+//! is `Running` always comes to an end, at the latest with the next process. The reasons are with [`plan`] and with
+//! [`crate::gather::store`]. Left to others: what is gathered and how it is uploaded (`gather`), and which states may
+//! follow which (the policies).
 
 pub mod apply;
 pub mod changes;
@@ -93,7 +94,7 @@ impl Context {
     }
 }
 
-/// Why one look at a DataGather came to nothing.
+/// Why the reconciliation of a DataGather failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]

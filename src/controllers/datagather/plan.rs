@@ -57,7 +57,7 @@ pub struct Plan<W> {
     pub status: Option<DataGatherStatus>,
     /// Events to record once the status is written.
     pub notices: Vec<Notice>,
-    /// When to look again if nothing changes before.
+    /// When to reconcile again if nothing changes before.
     pub again: Option<Duration>,
     pub work: W,
 }
@@ -77,7 +77,7 @@ pub enum Prepared {
     Forget,
 }
 
-/// A gathering as the user asked for it.
+/// The gathering that a DataGather asks for.
 #[derive(Debug, PartialEq)]
 pub struct GatherRequest {
     pub choices: Vec<Choice>,

@@ -50,7 +50,7 @@ pub struct Recorded {
     pub file: String,
     /// Secret that translates obfuscated addresses, as `(namespace, name)`.
     pub translation: Option<(String, String)>,
-    /// Network facts were to be hidden, and neither the cluster nor the settings say what its domain is.
+    /// Network data was to be obfuscated, and neither the cluster nor the settings name the cluster's domain.
     pub names_unknown: bool,
 }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::progress::{Activity, Progress, ReportOutcome};
 use crate::controllers::kit::key::Key;
 
-/// DataGathers that want to be looked at.
+/// DataGathers that need a reconciliation.
 pub type Wakeups = mpsc::UnboundedReceiver<Key>;
 
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Waits for the permit, then runs `work` until it ends or its object is gone.
+    /// Waits for the permit, then runs `work` until it ends or its object is deleted.
     pub async fn run<F: Future<Output = ()>>(self, work: impl FnOnce(Sink) -> F) {
         if self.released.await.is_err() {
             return;

@@ -115,7 +115,7 @@ enum Scope {
     One(String),
 }
 
-/// Whether a controller can start with `settings`, for those who have to know before there is a client.
+/// Validates `settings`, for callers that have to know before there is a client.
 ///
 /// # Errors
 /// What [`run`] would fail with at once.

@@ -24,11 +24,11 @@ pub struct Settings {
     pub upload: Option<UploadSettings>,
     /// Networks beside public addresses that uploads and proxies may be at, whoever configured them.
     pub allow_uploads_to: Vec<Reach>,
-    /// Proxies of this process, for what the cluster does not say.
+    /// The proxies of this process, for values that the cluster does not set.
     pub proxies: Proxies,
     /// PEM file of CAs to trust for proxies under TLS besides the system's.
     pub proxy_ca: Option<PathBuf>,
-    /// The cluster's id where the cluster does not tell it.
+    /// The cluster's id, for clusters that do not provide one.
     pub cluster_id: Option<String>,
     pub obfuscation: ObfuscationSettings,
     /// The URL of the remote configuration, which is asked for with the upload token.
@@ -143,7 +143,7 @@ pub enum TokenSettings {
 pub struct ObfuscationSettings {
     /// Whether to obfuscate whatever a DataGather's `dataPolicy` says.
     pub always: bool,
-    /// Networks besides those that the cluster names.
+    /// Networks beside those that the cluster reports.
     pub networks: Vec<Network>,
     pub base_domain: Option<String>,
     pub api_host: Option<String>,

@@ -40,7 +40,7 @@ impl Fence {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// A client whose writes go out while the fence is open, and fail with [`NotLeading`] when it is closed.
+    /// A client whose writes are sent only while the fence is open, and fail with [`NotLeading`] when it is closed.
     ///
     /// # Errors
     /// When `config` makes no client.

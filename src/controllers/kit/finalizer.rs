@@ -49,7 +49,7 @@ pub trait Cleanup: Sync {
     fn tell(&self, object: &Self::Object, left: &str) -> impl Future<Output = ()> + Send;
 }
 
-/// How a controller lets its objects go.
+/// The settings of a controller's finalizer.
 #[derive(Clone, Debug)]
 pub struct Finalizer {
     /// Its name in `metadata.finalizers`.
@@ -58,7 +58,7 @@ pub struct Finalizer {
     pub patience: Option<Duration>,
 }
 
-/// Why an object could not be looked at or let go.
+/// Why an object could not be reconciled or released.
 #[derive(Debug, thiserror::Error)]
 pub enum FinalizerError<E: std::error::Error + 'static> {
     #[error(transparent)]

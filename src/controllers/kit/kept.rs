@@ -106,7 +106,7 @@ impl<V> Kept<V> {
     }
 }
 
-/// A Job without what it is made of, which is most of it.
+/// Removes the pod template, annotations and managed fields of a Job, which are most of its size.
 #[must_use]
 pub fn slim_job(mut job: Job) -> Job {
     job.metadata.managed_fields = None;

@@ -23,7 +23,7 @@ use tracing::{debug, info, warn};
 use super::fence::Fence;
 use crate::telemetry::with_causes;
 
-/// Which Lease, in whose name, and how patient.
+/// The settings of leader election: the Lease, the identity and the timing.
 #[derive(Clone, Debug)]
 pub struct Election {
     pub namespace: String,
@@ -32,9 +32,9 @@ pub struct Election {
     pub identity: String,
     /// How long others wait for a silent holder.
     pub duration: Duration,
-    /// How long a holder goes on without a renewal; must be shorter than `duration`.
+    /// How long a holder continues without a renewal; must be shorter than `duration`.
     pub renew_deadline: Duration,
-    /// Time between renewals, and between looks of those who wait.
+    /// The time between renewals, and between attempts of candidates.
     pub retry: Duration,
     /// Open while the Lease is held and others have to wait.
     pub fence: Fence,

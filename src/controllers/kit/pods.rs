@@ -1,4 +1,4 @@
-//! Why a Pod does not start, as far as its status says. Pure.
+//! Explains from a Pod's status why it does not start. Pure.
 //!
 //! A Job whose Pod waits is active for ever: no limit of a Job counts Pods that never began.
 

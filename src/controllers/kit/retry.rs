@@ -72,7 +72,7 @@ impl Backoff {
         wait
     }
 
-    /// Forgets the failures of an object that went well or is gone.
+    /// Forgets the failures of an object that was reconciled or is gone.
     pub fn reset(&self, object: &Key) {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(object);
     }

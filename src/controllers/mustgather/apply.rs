@@ -166,8 +166,8 @@ async fn copy_secret(context: &Context, object: &MustGather) -> Result<(), Error
     }
 }
 
-/// Removes the copy of the Secret, the Pods of the Job and the Job, in this order: the credentials go first, and no Pod is left
-/// behind by a Job that is gone. Only what is of this object.
+/// Deletes the copy of the Secret, the Pods of the Job and the Job, in this order: the credentials first, and no Pod
+/// is left behind by a deleted Job. Only objects that belong to this one are deleted.
 ///
 /// # Errors
 /// The first that cannot be removed; what is left is removed the next time.

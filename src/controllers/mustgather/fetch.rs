@@ -48,7 +48,7 @@ pub struct Inputs {
 /// The obfuscation settings from objects of the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HidingView {
-    /// The text of the rules; an error for people where they are asked for and not there.
+    /// The text of the rules; an error message where they are configured and missing.
     pub rules: Option<Result<String, String>>,
     /// The cluster's domains; an error message if they cannot be determined.
     pub domains: Result<Vec<String>, String>,

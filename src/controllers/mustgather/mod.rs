@@ -1,11 +1,11 @@
-//! Runs a Job for each MustGather and says in its status how it went.
+//! The controller of MustGathers: runs a Job for each, and reports its progress in the status.
 //!
 //! A pipeline with I/O only at its ends: [`fetch`] reads, [`plan`] decides, [`apply`] makes the Job, `finish` writes the status and
 //! cleans up. The Job does the work, with this program in two of its containers (`gather::must`).
 //!
-//! What is promised: one Job for one object, whatever is killed when; what has ended stays as it ended; nothing is removed that
-//! is not the object's own. Uses kit, gather and telemetry, and no other controller. Left to others: what is gathered, how an
-//! archive travels, and who may ask for it (the policies).
+//! Guarantees: one Job for one object, whenever a process is killed; a result is final; nothing is removed that does
+//! not belong to the object. Uses kit, gather and telemetry, and no other controller. Left to others: what is
+//! gathered, how an archive is uploaded, and who may ask for it (the policies).
 
 pub mod apply;
 mod counts;
@@ -55,7 +55,7 @@ impl std::fmt::Debug for Context {
     }
 }
 
-/// Why one look at a MustGather came to nothing.
+/// Why the reconciliation of a MustGather failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]

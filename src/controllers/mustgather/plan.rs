@@ -35,7 +35,7 @@ pub struct Plan<W> {
     /// Events to record once the status is written.
     pub notices: Vec<Notice>,
     pub work: W,
-    /// When to look again, though nothing changes.
+    /// When to reconcile again if nothing changes before.
     pub again: Option<Duration>,
 }
 
@@ -61,7 +61,7 @@ pub struct Created {
     pub job: Job,
     /// Whether the Secret is copied to the namespace of the Job.
     pub copy: bool,
-    /// The server to look at first.
+    /// The SFTP server to check before the Job is created.
     pub preflight: Option<Sftp>,
 }
 

@@ -15,9 +15,9 @@ const STUCK_FOR: Duration = Duration::from_secs(90);
 pub struct Rules {
     /// Image of this program, which the containers of ours are of.
     pub image: String,
-    /// Image that gathers, by its `/usr/bin/gather`; this program does where there is none.
+    /// The image whose `/usr/bin/gather` collects; this program does if there is none.
     pub gather_image: Option<String>,
-    /// Namespace of all Jobs; each in that of its MustGather where there is none.
+    /// The namespace of all Jobs; if there is none, each is in that of its MustGather.
     pub job_namespace: Option<String>,
     /// Whether to accept any host key: then any server at the address gets the password.
     pub accept_any_host_key: bool,
@@ -27,7 +27,7 @@ pub struct Rules {
     pub proxy_ca: Option<String>,
     /// The proxies of this process, for values that neither the object nor the cluster sets.
     pub environment: Proxies,
-    /// Look whether the SFTP server lets in, before anything is gathered.
+    /// Whether to check the login at the SFTP server before anything is gathered.
     pub preflight: bool,
     /// How long a Pod may be kept from starting by what does not pass by itself, before its MustGather fails.
     pub stuck_for: Duration,

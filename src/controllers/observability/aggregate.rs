@@ -9,8 +9,8 @@ use crate::controllers::kit::conditions::{self, Statement, Truth};
 /// Longest message of the aggregate, in characters; what is cut off ends in `...`, as the released operator has it.
 const MAX_MESSAGE: usize = 256;
 
-/// The conditions with the standard ones brought up to what the components say, `None` where they are so already, or
-/// where no component has said anything that is known.
+/// Computes the conditions with the standard ones updated from the components' conditions; none if nothing changes,
+/// or where no component has reported a known reason.
 #[must_use]
 pub fn aggregated(
     conditions: &[Condition],

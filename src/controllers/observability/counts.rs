@@ -92,7 +92,7 @@ impl Counts {
         }
     }
 
-    /// The object is gone.
+    /// Removes the metrics of a deleted object.
     pub fn forget(&self, uid: &str) {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
     }

@@ -35,7 +35,7 @@ pub struct Report {
     message: String,
 }
 
-/// A report that the vocabulary has no words for.
+/// A report with a component or reason that the vocabulary does not have.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("the {vocabulary} vocabulary knows no {what}; it knows {known}")]
 pub struct Unknown {
@@ -164,7 +164,8 @@ impl Reporter {
         self
     }
 
-    /// Reads the conditions, asks the table of transitions, writes them. Who meets another writer reads again.
+    /// Writes the report: reads the conditions, checks the transition, and writes them. On a conflict with another
+    /// writer it starts again.
     ///
     /// # Errors
     /// [`ReportError`] when the object cannot be read or written. A refusal is no error: it is what the rules are for.
@@ -215,7 +216,7 @@ impl Reporter {
     }
 }
 
-/// Puts `report` into `conditions` if it may follow what they say.
+/// Adds `report` to `conditions` if the transition is allowed.
 pub fn state(
     conditions: &mut Vec<Condition>,
     vocabulary: &Vocabulary,

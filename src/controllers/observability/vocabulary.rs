@@ -177,7 +177,7 @@ impl Vocabulary {
         self.reasons.iter().find(|reason| reason.meaning == meaning).map(|reason| reason.name)
     }
 
-    /// Whether a component that said `old` may say `new` next. An `old` that is not known, from another version, forbids
+    /// Whether a component may change from reason `old` to `new`. An unknown `old`, from another version, forbids
     /// nothing: otherwise no component could ever leave it.
     #[must_use]
     pub fn allows(&self, old: Option<&str>, new: &Reason) -> bool {
@@ -193,7 +193,7 @@ impl Vocabulary {
         condition.type_ == self.collector || condition.type_ == self.workloads_collector
     }
 
-    /// Whether `condition` is one of those that tell the aggregate.
+    /// Whether `condition` is one of the aggregate's conditions.
     #[must_use]
     pub fn is_standard(&self, condition: &Condition) -> bool {
         self.standards.contains(&condition.type_.as_str())

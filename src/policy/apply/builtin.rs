@@ -39,7 +39,7 @@ pub struct Prepared {
     pub old: Option<Value>,
     /// Errors of strict decoding: `unknown field "spec.bogus"`.
     pub strict: Vec<String>,
-    /// Why a server would not take the object, whatever policies say.
+    /// The server's refusal of the object before policies are asked, if any.
     pub refusal: Option<Status>,
     /// Texts for the client.
     pub warnings: Vec<String>,

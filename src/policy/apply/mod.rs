@@ -95,7 +95,7 @@ pub struct Applied {
     /// Texts for the client.
     pub warnings: Vec<String>,
     pub audit_annotations: IndexMap<String, String>,
-    /// A definition's schema, or the checks of a definition or policy itself, looked at the object.
+    /// Whether the object was validated: by a CRD's schema, or by the checks of a CRD or policy itself.
     pub validated: bool,
     /// The kind is unknown: the object was taken as written, without defaults and without a server's checks.
     pub as_written: bool,
@@ -131,7 +131,7 @@ impl Applied {
         }
     }
 
-    /// Whether anything looked at the object: a schema, or a rule of a policy.
+    /// Whether the object was checked by anything: a schema, or a rule of a policy.
     pub fn is_matched(&self) -> bool {
         self.validated || self.outcomes.iter().any(|outcome| !outcome.rules.is_empty())
     }
@@ -161,7 +161,7 @@ impl<'s> Rehearsal<'s> {
         Self { builtins: Some(builtins), ..self }
     }
 
-    /// Decides the creation or update that a pair stands for.
+    /// Predicts the result of the creation or update that a pair represents.
     pub fn apply(&self, pair: &Pair) -> Applied {
         self.decided(pair, None)
     }

@@ -9,7 +9,7 @@ use super::{CompiledCrd, Definition};
 /// its `apiVersion`. None where the definition is not one that it knows.
 pub type Converts = fn(&Definition, &mut Value, from: &str, to: &str) -> Option<Result<(), String>>;
 
-/// Why there is no form of the object in the other version.
+/// Why the object cannot be converted to the other version.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
 #[error("conversion webhook for {api_version}, Kind={kind} failed: {why}")]
 pub struct ConversionError {

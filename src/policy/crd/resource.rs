@@ -41,7 +41,7 @@ pub struct ValidateOptions<'a> {
     pub status: bool,
     /// Whether what was found before, in the metadata, keeps rules from being run.
     pub blocked: bool,
-    /// The deadline is asked all along; the rest is for the evaluation of rules.
+    /// The caller's hooks: the deadline applies to all steps, the rest to the evaluation of rules.
     pub oversight: Oversight<'a>,
 }
 

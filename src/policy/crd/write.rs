@@ -31,7 +31,7 @@ pub struct Write<'a> {
     pub old: Option<&'a Value>,
     /// The request goes to `/status`.
     pub status: bool,
-    /// The deadline is asked all along; the rest is for the evaluation of rules.
+    /// The caller's hooks: the deadline applies to all steps, the rest to the evaluation of rules.
     pub oversight: Oversight<'a>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) const MAX_DEPTH: usize = 512;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Document {
     pub value: Value,
-    /// Members that stood twice or more in one object. The last one counts.
+    /// Duplicate members of objects. The last value counts.
     pub duplicates: Repeats,
 }
 

@@ -65,7 +65,7 @@ impl Repeats {
         self.count == 0
     }
 
-    /// How often a member stood where one of its name stood before.
+    /// The number of duplicate members.
     #[must_use]
     pub const fn count(&self) -> usize {
         self.count
@@ -76,7 +76,7 @@ impl Repeats {
         self.paths.iter().map(|(_, path)| path.as_str())
     }
 
-    /// Whether all stood somewhere below one of `places`, each the names of the two outermost members.
+    /// Whether all duplicates are below one of `places`, each given by the names of the two outermost members.
     #[must_use]
     pub fn are_within(&self, places: &[[&str; 2]]) -> bool {
         let allowed = |found: &[String; 2]| places.iter().any(|place| found == place);

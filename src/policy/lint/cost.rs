@@ -29,7 +29,7 @@ pub struct RuleCost {
     pub cost: u64,
     /// How often the rule can run on one object.
     pub runs: u64,
-    /// The fields whose missing bound matters most, the most helpful first.
+    /// The fields whose missing bound raises the cost most, in descending order.
     pub causes: Vec<Cause>,
 }
 
@@ -57,7 +57,7 @@ impl RuleCost {
     }
 }
 
-/// The costs of all rules on the spine of `schema`, which stands at `path` in its document.
+/// The costs of all rules in the structural part of `schema`, which is at `path` in its document.
 pub fn costs(schema: &Schema, path: &str) -> Vec<RuleCost> {
     let mut costs = Vec::new();
     let root = Place { schema, above: &[], path: path.to_owned(), field: String::new() };

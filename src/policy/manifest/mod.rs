@@ -93,8 +93,8 @@ pub struct Part {
     pub duplicates: Vec<LoadError>,
 }
 
-/// The documents of `text` one after the other, and lists (`kind: List`, as `kubectl get -o yaml` writes it) item by item, for texts
-/// of more objects than are to be held at a time: each is within the bounds by itself.
+/// The documents of `text` one after the other, and lists (`kind: List`, as `kubectl get -o yaml` writes them) item
+/// by item, for texts with more objects than fit in memory at a time: the limits apply to each by itself.
 ///
 /// # Errors
 /// The first mistake in the syntax, after which there are no more documents.

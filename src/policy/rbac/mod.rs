@@ -25,8 +25,8 @@ pub use self::rule::Rule;
 /// The group of those who may do everything, whatever the roles say.
 const MASTERS: &str = "system:masters";
 
-/// Roles and bindings, of which nothing is kept but what they say about access. One that changes is taken in by itself: what
-/// a change costs does not depend on how many others there are.
+/// Roles and bindings, reduced to what they say about access. Each can be changed by itself, at a cost that does not
+/// depend on the number of the others.
 #[derive(Clone, Debug, Default)]
 pub struct AccessRules {
     roles: Roles,
@@ -98,7 +98,7 @@ impl AccessRules {
         Access { allowed: false, reason }
     }
 
-    /// How many rules [`Self::authorize`] may have to look at for this question; without one, for any.
+    /// How many rules [`Self::authorize`] may have to evaluate for this question; without a question, for any.
     #[must_use]
     pub fn effort(&self, user: &UserInfo, attributes: Option<&AccessAttributes>) -> usize {
         if is_master(user) {

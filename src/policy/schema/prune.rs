@@ -10,7 +10,8 @@ use super::{AdditionalProperties, Schema};
 use crate::bounded::Paths;
 use crate::oversight::Pace;
 
-/// Prunes a document whose root is a resource. The paths removed come sorted, of very many the first. Ends when its time is over.
+/// Prunes a document whose root is a resource. Returns the removed paths, sorted and up to a limit. Ends when its
+/// time is over.
 pub fn prune(document: &mut Value, schema: &Schema, pace: &Pace<'_>) -> Vec<String> {
     prune_as(document, schema, true, pace)
 }

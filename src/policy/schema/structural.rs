@@ -165,7 +165,7 @@ pub enum Unsupported {
     ItemsList(Vec<Schema>, Value),
 }
 
-/// Keywords that check nothing; registration asks whether they are set.
+/// Keywords that validate nothing; registration checks whether they are set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
     pub description: bool,

@@ -78,7 +78,7 @@ impl Suite {
         Self::decode_knowing(document, None)
     }
 
-    /// Reads a suite whose objects of built-in kinds are patched as `builtins` tell.
+    /// Parses a suite; `builtins` applies patches to its objects of built-in kinds.
     ///
     /// # Errors
     /// As [`Self::decode`].

@@ -26,7 +26,7 @@ pub struct CaseResult {
     pub message: String,
     /// The field that a CRD complains about, or the rule's path in its policy.
     pub field: String,
-    /// The policy whose rule that is; none where a CRD complains.
+    /// The policy whose rule decided; none where a CRD did.
     pub policy: Option<String>,
     /// Why policies in force were not asked; only where the case is recorded.
     pub missed: Vec<Missed>,
@@ -34,8 +34,8 @@ pub struct CaseResult {
     pub mismatches: Vec<Mismatch>,
     /// Notes on the result for the reader.
     pub notes: Vec<String>,
-    /// No server takes the object, and the case does not expect that: its policies were not asked, and the message is that
-    /// of the server.
+    /// Whether the server itself refused the object, which the case does not expect: its policies were not asked, and
+    /// the message is the server's.
     pub refused: bool,
 }
 

@@ -30,7 +30,7 @@ const MAX_MATCH_CONDITIONS: usize = 64;
 pub struct MatchConditions(Policy);
 
 impl MatchConditions {
-    /// Compiles the conditions of `webhook`, whose fields complaints name from `path` on: `webhooks[0]`.
+    /// Compiles the conditions of `webhook`; error messages name its fields from `path` on: `webhooks[0]`.
     ///
     /// # Errors
     /// Everything that is wrong with the conditions.
@@ -52,7 +52,7 @@ impl MatchConditions {
         Reader::knowing(stored).conditions_alone(webhook, path, failure_policy).map(Self)
     }
 
-    /// Whether the webhook is to be asked about `request`, which it matches as `matched`.
+    /// Whether the conditions hold for `request`, which the webhook matches as `matched`.
     ///
     /// # Errors
     /// The text of what failed, where the failure policy does not ignore that.

@@ -95,7 +95,7 @@ impl Policy {
         }
     }
 
-    /// Compiles a policy that is to replace `stored`, whose expressions stay allowed whatever they use.
+    /// Compiles a policy that replaces `stored`; expressions of `stored` stay valid whatever they use.
     ///
     /// # Errors
     /// As of [`Self::compile`].

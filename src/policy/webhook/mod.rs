@@ -57,7 +57,7 @@ pub struct Webhook {
     /// Whether the webhook wants to see what webhooks after it changed.
     pub reinvoked: bool,
     pub review_versions: Vec<String>,
-    /// One without rules is never asked.
+    /// The rules and selectors; a webhook without rules is never called.
     pub matching: MatchResources,
     pub conditions: MatchConditions,
 }

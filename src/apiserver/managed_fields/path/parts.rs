@@ -5,7 +5,7 @@ use super::element::Element;
 use super::set::{FieldSet, Node};
 use crate::interrupt;
 
-/// Elements and what goes on from them; what is said of one twice counts together.
+/// Elements with the paths below them; entries for the same element are merged.
 #[derive(Debug, Default)]
 pub struct Parts {
     nodes: Vec<(Element, Node)>,
@@ -20,7 +20,7 @@ impl Parts {
         Self { nodes: Vec::with_capacity(elements), sorted: false }
     }
 
-    /// Adds an element and what goes on from it.
+    /// Adds an element with the paths below it.
     pub fn join(&mut self, element: Element, member: bool, below: FieldSet) {
         interrupt::checkpoint();
         let node = Node { member, below };

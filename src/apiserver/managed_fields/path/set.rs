@@ -71,13 +71,13 @@ impl FieldSet {
         self.node(element).is_some_and(|node| node.member)
     }
 
-    /// The paths that go on from `element`, without it.
+    /// The paths below `element`, without it.
     #[must_use]
     pub fn below(&self, element: &Element) -> Option<&Self> {
         self.node(element).map(|node| &node.below).filter(|below| !below.is_empty())
     }
 
-    /// The first elements of all paths in order, whether each is a member, and what goes on from it.
+    /// The first elements of all paths in order, whether each is a member, and the paths below it.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = (&Element, bool, &Self)> {
         self.nodes.iter().map(|(element, node)| (element, node.member, &node.below))
     }

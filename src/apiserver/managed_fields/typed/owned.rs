@@ -10,7 +10,8 @@ use super::{Typing, item, items, members};
 use crate::interrupt;
 
 impl Typing<'_> {
-    /// Every leaf of the object, every item of a list that is told apart, and every member of a map that is no struct.
+    /// The field set of an object: every leaf, every item of a list whose items have an identity, and every entry of
+    /// a map that is no struct.
     #[must_use]
     pub fn owned(&self, object: &Value) -> FieldSet {
         self.own(self.root, object, None).1

@@ -10,7 +10,7 @@ use super::super::schema::{Form, List, ListRelation, Map, ScalarKind, Schema, Ty
 use super::{Typing, go, item};
 use crate::interrupt;
 
-/// Whether a list may have two items that cannot be told apart. Stored objects may: older rules let them in.
+/// Whether a list may have duplicate items. Stored objects may: older validation allowed them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Duplicates {
     Allowed,

@@ -50,8 +50,8 @@ impl Typing<'_> {
         whole.into_set()
     }
 
-    /// The set with every struct field that its paths pass through: those are owned by nobody, and are removed or kept
-    /// with what is in them.
+    /// The set with every struct field on the way to its members: these are not owned by themselves, and are removed
+    /// or kept with what is in them.
     #[must_use]
     pub fn with_passed_fields(&self, set: FieldSet) -> FieldSet {
         self.with_passed(Some(self.root), set)

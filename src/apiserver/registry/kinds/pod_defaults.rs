@@ -1,4 +1,4 @@
-//! Default values in the specification of a pod: of pods and of templates alike, and of pods alone.
+//! Default values of pod specifications: in pods and templates alike, and in pods alone.
 //!
 //! The counterpart of kubernetes `pkg/apis/core/v1/defaults.go`.
 

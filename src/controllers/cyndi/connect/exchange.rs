@@ -47,7 +47,7 @@ const MAX_STRANGE: usize = 120;
 /// Message of Kafka Connect's server of HTTP for paths that it does not know, whatever connectors there are.
 const NO_SUCH_PATH: &str = "HTTP 404 Not Found";
 
-/// Why Kafka Connect did not do what it was asked for.
+/// Why a request to Kafka Connect failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     #[error("cannot {doing}: Kafka Connect: {error}")]
@@ -70,7 +70,7 @@ pub enum ConnectError {
     Stranger { doing: &'static str, code: u16, shown: Outside },
 }
 
-/// Why Kafka Connect cannot be asked at all.
+/// Why Kafka Connect cannot be used with these settings.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectSetupError {
     #[error("`{0}` is no address of Kafka Connect: write http://host:8083 or https://host")]

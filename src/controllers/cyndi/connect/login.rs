@@ -24,7 +24,7 @@ pub enum LoginSource {
     Secret { namespace: String, name: String },
 }
 
-/// Why there is none.
+/// Why there are no usable credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
     #[error("cannot read the login of Kafka Connect from {}: {why}", .path.display())]

@@ -1,5 +1,5 @@
 //! A controller: watches the objects of one kind and everything that affects them, and calls a reconcile function for
-//! one object at a time.
+//! each object that a change may concern.
 //!
 //! ```text
 //!  watch of the kind ──────► Roots ── changed ──► Queue ── due ──► reconcile ──► settled, or looked at again later
@@ -8,9 +8,10 @@
 //!  wake-ups, resync ────────────────────────────────┘
 //! ```
 //!
-//! What is promised: nothing is looked at before all objects are known; no object is looked at twice at a time; each change is
-//! followed by a look that began after it; a deletion is heard of, whatever was missed; no panic and no error of one object
-//! stops another; a stop is obeyed at any time, also before the first list.
+//! Guarantees: nothing is reconciled before all objects are known; an object is never reconciled twice at the same
+//! time; each change is followed by a reconciliation that began after it; deletions are noticed even if their event
+//! was missed; a panic or an error of one object does not affect others; a stop is obeyed at any time, also before
+//! the first list.
 
 mod queue;
 mod roots;
@@ -58,7 +59,7 @@ pub enum Next {
     After(Duration),
 }
 
-/// An error of a look at an object.
+/// An error of a reconciliation.
 pub trait Failure: std::error::Error + Send + 'static {
     fn remedy(&self) -> Remedy;
 }
@@ -117,7 +118,7 @@ impl<K: Root> Controller<K> {
         }
     }
 
-    /// The objects as last heard of.
+    /// The cache of the controller's objects.
     #[must_use]
     pub fn store(&self) -> Store<DeserializeGuard<K>> {
         self.roots.store()
@@ -193,13 +194,13 @@ impl<K: Root> Controller<K> {
         self
     }
 
-    /// Objects looked at, at a time.
+    /// Sets how many objects are reconciled at a time.
     #[must_use]
     pub fn concurrency(self, concurrency: NonZeroUsize) -> Self {
         Self { concurrency, ..self }
     }
 
-    /// How long a change waits for others of the same object, so that one look serves them all.
+    /// Sets how long a change waits for others of the same object, so that one reconciliation serves them all.
     #[must_use]
     pub fn debounce(self, debounce: Duration) -> Self {
         Self { debounce, ..self }

@@ -42,7 +42,7 @@ const MAX_NAME: usize = 253;
 /// Where events on objects without a namespace lie.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// Clones tell as one.
+/// Publishes events. Clones share one recorder.
 #[derive(Clone)]
 pub struct Events(Arc<Recorder>);
 

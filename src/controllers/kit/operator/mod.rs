@@ -7,8 +7,8 @@
 //!                                         └─► conditions that are shown under names of their own ─┘
 //! ```
 //!
-//! INVARIANT: a condition of another's making stays as it is; what is not ours of a status is not written. Who is no operator of a
-//! cluster that knows ClusterOperators says the same, and nobody hears it.
+//! INVARIANT: conditions of other writers stay as they are, and only our own fields of a status are written. In a
+//! cluster without ClusterOperators the same statements are made, and nobody reports them.
 
 pub mod crd;
 mod reporter;

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::union::{Aspect, Word};
 use crate::controllers::kit::conditions::{Statement, Truth};
 
-/// Shared by those who say something and the reporter; clones are the same value.
+/// The current statements, shared by the parts of a controller and the reporter. Clones share the same state.
 #[derive(Clone, Debug)]
 pub struct Says {
     said: Arc<Mutex<Said>>,
@@ -85,7 +85,7 @@ impl Says {
         self.say(CONTROLLER, Aspect::Degraded, Truth::True, "ReconcileFailed", message);
     }
 
-    /// That no look fails any more.
+    /// States that reconciliations no longer fail.
     pub fn recovers(&self) {
         self.say(CONTROLLER, Aspect::Degraded, Truth::False, AS_EXPECTED, "");
     }

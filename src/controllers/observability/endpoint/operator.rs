@@ -20,7 +20,7 @@ pub(in crate::controllers::observability) struct Operator {
     pub(in crate::controllers::observability) workloads: Workloads,
 }
 
-/// Why a word was not said.
+/// Why the condition of a collector could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]

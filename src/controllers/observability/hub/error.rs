@@ -8,7 +8,7 @@ use crate::controllers::kit::retry::{Remedy, remedy};
 use crate::controllers::observability::crd::NAME;
 use crate::telemetry::{Outside, with_causes};
 
-/// Why the hub and this cluster do not say the same.
+/// Why the hub and this cluster could not be synchronized.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
     #[error("cannot use the kubeconfig of the hub `{}`: {reason}; mend it, it is read again", path.display())]

@@ -9,8 +9,8 @@
 //!  on the hub itself: mirror ──► ManagedClusterAddOn; lets objects go whose cluster is gone
 //! ```
 //!
-//! What is promised: whatever the hub does, the spoke goes on; what the hub lost comes back; nothing is asked of the hub, and
-//! nothing written to it, that says what it says already.
+//! Guarantees: whatever happens to the hub, the spoke goes on; what the hub lost is restored; nothing is requested of the
+//! hub, or written to it, that it says already.
 
 mod error;
 mod hiding;

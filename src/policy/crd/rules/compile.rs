@@ -32,7 +32,7 @@ impl Modes {
     pub const STORED: Self = Self { rule: Mode::Stored, message: Mode::Stored };
 }
 
-/// A rule that was looked at.
+/// A rule and the result of its compilation.
 #[derive(Clone, Debug)]
 pub struct CompiledRule {
     /// Empty rules are neither a program nor an error.

@@ -28,7 +28,7 @@ pub fn element(schema: &Schema) -> Option<&Schema> {
     }
 }
 
-/// The type of a node whose rules are compiled; none where expressions cannot see it.
+/// The CEL type of a node whose rules are compiled; none where expressions cannot access the node.
 #[must_use]
 pub fn decl_type(schema: &Schema, resource_root: bool) -> Option<Arc<DeclType>> {
     named(schema, resource_root, ROOT_NAME)

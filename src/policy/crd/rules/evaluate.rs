@@ -25,13 +25,13 @@ pub struct Subject<'a> {
     pub new: &'a Json,
     /// None, or null, where the value is created.
     pub old: Option<&'a Json>,
-    /// Failures of what did not change are let pass.
+    /// Whether failures of unchanged values are tolerated.
     pub ratchet: bool,
     /// Where evaluations are recorded, if requested.
     pub recorder: Option<Recorder<'a>>,
 }
 
-/// A recording, and where the schema that the rules were compiled for stands.
+/// A recording, and the path of the schema that the rules were compiled for.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorder<'a> {
     pub recording: &'a Recording,

@@ -47,8 +47,8 @@ impl PlacedRule {
 }
 
 impl RuleTree {
-    /// Compiles the rules of a stored schema that an API server runs: it looks for rules on the spine alone, so that
-    /// where all stand under `allOf`, none is run.
+    /// Compiles the rules of a stored schema that an API server runs: it looks for rules in the structural part
+    /// alone, so that none below `allOf` is run.
     #[must_use]
     pub fn compile(schema: &Schema, resource_root: bool) -> Self {
         if schema.has_rules() {
