@@ -1,7 +1,8 @@
 //! Resolves a path on the command line to files, and reads their text.
 //!
-//! What is named itself is read whatever it is: shells give pipes names, as in `admit check -f <(helm template .)`. What is
-//! found in a folder has been put there by somebody else, and is read only if it is a regular file.
+//! A path on the command line is read whatever it is: shells give pipes names, as in `admit check -f <(helm template
+//! .)`. A file that is found in a folder may have been put there by somebody else, and is read only if it is a
+//! regular file.
 
 use std::fs::{self, Metadata};
 use std::io::{self, Read as _};

@@ -1,7 +1,7 @@
 //! The command line and composition root: argument parsing, one module per subcommand, one table of exit codes.
 //!
 //! A subcommand is an arguments struct and a function from it to an [`Exit`]. Results go to stdout, diagnostics to
-//! stderr; drawing them is the job of `render`. Nothing outside this module knows all parts of the program.
+//! stderr; `render` formats them. Only this module knows all parts of the program.
 
 mod add_on;
 mod bench;

@@ -1,7 +1,7 @@
 //! Evaluates a single CEL expression on documents that the caller supplies, for `admit eval`.
 //!
-//! Input: a text and named JSON values. Output: the value with its type and cost, or why there is none. Every variable
-//! is untyped; which names there are is the caller's matter.
+//! Input: a text and named JSON values. Output: the value with its type and cost, or why there is none. The caller
+//! chooses the variables, all of which are untyped.
 
 use admit_cel::value::runtime_type;
 use admit_cel::{Bindings, CompileError, Env, EvalError, Evaluation, Mode, Node, ProgramError, Type, Value};

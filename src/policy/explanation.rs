@@ -1,7 +1,7 @@
 //! Turns a recorded evaluation into a tree: the expression, and below each part the parts that its value came from.
 //!
-//! Input: the text and a [`RecordedTrace`]. Output: [`Part`]s. What says nothing is left out: literals, and the steps of
-//! a path that led somewhere (`object.spec` below `object.spec.replicas`). Drawing is left to callers.
+//! Input: the text and a [`RecordedTrace`]. Output: [`Part`]s. Uninformative parts are left out: literals, and the
+//! steps of a path that has a value (`object.spec` below `object.spec.replicas`). Formatting is left to callers.
 
 use admit_cel::source::Span;
 

@@ -1,12 +1,12 @@
 //! Records what expressions did while requests were decided and objects validated: values of their parts, for
 //! explanations, and branches taken, for test coverage.
 //!
-//! A [`Recording`] is handed into [`PolicySet::decide_recorded`](crate::PolicySet::decide_recorded), into the
-//! [`ValidateOptions`](crate::crd::ValidateOptions) of a custom resource, or into
-//! [`suite::run_recorded`](crate::suite::run_recorded), as often as one likes, and read afterwards. Verdicts, texts and
-//! costs are those of a decision without one. Expressions that nothing evaluated are not in it:
+//! A [`Recording`] is passed to [`PolicySet::decide_recorded`](crate::PolicySet::decide_recorded), to the
+//! [`ValidateOptions`](crate::crd::ValidateOptions) of a custom resource, or to
+//! [`suite::run_recorded`](crate::suite::run_recorded), any number of times, and read afterwards. Verdicts, messages
+//! and costs are those of a decision without one. Expressions that were never evaluated are not in it:
 //! [`Policy::expressions`](crate::vap::Policy::expressions) and
-//! [`CrdVersion::expressions`](crate::crd::CrdVersion::expressions) list them all.
+//! [`CrdVersion::expressions`](crate::crd::CrdVersion::expressions) list all of them.
 
 use std::cell::RefCell;
 

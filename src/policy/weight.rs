@@ -1,7 +1,7 @@
 //! Estimates the memory of decoded values, and limits how much a text may require.
 //!
-//! Two bytes of text, `0,`, are a value of seventy bytes, and a request holds several copies of its object at a time. So
-//! readers count while they read, and stop before the memory is taken.
+//! Two bytes of text, `0,`, become a value of seventy bytes, and a request holds several copies of its object at a
+//! time. So parsers count while they read, and stop before the memory is allocated.
 
 use serde_json::Value;
 use thiserror::Error;

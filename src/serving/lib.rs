@@ -17,7 +17,7 @@
 //! | `guest` | when a connection is told to close, and how long that may take | activity, places |
 //! | `accept` | which connections are accepted, and when a drain is over | door, guest, places |
 //!
-//! Knows no HTTP, no policy and no object.
+//! Contains nothing about HTTP, policies or Kubernetes objects.
 
 mod accept;
 mod activity;

@@ -1,7 +1,8 @@
 //! Admission of writes: calls stored mutating webhooks before validation, and stored policies and validating webhooks
 //! after it.
 //!
-//! Policies are asked first and validating webhooks only about what the policies admit, as in kube-apiserver.
+//! Policies are evaluated first, and validating webhooks called only about what the policies admit, as in
+//! kube-apiserver.
 
 mod host;
 mod policies;

@@ -7,8 +7,8 @@
 //!    └── Conversions: what plain functions (policies, matching, field managers) need converted, and get with their next run
 //! ```
 //!
-//! INVARIANT: a call holds no lock and no place of anybody but of its own definition: a webhook that does not answer delays
-//! requests for objects that it converts, each for the time that a call may take, and nobody else.
+//! INVARIANT: a call holds no lock, and only a place of its own CRD: a webhook that does not answer delays requests
+//! for objects that it converts, each for the time limit of a call, and no others.
 
 mod answer;
 mod counts;

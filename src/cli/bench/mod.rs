@@ -4,10 +4,10 @@
 //! review ──► Load: N connections, each one request at a time ──► Tally per connection ──► Report ──► render
 //! ```
 //!
-//! It asks as an API server asks: HTTP/1.1 over TLS, connections kept open, every request with a uid of its own, which
-//! the answer must name. Without `--rate` the next request follows an answer; with it requests start when they are due,
-//! and time spent waiting for a free connection counts as latency. A time ends a run on endpoints of any slowness: what
-//! was due by then and could not be started has failed.
+//! It behaves like an API server: HTTP/1.1 over TLS, kept-alive connections, every request with a uid of its own,
+//! which the response must repeat. Without `--rate` the next request follows a response; with it requests start when
+//! they are due, and time spent waiting for a free connection counts as latency. A time limit ends a run on endpoints
+//! of any slowness: requests that were due by then and could not be started have failed.
 
 mod load;
 mod pace;

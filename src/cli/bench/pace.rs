@@ -1,7 +1,7 @@
 //! Starts requests at the rate of `--rate`: a thread wakes at each due time and releases one of the connections.
 //!
-//! Not the runtime's timers: they tell milliseconds, so that at thousands of requests a second those of one millisecond
-//! would start together, and wait for each other on an endpoint that could have answered them one by one.
+//! The runtime's timers have a resolution of milliseconds: at thousands of requests a second, those of one
+//! millisecond would start together, and queue up at an endpoint that could have answered them one by one.
 
 use std::io;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! `admit check`: shows what applying manifests would give, compared with the objects that were there before.
 //!
-//! Reads the new objects, the old ones (from files or from a git revision) and the policies; pairing and deciding is
-//! the policy package's affair. There may be as many objects as a cluster has: they are read one by one, held packed, and
-//! decided and printed one by one.
+//! Reads the new objects, the old ones (from files or from a git revision) and the policies; the policy package pairs
+//! the objects and decides. There may be as many objects as in a cluster: they are read one by one, held in compact
+//! form, and decided and printed one by one.
 
 mod git;
 mod held;

@@ -8,7 +8,8 @@
 //!  PostgreSQL with hosts ──► cyndi ──► pipeline                                                   pipeline, postgres
 //! ```
 //!
-//! INVARIANT: the demo makes a fixed number of objects, whatever it goes through, and all its processes end with this one.
+//! INVARIANT: the demo creates a fixed number of objects, however long it runs, and all its processes end with this
+//! one.
 
 mod add_on;
 mod operators;

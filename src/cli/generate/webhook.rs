@@ -5,8 +5,9 @@
 //! the webhook cannot be reached, the former refuse, and the latter, which never refuse, hold nothing up. A policy
 //! whose bindings only warn may deny as well, if it has params that may be missing or looks at a Namespace.
 //!
-//! Whatever the policies match, the calls without which a cluster cannot heal are left out: our own namespace (a replica
-//! that is down must be replaceable), Leases, token and access reviews, and the admission configuration itself.
+//! Whatever the policies match, requests that a cluster needs to recover are left out: those in our own namespace (a
+//! replica that is down must be replaceable), Leases, token and access reviews, and the admission configuration
+//! itself.
 
 use std::collections::BTreeMap;
 

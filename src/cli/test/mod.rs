@@ -5,7 +5,7 @@
 //!                              cases with what they test      and a ledger of what was evaluated
 //! ```
 //!
-//! What a case means is the policy package's affair; drawing what came of it is that of `render`.
+//! The policy package defines what a case means; `render` formats the results.
 
 mod cache;
 mod coverage;

@@ -1,8 +1,8 @@
 //! Reads the ClusterOperators that a payload announces: manifests in a folder, in the keys of a ConfigMap, or in
 //! both, among manifests of other kinds.
 //!
-//! A manifest that cannot be read hinders no other, and is told with file and line. Files count in order of their names, then keys; of two
-//! manifests of one name the first.
+//! A manifest that cannot be read does not affect the others, and is reported with file and line. Files are read in
+//! order of their names, then keys; of two manifests of one name the first counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -7,7 +7,7 @@
 //! | young | the same, made by another a moment ago | look again when the grace is over |
 //! | reported | anything else | leave |
 //!
-//! One that is not in the payload is never looked at.
+//! ClusterOperators that are not in the payload are never touched.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Decodes the ids of a binary PostgreSQL COPY of one column of type uuid, however the bytes are split into messages.
 //! Pure.
 //!
-//! INVARIANT: the end is what the server says is the end. A stream that stops before its trailer is an error.
+//! INVARIANT: only the server's trailer is the end. A stream that stops before it is an error.
 
 use bytes::{Buf, Bytes, BytesMut};
 use uuid::Uuid;

@@ -1,7 +1,7 @@
 //! Database connections: one pool for each Secret, as long as the Secret does not change.
 //!
-//! INVARIANT: no error that leaves here has a password in it, and none has rows: of what a server says, the message and the code are
-//! kept, never the detail.
+//! INVARIANT: no error that this module returns contains a password or rows: of a server's error, the message and the
+//! code are kept, never the detail.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};

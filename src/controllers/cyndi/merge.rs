@@ -1,6 +1,6 @@
 //! Compares two sorted streams of ids as they arrive, in batches, in constant memory. Pure, but for the streams.
 //!
-//! INVARIANT: a stream that breaks or is out of order is an error. It never looks like a stream that ends.
+//! INVARIANT: a stream that breaks or is out of order is an error. It is never mistaken for a stream that ends.
 
 use std::cmp::Ordering;
 use std::vec;

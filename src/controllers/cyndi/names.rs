@@ -1,7 +1,7 @@
 //! Names of tables, connectors and versions, and their quoting in SQL. Pure.
 //!
-//! INVARIANT: a name that did not pass [`Table::parse`] never stands in a statement that changes anything. `LIKE 'hosts_%'`, which others
-//! use, also matches `hostsXforeign`.
+//! INVARIANT: a statement that changes anything contains only names that passed [`Table::parse`]. `LIKE 'hosts_%'`,
+//! which others use, also matches `hostsXforeign`.
 
 use std::fmt;
 

@@ -11,8 +11,8 @@
 //! | not valid | too many validations failed | build anew, showing whichever table is nearer |
 //! | any but NEW | its connector failed in part, rests, or works against the spec | start that again, or have it work or rest |
 //!
-//! The view moves in the pass after the one that found the table valid, and the old table goes in the one after that: whoever dies in
-//! between leaves what the next pass takes up.
+//! The view is switched in the pass after the one that found the table valid, and the old table is dropped in the
+//! pass after that: if a process dies in between, the next pass continues.
 
 use super::config::Config;
 use super::connector::{Found, Wanted};

@@ -1,7 +1,7 @@
 //! The Job of a gathering: its manifest, its ownership, and its progress. Pure.
 //!
-//! The Job has the DataGather's name and is owned by it, so that a second one cannot be made, one made before a lost
-//! status write is found again, and deletion of the DataGather takes it along.
+//! The Job has the name of the DataGather, which owns it, so that a second one cannot be created, one whose status
+//! write was lost is found again, and it is deleted with the DataGather.
 
 use std::time::Duration;
 

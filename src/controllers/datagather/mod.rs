@@ -1,7 +1,8 @@
 //! The controller of DataGathers: runs a data gathering for each, and reports its progress in the status.
 //!
-//! A pipeline with I/O only at its ends: [`fetch`] reads, [`plan`] decides, [`apply`] sets work up, [`status`] writes
-//! and lets it begin. The work itself (`run`) is a supervised task whose outcomes the next plan reads as values.
+//! A pipeline with I/O only at its ends: [`fetch`] reads, [`plan`] decides, [`apply`] prepares the work, [`status`]
+//! writes and starts the work. The work itself (`run`) is a supervised task whose results the next plan reads as
+//! values.
 //!
 //! ```text
 //!  watch ──► reconcile: fetch ──► plan ──► apply ──► status write (fenced) ──► permit

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! INVARIANT: a run is started only together with the write Pending → Running, and only if that write is accepted.
-//! State never goes back, so a DataGather is run at most once, whoever restarts whenever. What is `Running` without
-//! its run was interrupted, and fails: running it again could make a second archive.
+//! The state never goes back, so a DataGather is run at most once, whichever process restarts when. One that is
+//! `Running` without a run was interrupted, and fails: running it again could make a second archive.
 
 use std::time::Duration;
 

@@ -5,8 +5,7 @@
 //! can be taken by others. Others measure a holder's silence on their own monotonic clock from the moment they saw
 //! the last change: clocks of different machines are never compared.
 //!
-//! A lost lease is not the end: what the late holder still tries to write does not pass the fence, and is fenced by resourceVersion as
-//! well.
+//! A late holder does no harm either: the fence stops its writes, and so does their resourceVersion.
 
 use std::future::Future;
 use std::time::Duration;

@@ -7,8 +7,8 @@
 //!    └── Lease lost ────────────────────────────────────────┘
 //! ```
 //!
-//! Nothing is restarted silently: a member that ends, fails or panics ends the process, and is named. A lost Lease ends a term; the
-//! next one begins with nothing of it.
+//! Nothing is restarted silently: a controller that ends, fails or panics ends the process, and is named in the
+//! error. A lost Lease ends a term; the next one starts without any of its state.
 
 use std::collections::BTreeSet;
 use std::fmt;

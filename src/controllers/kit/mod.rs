@@ -1,7 +1,8 @@
 //! What every controller needs: resilient watches, the work queue and its error policy, supervised tasks, fenced
 //! status writes, finalizers, conditions, events, leader election, and the manager of a set of controllers.
 //!
-//! Decides nothing about any kind of object. Left to a controller: its pipeline fetch → plan → apply → status.
+//! Contains nothing about any kind of object. A controller itself consists of the pipeline fetch → plan → apply →
+//! status.
 
 pub mod client;
 pub mod clock;

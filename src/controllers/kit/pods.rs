@@ -1,6 +1,6 @@
 //! Explains from a Pod's status why it does not start. Pure.
 //!
-//! A Job whose Pod waits is active for ever: no limit of a Job counts Pods that never began.
+//! A Job whose Pod does not start stays active for ever: no limit of a Job counts Pods that never started.
 
 use k8s_openapi::api::core::v1::{ContainerStateWaiting, ContainerStatus, Pod, PodCondition};
 

@@ -1,8 +1,8 @@
 //! Supervised tasks: no task runs detached.
 //!
 //! [`Supervisor`] runs the long-lived parts of a process; when one ends before it was told to, all are told to stop
-//! and the process learns which one it was. [`pool`] runs short-lived work handed in while a part is running; the
-//! work dies with the part that drives it.
+//! and the process learns which one it was. [`pool`] runs short-lived work that is submitted while a part is running;
+//! the work is cancelled with the part that drives it.
 
 use std::future::Future;
 

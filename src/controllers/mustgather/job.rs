@@ -5,11 +5,11 @@
 //!                                             └── mark ──► upload: admit upload ──► SFTP server
 //! ```
 //!
-//! What lies on a volume already is not gathered again: there is a container `upload` alone then. Where nothing is uploaded and
-//! something hidden, a container `obfuscate` stands in its place.
+//! What is already on a volume is not gathered again: then there is a container `upload` only. If nothing is uploaded
+//! but something is obfuscated, a container `obfuscate` takes its place.
 //!
-//! The container that uploads is given no token of the Pod's account, and the one that gathers none of the upload's
-//! credentials. When an upload fails for good the Job fails, and nothing is gathered a second time.
+//! The container that uploads gets no token of the Pod's account, and the one that gathers none of the upload's
+//! credentials. When an upload finally fails, the Job fails, and nothing is gathered a second time.
 
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

@@ -5,8 +5,8 @@
 //!     └────────────────────────────┴──────────────► Failed ─────►       "
 //! ```
 //!
-//! INVARIANT: what has ended stays as it ended, whoever restarts, deletes the Job or edits the object; and no second Job is
-//! ever made for one object: once it was Running, a Job that is missing is a failure.
+//! INVARIANT: a result is final, whoever restarts, deletes the Job or edits the object; and no second Job is ever
+//! created for one object: once it was Running, a missing Job is a failure.
 
 use std::time::Duration;
 

@@ -9,10 +9,10 @@
 //!                                                                        └─ mirror ──► ManagedClusterAddOn
 //! ```
 //!
-//! The conditions are a plain list that several writers share, so that every write is read, changed and written again, fenced by
-//! resourceVersion. Names, order and transitions are data, in [`vocabulary`]; what follows from them is pure, in [`aggregate`] and
-//! [`report`]. There is no rule on how the standard condition may change: a level-triggered keeper skips states, and would be
-//! locked out by such a rule for ever.
+//! The conditions are a plain list that several writers share, so that every write reads, changes and writes the
+//! whole list, fenced by resourceVersion. Names, order and transitions are data, in [`vocabulary`]; what follows from
+//! them is pure, in [`aggregate`] and [`report`]. There is no policy on how the standard condition may change: a
+//! level-triggered controller skips states, and would be locked out by such a policy for ever.
 
 pub mod aggregate;
 mod changes;

@@ -6,7 +6,8 @@
 //!                                     refusals, warnings                          default, prune, validate
 //! ```
 //!
-//! What a [`CrdVersion`] validates is what is handed in; a [`Write`] knows which part of an object a request may change.
+//! A [`CrdVersion`] validates the whole object that it is given; a [`Write`] knows which part of an object a request
+//! may change.
 
 mod approval;
 mod convert;

@@ -5,7 +5,7 @@
 //!        events, scalars as Kubernetes reads them, aliases within a budget
 //! ```
 //!
-//! JSON is read as the YAML it is. Reading the file, and what the documents mean, is left to others.
+//! JSON is parsed as YAML, of which it is a subset. Reading the file, and what the documents mean, is left to others.
 
 mod ahead;
 mod position;

@@ -6,7 +6,7 @@
 //!                   └───────┴────────┴──► intersected in this order; an empty set allows nothing of what is below
 //! ```
 //!
-//! Values that the same held rules allow are decided once.
+//! Values that the same held rules allow are processed together.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,8 @@
 //! Role-based access control (RBAC) from documents: what a user may do, by which binding, and which rules grant it.
 //!
-//! A subject may do what a rule of a role allows that a binding gives it: a ClusterRoleBinding everywhere, a RoleBinding
-//! in its own namespace. Selectors of a request do not narrow what a rule allows, as in the cluster. A ClusterRole that
-//! gathers others and has no rules of its own has theirs.
+//! A subject may do what a rule of a bound role allows: by a ClusterRoleBinding everywhere, by a RoleBinding in its
+//! own namespace. Selectors of a request do not narrow what a rule allows, as in the cluster. A ClusterRole that
+//! aggregates others and has no rules of its own has theirs.
 
 mod bindings;
 mod cover;

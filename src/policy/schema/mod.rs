@@ -9,7 +9,7 @@
 //!                                     └─ listtype  duplicates in sets and map lists
 //! ```
 //!
-//! Whether a schema may be registered is [`crate::crd`]'s matter; a schema that may not still parses here.
+//! Whether a schema may be registered is decided by [`crate::crd`]; one that may not can still be parsed here.
 
 pub mod correlate;
 mod default;

@@ -1,7 +1,6 @@
 //! Generates a test suite to start from: a minimal object of everything that a set matches, with the current verdict.
 //!
-//! Input: a compiled set. Output: a Suite document that passes as it is. What the author wants of other objects is left
-//! to the author.
+//! Input: a compiled set. Output: a Suite document that passes as it is, for its author to extend.
 
 mod builtin;
 mod sample;

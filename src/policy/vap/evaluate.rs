@@ -1,7 +1,7 @@
 //! Evaluates one policy on one request with one param: conditions, validations with their messages, audit
 //! annotations.
 //!
-//! Here failurePolicy turns errors into denials, in one function; what a denial does is the binding's affair.
+//! One function here applies failurePolicy, which turns errors into denials; the binding decides what a denial does.
 
 use admit_apimachinery::field_error::together;
 use admit_cel::Node;

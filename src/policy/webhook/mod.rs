@@ -1,7 +1,8 @@
 //! Validating- and MutatingWebhookConfigurations: parsed and validated with kube-apiserver's messages about each
 //! field. Calling the webhooks is left to servers.
 //!
-//! Which requests a webhook is asked about is matching's affair, and its conditions are those of policies.
+//! Which requests a webhook is called for is decided by `matching`, and its conditions are compiled like those of
+//! policies.
 
 mod allowances;
 mod client;

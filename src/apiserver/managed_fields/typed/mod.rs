@@ -1,7 +1,7 @@
 //! Operations on objects under a schema: validation, ownership, comparison, merging and removal of fields.
 //!
-//! All operations but [`Typing::problems`] expect values that fit, duplicate items apart; where one does not, they treat
-//! it as a value without members.
+//! All operations but [`Typing::problems`] expect values that fit the schema, apart from duplicate items; one that
+//! does not is treated as a value without members.
 
 mod compare;
 mod go;

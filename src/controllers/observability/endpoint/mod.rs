@@ -5,8 +5,9 @@
 //!  spec.enableMetrics ──────────────────────────────┴─ plan ──► a word, told once ──► component condition
 //! ```
 //!
-//! Who rolls the collectors out may be another program; this one sees what came of it. What was told stands in annotations of the
-//! add-on, so that a restart tells nothing again that the collectors have gone on from since.
+//! Another program may roll the collectors out; this one only observes the result. What was reported is stored in
+//! annotations of the add-on, so that a restart does not repeat a report that newer ones of the collectors have
+//! replaced.
 
 mod operator;
 pub(super) mod plan;

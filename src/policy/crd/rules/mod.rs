@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The counterpart of apiextensions `pkg/apiserver/schema/cel/{compilation,validation}.go`. Whether rules may be
-//! registered is told by `super::registration`.
+//! registered is decided by `super::registration`.
 
 pub mod compile;
 pub mod decl;

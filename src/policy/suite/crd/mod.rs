@@ -6,7 +6,7 @@
 //!                                           Variant: a definition narrowed to the version under test
 //! ```
 //!
-//! Which definitions a suite is for is told by [`CrdSuite::covers`]; finding the files is left to the caller.
+//! [`CrdSuite::covers`] tells which CRDs a suite is for; finding the files is left to the caller.
 
 mod decode;
 mod gates;
