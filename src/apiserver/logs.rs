@@ -32,7 +32,7 @@ pub struct LogOptions {
 /// Why there is no log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogError {
-    /// The pod is on a node that nobody here speaks for.
+    /// The pod is on a node that this source does not serve.
     OtherNode,
     /// 400 with this text.
     Refused(String),

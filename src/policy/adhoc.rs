@@ -38,7 +38,7 @@ pub enum AdhocError {
     #[error("{error}")]
     Evaluation {
         error: EvalError,
-        /// What was spent until then.
+        /// The cost up to the error.
         cost: u64,
     },
 }

@@ -70,9 +70,9 @@ pub struct RuleOutcome {
 /// policy's lists.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RulePath {
-    /// Of a policy whose matching could not be decided.
+    /// The `matchConstraints` of a policy whose matching failed.
     MatchConstraints,
-    /// Of a binding that cannot be applied.
+    /// The `paramRef` of a binding that cannot be applied.
     ParamRef,
     Validation(usize),
     AuditAnnotation(usize),

@@ -61,7 +61,7 @@ pub enum ApplyError {
     Kind(String),
     #[error("metadata.managedFields must be nil")]
     ManagedFields,
-    /// What does not fit the schema, in whole sentences.
+    /// The object does not fit the schema; the type errors as whole sentences.
     #[error("{0}")]
     Untyped(String),
     #[error(transparent)]

@@ -9,7 +9,7 @@ use super::payload::Wanted;
 /// Why one ClusterOperator is not healthy, by the first check that fails.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Trouble {
-    /// Its manifest expects no versions: nothing could tell that it is up to date.
+    /// Its manifest expects no versions, so that it cannot be checked whether it is up to date.
     NoVersions,
     NotFound,
     NotAvailable,

@@ -42,11 +42,11 @@ pub struct Validation {
 pub enum SslMode {
     #[default]
     Disable,
-    /// Encrypted; whoever answers.
+    /// Encrypted, without verifying the server.
     Require,
-    /// By a certificate of a known authority.
+    /// Verifies that the server's certificate is signed by a trusted authority.
     VerifyCa,
-    /// And of the name that was asked for.
+    /// Like `verify-ca`, and verifies the server's name.
     VerifyFull,
 }
 

@@ -95,13 +95,13 @@ impl Refresh {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// All is gone: the object may go.
+    /// Everything is removed: release the object.
     LetGo,
     Start,
     Refresh(Refresh),
     /// The view is to show this table.
     Show(Table),
-    /// What failed of the connector is to be started again.
+    /// Restart the failed part of the connector.
     Restart(String),
     /// The connector is to rest, or to work again.
     Pause(bool),

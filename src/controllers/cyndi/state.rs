@@ -27,7 +27,7 @@ pub enum State {
     Valid,
     InitialSync,
     Invalid,
-    /// What no writer of ours leaves: only a refresh leads out of it.
+    /// A status that this program never writes; only a refresh leads out of it.
     Unknown,
 }
 

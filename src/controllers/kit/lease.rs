@@ -61,7 +61,7 @@ pub enum Term<T> {
     Ended(T),
     /// Leadership was lost; the work was stopped.
     Lost,
-    /// Shutdown came before leadership.
+    /// Shutdown was requested before this process became leader.
     NeverLed,
 }
 

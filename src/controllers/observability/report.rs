@@ -86,7 +86,7 @@ pub enum Outcome {
     Written,
     /// It says so already.
     Same,
-    /// The reason that is there does not let this one follow.
+    /// The transition from the current reason is not allowed.
     NotAllowed {
         from: String,
         to: &'static str,

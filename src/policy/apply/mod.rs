@@ -42,7 +42,7 @@ pub use self::subresource::Subresource;
 /// How unknown fields are met: `fieldValidation` of a request.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum FieldValidation {
-    /// They refuse the request, as kubectl asks for.
+    /// They refuse the request, which is what kubectl requests.
     #[default]
     Strict,
     Warn,

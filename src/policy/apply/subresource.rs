@@ -17,13 +17,13 @@ pub enum Subresource {
     Status,
     /// The Scale that follows from the object.
     Scale,
-    /// Of pods, as `kubectl drain` asks for it.
+    /// The eviction of a pod, as `kubectl drain` requests it.
     Eviction,
-    /// Of pods, as `kubectl exec` asks for the first container.
+    /// A command in a pod's first container, as `kubectl exec` requests it.
     Exec,
-    /// Of pods, as `kubectl attach` asks for the first container.
+    /// A connection to a pod's first container, as `kubectl attach` requests it.
     Attach,
-    /// Of pods, as `kubectl port-forward` asks for it.
+    /// A tunnel to a pod's port, as `kubectl port-forward` requests it.
     PortForward,
 }
 

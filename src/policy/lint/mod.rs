@@ -66,7 +66,7 @@ pub const CODES: [(&str, &str); 14] = [
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Severity {
-    /// Worth knowing, and nothing to mend.
+    /// For information only; nothing has to be fixed.
     Note,
     Warning,
     /// A server would refuse the document.

@@ -22,9 +22,9 @@ pub struct Expectation {
 /// A reason by the place that a `Status` has it in.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ExpectedReason {
-    /// Of the whole answer.
+    /// The reason of the whole `Status`.
     Status(Reason),
-    /// Of one of the causes of a definition's refusal.
+    /// The reason of one of the causes of a CRD's refusal.
     Cause(FieldErrorKind),
 }
 

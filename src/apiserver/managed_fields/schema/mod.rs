@@ -50,7 +50,7 @@ pub struct List {
 pub enum ListRelation {
     Atomic,
     Set,
-    /// Items are told apart by these fields.
+    /// Items are identified by these fields.
     Map(Vec<String>),
 }
 

@@ -55,7 +55,7 @@ impl<K> Root for K where
 pub enum Next {
     /// There is nothing to do before something changes.
     Settled,
-    /// To be looked at again, if nothing changes before.
+    /// Reconcile again after this time, if nothing changes before.
     After(Duration),
 }
 

@@ -55,7 +55,7 @@ pub struct CrdCase {
     initial: Value,
     /// Absent where the object is created only.
     updated: Option<Value>,
-    /// What is stored in the end; absent for what was sent last.
+    /// The object that must be stored in the end; absent if it is the one that was sent last.
     expected: Option<Value>,
     /// Part of the message of the last request's refusal.
     expected_error: Option<String>,
