@@ -217,8 +217,10 @@ impl PolicySet {
 }
 
 impl PolicySetBuilder {
-    /// Adds one document, or returns everything that is wrong with it. Returns its number, by which [`Self::unused`]
-    /// refers to it.
+    /// Adds one document and returns its number, by which [`Self::unused`] refers to it.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the document.
     pub fn add(&mut self, document: &Value) -> Result<usize, Vec<LoadErrorKind>> {
         let number = self.added;
         self.added = self.added.saturating_add(1);

@@ -1,5 +1,5 @@
-//! Columns and cells of the built-in kinds. `columns.txt` holds the columns of those whose cells are computed, here and in
-//! the modules beside this one; `values.txt` those of kinds whose cells are mostly values at a path.
+//! Columns and cells of the built-in kinds. `columns.txt` holds the columns of kinds whose cells are computed, here
+//! and in the modules beside this one; `values.txt` those of kinds whose cells are mostly values at a path.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -1,5 +1,5 @@
-//! `MustGather`, operator.openshift.io/v1alpha1, as Rust types: the fields of its first version, and those that later ones
-//! have beside or instead of them. The schema that the API server enforces is `deploy/crds/mustgathers.yaml`.
+//! `MustGather`, operator.openshift.io/v1alpha1, as Rust types: the fields of its first version, and those that later
+//! ones have beside or instead of them. The schema that the API server enforces is `deploy/crds/mustgathers.yaml`.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use kube::CustomResource;

@@ -1,5 +1,5 @@
-//! `ObservabilityAddon`, observability.open-cluster-management.io/v1beta1, as Rust types. The schema that the API server
-//! enforces is `deploy/crds/observabilityaddons.yaml`; these types read what it lets through.
+//! `ObservabilityAddon`, observability.open-cluster-management.io/v1beta1, as Rust types. The schema that the API
+//! server enforces is `deploy/crds/observabilityaddons.yaml`; these types read what it accepts.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;

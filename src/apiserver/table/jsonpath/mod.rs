@@ -1,5 +1,5 @@
-//! The JSONPath of printer columns: `.spec.a`, `['a']`, `[0]`, `[-1]`, `[1:3]`, `[*]`, `..name`, `[?(@.type=="Ready")]`,
-//! unions `['a','b']`. Missing members select nothing.
+//! Evaluates the JSONPath of printer columns: `.spec.a`, `['a']`, `[0]`, `[-1]`, `[1:3]`, `[*]`, `..name`,
+//! `[?(@.type=="Ready")]`, unions `['a','b']`. Missing members select nothing.
 
 mod parse;
 
