@@ -46,7 +46,7 @@
 //! | variant `Refused…`, `Unauthorized` | the other side understood, and said no | ours: what we sent, or our rights there |
 //! | variant `Forbidden` | our own rules do not allow it | whoever configured or asked for it |
 //! | variant `Timeout`, `TimedOut`, `TooSlow`, `Silent`, `Unreachable` | the other side did not answer; another attempt may help | the other side's |
-//! | variant `Interrupted`, `Stopped`, `Closed` | the work was ended from outside | nobody's |
+//! | type or variant `Interrupted`, `Stopped`, `Closed` | the work was ended from outside | nobody's |
 //! | variant `Internal` | this program or its machine failed | ours |
 //!
 //! The error of a module's main operation may be called `Error`, where the module gives it its name: `cyndi::Error`.
