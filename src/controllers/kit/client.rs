@@ -1,4 +1,5 @@
-//! Creates clients of API servers from kubeconfigs, and refuses credentials that no request could carry.
+//! Prepares kubeconfigs for clients of API servers: refuses credentials that no request could carry, and drops
+//! proxies that come from the environment.
 
 use http::HeaderValue;
 use kube::Config;

@@ -1,4 +1,4 @@
-//! Determines the identity of list items: their key fields, their value or their index.
+//! Determines the identity of list items: their key fields in map lists, their value in sets.
 
 use admit_apimachinery::go::quote::quote_all;
 use serde_json::Value;
