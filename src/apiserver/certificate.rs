@@ -8,7 +8,7 @@ use crate::identity::Identity;
 
 const CREDENTIAL_ID: &str = "authentication.kubernetes.io/credential-id";
 
-/// None when the certificate cannot be read or has no common name.
+/// The user of a certificate; none when it cannot be parsed or has no common name.
 pub(crate) fn identity(der: &[u8]) -> Option<Identity> {
     let (_, certificate) = X509Certificate::from_der(der).ok()?;
     let subject = certificate.subject();

@@ -51,7 +51,7 @@ impl Identity {
         self.groups.iter().any(|group| group == MASTERS)
     }
 
-    /// As roles and policies see the user.
+    /// The user as roles and policies see it.
     pub(crate) fn to_user(&self) -> UserInfo {
         UserInfo {
             username: self.username.clone(),

@@ -27,14 +27,14 @@ const RUNNING: u8 = 0;
 const COMMITTING: u8 = 1;
 const OVER: u8 = 2;
 
-/// By which one piece of work is ended.
+/// A handle that cancels one piece of work.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupt {
     state: AtomicU8,
     waker: AtomicWaker,
 }
 
-/// What unwinds when work is ended: no panic, and nobody is told of one.
+/// The payload of the unwinding when work is cancelled: not a panic, so that none is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Interrupted;
 
@@ -55,13 +55,13 @@ impl Interrupt {
         self.state.load(Ordering::Acquire) == OVER
     }
 
-    /// Who waits is woken at the end.
+    /// Registers a waker that is woken when the work is cancelled.
     pub(crate) fn wake_at_end(&self, waker: &Waker) {
         self.waker.register(waker);
     }
 }
 
-/// Does `work`, which `interrupt` may end.
+/// Runs `work`, which `interrupt` may cancel.
 pub(crate) fn within<T>(interrupt: &Arc<Interrupt>, work: impl FnOnce() -> T) -> T {
     /// Puts back what was there before, however the work ended.
     struct Before(Option<Arc<Interrupt>>);
@@ -80,7 +80,7 @@ pub(crate) fn is_over() -> bool {
     CURRENT.with_borrow(|current| current.as_ref().is_some_and(|interrupt| interrupt.is_over()))
 }
 
-/// To be asked in every loop whose length a client chose. Does not return once the work is over.
+/// Unwinds if the work is cancelled. Call it in every loop whose length a client controls.
 pub(crate) fn checkpoint() {
     // Whatever is dropped while a panic unwinds is dropped to its end.
     if is_over() && !panicking() {
@@ -101,7 +101,8 @@ pub(crate) fn commit() -> bool {
     begins
 }
 
-/// What was begun is not stored, or stands for itself: the work may be ended again.
+/// Returns from committing to running, because nothing is stored, or what is stored stands for itself: the work may
+/// be cancelled again.
 pub(crate) fn withdraw() {
     CURRENT.with_borrow(|current| {
         if let Some(interrupt) = current {

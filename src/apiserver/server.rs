@@ -65,7 +65,7 @@ pub struct ServerBuilder {
     clock: Clock,
 }
 
-/// Who a bearer token stands for, and whom it is meant for.
+/// The identity and audiences of a bearer token.
 #[derive(Clone, Debug)]
 pub(crate) struct Authenticated {
     pub(crate) identity: Identity,
@@ -227,7 +227,7 @@ impl Server {
         &self.inner.issuer
     }
 
-    /// Whose `token` is: one that the server was built with, or one that it issued for an account that still exists.
+    /// Verifies `token`: one that the server was built with, or one that it issued for an account that still exists.
     pub(crate) fn authenticated(&self, token: &str) -> Option<Authenticated> {
         if let Some(identity) = self.inner.tokens.get(token) {
             let audiences = vec![self.inner.issuer.name.clone()];
@@ -243,12 +243,12 @@ impl Server {
         &self.inner.registry.clock
     }
 
-    /// What parts of the process said of their readiness.
+    /// The readiness of parts of the process.
     pub(crate) fn parts(&self) -> Vec<(String, bool)> {
         self.inner.parts.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whose turn it is.
+    /// The scheduler of changes and long responses.
     pub(crate) fn turns(&self) -> &Turns {
         &self.inner.turns
     }

@@ -12,7 +12,7 @@ const MAX_STEP: usize = 512;
 /// The length to which a path is cut, in bytes: no schema nests so deep that a path of its own names comes near.
 pub const MAX_PATH: usize = 4 << 10;
 
-/// What stands where something was left out.
+/// The mark of a cut.
 pub(crate) const MORE: &str = "…";
 
 /// The first paths of many, each once, and cut if it is very long.
@@ -91,7 +91,7 @@ pub fn shorten(text: &mut String, most: usize) {
     }
 }
 
-/// What is shown of a step that is too long to be shown.
+/// The shown beginning of a step that is too long.
 pub(crate) fn head(step: &str) -> Option<&str> {
     shown(step, MAX_STEP)
 }

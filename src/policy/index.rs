@@ -42,14 +42,14 @@ struct Entry {
     sufficient: bool,
 }
 
-/// A policy that may speak about a request.
+/// A policy that may match a request.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Candidate {
     pub(crate) position: usize,
     pub(crate) certainty: Certainty,
 }
 
-/// What is known of a candidate. The more certain comes first.
+/// How certain a match is. The more certain comes first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Certainty {
     /// It matches the request as it is.
@@ -80,8 +80,8 @@ impl PolicyIndex {
         index
     }
 
-    /// By ascending position, the policies with a rule for what `request` does, to its resource or to one that `host`
-    /// tells to be the same in another version.
+    /// The policies, by ascending position, with a rule for the operation of `request` on its resource, or on one
+    /// that `host` reports as the same in another version.
     pub(crate) fn candidates(&self, request: &Request<'_>, host: &dyn Host) -> Vec<Candidate> {
         let mut found = Vec::new();
         self.look_up(&request.resource, request, false, &mut found);

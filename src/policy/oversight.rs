@@ -83,8 +83,8 @@ pub fn asking<T>(ask: fn(), work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// To be called between steps that may take long, such as the compilation of an expression or a pattern, while no lock is
-/// held.
+/// Ends the work if its time is over. Call it between steps that may take long, such as the compilation of an
+/// expression or a pattern, while no lock is held.
 pub(crate) fn checkpoint() {
     ASKED.get()();
 }

@@ -35,7 +35,7 @@ use Shape::{Any, Both, Lenient, List, Map, Metadata, One, Struct};
 pub(crate) struct UnknownField {
     /// `spec.validations[0].expresion`
     pub(crate) path: String,
-    /// A server that reads strictly tells of it; elsewhere it drops it without a word.
+    /// Whether a strict server refuses it; otherwise the server drops it silently.
     pub(crate) refused: bool,
     /// The field that may be meant.
     pub(crate) nearest: Option<&'static str>,

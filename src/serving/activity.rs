@@ -26,7 +26,7 @@ struct Counts {
 pub struct UnderWay(Activity);
 
 impl Activity {
-    /// Of a connection that begins now; of those with the same `began` it can be told which is idle for longer.
+    /// The counts of a connection that begins now; with the same `began`, idle times of connections can be compared.
     pub(crate) fn since(began: Instant) -> Self {
         let counts =
             Counts { begun: AtomicU64::new(0), ended: AtomicU64::new(0), stirred: AtomicU64::new(0), began };

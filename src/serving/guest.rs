@@ -44,7 +44,7 @@ impl Guest {
         Self { place, limits, draining: CancellationToken::new() }
     }
 
-    /// Of a port that begins nothing new once `draining` is cancelled.
+    /// An accepted connection of a port that begins nothing new once `draining` is cancelled.
     pub(crate) fn of(draining: &CancellationToken, place: Place, limits: Limits) -> Self {
         Self { place, limits, draining: draining.clone() }
     }

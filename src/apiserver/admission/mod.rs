@@ -19,14 +19,14 @@ use crate::status::Refusal;
 
 use self::policies::Policies;
 
-/// What the admission of a server needs beside the registry.
+/// The state of admission beside the registry.
 #[derive(Debug, Default)]
 pub(crate) struct Admission {
     policies: Policies,
 }
 
 impl Admission {
-    /// Something at this storage key changed.
+    /// Drops cached policies if a change at this storage key concerns them.
     pub(crate) fn written(&self, storage_key: &str) {
         if Policies::concerns(storage_key) {
             self.policies.forget();
@@ -35,7 +35,7 @@ impl Admission {
 }
 
 impl Registry {
-    /// Lets mutating webhooks change the object that is to be written; None when none of them does.
+    /// Calls mutating webhooks with the object that is to be written; none when none of them changes it.
     ///
     /// # Errors
     /// The refusal of whoever refuses first.
@@ -68,7 +68,7 @@ impl Registry {
         }
     }
 
-    /// What admission makes of an object that is sent to a subresource and stored nowhere.
+    /// Applies admission to an object that is sent to a subresource and not stored.
     ///
     /// # Errors
     /// The refusal of whoever refuses first.

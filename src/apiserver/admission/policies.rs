@@ -28,7 +28,7 @@ impl Policies {
         storage_key == POLICIES || storage_key == BINDINGS
     }
 
-    /// Something stored changed: the next write is asked by what is stored then.
+    /// Drops the compiled policies, because stored ones have changed; the next write compiles them again.
     pub(crate) fn forget(&self) {
         *self.compiled.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -92,8 +92,7 @@ fn stored(registry: &Registry, storage_key: &str) -> Vec<Arc<Value>> {
     page.map(|page| page.items.iter().map(|kept| kept.object.values()).collect()).unwrap_or_default()
 }
 
-/// What is wrong with a policy, binding or webhook configuration that is to be stored, in place of `stored` if that is
-/// there.
+/// Validates a policy, binding or webhook configuration that is to be stored, replacing `stored` if there is one.
 pub(crate) fn validate(kind: &str, document: &Value, stored: Option<&Value>) -> Causes {
     let webhooks = |kind| match stored {
         None => Configuration::compile(kind, document).err(),

@@ -72,7 +72,7 @@ impl<'a> Review<'a> {
         Self { call, operation, name, object: Some(object), old_object: Some(old), dry_run, options }
     }
 
-    /// The same write of another object.
+    /// The same write with another object.
     pub(crate) fn with_object<'b>(&'b self, object: &'b Value) -> Review<'b>
     where
         'a: 'b,
@@ -131,7 +131,7 @@ impl<'a> Review<'a> {
         StoreHost { registry, conversions: &self.call.conversions }
     }
 
-    /// Whoever may stop requests could otherwise stop its own correction.
+    /// Whether admission is skipped: a policy or webhook could otherwise block its own correction.
     pub(crate) fn is_exempt(&self) -> bool {
         let info = &self.call.info;
         self.call.admitted || self.call.custom.is_none() && info.group == "admissionregistration.k8s.io"

@@ -39,7 +39,7 @@ pub(crate) struct Binding {
     pub(crate) uid: String,
 }
 
-/// What a token that this server issued says.
+/// The claims of a token that this server issued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Issued {
     pub(crate) namespace: String,
@@ -73,8 +73,8 @@ impl Issuer {
         }))
     }
 
-    /// What `token` says, when this server issued it and it is good at `now`. Whether what it is bound to still exists
-    /// is for the caller to see.
+    /// The claims of `token`, if this server issued it and it is valid at `now`. Whether the object that it is bound
+    /// to still exists is for the caller to check.
     pub(crate) fn read(&self, token: &str, now: Timestamp) -> Option<Issued> {
         let claims = self.key.verified(token)?;
         let number = |name: &str| claims.get(name).and_then(Value::as_i64);

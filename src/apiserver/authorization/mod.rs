@@ -34,7 +34,7 @@ pub(crate) struct Authorization {
 }
 
 impl Authorization {
-    /// Something at this key was written or removed.
+    /// Updates the rules after a write or removal at this key.
     pub(crate) fn written(&self, store: &Store, key: &Key) {
         let Some((_, kind)) = STORED.iter().find(|(stored, _)| **stored == *key.resource) else { return };
         let mut known = self.rules.write().unwrap_or_else(PoisonError::into_inner);

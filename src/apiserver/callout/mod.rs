@@ -42,7 +42,7 @@ impl Callee {
         }
     }
 
-    /// What is said of a call that took too long.
+    /// The error message for a call that took too long.
     pub(crate) fn timed_out(&self) -> String {
         format!("Post \"{}\": context deadline exceeded", self.url())
     }

@@ -349,7 +349,7 @@ fn text(value: &Value, field: &str) -> Option<String> {
     text.filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// What Go says of a kind or version that is no text.
+/// Go's error for a kind or version that is not a string.
 pub(crate) fn unnamed(value: &Value) -> Option<String> {
     let named =
         |name: &str| ["apiVersion", "kind"].into_iter().find(|known| known.eq_ignore_ascii_case(name));

@@ -74,7 +74,7 @@ impl From<JsonError> for Unread {
     }
 }
 
-/// Parses a body without looking at what it says.
+/// Parses a body without interpreting it.
 ///
 /// # Errors
 /// The parser's text, with `json parse error: ` before it where Kubernetes has that.

@@ -34,7 +34,7 @@ impl Counts {
         counter.unwrap_or(&self.successes).fetch_add(1, Ordering::Relaxed);
     }
 
-    /// As a part of `/metrics`.
+    /// The metrics in the text format of `/metrics`.
     pub(crate) fn text(&self) -> String {
         const NAME: &str = "apiserver_conversion_webhook_request_total";
         let mut text = format!("# TYPE {NAME} counter\n");

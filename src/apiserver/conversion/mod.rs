@@ -88,7 +88,7 @@ pub(crate) struct Webhook {
 }
 
 impl Webhook {
-    /// None for a definition whose versions differ in nothing but their name.
+    /// The webhook of a CRD; none for one whose versions differ in their name only.
     pub(crate) fn of(compiled: &Arc<CompiledCrd>) -> Option<Arc<Self>> {
         let conversion = compiled.definition().conversion.as_ref()?;
         let declared = conversion.webhook.as_ref().filter(|_| conversion.strategy == "Webhook")?;

@@ -14,7 +14,7 @@ use crate::registry::Registry;
 /// A run finds at least one thing more than the one before. None that is of use takes so many.
 const MOST_RUNS: usize = 32;
 
-/// What was converted for one request; clones share it.
+/// The objects that were converted for one request. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conversions(Arc<Mutex<Memo>>);
 
@@ -73,14 +73,14 @@ impl Conversions {
         std::mem::take(&mut self.memo().missing)
     }
 
-    /// Why something was not there that was asked for; told once.
+    /// Why a conversion failed, if one did; returned once.
     pub(crate) fn failure(&self) -> Option<Failed> {
         self.memo().failed.take()
     }
 }
 
 impl Registry {
-    /// What `work` makes once everything is there that it needs converted.
+    /// Runs `work`, and again until all conversions that it needs are available; returns its last result.
     pub(crate) async fn converting<T>(&self, conversions: &Conversions, mut work: impl FnMut() -> T) -> T {
         for _ in 1..MOST_RUNS {
             let made = work();

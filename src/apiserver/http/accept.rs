@@ -17,7 +17,7 @@ pub(crate) enum Form {
     Metadata(&'static str, bool),
 }
 
-/// What was understood of an `Accept` header.
+/// The parsed `Accept` header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Accepted {
     Json(Form),

@@ -10,7 +10,7 @@ use crate::registry::PatchFormat;
 use crate::resources::ResourceInfo;
 use crate::status::Refusal;
 
-/// What a client sends.
+/// The body of a request.
 #[derive(Debug)]
 pub(crate) enum Sent {
     /// It may still be on its way.

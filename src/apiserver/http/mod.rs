@@ -71,7 +71,7 @@ pub(crate) struct Incoming {
     /// Of the connection, where there is one.
     hangup: Option<Hangup>,
     pub(crate) body: Sent,
-    /// By when it is answered, unless it is a stream.
+    /// The deadline of the request, unless it is a stream.
     pub(crate) until: Instant,
 }
 

@@ -32,7 +32,7 @@ pub async fn serve(
     serve_in(places(), router, listener, tls, shutdown).await
 }
 
-/// The same, where connections take their room from `places`.
+/// Like [`serve`], with connections counted in `places`.
 pub(crate) async fn serve_in(
     places: Arc<Places>,
     router: axum::Router,

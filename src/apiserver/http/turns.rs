@@ -29,7 +29,7 @@ use crate::identity::{Identity, MASTERS};
 use crate::interrupt::{Interrupt, Interrupted, within};
 use crate::status::Refusal;
 
-/// As upstream, so many requests that change something are looked at at one time: each may hold a body of 3 MiB, and what
+/// The number of mutating requests that are processed at a time, as upstream: each may hold a body of 3 MiB, and what
 /// was made of it.
 pub(crate) const MAX_CHANGES: usize = 200;
 /// Of one user, who is no administrator: a quarter, so that nobody keeps the others out.

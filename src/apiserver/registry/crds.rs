@@ -276,7 +276,7 @@ impl Registry {
         self.serve_stored().await;
     }
 
-    /// Serves what the stored definitions say, from now on, and tells so in APIServices.
+    /// Starts to serve what the stored CRDs define, and updates the APIServices.
     pub(crate) async fn serve_stored(&self) {
         self.serve_definitions();
         self.register_versions().await;

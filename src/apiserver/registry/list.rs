@@ -152,7 +152,7 @@ impl Registry {
         }
     }
 
-    /// The same of a kind that no webhook converts.
+    /// Like [`Self::list`], for a kind that no webhook converts.
     ///
     /// # Errors
     /// As [`Self::list`].

@@ -65,12 +65,12 @@ fn rule_for(info: &ResourceInfo) -> NameRule {
     }
 }
 
-/// What is wrong with the labels, in whole texts.
+/// The errors in the labels, as whole messages.
 pub(crate) fn label_problems(object: &Value) -> Vec<String> {
     texts(&label_pairs(sorted(object, "labels"), "metadata.labels"))
 }
 
-/// What is wrong with the annotations, in whole texts.
+/// The errors in the annotations, as whole messages.
 pub(crate) fn annotation_problems(object: &Value) -> Vec<String> {
     texts(&annotations(object))
 }

@@ -69,7 +69,7 @@ pub struct Call {
     pub subresource: Option<Subresource>,
     pub identity: Identity,
     pub warnings: Warnings,
-    /// What was converted for it on the way.
+    /// The conversions that were made for the request.
     pub(crate) conversions: Conversions,
     /// The clock for times that are written into objects.
     pub clock: Clock,

@@ -15,7 +15,7 @@ impl Registry {
         Ok(scaled(call, self.shown(call, stored.object).await?))
     }
 
-    /// The same of a built-in kind, which is read without anybody's help.
+    /// Like [`Self::get`], for a built-in kind, which no webhook converts.
     ///
     /// # Errors
     /// 404 when there is none.

@@ -158,7 +158,8 @@ impl Packed {
         kept.unwrap_or_else(|| Arc::new(self.made()))
     }
 
-    /// The same, which stay in memory until the object is changed: for what the server itself looks at again and again.
+    /// Like [`Self::values`], but kept in memory until the object is changed: for objects that the server itself reads again
+    /// and again.
     #[must_use]
     pub(crate) fn pinned(&self) -> Arc<Value> {
         let values = self.values();

@@ -22,7 +22,7 @@ use crate::interrupt;
 use crate::resources::ResourceInfo;
 use crate::status::{Cause, Causes};
 
-/// What is wrong with the content of `object`, which replaces `old` if there is one.
+/// Validates the content of `object`, which replaces `old` if there is one.
 #[must_use]
 pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) -> Causes {
     if !info.builtin {
@@ -62,7 +62,7 @@ pub(crate) fn content(info: &ResourceInfo, object: &Value, old: Option<&Value>) 
     causes
 }
 
-/// What upstream looks at before the change of the metadata, and once more after it.
+/// The checks that upstream makes before the metadata's, and repeats after them.
 #[must_use]
 pub(crate) fn before_change(info: &ResourceInfo, object: &Value) -> Causes {
     let is_job = info.builtin && info.group == "batch" && info.kind == "Job";
@@ -98,7 +98,7 @@ fn namespace(object: &Value) -> Causes {
     causes
 }
 
-/// What is wrong with labels, or with the pairs of a selector, that stand at `field`.
+/// Validates labels, or the pairs of a selector, at `field`.
 pub(crate) fn label_pairs<'o>(pairs: impl IntoIterator<Item = (&'o str, &'o str)>, field: &str) -> Causes {
     let mut causes = Causes::default();
     for (key, value) in pairs {

@@ -51,7 +51,7 @@ impl CompiledCrd {
         Err(self.inconvertible(found, NOT_CALLED.to_owned()))
     }
 
-    /// `object` in `version`, by what stands in for its webhook where it has one.
+    /// Converts `object` to `version`, by the converter that stands in for its webhook if it has one.
     ///
     /// # Errors
     /// When nothing does, or there is no such form.

@@ -8,7 +8,7 @@ use super::Documents;
 use crate::host::{Access, AccessAttributes, Host, HostError, Scope};
 use crate::request::{GroupVersionKind, GroupVersionResource, UserInfo};
 
-/// [`Documents`] with a Namespace that none of them tells of. Costs nothing per document: each request has its own.
+/// [`Documents`] with an additional Namespace. Costs nothing per document: each request has its own.
 #[derive(Debug)]
 pub(crate) struct InNamespace<'d> {
     documents: &'d Documents,
@@ -16,7 +16,7 @@ pub(crate) struct InNamespace<'d> {
 }
 
 impl Documents {
-    /// Itself with a plain Namespace of that name, where there is none. An empty name is that of cluster-scoped objects.
+    /// A view with a plain Namespace of that name, if there is none. An empty name is that of cluster-scoped objects.
     pub(crate) fn in_namespace(&self, name: &str, labels: &[(String, String)]) -> InNamespace<'_> {
         let is_there = name.is_empty() || matches!(self.namespace(name), Ok(Some(_)));
         let made = (!is_there).then(|| (name.to_owned(), Arc::new(plain(name, labels))));

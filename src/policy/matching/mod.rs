@@ -123,7 +123,7 @@ impl MatchResources {
         self.rules.iter().any(names)
     }
 
-    /// Whether a request that a rule speaks about matches.
+    /// Whether a request that one of the rules matches needs no further check.
     pub(crate) fn ask_for_rules_alone(&self) -> bool {
         self.excludes.is_empty() && self.namespace_selector.is_empty() && self.object_selector.is_empty()
     }

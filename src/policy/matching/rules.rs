@@ -26,7 +26,7 @@ pub enum ScopeRule {
 }
 
 impl Rule {
-    /// Whether the rule speaks about `request` when it is seen as a request for `resource`; names are not looked at.
+    /// Whether the rule matches `request` when it is seen as a request for `resource`; names are not compared.
     pub(crate) fn matches(&self, request: &Request<'_>, resource: &GroupVersionResource) -> bool {
         self.scope_matches(request, resource)
             && self.operations.as_ref().is_none_or(|operations| operations.contains(&request.operation))

@@ -237,7 +237,7 @@ impl Schema {
         spine.chain(logical).chain(checks.not.as_deref())
     }
 
-    /// The same nodes, each with what leads to it in paths of errors: `properties[spec]`, `allOf[0]`.
+    /// The same nodes, each with its step in error paths: `properties[spec]`, `allOf[0]`.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (String, &Self)> {
         let checks = &self.checks;
         let properties = self.properties.iter().map(|(name, child)| (format!("properties[{name}]"), child));

@@ -27,7 +27,7 @@ const FAILURE_ANNOTATION: &str = "validation.policy.admission.k8s.io/validation_
 /// Bytes of a published audit annotation.
 const MAX_ANNOTATION: usize = 10 * 1024;
 
-/// Where the values of one decision live.
+/// Storage of the values of one decision.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
     request_value: OnceCell<Value>,
@@ -54,7 +54,7 @@ pub(crate) struct Collector<'a> {
 }
 
 impl<'a> Collector<'a> {
-    /// What is made for the decision is put into `workspace`.
+    /// Starts a collection whose values are stored in `workspace`.
     pub(crate) fn new(request: &'a Request<'a>, host: &'a dyn Host, workspace: &'a Workspace) -> Self {
         Self {
             request,
@@ -68,7 +68,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Notes evaluations, and stops them, as `oversight` says.
+    /// Sets the caller's hooks, which record evaluations and stop them.
     pub(crate) fn overseen(self, oversight: Oversight<'a>) -> Self {
         Self { oversight, ..self }
     }

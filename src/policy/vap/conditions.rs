@@ -42,7 +42,7 @@ impl MatchConditions {
         Self::compile_knowing(webhook, path, failure_policy, Stored::None)
     }
 
-    /// The same, of which `stored` says what is stored already.
+    /// Like [`Self::compile`], where `stored` has the expressions that are already stored.
     pub(crate) fn compile_knowing(
         webhook: &Value,
         path: &str,

@@ -26,7 +26,7 @@ pub(super) struct Bound<'a> {
     pub(super) matched: &'a Matched<'a>,
 }
 
-/// Decides `policy` with `bindings` on a request that it speaks about as `matched` tells, adding to `collector`.
+/// Decides a request by `policy` with `bindings`, which it matches as `matched`, and adds the results to `collector`.
 pub(crate) fn decide(
     policy: &Policy,
     bindings: &[Binding],
