@@ -2,6 +2,7 @@
 //! that have no effect.
 
 mod allowed;
+mod texts;
 mod token;
 mod types;
 
@@ -14,13 +15,14 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use self::allowed::Allowed;
+pub(super) use self::texts::Texts;
 use self::types::BuiltinTypes;
 use super::Exit;
 use super::load::{self, Found};
 use super::process::{self, Fault};
 use super::progress::Progress;
 use super::render;
-use super::render::lint::{self as drawing, Texts, Verdict};
+use super::render::lint::{self as drawing, Verdict};
 
 /// Arguments of `admit lint`.
 #[derive(Debug, Args)]
@@ -159,7 +161,7 @@ impl LintArgs {
             documents: Vec::new(),
             findings: Vec::new(),
             allowed: Allowed::of(&self.allow),
-            texts: Texts::new(),
+            texts: Texts::default(),
         };
         let progress = Progress::of(None, "files read:");
         for path in &self.paths {

@@ -3,6 +3,8 @@
 
 use admit_policy::manifest::Position;
 
+use super::texts::Text;
+
 /// What compilers call the text that they were given.
 const INPUT: &str = "<input>:";
 /// Before each line of the expression, and of the caret below it, in a compiler's text.
@@ -10,15 +12,14 @@ const QUOTE: &str = " | ";
 
 /// Where the token stands that `message` complains about first, in `text` whose expression begins at the key at `key`. None where
 /// the expression is written otherwise than it is read, as with folded lines and escapes.
-pub(super) fn position(text: &str, key: Position, message: &str) -> Option<Position> {
+pub(super) fn position(text: &Text, key: Position, message: &str) -> Option<Position> {
     let (line, column, quoted) = complaint(message)?;
     let rest: String = quoted.chars().skip(column.checked_sub(1)?).collect();
-    let at = key.line.checked_sub(1)?;
-    let own = text.lines().nth(at)?;
+    let own = text.line(key.line)?;
     let value_at = value(own, key.column.checked_sub(1)?)?;
     let value: String = own.chars().skip(value_at).collect();
     if value.starts_with('|') {
-        let body = text.lines().skip(key.line);
+        let body = text.from(key.line.checked_add(1)?)?.lines();
         let indent = body.clone().find(|line| !line.trim().is_empty()).map(indent_of)?;
         let there = body.clone().nth(line.checked_sub(1)?)?;
         let column = indent.checked_add(column)?;
@@ -64,7 +65,8 @@ mod tests {
     use super::*;
 
     fn found(text: &str, (line, column): (usize, usize), message: &str) -> Option<(usize, usize)> {
-        position(text, Position { line, column }, message).map(|at| (at.line, at.column))
+        position(&Text::new(text.to_owned()), Position { line, column }, message)
+            .map(|at| (at.line, at.column))
     }
 
     #[test]

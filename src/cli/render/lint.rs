@@ -1,6 +1,5 @@
 //! Renders the findings of `admit lint`.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use admit_policy::lint::cost::{RULE_LIMIT, VERSION_LIMIT};
@@ -10,10 +9,7 @@ use serde_json::{Value, json};
 
 use super::github::{Place, annotate};
 use super::{Palette, counted, sarif};
-use crate::cli::lint::OF_FILES;
-
-/// The texts of files by their names.
-pub(in crate::cli) type Texts = HashMap<String, String>;
+use crate::cli::lint::{OF_FILES, Texts};
 
 /// What the findings come to.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +53,7 @@ fn draw(out: &mut String, finding: &Finding, texts: &Texts, palette: Palette) {
     };
     let place = format!("{}:{}:{}", mistake.file, mistake.position.line, mistake.position.column);
     let told = told(finding);
-    let source = texts.get(&*mistake.file).and_then(|text| line_of(text, mistake.position.line));
+    let source = texts.get(&*mistake.file).and_then(|text| text.line(mistake.position.line));
     // A compiler quotes the expression, with a caret below: here the line of the file has it.
     match source.filter(|_| mistake.message.contains(QUOTED)) {
         Some(source) => {
@@ -77,10 +73,6 @@ fn draw(out: &mut String, finding: &Finding, texts: &Texts, palette: Palette) {
 const QUOTED: &str = "\n | ";
 /// Characters of a line that are shown before the token, and behind it.
 const SHOWN: usize = 60;
-
-fn line_of(text: &str, line: usize) -> Option<&str> {
-    text.lines().nth(line.checked_sub(1)?)
-}
 
 /// Without the lines that a compiler quotes.
 fn unquoted(message: &str) -> String {

@@ -1,6 +1,6 @@
 //! Suggests corrections for unknown names in expressions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use admit_apimachinery::suggest::{self, did_you_mean};
@@ -42,17 +42,37 @@ pub(super) fn help<'f>(text: &str, fields: impl IntoIterator<Item = &'f str>) ->
 }
 
 /// The same for a document that a server refuses: fields are those that its schemas and variables name.
-pub(super) fn help_for(mistake: &LoadError, documents: &[Document]) -> String {
+pub(super) fn help_for(mistake: &LoadError, documents: &ByPlace<'_>) -> String {
     if !mistake.message.contains(UNDECLARED) && !mistake.message.contains(UNDEFINED) {
         return String::new();
     }
     let mut names = BTreeSet::new();
-    let of_file = documents.iter().filter(|document| document.file == mistake.file);
-    for document in of_file {
+    if let Some(document) = documents.at(mistake) {
         properties(&document.value, &mut names);
         variables(document, &mut names);
     }
     help(&mistake.message, names)
+}
+
+/// The documents of each file, in their order there: a file may have as many mistakes as documents.
+#[derive(Debug)]
+pub(super) struct ByPlace<'d>(HashMap<&'d str, Vec<&'d Document>>);
+
+impl<'d> ByPlace<'d> {
+    pub(super) fn of(documents: &'d [Document]) -> Self {
+        let mut by_file: HashMap<_, Vec<_>> = HashMap::new();
+        for document in documents {
+            by_file.entry(&*document.file).or_default().push(document);
+        }
+        Self(by_file)
+    }
+
+    /// The document that a mistake stands in: the last one of the file that does not begin behind it.
+    fn at(&self, mistake: &LoadError) -> Option<&'d Document> {
+        let of_file = self.0.get(&*mistake.file)?;
+        let behind = of_file.partition_point(|document| document.position("") <= mistake.position);
+        of_file.get(behind.checked_sub(1)?).copied()
+    }
 }
 
 /// The names of a policy's variables.

@@ -38,6 +38,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub use self::cost::{Cause, RuleCost};
+use self::meant::ByPlace;
 use crate::crd::{CompiledCrd, Definition};
 use crate::load::LoadOptions;
 use crate::manifest::{Document, LoadError, Position};
@@ -160,8 +161,8 @@ pub fn lint(documents: &[Document], options: LoadOptions, builtin: &dyn Types) -
         report.findings.extend(definitions::dropped(document));
     }
     let refusals = PolicySet::load_with(documents, options).err().unwrap_or_default();
-    let by_rule = by_rule(&report.costs);
-    report.findings.extend(refusals.into_iter().map(|mistake| refused(mistake, &by_rule, documents)));
+    let (by_rule, by_place) = (by_rule(&report.costs), ByPlace::of(documents));
+    report.findings.extend(refusals.into_iter().map(|mistake| refused(mistake, &by_rule, &by_place)));
     let compiled = Compiled::of(documents);
     for (document, policy) in &compiled.policies {
         report.findings.extend(policies::lint(document, policy));
@@ -198,7 +199,7 @@ fn by_rule(costs: &[PlacedCost]) -> HashMap<(&str, &str), &PlacedCost> {
 fn refused(
     mistake: LoadError,
     by_rule: &HashMap<(&str, &str), &PlacedCost>,
-    documents: &[Document],
+    documents: &ByPlace<'_>,
 ) -> Finding {
     let rule = below_schema(&mistake.field).filter(|_| mistake.message.contains("cost"));
     let cost = rule.and_then(|rule| by_rule.get(&(&*mistake.file, rule)));
