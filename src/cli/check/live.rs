@@ -15,6 +15,7 @@ use admit_policy::matching;
 use admit_policy::request::GroupVersionKind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
 use kube::Client;
+use kube::api::{GetParams, ListParams, Request};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -24,7 +25,8 @@ use crate::cli::process::Fault;
 use crate::cli::progress::Progress;
 
 /// Objects of one page, as kubectl asks for them.
-const PAGE: usize = 500;
+const PAGE: u32 = 500;
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /// How long one answer may take: a page of large objects over a slow line.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -117,15 +119,21 @@ impl Live {
         progress: &Progress,
     ) -> Result<Result<(), String>, Fault> {
         let file: Arc<str> = resource.path().into();
-        let mut next = String::new();
+        let asked = Request::new(&*file);
+        let mut params = ListParams::default().limit(PAGE);
         loop {
-            let path = format!("{file}?limit={PAGE}{next}");
-            let mut page = match get(client, &path).await {
+            let page = match asked.list(&params) {
+                Ok(request) => within(client.request::<Value>(request)).await,
+                Err(error) => Err(error.to_string()),
+            };
+            let mut page = match page {
                 Ok(page) => page,
                 Err(error) => return Ok(Err(error)),
             };
             let items = page.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take);
-            for mut item in items.unwrap_or_default() {
+            let items = items.unwrap_or_default();
+            let is_empty = items.is_empty();
+            for mut item in items {
                 // The items of a list leave out what it says itself.
                 if let Value::Object(fields) = &mut item {
                     fields.insert("apiVersion".to_owned(), resource.kind.api_version().into());
@@ -137,13 +145,17 @@ impl Live {
             }
             match page.pointer("/metadata/continue").and_then(Value::as_str) {
                 None | Some("") => return Ok(Ok(())),
-                Some(token) => next = format!("&continue={}", escaped(token)),
+                // Who answers so would be asked for ever.
+                Some(_) if is_empty => {
+                    return Ok(Err("a page without objects says that more follow".to_owned()));
+                }
+                Some(token) => params = params.continue_token(token),
             }
         }
     }
 
     /// Adds the definition of a resource that has one, unless the files have it. Who may not read it has its objects taken as
-    /// they are.
+    /// they are, which is told.
     async fn define(&mut self, client: &Client, set: &PolicySet, resource: &Resource) {
         let group = &resource.kind.group;
         let is_known = set.documents().crd_of(&resource.kind).is_some();
@@ -151,9 +163,20 @@ impl Live {
             return;
         }
         let name = format!("{}.{group}", resource.plural);
-        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
-        if let Ok(definition) = get(client, &path).await {
-            self.definitions.push(Document::unwritten(path.into(), definition));
+        let of_definitions = Request::new(DEFINITIONS);
+        let asked = of_definitions.get(&name, &GetParams::default());
+        let answer = match asked {
+            Ok(request) => within_or_none(client.request::<Value>(request)).await,
+            Err(error) => Err(error.to_string()),
+        };
+        match answer {
+            Ok(Some(definition)) => {
+                self.definitions
+                    .push(Document::unwritten(format!("{DEFINITIONS}/{name}").into(), definition));
+            }
+            // Served by somebody else than the API server itself.
+            Ok(None) => {}
+            Err(error) => self.unread.push(format!("cannot read the definition {name}: {error}")),
         }
     }
 }
@@ -203,11 +226,6 @@ fn is_looked_up(set: &PolicySet, kind: &GroupVersionKind) -> bool {
     set.looks_up(kind) && kind.group != "rbac.authorization.k8s.io"
 }
 
-async fn get(client: &Client, path: &str) -> Result<Value, String> {
-    let request = http::Request::get(path).body(Vec::new()).map_err(|error| error.to_string())?;
-    within(client.request(request)).await
-}
-
 /// An answer in time, or in short what is in its place.
 async fn within<T>(asked: impl Future<Output = Result<T, kube::Error>>) -> Result<T, String> {
     match timeout(PATIENCE, asked).await {
@@ -222,15 +240,13 @@ async fn within<T>(asked: impl Future<Output = Result<T, kube::Error>>) -> Resul
     }
 }
 
-/// A token of a server in a query.
-fn escaped(token: &str) -> String {
-    let mut out = String::with_capacity(token.len());
-    for byte in token.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
+/// The same, where what is asked for may not exist.
+async fn within_or_none<T>(asked: impl Future<Output = Result<T, kube::Error>>) -> Result<Option<T>, String> {
+    let asked = async {
+        match asked.await {
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            answer => answer.map(Some),
         }
-    }
-    out
+    };
+    within(asked).await
 }
