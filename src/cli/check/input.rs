@@ -5,16 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use admit_apiserver::registry::BuiltinKinds;
-use admit_policy::access::AccessAnswers;
-use admit_policy::apply::{
-    self, FieldValidation, Identity, Options, Pair, PairError, Pairing, Rehearsal, Subresource,
-};
+use admit_policy::apply::{self, Identity, Options, Pair, PairError, Pairing, Rehearsal};
 use admit_policy::manifest::{Document, Position};
-use admit_policy::request::{GroupVersionKind, Operation, UserInfo};
+use admit_policy::request::GroupVersionKind;
 use admit_policy::{LoadOptions, PolicySet};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde_json::Value;
 
+use super::asked::AskedArgs;
 use super::git;
 use super::held::{Held, Store};
 use super::live::{self, Live};
@@ -41,93 +39,12 @@ pub(in crate::cli) struct InputArgs {
     #[arg(long, value_name = "PATH")]
     policies: Vec<PathBuf>,
 
-    /// Where objects without a namespace go
-    #[arg(short, long, default_value = "default")]
-    namespace: String,
-
-    /// Labels of namespaces that no file tells of, as namespaceSelectors see them; may be given several times
-    #[arg(long = "namespace-label", value_name = "KEY=VALUE", value_parser = label)]
-    namespace_labels: Vec<(String, String)>,
-
-    /// What is asked for [default: UPDATE of what is there before, CREATE of everything else]
-    #[arg(long, value_enum, ignore_case = true)]
-    operation: Option<Asked>,
-
-    /// Ask for a subresource of the objects, as kubectl would
-    #[arg(long, value_enum)]
-    subresource: Option<Part>,
-
-    /// Who applies
-    #[arg(long = "as", visible_alias = "user", value_name = "USER", default_value = "admin")]
-    user: String,
-
-    /// A group that the user is in; may be given several times
-    #[arg(long = "as-group", visible_alias = "group", value_name = "GROUP")]
-    groups: Vec<String>,
-
-    /// What the authorizer answers expressions: a list as suites have it under `authorizer` [default: by the roles and
-    /// bindings among the files]
-    #[arg(long, value_name = "FILE")]
-    authorizer: Option<PathBuf>,
-
-    /// What fields that no schema knows lead to
-    #[arg(long, value_enum, default_value_t)]
-    validate: Validate,
+    #[command(flatten)]
+    asked: AskedArgs,
 
     /// Let files of --policies have objects of kinds that no policy uses
     #[arg(long)]
     ignore_unknown: bool,
-}
-
-/// What a request asks for.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum Asked {
-    #[value(name = "CREATE")]
-    Create,
-    #[value(name = "UPDATE")]
-    Update,
-    #[value(name = "DELETE")]
-    Delete,
-}
-
-/// Which part of an object a request is about.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-enum Part {
-    /// A change of the status, which leaves all else as it is there before
-    Status,
-    /// Another number of replicas than there is before
-    Scale,
-    /// The eviction of pods
-    Eviction,
-    /// A command in the first container of pods
-    Exec,
-    /// The streams of the first container of pods
-    Attach,
-    /// A way to the ports of pods
-    #[value(name = "portforward")]
-    PortForward,
-}
-
-impl From<Part> for Subresource {
-    fn from(part: Part) -> Self {
-        match part {
-            Part::Status => Self::Status,
-            Part::Scale => Self::Scale,
-            Part::Eviction => Self::Eviction,
-            Part::Exec => Self::Exec,
-            Part::Attach => Self::Attach,
-            Part::PortForward => Self::PortForward,
-        }
-    }
-}
-
-/// The values of kubectl's `--validate`.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Validate {
-    #[default]
-    Strict,
-    Warn,
-    Ignore,
 }
 
 /// The inputs, read and parsed.
@@ -146,11 +63,6 @@ pub(in crate::cli) struct Inputs {
     options: Options,
     /// What could not be read of folders or of a cluster, which was told.
     pub(super) unread: Vec<String>,
-}
-
-fn label(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("must be KEY=VALUE")?;
-    Ok((key.to_owned(), value.to_owned()))
 }
 
 impl Inputs {
@@ -187,7 +99,7 @@ impl InputArgs {
     /// The objects of manifests.
     pub(in crate::cli) fn read(&self) -> Result<Inputs, Fault> {
         let paths =
-            [&self.filenames, &self.old, &self.policies].into_iter().flatten().chain(&self.authorizer);
+            [&self.filenames, &self.old, &self.policies].into_iter().flatten().chain(&self.asked.authorizer);
         if paths.filter(|path| load::is_stdin(path)).count() > 1 {
             return Err(Fault::usage("standard input can be read only once"));
         }
@@ -214,7 +126,7 @@ impl InputArgs {
 
     /// The objects of the cluster that `kubeconfig` names, as far as the policies speak of them.
     pub(super) fn read_live(&self, kubeconfig: &Path) -> Result<Inputs, Fault> {
-        if let Some(flag) = self.must_replace()? {
+        if let Some(flag) = self.asked.must_replace()? {
             return Err(Fault::usage(format!(
                 "{flag} needs manifests (-f): what is in a cluster is no change of itself"
             )));
@@ -243,7 +155,7 @@ impl InputArgs {
             existing.push(object);
         }
         let (new, old) = (new.objects, old.objects);
-        let (namespace, options) = (self.namespace.clone(), self.options()?);
+        let (namespace, options) = (self.asked.namespace.clone(), self.asked.options()?);
         Ok(Inputs { left, new, old, replaced, existing, namespace, options, set, unread: Vec::new() })
     }
 
@@ -259,7 +171,7 @@ impl InputArgs {
     /// Finds of each new object the old one.
     fn paired(&self, new: &mut Store, old: &mut Store, set: &PolicySet) -> Result<Paired, Fault> {
         let (Store { objects: new, room, .. }, Store { objects: old, room: room_of_old, .. }) = (new, old);
-        let mut pairing = Pairing::new(set.documents(), &self.namespace);
+        let mut pairing = Pairing::new(set.documents(), &self.asked.namespace);
         let mut existing = Vec::new();
         for (position, held) in old.iter().enumerate() {
             let object = held.object();
@@ -269,7 +181,7 @@ impl InputArgs {
                 existing.push(object);
             }
         }
-        let must_replace = self.must_replace()?;
+        let must_replace = self.asked.must_replace()?;
         let (mut replaced, mut wrong, mut missing) = (Vec::with_capacity(new.len()), Vec::new(), Vec::new());
         for (position, held) in new.iter().enumerate() {
             let object = held.object();
@@ -295,42 +207,10 @@ impl InputArgs {
             return Err(unreadable(load::not_compiled(&mistakes)));
         }
         let identity = |position: usize| {
-            Identity::of(&old.get(position)?.object(), set.documents(), &self.namespace).ok()
+            Identity::of(&old.get(position)?.object(), set.documents(), &self.asked.namespace).ok()
         };
         let left = pairing.left().into_iter().filter_map(identity).collect();
         Ok(Paired { replaced, left, existing })
-    }
-
-    /// By which flag what is applied has to be there before, if by any.
-    fn must_replace(&self) -> Result<Option<String>, Fault> {
-        let subresource = self.subresource.map(Subresource::from);
-        match (subresource, self.operation) {
-            (Some(Subresource::Status), Some(Asked::Create | Asked::Delete)) => {
-                Err(Fault::usage("--subresource status goes with UPDATE: a status is never created alone"))
-            }
-            (Some(Subresource::Status), _) => Ok(Some("--subresource status".to_owned())),
-            (Some(subresource), Some(_)) => {
-                let subresource = subresource.as_str();
-                Err(Fault::usage(format!(
-                    "--subresource {subresource} has an operation of its own: leave --operation out"
-                )))
-            }
-            (Some(subresource), None) if subresource.updates() => {
-                Ok(Some(format!("--subresource {}", subresource.as_str())))
-            }
-            (None, Some(Asked::Update)) => Ok(Some("--operation UPDATE".to_owned())),
-            (_, _) => Ok(None),
-        }
-    }
-
-    fn access(&self) -> Result<Option<Arc<AccessAnswers>>, Fault> {
-        let Some(file) = &self.authorizer else { return Ok(None) };
-        let list = load::value(file)?;
-        // A list of its own, or a file that has nothing but it.
-        let answers = AccessAnswers::read(list.get("authorizer").unwrap_or(&list));
-        answers
-            .map(|answers| Some(Arc::new(answers)))
-            .map_err(|error| Fault::usage(format!("{}: {error}", file.display())))
     }
 
     fn read_old(&self, old: &mut Store, progress: &Progress) -> Result<load::Beside, Fault> {
@@ -344,29 +224,6 @@ impl InputArgs {
             }
             None => load::each_document(&self.old, &mut take),
         }
-    }
-
-    fn options(&self) -> Result<Options, Fault> {
-        Ok(Options {
-            user: UserInfo {
-                username: self.user.clone(),
-                groups: self.groups.clone(),
-                ..UserInfo::default()
-            },
-            field_validation: match self.validate {
-                Validate::Strict => FieldValidation::Strict,
-                Validate::Warn => FieldValidation::Warn,
-                Validate::Ignore => FieldValidation::Ignore,
-            },
-            operation: self.operation.map(|asked| match asked {
-                Asked::Create => Operation::Create,
-                Asked::Update => Operation::Update,
-                Asked::Delete => Operation::Delete,
-            }),
-            subresource: self.subresource.map(Subresource::from),
-            access: self.access()?,
-            namespace_labels: self.namespace_labels.clone(),
-        })
     }
 }
 

@@ -4,6 +4,7 @@
 //! the objects and decides. There may be as many objects as in a cluster: they are read one by one, held in compact
 //! form, and decided and printed one by one.
 
+mod asked;
 mod git;
 mod held;
 mod input;

@@ -1,0 +1,162 @@
+//! How what `check` and `explain` read is asked for: by whom, where, and as which operation.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use admit_policy::access::AccessAnswers;
+use admit_policy::apply::{FieldValidation, Options, Subresource};
+use admit_policy::request::{Operation, UserInfo};
+use clap::{Args, ValueEnum};
+
+use crate::cli::load;
+use crate::cli::process::Fault;
+
+/// The request that applies an object.
+#[derive(Debug, Args)]
+pub(super) struct AskedArgs {
+    /// Where objects without a namespace go
+    #[arg(short, long, default_value = "default")]
+    pub(super) namespace: String,
+
+    /// Labels of namespaces that no file tells of, as namespaceSelectors see them; may be given several times
+    #[arg(long = "namespace-label", value_name = "KEY=VALUE", value_parser = label)]
+    namespace_labels: Vec<(String, String)>,
+
+    /// What is asked for [default: UPDATE of what is there before, CREATE of everything else]
+    #[arg(long, value_enum, ignore_case = true)]
+    operation: Option<Asked>,
+
+    /// Ask for a subresource of the objects, as kubectl would
+    #[arg(long, value_enum)]
+    subresource: Option<Part>,
+
+    /// Who applies
+    #[arg(long = "as", visible_alias = "user", value_name = "USER", default_value = "admin")]
+    user: String,
+
+    /// A group that the user is in; may be given several times
+    #[arg(long = "as-group", visible_alias = "group", value_name = "GROUP")]
+    groups: Vec<String>,
+
+    /// What the authorizer answers expressions: a list as suites have it under `authorizer` [default: by the roles and
+    /// bindings among the files]
+    #[arg(long, value_name = "FILE")]
+    pub(super) authorizer: Option<PathBuf>,
+
+    /// What fields that no schema knows lead to
+    #[arg(long, value_enum, default_value_t)]
+    validate: Validate,
+}
+
+/// What a request asks for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Asked {
+    #[value(name = "CREATE")]
+    Create,
+    #[value(name = "UPDATE")]
+    Update,
+    #[value(name = "DELETE")]
+    Delete,
+}
+
+/// Which part of an object a request is about.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+enum Part {
+    /// A change of the status, which leaves all else as it is there before
+    Status,
+    /// Another number of replicas than there is before
+    Scale,
+    /// The eviction of pods
+    Eviction,
+    /// A command in the first container of pods
+    Exec,
+    /// The streams of the first container of pods
+    Attach,
+    /// A way to the ports of pods
+    #[value(name = "portforward")]
+    PortForward,
+}
+
+impl From<Part> for Subresource {
+    fn from(part: Part) -> Self {
+        match part {
+            Part::Status => Self::Status,
+            Part::Scale => Self::Scale,
+            Part::Eviction => Self::Eviction,
+            Part::Exec => Self::Exec,
+            Part::Attach => Self::Attach,
+            Part::PortForward => Self::PortForward,
+        }
+    }
+}
+
+/// The values of kubectl's `--validate`.
+#[derive(Clone, Copy, Debug, Default, ValueEnum)]
+enum Validate {
+    #[default]
+    Strict,
+    Warn,
+    Ignore,
+}
+
+fn label(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("must be KEY=VALUE")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+impl AskedArgs {
+    /// By which flag what is applied has to be there before, if by any.
+    pub(super) fn must_replace(&self) -> Result<Option<String>, Fault> {
+        let subresource = self.subresource.map(Subresource::from);
+        match (subresource, self.operation) {
+            (Some(Subresource::Status), Some(Asked::Create | Asked::Delete)) => {
+                Err(Fault::usage("--subresource status goes with UPDATE: a status is never created alone"))
+            }
+            (Some(Subresource::Status), _) => Ok(Some("--subresource status".to_owned())),
+            (Some(subresource), Some(_)) => {
+                let subresource = subresource.as_str();
+                Err(Fault::usage(format!(
+                    "--subresource {subresource} has an operation of its own: leave --operation out"
+                )))
+            }
+            (Some(subresource), None) if subresource.updates() => {
+                Ok(Some(format!("--subresource {}", subresource.as_str())))
+            }
+            (None, Some(Asked::Update)) => Ok(Some("--operation UPDATE".to_owned())),
+            (_, _) => Ok(None),
+        }
+    }
+
+    pub(super) fn options(&self) -> Result<Options, Fault> {
+        Ok(Options {
+            user: UserInfo {
+                username: self.user.clone(),
+                groups: self.groups.clone(),
+                ..UserInfo::default()
+            },
+            field_validation: match self.validate {
+                Validate::Strict => FieldValidation::Strict,
+                Validate::Warn => FieldValidation::Warn,
+                Validate::Ignore => FieldValidation::Ignore,
+            },
+            operation: self.operation.map(|asked| match asked {
+                Asked::Create => Operation::Create,
+                Asked::Update => Operation::Update,
+                Asked::Delete => Operation::Delete,
+            }),
+            subresource: self.subresource.map(Subresource::from),
+            access: self.access()?,
+            namespace_labels: self.namespace_labels.clone(),
+        })
+    }
+
+    fn access(&self) -> Result<Option<Arc<AccessAnswers>>, Fault> {
+        let Some(file) = &self.authorizer else { return Ok(None) };
+        let list = load::value(file)?;
+        // A list of its own, or a file that has nothing but it.
+        let answers = AccessAnswers::read(list.get("authorizer").unwrap_or(&list));
+        answers
+            .map(|answers| Some(Arc::new(answers)))
+            .map_err(|error| Fault::usage(format!("{}: {error}", file.display())))
+    }
+}
