@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use admit_policy::apply::{Builtins, Prepared};
 use admit_policy::crd;
 use admit_policy::decision::{Reason, Status};
+use admit_policy::request::GroupVersionKind;
 use serde_json::Value;
 
 use super::halves;
@@ -54,6 +55,14 @@ impl Builtins for BuiltinKinds {
             }
         };
         Some(paths.scale_of(object))
+    }
+
+    fn kind_of(&self, group: &str, version: &str, resource: &str) -> Option<GroupVersionKind> {
+        let is_asked = |asked: &str, there: &str| asked == "*" || asked == there;
+        let row = TABLE.rows().iter().find(|row| {
+            row.plural == resource && is_asked(group, &row.group) && is_asked(version, &row.version)
+        })?;
+        Some(GroupVersionKind::new(row.group.as_str(), row.version.as_str(), row.kind.as_str()))
     }
 
     fn prepare(&self, new: &Value, old: Option<&Value>, status: bool) -> Option<Prepared> {

@@ -11,6 +11,7 @@ use super::{Applied, Change, FieldValidation, Pair, Rehearsal};
 use crate::crd::ScalePaths;
 use crate::decision::Status;
 use crate::recording::Recording;
+use crate::request::GroupVersionKind;
 
 /// A server's handling of built-in kinds before admission: defaults, strict decoding and validation.
 pub trait Builtins: Sync + Debug {
@@ -28,6 +29,9 @@ pub trait Builtins: Sync + Debug {
 
     /// A write of `new` over `old`, or of its status alone; none where nothing is known of the kind.
     fn prepare(&self, new: &Value, old: Option<&Value>, status: bool) -> Option<Prepared>;
+
+    /// The kind of a resource, the first where a group or version of `*` leaves several; none where nothing is known of it.
+    fn kind_of(&self, group: &str, version: &str, resource: &str) -> Option<GroupVersionKind>;
 }
 
 /// An object on its way to the policies.

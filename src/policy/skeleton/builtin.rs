@@ -128,11 +128,8 @@ fn cluster(kind: &str) -> Option<Value> {
     })
 }
 
-/// Kinds whose words cannot be told from their resource, and a guess for all others.
+/// A guess at the kind of a resource that nobody knows, by its plural.
 pub(super) fn kind_of(plural: &str) -> String {
-    if let Some((_, kind)) = KINDS.iter().find(|(name, _)| *name == plural) {
-        return (*kind).to_owned();
-    }
     let singular = match (plural.strip_suffix("ies"), plural.strip_suffix("ses"), plural.strip_suffix('s')) {
         (Some(stem), _, _) => format!("{stem}y"),
         (None, Some(stem), _) => format!("{stem}s"),
@@ -141,54 +138,3 @@ pub(super) fn kind_of(plural: &str) -> String {
     let mut letters = singular.chars();
     letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect()
 }
-
-const KINDS: [(&str, &str); 48] = [
-    ("apiservices", "APIService"),
-    ("certificatesigningrequests", "CertificateSigningRequest"),
-    ("clusterrolebindings", "ClusterRoleBinding"),
-    ("clusterroles", "ClusterRole"),
-    ("configmaps", "ConfigMap"),
-    ("controllerrevisions", "ControllerRevision"),
-    ("cronjobs", "CronJob"),
-    ("csidrivers", "CSIDriver"),
-    ("csinodes", "CSINode"),
-    ("csistoragecapacities", "CSIStorageCapacity"),
-    ("customresourcedefinitions", "CustomResourceDefinition"),
-    ("daemonsets", "DaemonSet"),
-    ("deviceclasses", "DeviceClass"),
-    ("endpoints", "Endpoints"),
-    ("endpointslices", "EndpointSlice"),
-    ("flowschemas", "FlowSchema"),
-    ("horizontalpodautoscalers", "HorizontalPodAutoscaler"),
-    ("ingressclasses", "IngressClass"),
-    ("ipaddresses", "IPAddress"),
-    ("leases", "Lease"),
-    ("limitranges", "LimitRange"),
-    ("mutatingadmissionpolicies", "MutatingAdmissionPolicy"),
-    ("mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding"),
-    ("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
-    ("networkpolicies", "NetworkPolicy"),
-    ("persistentvolumeclaims", "PersistentVolumeClaim"),
-    ("persistentvolumes", "PersistentVolume"),
-    ("poddisruptionbudgets", "PodDisruptionBudget"),
-    ("podtemplates", "PodTemplate"),
-    ("priorityclasses", "PriorityClass"),
-    ("prioritylevelconfigurations", "PriorityLevelConfiguration"),
-    ("replicasets", "ReplicaSet"),
-    ("replicationcontrollers", "ReplicationController"),
-    ("resourceclaims", "ResourceClaim"),
-    ("resourceclaimtemplates", "ResourceClaimTemplate"),
-    ("resourcequotas", "ResourceQuota"),
-    ("resourceslices", "ResourceSlice"),
-    ("rolebindings", "RoleBinding"),
-    ("runtimeclasses", "RuntimeClass"),
-    ("serviceaccounts", "ServiceAccount"),
-    ("servicecidrs", "ServiceCIDR"),
-    ("statefulsets", "StatefulSet"),
-    ("storageclasses", "StorageClass"),
-    ("validatingadmissionpolicies", "ValidatingAdmissionPolicy"),
-    ("validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"),
-    ("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
-    ("volumeattachments", "VolumeAttachment"),
-    ("volumeattributesclasses", "VolumeAttributesClass"),
-];

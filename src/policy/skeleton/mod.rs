@@ -133,16 +133,18 @@ fn defined(set: &PolicySet, group: &str, plural: &str) -> Option<Value> {
 
 /// An object of a kind that is known by its resource alone.
 fn of_builtin(set: &PolicySet, rule: &Rule, group: &str, plural: &str) -> Value {
-    let version = rule.versions.first().map(String::as_str).filter(|version| *version != "*").unwrap_or("v1");
-    let api_version =
-        if matches!(group, "" | "*") { version.to_owned() } else { format!("{group}/{version}") };
-    let kind = builtin::kind_of(plural);
-    let scope =
-        set.documents().scope_of(&GroupVersionKind::of(&json!({"apiVersion": api_version, "kind": kind})));
+    let version = rule.versions.first().map_or("*", String::as_str);
+    let known = set.documents().builtins().and_then(|kinds| kinds.kind_of(group, version, plural));
+    let kind = known.unwrap_or_else(|| {
+        let or = |asked: &str, other: &str| if asked == "*" { other.to_owned() } else { asked.to_owned() };
+        GroupVersionKind::new(or(group, ""), or(version, "v1"), builtin::kind_of(plural))
+    });
+    let scope = set.documents().scope_of(&kind);
     let cluster = rule.scope == ScopeRule::Cluster || scope == Scope::Cluster;
-    let mut object = json!({"apiVersion": api_version, "kind": kind, "metadata": metadata(cluster)});
+    let mut object =
+        json!({"apiVersion": kind.api_version(), "kind": kind.kind, "metadata": metadata(cluster)});
     if let Some(fields) = object.as_object_mut() {
-        fields.extend(builtin::fields(&kind));
+        fields.extend(builtin::fields(&kind.kind));
     }
     object
 }
