@@ -19,11 +19,24 @@ pub enum Need {
     Sshd,
     /// A PostgreSQL that may be started.
     Postgres,
+    /// A Chromium, to look at pages as their readers do.
+    Chromium,
     /// Any other program or permission.
     Other,
 }
 
 impl Need {
+    const ALL: [Self; 8] = [
+        Self::Corpora,
+        Self::Kubectl,
+        Self::Helm,
+        Self::Apiserver,
+        Self::Sshd,
+        Self::Postgres,
+        Self::Chromium,
+        Self::Other,
+    ];
+
     fn word(self) -> &'static str {
         match self {
             Self::Corpora => "corpora",
@@ -32,20 +45,62 @@ impl Need {
             Self::Apiserver => "apiserver",
             Self::Sshd => "sshd",
             Self::Postgres => "postgres",
+            Self::Chromium => "chromium",
             Self::Other => "other",
         }
     }
+
+    /// Whether `required`, words with commas between them, names it.
+    ///
+    /// # Panics
+    /// Where a word names nothing: a requirement that is misspelt would hold nothing.
+    fn is_among(self, required: &str) -> bool {
+        let words = required.split(',').map(str::trim).filter(|word| !word.is_empty());
+        let mut asked = false;
+        for word in words {
+            let known = word == ALL || Self::ALL.iter().any(|need| need.word() == word);
+            assert!(
+                known,
+                "ADMIT_REQUIRE={required}: `{word}` is none of {:?} and `{ALL}`",
+                Self::ALL.map(Self::word)
+            );
+            asked |= word == ALL || word == self.word();
+        }
+        asked
+    }
 }
+
+/// The word for every need.
+const ALL: &str = "all";
 
 /// Says that the test of this thread did not run, past the harness, which keeps to itself what a test that passes prints.
 ///
 /// # Panics
-/// Where `ADMIT_REQUIRE`, words with commas between them, names `need` or `all`: what must be there is not.
+/// Where `ADMIT_REQUIRE`, words with commas between them, names `need` or `all` (what must be there is not), or nothing known.
 pub fn skip(need: Need, reason: &str) {
     let required = env::var("ADMIT_REQUIRE").unwrap_or_default();
-    let asked = required.split(',').map(str::trim).any(|word| word == need.word() || word == "all");
+    let asked = need.is_among(&required);
     assert!(!asked, "ADMIT_REQUIRE={required}, and it cannot run: {reason}");
     let test = thread::current().name().unwrap_or_default().to_owned();
     let line = format!("SKIPPED {test}: {reason}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Need;
+
+    #[test]
+    fn needs_are_named_by_their_words() {
+        assert!(!Need::Helm.is_among(""));
+        assert!(!Need::Helm.is_among("kubectl, sshd"));
+        assert!(Need::Helm.is_among("kubectl, helm"));
+        assert!(Need::Other.is_among("all"));
+    }
+
+    #[test]
+    #[should_panic(expected = "`kubctl` is none of")]
+    fn a_misspelt_need_is_told() {
+        Need::Helm.is_among("kubctl,helm");
+    }
 }
