@@ -16,9 +16,16 @@ fn files() -> Vec<PathBuf> {
     let folders = fs::read_dir(root()).expect("policies are shipped").flatten().map(|entry| entry.path());
     let folders = folders.filter(|path| path.is_dir());
     let files = folders.flat_map(|folder| fs::read_dir(folder).expect("a folder").flatten());
-    let mut files: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
+    let mut files: Vec<PathBuf> = files.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
     files.sort();
     files
+}
+
+/// What kustomize is told to take in a folder.
+fn listed(folder: &Path) -> Vec<String> {
+    let documents = read(&folder.join("kustomization.yaml"));
+    let resources = documents[0].value["resources"].as_array().expect("a list").iter();
+    resources.map(|name| name.as_str().expect("a path").to_owned()).collect()
 }
 
 fn read(path: &Path) -> Vec<Document> {
@@ -37,6 +44,24 @@ fn every_policy_is_bound() {
     for (policy, bindings) in all().policies() {
         assert_eq!(bindings.len(), 1, "{} needs its binding", policy.name);
     }
+}
+
+#[test]
+fn what_a_cluster_is_given_lists_all_that_there_is() {
+    let mut systems: Vec<String> = Vec::new();
+    for file in files().iter().filter(|file| file.ends_with("kustomization.yaml")) {
+        let folder = file.parent().expect("a folder");
+        let name = |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
+        let of_folder: Vec<String> =
+            files().iter().filter(|file| file.starts_with(folder)).map(name).collect();
+        let is_manifest = |name: &&String| name.ends_with(".yaml") && !name.ends_with(".suite.yaml");
+        let manifests: Vec<_> =
+            of_folder.iter().filter(is_manifest).filter(|name| *name != "kustomization.yaml").collect();
+        assert_eq!(listed(folder).iter().collect::<Vec<_>>(), manifests, "{}", folder.display());
+        systems.push(format!("../../{}", name(&folder.to_owned())));
+    }
+    assert_eq!(systems.len(), 5);
+    assert_eq!(listed(&root().join("native/deny")), systems);
 }
 
 /// Asks for conversions, and what converts is the product's: its command plays this one with the others.

@@ -179,7 +179,7 @@ pub(super) fn policy_files() -> Vec<PathBuf> {
     }
     files.retain(|file| {
         let name = file.file_name().unwrap().to_str().unwrap();
-        name.ends_with(".yaml") && !name.ends_with(".suite.yaml")
+        name.ends_with(".yaml") && !name.ends_with(".suite.yaml") && name != "kustomization.yaml"
     });
     files.sort();
     files

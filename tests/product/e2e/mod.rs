@@ -9,6 +9,7 @@ mod controllers;
 mod helm;
 mod install;
 mod managed;
+mod rollout;
 mod systems;
 mod users;
 mod webhook;
@@ -32,6 +33,7 @@ const SCENARIOS: &[fn(&ApiServer)] = &[
     webhook::denies_rotates_and_comes_back,
     webhook::is_called_behind_its_service,
     words::are_those_of_stored_policies,
+    rollout::steps_differ_in_what_the_author_hears,
     managed::stored_policies_are_followed,
 ];
 
