@@ -18,7 +18,7 @@ use super::test;
 #[command(after_help = "\
 Each expression that was evaluated is drawn as a tree: what it is made of, with the values that these parts had. `#2` \
 stands before what a macro found for its third item. What is not drawn was not evaluated: `a && b` needs no `b` where \
-`a` is false.
+`a` is false. Policies that do not match are counted at the end, and told with -v, or where no other was asked.
 
 Examples:
   admit explain policies/cyndi/bounds.suite.yaml --case 'a threshold beyond all hosts'
@@ -43,6 +43,10 @@ pub(super) struct ExplainArgs {
     #[command(flatten)]
     input: InputArgs,
 
+    /// Tell of each policy that was not asked why it was not
+    #[arg(short, long)]
+    verbose: bool,
+
     /// How results are written
     #[arg(short, long, value_enum, default_value_t)]
     output: Output,
@@ -57,7 +61,7 @@ impl ExplainArgs {
         match explained {
             Ok(explained) => {
                 render::print(&match self.output {
-                    Output::Text => explain::text(&explained, Palette::of_stdout()),
+                    Output::Text => explain::text(&explained, self.verbose, Palette::of_stdout()),
                     Output::Json => explain::json(&explained),
                 });
                 if explained.iter().all(Explained::is_expected) { Exit::Expected } else { Exit::Differs }

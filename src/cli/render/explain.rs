@@ -1,8 +1,11 @@
 //! Renders the result of `admit explain`: the value of every expression that was evaluated.
 
+use std::collections::BTreeSet;
+
 use admit_policy::apply::{Applied, Change, Identity};
 use admit_policy::explanation::{Part, tree};
 use admit_policy::recording::{ExpressionId, Origin, Recorded, RecordedTrace};
+use admit_policy::suite;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 
@@ -48,8 +51,9 @@ impl Explained {
     }
 }
 
-/// What came of it and why, then a tree for every expression that was evaluated.
-pub(in crate::cli) fn text(explained: &[Explained], palette: Palette) -> String {
+/// What came of it and why, then a tree for every expression that was evaluated; at last the policies that were not asked,
+/// counted where others were, unless `verbose`.
+pub(in crate::cli) fn text(explained: &[Explained], verbose: bool, palette: Palette) -> String {
     let mut lines = Vec::new();
     for (index, one) in explained.iter().enumerate() {
         if index > 0 {
@@ -70,6 +74,7 @@ pub(in crate::cli) fn text(explained: &[Explained], palette: Palette) -> String 
             }
             expression(&mut lines, id, recorded, palette);
         }
+        lines.extend(missed(one, verbose).into_iter().map(|line| format!("  {line}")));
     }
     lines.push(String::new());
     lines.join("\n")
@@ -85,7 +90,6 @@ fn head(lines: &mut Vec<String>, one: &Explained, palette: Palette) {
             if !report.result.message.is_empty() {
                 lines.push(format!("  {}: {}", report.result.field, report.result.message));
             }
-            lines.extend(report.result.missed.iter().map(|missed| format!("  {}", missed_line(missed))));
             for mismatch in &report.result.mismatches {
                 lines.push(format!(
                     "  {}: expected `{}`, not `{}`",
@@ -102,9 +106,25 @@ fn head(lines: &mut Vec<String>, one: &Explained, palette: Palette) {
             let gap = if change.is_empty() { "" } else { " " };
             lines.push(format!("{outcome}  {change}{gap}{identity}  {place}"));
             let refused = applied.refusal.iter().flat_map(refusal);
-            let missed = applied.missed.iter().map(missed_line);
-            lines.extend(refused.chain(rule_lines(applied)).chain(missed).map(|line| format!("  {line}")));
+            lines.extend(refused.chain(rule_lines(applied)).map(|line| format!("  {line}")));
         }
+    }
+}
+
+/// What kept policies from being asked. Where none was asked, that is the answer; else it is the small print.
+fn missed(one: &Explained, verbose: bool) -> Vec<String> {
+    let (missed, nothing_else) = match &one.subject {
+        Subject::Case(report) => (&report.result.missed, report.result.outcome == suite::Outcome::Unmatched),
+        Subject::Object(object) => (&object.1.missed, matches!(Outcome::of(&object.1), Outcome::Unmatched)),
+    };
+    if verbose || nothing_else {
+        return missed.iter().map(missed_line).collect();
+    }
+    let policies: BTreeSet<&str> = missed.iter().map(|missed| &*missed.policy).collect();
+    match policies.len() {
+        0 => Vec::new(),
+        1 => vec!["1 policy does not match (-v)".to_owned()],
+        many => vec![format!("{many} policies do not match (-v)")],
     }
 }
 
