@@ -72,6 +72,8 @@ pub struct Recorded {
     pub text: String,
     pub coverage: Coverage,
     pub evaluations: u64,
+    /// Of the costliest evaluation.
+    pub cost: u64,
     pub traces: Vec<RecordedTrace>,
 }
 
@@ -137,10 +139,12 @@ impl Recording {
             text: subject.text.to_owned(),
             coverage: Coverage::new(program),
             evaluations: 0,
+            cost: 0,
             traces: Vec::new(),
         });
         entry.coverage.merge(&coverage);
         entry.evaluations = entry.evaluations.saturating_add(1);
+        entry.cost = entry.cost.max(cx.cost());
         if entry.traces.len() < self.keep.traces {
             let at = (subject.at)();
             entry.traces.push(self.trace(at, cx.cost(), &outcome, &trace));

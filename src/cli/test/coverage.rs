@@ -33,6 +33,7 @@ struct Entry {
     origin: Origin,
     text: String,
     evaluations: u64,
+    cost: u64,
     coverage: Coverage,
 }
 
@@ -78,6 +79,7 @@ impl Ledger {
                 origin: id.origin,
                 text: text.to_owned(),
                 evaluations: 0,
+                cost: 0,
                 coverage: Coverage::new(program),
             });
         }
@@ -88,6 +90,7 @@ impl Ledger {
         for (id, recorded) in recorded {
             let Some(entry) = places.of(id).and_then(|place| entries.get_mut(&place)) else { continue };
             entry.evaluations = entry.evaluations.saturating_add(recorded.evaluations);
+            entry.cost = entry.cost.max(recorded.cost);
             entry.coverage.merge(&recorded.coverage);
         }
     }
@@ -114,6 +117,7 @@ impl Ledger {
             path: path.clone(),
             text: entry.text.clone(),
             evaluations: entry.evaluations,
+            cost: entry.cost,
             branches: entry.coverage.branches().map(|(branch, hit)| (*branch, hit)).collect(),
         });
         CoverageReport { expressions: covered.collect() }

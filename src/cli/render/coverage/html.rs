@@ -1,62 +1,106 @@
-//! Renders coverage as one self-contained HTML page: every expression with its text, and what no case reached.
+//! One page, with nothing to load from elsewhere: an index of the files with their shares, then every expression with its
+//! cost, and what no case did marked in it.
 
 use std::fmt::Write as _;
 
-use super::{CoverageReport, Covered, missed, summary};
+use admit_cel::limits::PER_CALL_LIMIT;
+
+use super::marks::marked;
+use super::{CoverageReport, Covered, Share, missed, summary};
 use crate::cli::render::escaped;
 
-const HEAD: &str = "<!doctype html>
-<html lang=\"en\">
-<head>
-<meta charset=\"utf-8\">
-<title>admit test: coverage</title>
-<style>
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
-pre { background: #f5f5f5; padding: .5rem .8rem; overflow-x: auto; }
-section { border-left: .3rem solid #2e7d32; padding-left: .8rem; margin: 1rem 0; }
-section.part { border-color: #f9a825; }
-section.none { border-color: #c62828; }
-h3 { font-size: 1rem; margin: 0; }
-</style>
-</head>
-<body>
-<h1>Coverage</h1>
-";
+const STYLE: &str = include_str!("page.css");
+
+/// Writing to a string cannot fail.
+macro_rules! line {
+    ($out:expr, $($arg:tt)*) => {{
+        let _ = writeln!($out, $($arg)*);
+    }};
+}
 
 pub(in crate::cli) fn html(report: &CoverageReport) -> String {
-    let mut out = HEAD.to_owned();
-    // Writing to a string cannot fail.
-    let _ = writeln!(out, "<p>{}</p>", summary(&report.expressions));
-    for expressions in report.files() {
-        let file = expressions.first().map_or("", |first| first.file.as_str());
-        let _ = writeln!(out, "<h2>{}</h2>\n<p>{}</p>", escaped(file), summary(expressions));
+    let mut out = String::new();
+    line!(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">");
+    line!(out, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
+    line!(out, "<title>admit test: coverage</title>\n<style>\n{STYLE}</style>\n</head>\n<body>");
+    line!(out, "<h1>Coverage</h1>\n<p>{}</p>", summary(&report.expressions));
+    index(&mut out, report);
+    for (number, expressions) in report.files().enumerate() {
+        line!(out, "<h2 id=\"f{number}\">{}</h2>", escaped(file(expressions)));
+        line!(out, "<p>{}</p>", summary(expressions));
         expressions.iter().for_each(|expression| draw(&mut out, expression));
     }
     out.push_str("</body>\n</html>\n");
     out
 }
 
-fn draw(out: &mut String, expression: &Covered) {
-    let missed = missed(expression);
-    let class = match (expression.evaluations, missed.as_slice()) {
-        (0, _) => "none",
-        (_, []) => "all",
-        _ => "part",
-    };
-    let _ = writeln!(
+/// A row for each file, and the sum.
+fn index(out: &mut String, report: &CoverageReport) {
+    line!(
         out,
-        "<section class=\"{class}\">\n<h3>{} (line {})</h3>\n<p>evaluations: {}</p>\n<pre>{}</pre>",
-        escaped(&expression.path),
-        expression.line,
-        expression.evaluations,
-        escaped(&expression.text),
+        "<table>\n<thead><tr><th>file</th><th colspan=\"2\">expressions</th><th colspan=\"2\">branches</th>"
     );
-    if !missed.is_empty() {
-        out.push_str("<ul>\n");
-        for line in missed {
-            let _ = writeln!(out, "<li>{}</li>", escaped(&line));
-        }
-        out.push_str("</ul>\n");
+    line!(out, "<th colspan=\"2\">greatest cost</th></tr></thead>\n<tbody>");
+    for (number, expressions) in report.files().enumerate() {
+        row(out, &format!("<a href=\"#f{number}\">{}</a>", escaped(file(expressions))), expressions);
     }
-    out.push_str("</section>\n");
+    row(out, "all", &report.expressions);
+    line!(out, "</tbody>\n</table>");
+    line!(
+        out,
+        "<p>Costs are drawn on a logarithmic scale up to the limit of one evaluation, {PER_CALL_LIMIT}.</p>"
+    );
+}
+
+fn row(out: &mut String, name: &str, expressions: &[Covered]) {
+    let shares = [Share::of_expressions(expressions), Share::of_branches(expressions)];
+    let cost = expressions.iter().map(|expression| expression.cost).max().unwrap_or_default();
+    line!(out, "<tr class=\"{}\"><td>{name}</td>", class(shares));
+    for share in shares {
+        let (percent, Share { hit, all }) = (share.percent(), share);
+        line!(out, "<td>{}</td><td class=\"number\">{hit} of {all}</td>", bar("", percent));
+    }
+    line!(out, "<td>{}</td><td class=\"number\">{cost}</td></tr>", bar(" cost", of_limit(cost)));
+}
+
+fn draw(out: &mut String, expression: &Covered) {
+    let Covered { path, line, evaluations, cost, .. } = expression;
+    let only = std::slice::from_ref(expression);
+    let class = class([Share::of_expressions(only), Share::of_branches(only)]);
+    line!(out, "<section class=\"{class}\">\n<h3>{} (line {line})</h3>", escaped(path));
+    let bar = bar(" cost", of_limit(*cost));
+    line!(
+        out,
+        "<p>evaluations: {evaluations}; greatest cost: {bar} {cost}</p>\n<pre>{}</pre>",
+        marked(expression)
+    );
+    let missed = missed(expression);
+    if !missed.is_empty() {
+        line!(out, "<ul>");
+        missed.iter().for_each(|missed| line!(out, "<li>{}</li>", escaped(missed)));
+        line!(out, "</ul>");
+    }
+    line!(out, "</section>");
+}
+
+fn file(expressions: &[Covered]) -> &str {
+    expressions.first().map_or("", |first| first.file.as_str())
+}
+
+fn class([expressions, branches]: [Share; 2]) -> &'static str {
+    match (expressions.hit, expressions.hit == expressions.all && branches.hit == branches.all) {
+        (_, true) => "all",
+        (0, false) => "none",
+        (_, false) => "part",
+    }
+}
+
+fn bar(class: &str, percent: f64) -> String {
+    format!("<span class=\"bar{class}\"><i style=\"width: {percent:.1}%\"></i></span>")
+}
+
+/// A cost as the logarithmic share of the limit of one evaluation, in per cent.
+fn of_limit(cost: u64) -> f64 {
+    let digits = |cost: u64| f64::from(u32::try_from(cost).unwrap_or(u32::MAX)).ln_1p();
+    (100.0 * digits(cost) / digits(PER_CALL_LIMIT)).min(100.0)
 }

@@ -5,10 +5,11 @@
 //! |---|---|
 //! | `text` | people: what is missing, underlined |
 //! | `lcov` | editors and services that show coverage beside the source |
-//! | `html` | a page of its own |
+//! | `html` | a page of its own: shares and costs as bars, what no case did marked in the expressions |
 
 mod html;
 mod lcov;
+mod marks;
 mod text;
 
 use admit_cel::source::Source;
@@ -34,6 +35,8 @@ pub(in crate::cli) struct Covered {
     pub(in crate::cli) path: String,
     pub(in crate::cli) text: String,
     pub(in crate::cli) evaluations: u64,
+    /// Of the costliest evaluation, in CEL's units.
+    pub(in crate::cli) cost: u64,
     /// Each branch, and whether it was taken.
     pub(in crate::cli) branches: Vec<(Branch, bool)>,
 }
