@@ -104,7 +104,8 @@ impl ControllersArgs {
             fence.client(config).map_err(|error| no_client(&error))
         };
         let must_gathers = self.must_gathers.settings(self.gathering.proxy_ca.as_deref())?;
-        let (add_ons, pipelines) = (self.add_ons.settings()?, self.pipelines.settings()?);
+        let (add_ons, mut pipelines) = (self.add_ons.settings()?, self.pipelines.settings()?);
+        pipelines.fence = Some(election.fence.clone());
         let told = Told { gathering: settings, must_gathers, add_ons, pipelines };
         let process = client_with(config.clone())?;
         let manager = self.controlling.manager(process, Some(election), &told, acting)?;

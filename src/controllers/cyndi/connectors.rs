@@ -41,7 +41,7 @@ pub(super) trait Connectors: Send + Sync {
 /// Those that the settings name.
 pub(super) fn of(settings: &Settings, client: &Client) -> Arc<dyn Connectors> {
     match &settings.connect {
-        Some(connect) => Arc::new(connect.clone().of(client)),
+        Some(connect) => Arc::new(connect.clone().of(client, settings.fence.clone())),
         None => Arc::new(Strimzi::new(client.clone())),
     }
 }

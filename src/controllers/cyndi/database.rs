@@ -21,6 +21,7 @@ use super::copy::Broken;
 use super::merge::OutOfOrder;
 use super::sql::SqlError;
 use super::tls::{self, TlsError};
+use crate::controllers::kit::fence::{Fence, NotLeading};
 use crate::controllers::kit::retry::Remedy;
 use crate::telemetry::{Outside, Secrets, with_causes};
 
@@ -165,6 +166,8 @@ pub enum DatabaseError {
     Lost { doing: &'static str, message: String },
     #[error("cannot {doing}: it took longer than {} s", .within.as_secs())]
     TooLong { doing: &'static str, within: Duration },
+    #[error(transparent)]
+    NotLeading(#[from] NotLeading),
     #[error("inventory.hosts is {0}, not a view: drop or rename it")]
     NoView(&'static str),
     #[error(transparent)]
@@ -187,6 +190,7 @@ impl DatabaseError {
             | Self::Statement { .. }
             | Self::Lost { .. }
             | Self::TooLong { .. }
+            | Self::NotLeading(_)
             | Self::NoView(_)
             | Self::Broken(_)
             | Self::Order(_) => Remedy::Wait,
@@ -211,7 +215,10 @@ impl DatabaseError {
 
 /// Pools, by Secret. One whose Secret or security changed is closed.
 #[derive(Debug, Default)]
-pub struct Pools(Mutex<BTreeMap<(String, String), Kept>>);
+pub struct Pools {
+    kept: Mutex<BTreeMap<(String, String), Kept>>,
+    fence: Option<Fence>,
+}
 
 #[derive(Debug)]
 struct Kept {
@@ -221,6 +228,12 @@ struct Kept {
 }
 
 impl Pools {
+    /// None yet; nothing is changed through them while the fence is closed.
+    #[must_use]
+    pub fn behind(fence: Option<Fence>) -> Self {
+        Self { kept: Mutex::default(), fence }
+    }
+
     /// A connection with the credentials.
     ///
     /// # Errors
@@ -238,12 +251,12 @@ impl Pools {
                 return Err(error);
             }
         };
-        Ok(Database { client: Some(client), pool, secrets })
+        Ok(Database { client: Some(client), pool, secrets, fence: self.fence.clone() })
     }
 
     fn pool(&self, credentials: &Credentials, config: &Config) -> Result<Pool, DatabaseError> {
         let secured = (config.ssl_mode, config.ssl_root.clone());
-        let mut pools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = pools.get(&credentials.secret) {
             if kept.version == credentials.version && kept.secured == secured {
                 return Ok(kept.pool.clone());
@@ -258,7 +271,7 @@ impl Pools {
 
     /// Closes what was opened with the credentials.
     pub(super) fn forget(&self, credentials: &Credentials) {
-        let mut pools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kept) = pools.remove(&credentials.secret) {
             kept.pool.close();
         }
@@ -266,7 +279,7 @@ impl Pools {
 
     /// Closes idle connections. New ones are opened when needed.
     pub fn clear(&self) {
-        let mut pools = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pools = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         pools.retain(|_, kept| {
             let used = kept.pool.status().available < kept.pool.status().size;
             if !used {
@@ -298,6 +311,7 @@ pub struct Database {
     client: Option<Object>,
     pool: Pool,
     secrets: Secrets,
+    fence: Option<Fence>,
 }
 
 impl std::fmt::Debug for Database {
@@ -318,6 +332,11 @@ impl Drop for Database {
 }
 
 impl Database {
+    /// What gives leave to change something, to be asked as the last thing before it.
+    pub(super) fn fence(&self) -> Option<Fence> {
+        self.fence.clone()
+    }
+
     /// The connection.
     ///
     /// # Errors

@@ -39,7 +39,8 @@ type Objects = Store<DeserializeGuard<CyndiPipeline>>;
 /// Both controllers as members of a set that is managed. They share connections to databases and what they count.
 #[must_use]
 pub fn members(client: &Client, settings: &Settings) -> [Member; 2] {
-    let (pools, counts, uses) = (Arc::new(Pools::default()), Counts::default(), Uses::default());
+    let (pools, counts, uses) =
+        (Arc::new(Pools::behind(settings.fence.clone())), Counts::default(), Uses::default());
     let making = {
         let (client, settings) = (client.clone(), settings.clone());
         let (counts, uses) = (counts.clone(), uses.clone());

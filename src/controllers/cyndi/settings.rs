@@ -2,6 +2,7 @@
 
 use super::connect::Connect;
 use crate::controllers::kit::clock::Clock;
+use crate::controllers::kit::fence::Fence;
 
 /// What hosts with an insights id have in an inventory of the time of the first version.
 pub const INSIGHTS: &str = "canonical_facts ? 'insights_id'";
@@ -15,11 +16,19 @@ pub struct Settings {
     pub insights: String,
     /// Kafka Connect itself, where its connectors are not Strimzi's objects.
     pub connect: Option<Connect>,
+    /// What keeps a process that does not lead any more from writing, where one is elected: to databases and Kafka Connect, too.
+    pub fence: Option<Fence>,
     pub clock: Clock,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { ephemeral: false, insights: INSIGHTS.to_owned(), connect: None, clock: Clock::default() }
+        Self {
+            ephemeral: false,
+            insights: INSIGHTS.to_owned(),
+            connect: None,
+            fence: None,
+            clock: Clock::default(),
+        }
     }
 }

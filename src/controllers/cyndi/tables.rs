@@ -1,7 +1,8 @@
 //! Changes the database of an application: creates and drops tables, and switches the view.
 //!
-//! Each change is one transaction. Nothing is dropped together with what depends on it: a table that somebody else's
-//! view uses stays, and the error says so.
+//! What changes something is one transaction, which is given up where this process does not lead any more: one that stood still comes to
+//! the end of it when another has taken over. Nothing is dropped together with what depends on it: a table that somebody else's view
+//! shows stays, and the error says so.
 
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use super::database::{Database, DatabaseError, asked};
 use super::names::{SCHEMA, Table, VIEW, quoted};
 use super::plan::View;
 use super::sql::{self, Selection};
+use crate::controllers::kit::fence::Fence;
 use crate::telemetry::Secrets;
 
 /// Longest that readers of the view wait because it is about to move: who holds it longer is waited for in another attempt, with
@@ -88,11 +90,12 @@ impl Database {
     /// # Errors
     /// Also for a schema or a role that is missing.
     pub async fn make(&mut self, statements: &[String]) -> Result<(), DatabaseError> {
-        let secrets = self.secrets();
+        let (secrets, fence) = (self.secrets(), self.fence());
         let client = self.client()?;
         let doing = "make the table";
         let transaction = asked(doing, &secrets, client.transaction()).await?;
         all(&transaction, doing, &secrets, statements).await?;
+        Fence::leave(fence.as_ref())?;
         asked(doing, &secrets, transaction.commit()).await
     }
 
@@ -113,13 +116,14 @@ impl Database {
     }
 
     async fn try_show(&mut self, table: &Table, anew: bool) -> Result<(), DatabaseError> {
-        let secrets = self.secrets();
+        let (secrets, fence) = (self.secrets(), self.fence());
         let client = self.client()?;
         let doing = "move the view inventory.hosts";
         let transaction = asked(doing, &secrets, client.transaction()).await?;
         let patience = format!("SET LOCAL lock_timeout = {}", VIEW_LOCK.as_millis());
         all(&transaction, doing, &secrets, &[patience]).await?;
         all(&transaction, doing, &secrets, &sql::show(table, anew)).await?;
+        Fence::leave(fence.as_ref())?;
         asked(doing, &secrets, transaction.commit()).await
     }
 
@@ -151,6 +155,7 @@ impl Database {
 
     async fn one(&mut self, doing: &'static str, statement: &str) -> Result<(), DatabaseError> {
         let secrets = self.secrets();
+        Fence::leave(self.fence().as_ref())?;
         asked(doing, &secrets, self.client()?.execute(statement, &[])).await.map(drop)
     }
 

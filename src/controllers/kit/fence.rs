@@ -15,12 +15,13 @@ use kube::{Client, Config};
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service};
 
-/// The fence: closed until this process leads. Clones share the same state.
+/// Closed until somebody leads; clones are the same fence. What goes elsewhere than to the API server, such as statements that
+/// change a database, asks for [`leave`](Self::leave).
 #[derive(Clone, Debug, Default)]
 pub struct Fence(Arc<Mutex<Option<Instant>>>);
 
 /// A write that was not sent.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("not sent: this process does not lead any more, and another may be writing")]
 pub struct NotLeading;
 
@@ -40,7 +41,15 @@ impl Fence {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// A client whose writes are sent only while the fence is open, and fail with [`NotLeading`] when it is closed.
+    /// Leave to write; nobody needs it where nobody is elected.
+    ///
+    /// # Errors
+    /// [`NotLeading`] while the fence is closed.
+    pub fn leave(fence: Option<&Self>) -> Result<(), NotLeading> {
+        if fence.is_none_or(Self::is_open) { Ok(()) } else { Err(NotLeading) }
+    }
+
+    /// A client whose writes go out while the fence is open, and fail with [`NotLeading`] when it is closed.
     ///
     /// # Errors
     /// When `config` makes no client.
@@ -105,10 +114,12 @@ mod tests {
         };
         let is_refused = |answer: Result<&str, BoxError>| answer.unwrap_err().is::<NotLeading>();
         assert!(is_refused(sent(Method::PATCH).await), "nobody has led yet");
+        assert!(Fence::leave(Some(&fence)).is_err() && Fence::leave(None).is_ok());
         fence.open(Instant::now() + Duration::from_secs(15));
         for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
             assert_eq!(sent(method).await.unwrap(), "answered");
         }
+        assert!(Fence::leave(Some(&fence)).is_ok());
         // As after a stop of the whole process.
         tokio::time::advance(Duration::from_secs(15)).await;
         assert!(is_refused(sent(Method::PUT).await));

@@ -10,6 +10,7 @@ mod crash;
 mod database;
 mod entering;
 mod faults;
+mod fenced;
 mod leaders;
 mod model;
 mod removal;

@@ -25,6 +25,7 @@ use tower::ServiceExt as _;
 use tracing::warn;
 
 use super::login::{Header, Login, LoginError, LoginSource};
+use crate::controllers::kit::fence::{Fence, NotLeading};
 use crate::controllers::kit::wait::GrowingWait;
 use crate::gather::tunnel::{Proxies, TransportSetupError};
 use crate::gather::upload::{Body, Bounds, Outlet, Transport, TransportError};
@@ -56,6 +57,8 @@ pub enum ConnectError {
     Rebalance { doing: &'static str },
     #[error(transparent)]
     Login(#[from] LoginError),
+    #[error(transparent)]
+    NotLeading(#[from] NotLeading),
     #[error(
         "cannot {doing}: Kafka Connect wants another login (401): see --connect-login, --connect-token or --connect-secret, and what is there"
     )]
@@ -91,6 +94,7 @@ pub(super) struct Rest {
     transport: Transport,
     patience: Duration,
     login: Option<Login>,
+    fence: Option<Fence>,
 }
 
 /// What is asked for.
@@ -133,6 +137,7 @@ impl Rest {
             transport,
             patience: within / PATIENCE,
             login: None,
+            fence: None,
         })
     }
 
@@ -148,9 +153,9 @@ impl Rest {
         Ok(Self { login: Some(Login::new(source)?), ..self })
     }
 
-    /// The same, of a cluster whose Secret has the login.
-    pub(super) fn of(self, client: &Client) -> Self {
-        Self { login: self.login.map(|login| login.of(client)), ..self }
+    /// The same, of a cluster whose Secret has the login; what would change something is asked while the fence is open.
+    pub(super) fn of(self, client: &Client, fence: Option<Fence>) -> Self {
+        Self { login: self.login.map(|login| login.of(client)), fence, ..self }
     }
 
     /// The Secret with the login.
@@ -197,6 +202,9 @@ impl Rest {
         question: &Question<'_>,
         header: Option<&Header>,
     ) -> Result<Response<Bytes>, ConnectError> {
+        if question.method != Method::GET {
+            Fence::leave(self.fence.as_ref())?;
+        }
         let mut request = Request::builder()
             .method(question.method.clone())
             .uri(format!("{}{}", self.base, question.path))

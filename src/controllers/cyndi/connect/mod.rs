@@ -26,6 +26,7 @@ use super::connector::{Found, Wanted};
 use super::connectors::{Connectors, Done};
 use super::crd::{CyndiPipeline, CyndiPipelineStatus};
 use super::names::Version;
+use crate::controllers::kit::fence::Fence;
 use crate::controllers::kit::wait::GrowingWait;
 use crate::gather::upload::percent_encode;
 use crate::telemetry::Secrets;
@@ -80,9 +81,9 @@ impl Connect {
         Ok(Self { rest: self.rest.entering_by(source)?, ..self })
     }
 
-    /// The same, where a Secret of the cluster has the login.
-    pub(super) fn of(self, client: &Client) -> Self {
-        Self { rest: self.rest.of(client), ..self }
+    /// The same, where a Secret of the cluster has the login; changed by those only who lead.
+    pub(super) fn of(self, client: &Client, fence: Option<Fence>) -> Self {
+        Self { rest: self.rest.of(client, fence), ..self }
     }
 
     /// Namespace and name of the Secret with the login, where it is in one.
