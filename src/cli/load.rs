@@ -11,7 +11,6 @@ use serde_json::Value;
 pub(super) use super::found::{
     Found, files, is_manifest_name, is_stdin, is_suite_name, normal, text, without_recursion,
 };
-use super::generate::crds;
 use super::process::{self, Fault};
 
 /// The policies, CRDs and params at `paths`.
@@ -216,50 +215,6 @@ pub(super) fn each_of(
         }
     }
     Ok(of_template(mistakes, text))
-}
-
-/// The CustomResourceDefinitions at `path`, and nothing else.
-///
-/// # Errors
-/// As [`policies`].
-pub(super) fn definitions(path: &Path) -> Result<Vec<Value>, Fault> {
-    only_definitions(documents(&[path])?)
-}
-
-/// The CRDs that are compiled into this program, and the policies at `policies`.
-///
-/// # Errors
-/// As [`policies`].
-pub(super) fn with_shipped_definitions(policies: &Path) -> Result<(Vec<Value>, PolicySet), Fault> {
-    let mut texts: Vec<(String, String)> =
-        crds::all().map(|(name, text)| (format!("crds/{name} of this program"), text)).collect();
-    let of = |texts: &[(String, String)]| -> Result<Vec<Document>, Fault> {
-        policies_of(texts.iter().map(|(name, text)| (name.as_str(), text.as_str())))
-    };
-    let definitions = only_definitions(of(&texts)?)?;
-    for file in files(policies)? {
-        texts.push((file.path.display().to_string(), file.text()?));
-    }
-    let texts = texts.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    let policies = PolicySet::load_files(texts, LoadOptions::default());
-    Ok((definitions, policies.map_err(|errors| not_compiled(&errors))?))
-}
-
-fn only_definitions(documents: Vec<Document>) -> Result<Vec<Value>, Fault> {
-    let is_definition = |document: &Document| {
-        document.value.get("kind").and_then(Value::as_str) == Some("CustomResourceDefinition")
-    };
-    let strangers: Vec<LoadError> = documents
-        .iter()
-        .filter(|document| !is_definition(document))
-        .map(|document| {
-            document.mistake("kind: only CustomResourceDefinitions belong here; policies go to --policies")
-        })
-        .collect();
-    if !strangers.is_empty() {
-        return Err(not_compiled(&strangers));
-    }
-    Ok(documents.into_iter().map(|document| document.value).collect())
 }
 
 /// Reads the single YAML or JSON value in the file at `path`.

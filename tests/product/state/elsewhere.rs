@@ -3,7 +3,7 @@
 use std::fs;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::api::ListParams;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, PostParams};
 use kube::{Api, ResourceExt as _};
 
 use crate::running::Workplace;
@@ -17,24 +17,61 @@ fn empty() -> Workplace {
     place
 }
 
-#[test]
-fn without_policies_it_says_how_to_name_them() {
-    let place = empty();
-    let output = place.command().output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("there is no folder `policies` here: name yours with --policies"), "{said}");
-}
-
 #[tokio::test(flavor = "multi_thread")]
-async fn without_definitions_it_serves_its_own() {
+async fn without_files_it_serves_its_own_definitions_and_says_how_to_load_policies() {
     let place = empty();
-    fs::create_dir(place.path().join("mine")).unwrap();
-    let _running = place.start_with(&["--policies", "mine"]);
+    let _running = place.start();
+    let log = place.log();
+    assert!(log.contains("no policies are loaded") && log.contains("--policies"), "{log}");
     let definitions: Api<CustomResourceDefinition> = Api::all(place.client().await);
     let found = definitions.list(&ListParams::default()).await.unwrap();
     let found: Vec<String> = found.iter().map(|one| one.name_any()).collect();
     for name in ["datagathers.insights.openshift.io", "mustgathers.operator.openshift.io"] {
         assert!(found.iter().any(|one| one == name), "{found:?}");
     }
+}
+
+/// A kind of its own, and the policy that guards it, in one folder; and a second folder with another policy.
+#[tokio::test(flavor = "multi_thread")]
+async fn folders_may_hold_both_and_be_several() {
+    let place = empty();
+    for (folder, file, text) in [
+        ("mine", "widgets.yaml", WIDGETS),
+        ("mine", "no-a.yaml", &policy("no-a", "a")),
+        ("theirs", "no-b.yaml", &policy("no-b", "b")),
+    ] {
+        fs::create_dir_all(place.path().join(folder)).unwrap();
+        fs::write(place.path().join(folder).join(file), text).unwrap();
+    }
+    let _running = place.start_with(&["--policies", "mine", "--policies", "theirs", "--crds", "mine"]);
+    let log = place.log();
+    assert!(log.contains("in force") && log.contains("definitions=1") && log.contains("policies=2"), "{log}");
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Widget"));
+    let widgets: Api<DynamicObject> = Api::default_namespaced_with(place.client().await, &resource);
+    for (name, allowed) in [("a", false), ("b", false), ("c", true)] {
+        let created = widgets.create(&PostParams::default(), &DynamicObject::new(name, &resource)).await;
+        assert_eq!(created.is_ok(), allowed, "{name}: {created:?}");
+    }
+}
+
+const WIDGETS: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+";
+
+/// Refuses widgets of that name.
+fn policy(name: &str, refused: &str) -> String {
+    format!(
+        "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {{name: {name}}}\n\
+         spec:\n  matchConstraints:\n    resourceRules:\n    - {{apiGroups: [example.com], apiVersions: [v1], \
+         operations: [CREATE], resources: [widgets]}}\n  validations:\n  - expression: object.metadata.name != '{refused}'\n\
+         ---\napiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicyBinding\n\
+         metadata: {{name: {name}}}\nspec: {{policyName: {name}, validationActions: [Deny]}}\n"
+    )
 }

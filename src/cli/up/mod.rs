@@ -4,9 +4,11 @@
 //! kubectl ──TLS──► API server ──TLS, AdmissionReview──► webhook        controllers ──in process──► API server
 //! ```
 
+mod files;
+
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +25,7 @@ use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use self::files::Files;
 use super::Exit;
 use super::add_on::AddOnArgs;
 use super::controlling::{self, ControllingArgs, Told};
@@ -35,7 +38,7 @@ use super::local::{self as jobs, Ground, LocalArgs};
 use super::must::args::MustGatherArgs;
 use super::process::{self, Fault, GRACE, Threads};
 use super::typed::address;
-use super::{converting, following, kubeconfig, load, register, state, token_key};
+use super::{converting, following, kubeconfig, register, state, token_key};
 use crate::admission::tls::{Authority, server_config, write_private};
 use crate::admission::{self, Admission, InForce, Port, Shutdown, Workers};
 use crate::controllers::datagather;
@@ -70,13 +73,15 @@ pub(super) struct UpArgs {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8443", value_parser = address)]
     admission_listen: SocketAddr,
 
-    /// Folder or file with policies, bindings and params
-    #[arg(long, value_name = "PATH", default_value = POLICIES)]
-    policies: PathBuf,
-
-    /// Folder or file with CustomResourceDefinitions to register [default: deploy/crds, or else those of this program]
+    /// Folder or file with policies, bindings and params, and definitions of their own; may be given several times [default:
+    /// policies, if there is such a folder, or else none]
     #[arg(long, value_name = "PATH")]
-    crds: Option<PathBuf>,
+    policies: Vec<PathBuf>,
+
+    /// Folder or file with CustomResourceDefinitions to register; may be given several times [default: deploy/crds, or else
+    /// those of this program]
+    #[arg(long, value_name = "PATH")]
+    crds: Vec<PathBuf>,
 
     /// Folder for certificates, kubeconfig, data and archives, for its owner alone
     #[arg(long, value_name = "DIR", default_value = ".admit")]
@@ -114,12 +119,9 @@ pub(super) struct UpArgs {
     demo: DemoArgs,
 }
 
-/// Where policies and definitions are in the repository, which is looked at where nothing is named.
-const POLICIES: &str = "policies";
-const CRDS: &str = "deploy/crds";
-/// Without policies everything would be let in, which nobody should get by being in another folder.
-const NO_POLICIES: &str =
-    "there is no folder `policies` here: name yours with --policies, which may be an empty one";
+/// Told where nothing is in force: everything would be let in, which nobody should get by being in another folder unawares.
+const NO_POLICIES: &str = "no policies are loaded, and whatever the API server takes is let in: name a folder or file of policies with \
+                           --policies, or `kubectl apply` some";
 
 impl UpArgs {
     pub(super) fn run(self) -> Exit {
@@ -130,7 +132,7 @@ impl UpArgs {
         // Everything that can be wrong with files is found before anything listens.
         let notes = state::folder(&self.state_dir)?;
         let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
-        let (definitions, policies) = self.read(&shutdown).await?;
+        let Files { definitions, policies } = self.read(&shutdown).await?;
         let mut told = self.told()?;
         let demo = self.demo.prepare(&self.state_dir, &mut self.controlling, &mut told)?;
         let token_key = token_key::open(&self.state_dir)?;
@@ -176,6 +178,7 @@ impl UpArgs {
             }
             start_controllers(&mut parts, manager, &shutdown, controlling);
             server.set_ready("controllers", true);
+            tell(definitions.len(), &policies, addresses);
             self.announce(addresses.api, &authority)
         };
         let started = started.await;
@@ -201,17 +204,9 @@ impl UpArgs {
     }
 
     /// The definitions, and the policies with them; or that the process is to end, whatever the files are on.
-    async fn read(&self, shutdown: &CancellationToken) -> Result<(Vec<Value>, PolicySet), Fault> {
+    async fn read(&self, shutdown: &CancellationToken) -> Result<Files, Fault> {
         let (crds, policies) = (self.crds.clone(), self.policies.clone());
-        let reading = spawn_blocking(move || {
-            if policies == Path::new(POLICIES) && !policies.exists() {
-                return Err(Fault::usage(NO_POLICIES));
-            }
-            match crds.or_else(|| Some(PathBuf::from(CRDS)).filter(|usual| usual.exists())) {
-                Some(crds) => Ok((load::definitions(&crds)?, load::policies(&[&policies, &crds])?)),
-                None => load::with_shipped_definitions(&policies),
-            }
-        });
+        let reading = spawn_blocking(move || files::read(policies, crds));
         match shutdown.run_until_cancelled(reading).await {
             Some(read) => read.map_err(Fault::internal)?,
             None => Err(Fault::internal("stopped before it served")),
@@ -285,6 +280,15 @@ impl UpArgs {
         let _ = io::stdout().write_all(hints.as_bytes());
         tracing::info!(address = %api, kubeconfig = %path.display(), "ready");
         Ok(())
+    }
+}
+
+/// Says what is in force, and who asks it.
+fn tell(definitions: usize, policies: &PolicySet, Addresses { webhook, .. }: Addresses) {
+    let count = policies.policies().count();
+    tracing::info!(definitions, policies = count, webhook = %webhook, "in force");
+    if count == 0 {
+        tracing::warn!("{NO_POLICIES}");
     }
 }
 
