@@ -1,4 +1,4 @@
-//! How what `check` and `explain` read is asked for: by whom, where, and as which operation.
+//! The flags of `check` and `explain` that describe the request: its user, namespace, operation and subresource.
 
 use std::path::PathBuf;
 use std::sync::Arc;

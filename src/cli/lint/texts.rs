@@ -1,4 +1,4 @@
-//! The texts of the files that are linted, by name and by line.
+//! Holds the texts of the linted files, indexed by line number.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What `admit up` reads before it starts: the definitions that it registers, and the policies that decide.
+//! Reads the files of `admit up`: the CRDs that it registers, and the policies.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Changes the database of an application: creates and drops tables, and switches the view.
 //!
-//! What changes something is one transaction, which is given up where this process does not lead any more: one that stood still comes to
-//! the end of it when another has taken over. Nothing is dropped together with what depends on it: a table that somebody else's view
-//! shows stays, and the error says so.
+//! Each change is one transaction, which is rolled back when this process is no longer the leader: a process that was stopped
+//! in the middle of it must not commit after another one has taken over. Nothing is dropped together with what depends on it:
+//! a table that somebody else's view uses stays, and the error says so.
 
 use std::time::Duration;
 

@@ -15,8 +15,8 @@ use kube::{Client, Config};
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service};
 
-/// Closed until somebody leads; clones are the same fence. What goes elsewhere than to the API server, such as statements that
-/// change a database, asks for [`leave`](Self::leave).
+/// The fence: closed until this process leads. Clones share the same state. Writes to anything but the API server, such as a
+/// database, ask for [`leave`](Self::leave).
 #[derive(Clone, Debug, Default)]
 pub struct Fence(Arc<Mutex<Option<Instant>>>);
 
@@ -41,7 +41,7 @@ impl Fence {
         until.is_some_and(|until| Instant::now() < until)
     }
 
-    /// Leave to write; nobody needs it where nobody is elected.
+    /// Checks that this process may write now. Without a fence, which is to say without an election, it always may.
     ///
     /// # Errors
     /// [`NotLeading`] while the fence is closed.
@@ -49,7 +49,7 @@ impl Fence {
         if fence.is_none_or(Self::is_open) { Ok(()) } else { Err(NotLeading) }
     }
 
-    /// A client whose writes go out while the fence is open, and fail with [`NotLeading`] when it is closed.
+    /// A client whose writes are sent only while the fence is open, and fail with [`NotLeading`] when it is closed.
     ///
     /// # Errors
     /// When `config` makes no client.

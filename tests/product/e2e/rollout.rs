@@ -1,4 +1,4 @@
-//! The shipped policies in a cluster that decides by itself, step by step: the audit log, warnings, refusals.
+//! Rolls the shipped policies out as native ValidatingAdmissionPolicies: Audit, then Warn, then Deny.
 
 use super::apiserver::ApiServer;
 use super::cluster::{Cluster, said, shipped};

@@ -1,5 +1,5 @@
-//! One page, with nothing to load from elsewhere: an index of the files with their shares, then every expression with its
-//! cost, and what no case did marked in it.
+//! Renders coverage as one self-contained HTML page: an index of the files, then every expression with its cost and marks around
+//! the parts that no case reached.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! An expression with marks around the parts that cases did not reach.
+//! Renders an expression as HTML with marks around the parts that no case reached.
 
 use admit_cel::source::Span;
 
