@@ -50,13 +50,16 @@ impl<'r> Node<'_, 'r> {
     /// Compares natively when the bound itself fits the type, as floats when it does not.
     fn limit(&self, outcome: &mut Outcome<'_>, shown: &Number, value: Parsed, bound: f64, limit: Limit) {
         let bound_fits = self.in_range(outcome, Parsed::Float(bound), limit.name());
-        let value = match value {
-            Parsed::Integer(value) if !bound_fits => Parsed::Float(as_float(value)),
-            value => value,
+        let (value, shown) = match value {
+            Parsed::Integer(value) if !bound_fits => {
+                let value = as_float(value);
+                (Parsed::Float(value), Value::from(value))
+            }
+            value => (value, Value::Number(shown.clone())),
         };
         match limit.check(value, bound) {
             Check::Holds => {}
-            Check::Broken(problem) => outcome.invalid(self.path, Value::Number(shown.clone()), || problem),
+            Check::Broken(problem) => outcome.invalid(self.path, shown, || problem),
             Check::BadFactor(factor) => {
                 let shown = BadValue::Verbatim(factor.clone());
                 outcome.sentence(self.path, shown, || {
