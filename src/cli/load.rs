@@ -36,18 +36,8 @@ pub(super) fn policies_with(paths: &[impl AsRef<Path>], options: LoadOptions) ->
     PolicySet::load_files(texts, options).map_err(|errors| not_compiled(&errors))
 }
 
-/// The documents of every manifest at `paths`, in order of their files' names.
-///
-/// # Errors
-/// As [`policies`].
-pub(super) fn documents(paths: &[impl AsRef<Path>]) -> Result<Vec<Document>, Fault> {
-    match parted(paths)? {
-        (documents, errors) if errors.is_empty() => Ok(documents),
-        (_, errors) => Err(not_compiled(&errors)),
-    }
-}
-
-/// Like [`documents`], for policies: when one text cannot be parsed, the mistakes in the others are reported as well.
+/// The documents of every manifest at `paths`, in order of file names: when one text cannot be parsed, the mistakes in the others
+/// are reported as well.
 ///
 /// # Errors
 /// As [`policies`].
@@ -90,31 +80,9 @@ pub(super) fn policies_of<'t>(
     Err(not_compiled(&errors))
 }
 
-/// What can be read at `paths`, and what is wrong with the rest.
-fn parted(paths: &[impl AsRef<Path>]) -> Result<(Vec<Document>, Vec<LoadError>), Fault> {
-    let (mut documents, mut errors) = (Vec::new(), Vec::new());
-    for path in paths {
-        for file in files(path.as_ref())? {
-            match read(&file)? {
-                Ok(found) => documents.extend(found),
-                Err(found) => errors.extend(found),
-            }
-        }
-    }
-    Ok((documents, errors))
-}
-
 /// Whether the document is not a Kubernetes manifest at all.
 pub(super) fn is_no_manifest(document: &Value) -> bool {
     document.get("apiVersion").is_none() && document.get("kind").is_none()
-}
-
-/// The documents of one file, or what is wrong with its text.
-///
-/// # Errors
-/// When it cannot be read.
-fn read(file: &Found) -> Result<Result<Vec<Document>, Vec<LoadError>>, Fault> {
-    Ok(parse(&file.path.display().to_string(), &file.text()?))
 }
 
 /// The documents of a text, or what is wrong with it.
@@ -145,7 +113,7 @@ pub(super) struct Beside {
 /// in memory. Returns what was passed over in folders.
 ///
 /// # Errors
-/// As [`documents`], and what `take` answers.
+/// As [`policies`], and what `take` answers.
 pub(super) fn each_document(
     paths: &[impl AsRef<Path>],
     take: &mut impl FnMut(Document) -> Result<(), Fault>,

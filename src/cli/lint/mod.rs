@@ -149,7 +149,7 @@ impl LintArgs {
         report.findings.splice(0..0, aside).for_each(drop);
         let silenced = allowed.take(&mut report.findings);
         for mistake in report.findings.iter_mut().map(|finding| &mut finding.mistake) {
-            let text = texts.get(&*mistake.file);
+            let text = texts.get(&mistake.file);
             let token = text.and_then(|text| token::position(text, mistake.position, &mistake.message));
             mistake.position = token.unwrap_or(mistake.position);
         }

@@ -53,7 +53,7 @@ fn draw(out: &mut String, finding: &Finding, texts: &Texts, palette: Palette) {
     };
     let place = format!("{}:{}:{}", mistake.file, mistake.position.line, mistake.position.column);
     let told = told(finding);
-    let source = texts.get(&*mistake.file).and_then(|text| text.line(mistake.position.line));
+    let source = texts.get(&mistake.file).and_then(|text| text.line(mistake.position.line));
     // A compiler quotes the expression, with a caret below: here the line of the file has it.
     match source.filter(|_| mistake.message.contains(QUOTED)) {
         Some(source) => {
