@@ -13,6 +13,9 @@
 //! | [`diff`] | what differs between two texts | nothing of ours |
 //! | [`suggest`] | what was meant by a name that nobody knows | nothing of ours |
 //! | [`quantity`] | resource quantities: reading, canonical text, sums | nothing of ours |
+//! | [`bounded`] | how many paths of findings are told, and how much of each | nothing of ours |
+//! | [`weight`] | what decoded values weigh, and how much of that a text may ask for | nothing of ours |
+//! | [`yaml`] | YAML: reading with positions and within bounds, writing | bounded, go, weight |
 //!
 //! Knows no CEL, no policy and no server; reads no file and no clock.
 //!
@@ -24,6 +27,7 @@
 #![deny(missing_docs)]
 #![cfg_attr(not(test), deny(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::string_slice))]
 
+pub mod bounded;
 pub mod diff;
 pub mod field_error;
 pub mod findings;
@@ -34,6 +38,8 @@ pub mod quantity;
 pub mod selector;
 pub mod status;
 pub mod suggest;
+pub mod weight;
+pub mod yaml;
 
 /// The examples of the readme.
 #[cfg(doctest)]

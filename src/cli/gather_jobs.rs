@@ -1,6 +1,6 @@
 //! The command-line flags for gatherings that run as Jobs, shared by the commands that run their controller.
 
-use admit_policy::manifest;
+use admit_apimachinery::yaml;
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ impl JobArgs {
             return Ok(Vec::new());
         }
         let rights = generate::rights_with_jobs(namespace)?;
-        let documents = manifest::parse_values(&rights).map_err(|error| Fault::internal(error.message))?;
+        let documents = yaml::parse_values(&rights).map_err(|error| Fault::internal(error.message))?;
         let of_jobs = |document: &Value| {
             let name = document.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
             name == ACCOUNT || name.starts_with(ROLES)

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use admit_apimachinery::yaml;
 use admit_apiserver::registry::BuiltinKinds;
 use admit_policy::{LoadOptions, PolicySet, skeleton};
 use clap::Args;
@@ -88,7 +89,7 @@ impl InitArgs {
         let documents: Vec<String> = self.paths.iter().map(|path| relative(path, folder)).collect();
         let suite = skeleton::suite(set, &documents)
             .ok_or_else(|| Fault::usage("there is no CRD and no policy to test"))?;
-        let yaml = serde_saphyr::to_string(&suite).map_err(Fault::internal)?;
+        let yaml = yaml::write(&suite);
         Ok(format!(
             "# Each case expects what happens now: change the objects, and say what you expect of them. Try an object\n\
              # that breaks each rule (deny), and one that just keeps it (allow). `admit test -v` runs the suite.\n{yaml}"

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use admit_apimachinery::yaml;
 use admit_policy::manifest::{self, Document, LoadError};
 use admit_policy::{LoadErrorKind, LoadOptions, PolicySet};
 
@@ -191,8 +192,7 @@ pub(super) fn each_of(
 /// With [`Exit::Usage`] what cannot be read, is no YAML, or is not one document.
 pub(super) fn value(path: &Path) -> Result<Value, Fault> {
     let shown = path.display();
-    let trees =
-        manifest::parse_values(&text(path)?).map_err(|error| Fault::usage(format!("{shown}:{error}")))?;
+    let trees = yaml::parse_values(&text(path)?).map_err(|error| Fault::usage(format!("{shown}:{error}")))?;
     let mut values = trees.into_iter().map(|tree| tree.value).filter(|value| !value.is_null());
     match (values.next(), values.count()) {
         (Some(value), 0) => Ok(value),

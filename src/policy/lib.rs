@@ -10,7 +10,6 @@
 pub mod access;
 pub mod adhoc;
 pub mod apply;
-pub mod bounded;
 pub mod crd;
 pub mod decision;
 mod decode;
@@ -39,7 +38,6 @@ mod strict;
 pub mod suite;
 pub mod vap;
 pub mod webhook;
-pub mod weight;
 
 pub use self::decision::Decision;
 pub use self::decode::DecodeError;

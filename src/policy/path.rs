@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::bounded;
+use admit_apimachinery::bounded;
 
 /// One step, linked to the steps before it.
 #[derive(Clone, Copy, Debug)]

@@ -4,9 +4,9 @@
 use admit_apimachinery::suggest;
 use serde_json::{Map as Object, Value};
 
-use crate::bounded::{MAX_PATH, MAX_PATHS, shorten};
 use crate::path::Path;
 use crate::schema::metadata;
+use admit_apimachinery::bounded::{MAX_PATH, MAX_PATHS, shorten};
 
 /// Fields by their names.
 type Fields = &'static [(&'static str, Shape)];

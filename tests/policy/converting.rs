@@ -1,7 +1,7 @@
 //! Objects in another version of their kind.
 
+use admit_apimachinery::yaml;
 use admit_policy::crd::CompiledCrd;
-use admit_policy::manifest;
 use admit_policy::matching::builtin;
 use admit_policy::request::GroupVersionKind;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::support::{denying, request, set, widgets, yaml};
 
 #[test]
 fn autoscalers_convert_both_ways() {
-    let trees = manifest::parse(include_str!("data/autoscalers.yaml")).expect("the cases are YAML");
+    let trees = yaml::parse(include_str!("data/autoscalers.yaml")).expect("the cases are YAML");
     for case in trees[0].value["cases"].as_array().expect("there are cases") {
         let object = |version: &str| {
             let mut object = case[version].clone();
@@ -31,7 +31,7 @@ fn autoscalers_convert_both_ways() {
 
 #[test]
 fn events_convert_both_ways() {
-    let trees = manifest::parse(include_str!("data/events.yaml")).expect("the cases are YAML");
+    let trees = yaml::parse(include_str!("data/events.yaml")).expect("the cases are YAML");
     for case in trees[0].value["cases"].as_array().expect("there are cases") {
         let object = |group: &str, api_version: &str| {
             let mut object = case[group].clone();

@@ -13,6 +13,7 @@ mod deciding;
 mod field_errors;
 mod json;
 mod loading;
+mod manifest;
 mod matching;
 mod recording;
 mod registration;

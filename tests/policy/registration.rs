@@ -1,12 +1,12 @@
 //! Registration of definitions, by the cases of `data/registration.yaml`.
 
+use admit_apimachinery::yaml;
 use admit_policy::crd::CompiledCrd;
-use admit_policy::manifest;
 use serde_json::{Value, json};
 
 #[test]
 fn definitions_are_refused_in_the_servers_words() {
-    let trees = manifest::parse(include_str!("data/registration.yaml")).unwrap();
+    let trees = yaml::parse(include_str!("data/registration.yaml")).unwrap();
     let mut wrong = Vec::new();
     for case in trees[0].value["cases"].as_array().unwrap() {
         let name = case["name"].as_str().unwrap();

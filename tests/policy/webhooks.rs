@@ -1,13 +1,13 @@
 //! Registration of webhook configurations, by the cases of `data/webhooks.yaml`.
 
-use admit_policy::manifest;
+use admit_apimachinery::yaml;
 use admit_policy::vap::FailurePolicy;
 use admit_policy::webhook::{Client, Configuration, Kind, Service};
 use serde_json::{Value, json};
 
 #[test]
 fn configurations_are_refused_in_the_servers_words() {
-    let trees = manifest::parse(include_str!("data/webhooks.yaml")).unwrap();
+    let trees = yaml::parse(include_str!("data/webhooks.yaml")).unwrap();
     let mut wrong = Vec::new();
     for case in trees[0].value["cases"].as_array().unwrap() {
         let name = case["name"].as_str().unwrap();
@@ -24,7 +24,7 @@ fn configurations_are_refused_in_the_servers_words() {
 
 #[test]
 fn what_is_written_is_read() {
-    let trees = manifest::parse(include_str!("data/webhooks.yaml")).unwrap();
+    let trees = yaml::parse(include_str!("data/webhooks.yaml")).unwrap();
     let cases = trees[0].value["cases"].as_array().unwrap();
     let webhooks = |name: &str| {
         let case = cases.iter().find(|case| case["name"] == name).unwrap();

@@ -40,6 +40,7 @@ const PACKAGES: &[(&str, &[&str])] = &[
 
 /// Module of admit-apimachinery, and the modules of admit-apimachinery it may name.
 const APIMACHINERY: &[(&str, &[&str])] = &[
+    ("bounded", &[]),
     ("diff", &[]),
     ("field_error", &["go", "status"]),
     ("findings", &["field_error"]),
@@ -50,6 +51,8 @@ const APIMACHINERY: &[(&str, &[&str])] = &[
     ("selector", &["labels", "status"]),
     ("status", &["go", "field_error", "findings"]),
     ("suggest", &[]),
+    ("weight", &[]),
+    ("yaml", &["bounded", "go", "weight"]),
 ];
 
 /// Module of admit-serving, and the modules of admit-serving it may name.

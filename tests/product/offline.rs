@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use admit_policy::manifest;
+use admit_apimachinery::yaml;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -200,7 +200,7 @@ fn the_readmes_recipes_for_ci_pass() {
     let committed = "git init -q . && git add -A && git -c user.email=a@example.com -c user.name=a commit -qm one \
                      && git update-ref refs/remotes/origin/main HEAD";
     assert_eq!(run(committed, place.path()), "");
-    let trees = manifest::parse(&tour::fenced("ci", "yaml")).unwrap();
+    let trees = yaml::parse(&tour::fenced("ci", "yaml")).unwrap();
     let commands: Vec<&str> = trees.iter().flat_map(|tree| commands(&tree.value)).collect();
     assert_eq!(commands.len(), 5, "{commands:?}");
     for command in commands {

@@ -10,8 +10,8 @@ mod written;
 
 use std::collections::BTreeMap;
 
-use admit_policy::bounded::Paths;
-use admit_policy::weight::{self, Budget};
+use admit_apimachinery::bounded::Paths;
+use admit_apimachinery::weight::{self, Budget};
 use serde_json::{Map, Number, Value};
 
 pub use self::words::DecodeError;

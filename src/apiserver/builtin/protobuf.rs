@@ -8,8 +8,8 @@ mod wire;
 use std::cell::Cell;
 
 use admit_apimachinery::go;
+use admit_apimachinery::weight::{self, Budget, TooHeavy};
 use admit_policy::json::{self, JsonError};
-use admit_policy::weight::{self, Budget, TooHeavy};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 

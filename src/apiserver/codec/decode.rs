@@ -3,9 +3,9 @@
 
 use std::sync::LazyLock;
 
+use admit_apimachinery::bounded::MAX_PATHS;
 use admit_apimachinery::go;
-use admit_policy::bounded::MAX_PATHS;
-use admit_policy::weight::{Budget, TooHeavy};
+use admit_apimachinery::weight::{Budget, TooHeavy};
 use serde_json::{Map, Value};
 
 use super::read::{Body, Document, Format, MAX_BODY, PARSE_ERROR, Unread, parse};

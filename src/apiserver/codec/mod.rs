@@ -7,4 +7,4 @@ mod yaml;
 
 pub(crate) use decode::{receive, receive_kind, recheck, strict_refusal, unnamed};
 pub(crate) use read::{Body, Format, MAX_BODY, Unread, parse};
-pub(crate) use yaml::{strict_text as yaml_strict_text, to_yaml};
+pub(crate) use yaml::strict_text as yaml_strict_text;

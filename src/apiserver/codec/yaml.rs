@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use admit_apimachinery::go;
-use admit_policy::manifest;
+use admit_apimachinery::yaml::{Duplicate, YamlError, parse_values};
 use serde_json::Value;
 
 use super::read::{Document, Unread};
@@ -17,7 +17,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, Unread> {
     if text.trim_start_matches(' ').starts_with('\t') {
         return Err(Unread::Mistake("yaml: found character that cannot start any token".to_owned()));
     }
-    let trees = manifest::parse_values(&text).map_err(|error| {
+    let trees = parse_values(&text).map_err(|error| {
         if error.too_much {
             return Unread::TooMuch(error.message);
         }
@@ -30,7 +30,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Document, Unread> {
     let Some(tree) = trees.into_iter().next() else {
         return Ok(Document { value: Value::Null, duplicates: Vec::new() });
     };
-    let sentence = |duplicate: manifest::Duplicate| {
+    let sentence = |duplicate: Duplicate| {
         format!("line {}: key {} already set in map", duplicate.position.line, go::quote(&duplicate.key))
     };
     let mut duplicates: Vec<String> = tree.duplicates.into_iter().map(sentence).collect();
@@ -52,7 +52,7 @@ fn go_number(written: &str) -> &'static str {
 }
 
 /// A mistake as Go's reader words it: without what was being read, and with the line where that is not the first.
-fn wording(error: &manifest::YamlError, text: &str) -> String {
+fn wording(error: &YamlError, text: &str) -> String {
     let message = error.message.strip_prefix("not YAML: ").unwrap_or(&error.message);
     let lines = text.lines().count();
     if let Some(bracket) = message.strip_prefix("unclosed bracket '") {
@@ -99,167 +99,4 @@ pub(crate) fn strict_text(objections: &[String]) -> String {
     }
     parts.extend(others.into_iter().cloned());
     parts.join(", ")
-}
-
-/// The document as YAML: block style, members in order of name, as the API server writes it.
-#[must_use]
-pub(crate) fn to_yaml(document: &Value) -> String {
-    let mut out = String::new();
-    match document {
-        Value::Object(_) | Value::Array(_) => block(document, 0, &mut out),
-        scalar => {
-            out.push_str(&scalar_text(scalar, 0, 0));
-            out.push('\n');
-        }
-    }
-    out
-}
-
-fn block(value: &Value, depth: usize, out: &mut String) {
-    match value {
-        Value::Object(members) if members.is_empty() => out.push_str("{}\n"),
-        Value::Object(members) => {
-            let mut names: Vec<&String> = members.keys().collect();
-            names.sort_unstable();
-            for name in names {
-                let _ = write!(out, "{:depth$}{}:", "", key_text(name));
-                member(&members[name], depth, name.chars().count() + 2, out);
-            }
-        }
-        Value::Array(items) if items.is_empty() => out.push_str("[]\n"),
-        Value::Array(items) => items.iter().for_each(|item| entry(item, depth, out)),
-        scalar => {
-            let _ = writeln!(out, "{}", scalar_text(scalar, depth, depth + 2));
-        }
-    }
-}
-
-/// What stands behind `name:`. Lists are not indented below their name.
-fn member(value: &Value, depth: usize, start: usize, out: &mut String) {
-    match value {
-        Value::Object(members) if !members.is_empty() => {
-            out.push('\n');
-            block(value, depth + 2, out);
-        }
-        Value::Array(items) if !items.is_empty() => {
-            out.push('\n');
-            block(value, depth, out);
-        }
-        Value::Object(_) | Value::Array(_) => {
-            out.push(' ');
-            block(value, depth, out);
-        }
-        scalar => {
-            let _ = writeln!(out, " {}", scalar_text(scalar, depth, depth + start));
-        }
-    }
-}
-
-fn entry(item: &Value, depth: usize, out: &mut String) {
-    let nested = match item {
-        Value::Object(members) => !members.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        _ => false,
-    };
-    let _ = write!(out, "{:depth$}- ", "");
-    if !nested {
-        block(item, depth, out);
-        return;
-    }
-    // The first line of the item stands beside the dash.
-    let mut inner = String::new();
-    block(item, depth + 2, &mut inner);
-    out.push_str(inner.trim_start_matches(' '));
-}
-
-fn key_text(name: &str) -> String {
-    scalar_text(&Value::String(name.to_owned()), 0, 0)
-}
-
-/// Longer plain texts are folded by the API server's writer at this column.
-const WIDTH: usize = 80;
-
-/// `column` is where the text begins.
-fn scalar_text(value: &Value, depth: usize, column: usize) -> String {
-    match value {
-        Value::String(text) if text.contains('\n') && printable(text) => literal(text, depth),
-        Value::String(text) if is_plain(text) => folded(text, depth, column),
-        // Texts that would be read as something else have double quotes, those that would not be read at all single ones.
-        Value::String(text) if is_mistaken(text) => value.to_string(),
-        Value::String(text) if printable(text) => {
-            folded(&format!("'{}'", text.replace('\'', "''")), depth, column)
-        }
-        // JSON's quoted form is one of YAML's.
-        other => other.to_string(),
-    }
-}
-
-fn literal(text: &str, depth: usize) -> String {
-    let (chomp, body) = match text.strip_suffix('\n') {
-        Some(rest) if rest.ends_with('\n') => ("+", rest),
-        Some(rest) => ("", rest),
-        None => ("-", text),
-    };
-    let indent = depth + 2;
-    let lines = body
-        .split('\n')
-        .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("\n{:indent$}{line}", "") });
-    format!("|{chomp}{}", lines.collect::<String>())
-}
-
-fn folded(text: &str, depth: usize, mut column: usize) -> String {
-    let mut out = String::new();
-    let indent = depth + 2;
-    for (index, word) in text.split(' ').enumerate() {
-        if index > 0 {
-            if column > WIDTH && !word.is_empty() {
-                let _ = write!(out, "\n{:indent$}", "");
-                column = indent;
-            } else {
-                out.push(' ');
-                column += 1;
-            }
-        }
-        out.push_str(word);
-        column += word.chars().count();
-    }
-    out
-}
-
-fn printable(text: &str) -> bool {
-    text.chars().all(|c| c == '\n' || !c.is_control())
-}
-
-/// Whether a text can stand without quotes and still be read as a text.
-fn is_plain(text: &str) -> bool {
-    let first = text.chars().next().unwrap_or(' ');
-    let indicator = "!&*|>'\"%@`#,[]{}?:-".contains(first);
-    !is_mistaken(text)
-        && text != "="
-        && !(indicator && !(first == '-' && text.len() > 1 && !text.starts_with("- ")))
-        && !text.starts_with(' ')
-        && !text.ends_with(' ')
-        && !text.ends_with(':')
-        && !text.contains(": ")
-        && !text.contains(" #")
-        && !text.contains('\n')
-        && printable(text)
-}
-
-/// Whether a text without quotes would be read as a null, a boolean, a number or a time.
-fn is_mistaken(text: &str) -> bool {
-    const WORDS: [&str; 21] = [
-        "", "~", "null", "Null", "NULL", "true", "True", "TRUE", "false", "False", "FALSE", "y", "Y", "yes",
-        "Yes", "n", "N", "no", "No", "on", "off",
-    ];
-    let looks_like_number = text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first));
-    WORDS.contains(&text) || looks_like_number && (text.parse::<f64>().is_ok() || is_time(text))
-}
-
-/// Dates and times are types of their own in YAML 1.1.
-fn is_time(text: &str) -> bool {
-    let digits = |range: std::ops::Range<usize>| {
-        text.get(range).is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
-    };
-    digits(0..4) && text.as_bytes().get(4) == Some(&b'-') && digits(5..7)
 }

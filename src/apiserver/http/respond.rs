@@ -1,6 +1,7 @@
 //! Builds responses: documents in the media type that was asked for, with their headers; Status refusals; plain text
 //! pages.
 
+use admit_apimachinery::yaml::write_sorted;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
@@ -51,7 +52,7 @@ pub(super) fn document(code: u16, document: &Value, accepted: &Accepted) -> Resp
         },
         Accepted::Yaml(_) => {
             let mut response = json(code, document);
-            *response.body_mut() = Body::from(crate::codec::to_yaml(document));
+            *response.body_mut() = Body::from(write_sorted(document));
             response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/yaml"));
             response
         }

@@ -19,7 +19,7 @@ pub mod typed;
 mod updater;
 mod upkeep;
 
-use admit_policy::weight;
+use admit_apimachinery::weight;
 use serde_json::Value;
 
 pub use conflict::{Conflict, Conflicts};

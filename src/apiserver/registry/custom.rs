@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use admit_apimachinery::field_error::FieldError;
+use admit_apimachinery::weight::{Budget, TooHeavy};
 use admit_policy::crd::{CompiledCrd, ConversionError, CrdVersion, ValidateOptions};
 use admit_policy::schema::metadata::Malformed;
-use admit_policy::weight::{Budget, TooHeavy};
 use admit_policy::{Deadline, Oversight};
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use admit_policy::bounded::{MAX_PATHS, push_step};
+use admit_apimachinery::bounded::{MAX_PATHS, push_step};
 use admit_policy::json::{self, JsonError};
 use admit_policy::patch::{Replacing, patched, text_len};
 use json_patch::PatchOperation;

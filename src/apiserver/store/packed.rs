@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use admit_apimachinery::weight;
+use admit_policy::json;
 use admit_policy::json::JsonError;
-use admit_policy::{json, weight};
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::Path;
 
-use admit_policy::{json, manifest};
+use admit_apimachinery::yaml;
+use admit_policy::json;
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -71,7 +72,7 @@ fn single(text: &str) -> Result<Value, String> {
     if let Ok(document) = json::parse(text.as_bytes()) {
         return Ok(document.value);
     }
-    let trees = manifest::parse_values(text).map_err(|error| error.to_string())?;
+    let trees = yaml::parse_values(text).map_err(|error| error.to_string())?;
     let mut documents = trees.into_iter().map(|tree| tree.value).filter(|value| !value.is_null());
     match (documents.next(), documents.count()) {
         (Some(document), 0) => Ok(document),

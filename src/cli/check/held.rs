@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use admit_apimachinery::weight;
 use admit_policy::apply;
 use admit_policy::manifest::{Document, LoadError, Position};
 use admit_policy::suite::Suite;
-use admit_policy::weight;
 use serde_json::Value;
 
 use crate::cli::process::Fault;

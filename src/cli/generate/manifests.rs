@@ -11,6 +11,7 @@
 
 use std::path::{Path, PathBuf};
 
+use admit_apimachinery::yaml;
 use admit_policy::PolicySet;
 use serde_json::json;
 
@@ -23,6 +24,8 @@ use crate::cli::process::Fault;
 /// Said at the top of every file, so that nobody edits it.
 const HEAD: &str =
     "# Made by `admit generate manifests`; edits are lost. deploy/README.md says what can be set.\n";
+
+const KUSTOMIZE: &str = "kustomize.config.k8s.io/v1beta1";
 
 const WEBHOOK_HEAD: &str = "\
 #if callers=anyone
@@ -125,7 +128,7 @@ fn base(policies: &PolicySet, folder: &PolicyFolder, settings: &Settings) -> Res
         }
     }
     files.push(file("rbac.yaml", &rights(policies, settings)?));
-    files.push(file("webhook.yaml", &fill("webhook.yaml", &webhook_template(policies)?)?));
+    files.push(file("webhook.yaml", &fill("webhook.yaml", &webhook_template(policies))?));
     resources.extend([
         "rbac.yaml".to_owned(),
         "webhook.yaml".to_owned(),
@@ -174,7 +177,7 @@ fn chart(policies: &PolicySet, folder: &PolicyFolder) -> Result<Vec<File>, Fault
         add(part.name, part.template, part.only_if)?;
     }
     add("rbac.yaml", &rbac::template(policies), None)?;
-    add("webhook.yaml", &webhook_template(policies)?, None)?;
+    add("webhook.yaml", &webhook_template(policies), None)?;
     for (name, template) in monitoring::templates() {
         add(name, &template, Some(("monitoring", "true")))?;
     }
@@ -183,7 +186,7 @@ fn chart(policies: &PolicySet, folder: &PolicyFolder) -> Result<Vec<File>, Fault
 }
 
 /// The webhook configuration as a template: what follows from the policies, and what can be set.
-fn webhook_template(policies: &PolicySet) -> Result<String, Fault> {
+fn webhook_template(policies: &PolicySet) -> String {
     let endpoint = Endpoint::Service { name: "admit".to_owned(), namespace: "$(namespace)".to_owned() };
     let callee = Callee {
         endpoint,
@@ -193,31 +196,24 @@ fn webhook_template(policies: &PolicySet) -> Result<String, Fault> {
     };
     let configuration = webhook::configuration(policies, &callee);
     let webhooks = json!({"webhooks": configuration.get("webhooks")});
-    let text = serde_saphyr::to_string(&webhooks).map_err(Fault::internal)?;
-    Ok(format!("{WEBHOOK_HEAD}{text}"))
+    format!("{WEBHOOK_HEAD}{}", yaml::write(&webhooks))
 }
 
 fn kustomization(resources: &[String]) -> String {
-    let mut text =
-        "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n".to_owned();
-    for resource in resources {
-        text.push_str(&format!("- {resource}\n"));
-    }
-    text
+    yaml::write(&json!({"apiVersion": KUSTOMIZE, "kind": "Kustomization", "resources": resources}))
 }
 
 /// The list by which kustomize makes a ConfigMap of the policies. It stands in their own folder, because kustomize reads
 /// files only from below a list.
 fn policy_list(folder: &PolicyFolder, settings: &Settings) -> String {
-    let namespace = settings.get(NAMESPACE).unwrap_or_default();
-    let mut text = format!(
-        "{HEAD}apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nnamespace: {namespace}\n\
-         configMapGenerator:\n- name: admit-policies\n  files:\n"
-    );
-    for path in &folder.files {
-        text.push_str(&format!("  - {}={}\n", key(path), path.display()));
-    }
-    text
+    let files: Vec<_> = folder.files.iter().map(|path| format!("{}={}", key(path), path.display())).collect();
+    let list = json!({
+        "apiVersion": KUSTOMIZE,
+        "kind": "Kustomization",
+        "namespace": settings.get(NAMESPACE).unwrap_or_default(),
+        "configMapGenerator": [{"name": "admit-policies", "files": files}],
+    });
+    format!("{HEAD}{}", yaml::write(&list))
 }
 
 /// The same ConfigMap in the chart.

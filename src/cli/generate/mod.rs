@@ -12,6 +12,7 @@ pub(super) mod webhook;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use admit_apimachinery::yaml;
 use admit_policy::PolicySet;
 use clap::{Args, Subcommand};
 
@@ -163,8 +164,7 @@ impl WebhookArgs {
             definitions: true,
         };
         let configuration = webhook::configuration(&policies, &callee);
-        let text = serde_saphyr::to_string(&configuration).map_err(Fault::internal)?;
-        Ok(format!("{}{text}", self.head()))
+        Ok(format!("{}{}", self.head(), yaml::write(&configuration)))
     }
 }
 

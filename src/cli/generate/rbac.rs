@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use admit_apimachinery::yaml;
 use admit_policy::PolicySet;
 use admit_policy::request::GroupVersionKind;
+use serde_json::json;
 
 const TEMPLATE: &str = include_str!("templates/rbac.yaml");
 /// Where the rules for params belong in it.
@@ -24,13 +26,8 @@ fn rules(policies: &PolicySet) -> String {
     for kind in kinds.filter(|kind| !documents.holds(kind)) {
         by_group.entry(kind.group.clone()).or_default().insert(resource(policies, kind));
     }
-    by_group.iter().map(|(group, resources)| rule(group, resources)).collect()
-}
-
-fn rule(group: &str, resources: &BTreeSet<String>) -> String {
-    let group = if group.is_empty() { "\"\"" } else { group };
-    let resources: Vec<&str> = resources.iter().map(String::as_str).collect();
-    format!("- apiGroups: [{group}]\n  resources: [{}]\n  verbs: [get, list, watch]\n", resources.join(", "))
+    let rule = |(group, resources)| json!({"apiGroups": [group], "resources": resources, "verbs": ["get", "list", "watch"]});
+    yaml::write(&by_group.into_iter().map(rule).collect())
 }
 
 /// The plural name of a kind: its definition's, where that is among the files, or else formed as English has it, which is
@@ -56,8 +53,6 @@ fn plural(singular: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn policy(name: &str, api_version: &str, kind: &str) -> serde_json::Value {
@@ -99,11 +94,11 @@ mod tests {
             },
         });
         builder.add(&definition).unwrap();
-        let verbs = "  verbs: [get, list, watch]\n";
+        let verbs = "  verbs:\n  - get\n  - list\n  - watch\n";
         let expected = format!(
-            "- apiGroups: [\"\"]\n  resources: [configmaps, endpoints]\n{verbs}\
-             - apiGroups: [defined.dev]\n  resources: [mice]\n{verbs}\
-             - apiGroups: [example.dev]\n  resources: [limitses, policies]\n{verbs}"
+            "- apiGroups:\n  - \"\"\n  resources:\n  - configmaps\n  - endpoints\n{verbs}\
+             - apiGroups:\n  - defined.dev\n  resources:\n  - mice\n{verbs}\
+             - apiGroups:\n  - example.dev\n  resources:\n  - limitses\n  - policies\n{verbs}"
         );
         assert_eq!(rules(&builder.finish()), expected);
         assert!(TEMPLATE.contains(PARAMS));

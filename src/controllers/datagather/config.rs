@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 use std::time::Duration;
 
-use admit_policy::manifest;
+use admit_apimachinery::yaml;
 use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::{Api, Client};
@@ -152,7 +152,7 @@ impl Config {
 
     fn take_map(&mut self, text: &str, namespace: &str) {
         let mut layer = Layer { config: self, name: format!("ConfigMap {namespace}/{OWN}") };
-        let parsed = (text.len() <= MAX_TEXT).then(|| manifest::parse_values(text).ok()).flatten();
+        let parsed = (text.len() <= MAX_TEXT).then(|| yaml::parse_values(text).ok()).flatten();
         let parsed = parsed.and_then(|mut trees| {
             let last = trees.pop();
             last.filter(|tree| trees.is_empty() && tree.duplicates.is_empty())

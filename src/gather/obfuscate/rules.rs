@@ -4,7 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use admit_apimachinery::yaml::{self, Duplicate, Tree};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
 
 /// Why a file of rules is none.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
@@ -78,9 +81,7 @@ impl Ruleset {
     /// # Errors
     /// [`RulesError`] for what is no such file, and for rules that this program does not know.
     pub fn parse(text: &str) -> Result<Self, RulesError> {
-        let file: File =
-            serde_saphyr::from_str(text).map_err(|error| RulesError::Syntax(error.to_string()))?;
-        let Config { obfuscate, omit, _seed: _ } = file.config;
+        let Config { obfuscate, omit, _seed: _ } = read(text).map_err(RulesError::Syntax)?.config;
         let at = |list: &str, at: usize, reason: String| {
             let place = format!("config.{list}[{at}]");
             RulesError::Rule { place, reason }
@@ -91,6 +92,28 @@ impl Ruleset {
         let omit = omit.into_iter().enumerate();
         let omit = omit.map(|(index, rule)| rule.read().map_err(|reason| at("omit", index, reason)));
         Ok(Self { replace: replace.collect::<Result<_, _>>()?, omit: omit.collect::<Result<_, _>>()? })
+    }
+}
+
+fn read(text: &str) -> Result<File, String> {
+    let mut trees = yaml::parse_values(text).map_err(|error| error.to_string())?.into_iter();
+    let (Some(Tree { mut value, duplicates, .. }), None) = (trees.next(), trees.next()) else {
+        return Err("there has to be one document".to_owned());
+    };
+    if let Some(Duplicate { key, position }) = duplicates.first() {
+        return Err(format!("{}:{}: key `{key}` is already set in this map", position.line, position.column));
+    }
+    make_texts(&mut value);
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
+/// All that rules say are texts, `1` and `yes` as well: the tool reads what is no text into one.
+fn make_texts(value: &mut Value) {
+    match value {
+        Value::Bool(_) | Value::Number(_) => *value = Value::String(value.to_string()),
+        Value::Array(items) => items.iter_mut().for_each(make_texts),
+        Value::Object(members) => members.values_mut().for_each(make_texts),
+        Value::Null | Value::String(_) => {}
     }
 }
 
@@ -109,7 +132,7 @@ struct Config {
     omit: Vec<OmitText>,
     /// Chooses among pet names of another tool's replacements; there are none here.
     #[serde(default, rename = "randSeed")]
-    _seed: Option<i64>,
+    _seed: IgnoredAny,
 }
 
 #[derive(Deserialize)]
@@ -246,6 +269,15 @@ mod tests {
     }
 
     #[test]
+    fn whatever_rules_say_are_texts() {
+        let read =
+            Ruleset::parse("config: {obfuscate: [{type: Keywords, replacement: {12: 7, a: yes}}]}").unwrap();
+        let texts =
+            BTreeMap::from([("12", "7"), ("a", "true")].map(|(from, to)| (from.to_owned(), to.to_owned())));
+        assert_eq!(read.replace[0].what, What::Texts(texts));
+    }
+
+    #[test]
     fn what_is_not_known_is_refused_by_name() {
         for (text, expected) in [
             (
@@ -261,6 +293,9 @@ mod tests {
             ("config: {obfuscate: [{type: IP, tarpet: All}]}", "tarpet"),
             ("obfuscate: []", "obfuscate"),
             ("config: [", "not YAML"),
+            ("config: {omit: [{type: File, pattern: a, pattern: b}]}", "1:42: key `pattern` is already set"),
+            ("config: {}\n---\nconfig: {}", "one document"),
+            ("config: {obfuscate: [{type: Keywords, replacement: {a: []}}]}", "sequence"),
         ] {
             let error = Ruleset::parse(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");

@@ -15,7 +15,7 @@ use crate::recording::{Expression, ExpressionId, Origin};
 use crate::schema::correlate::Correlated;
 use crate::schema::metadata::{self, Malformed};
 use crate::schema::{self, Schema, list_type, validate};
-use crate::weight::{Budget, TooHeavy};
+use admit_apimachinery::weight::{Budget, TooHeavy};
 
 const RULES_NOT_CHECKED: &str = "some validation rules were not checked because the object was invalid; correct the \
                                  existing errors to complete validation";

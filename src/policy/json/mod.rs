@@ -13,8 +13,8 @@ use std::fmt::{self, Write as _};
 use serde_json::map::Entry;
 use serde_json::{Map, Value};
 
-use crate::bounded::push_step;
-use crate::weight::{self, Budget, TooHeavy};
+use admit_apimachinery::bounded::push_step;
+use admit_apimachinery::weight::{self, Budget, TooHeavy};
 
 pub use self::repeats::Repeats;
 

@@ -1,6 +1,6 @@
 //! Records duplicate members of objects: the first paths, and the number of the rest.
 
-use crate::bounded::{MAX_PATHS, shorten};
+use admit_apimachinery::bounded::{MAX_PATHS, shorten};
 
 /// So many repetitions are looked at for paths that are not told yet.
 const MAX_LOOKED_AT: usize = 10_000;

@@ -1,31 +1,21 @@
 //! Parses the text of a manifest file into documents that know the position of each of their fields.
 //!
 //! ```text
-//! text ──yaml──► tree with positions ──flatten `kind: List`──► Document { value, positions }
-//!        events, scalars as Kubernetes reads them, aliases within a budget
+//! text ──admit_apimachinery::yaml──► tree with positions ──flatten `kind: List`──► Document { value, positions }
 //! ```
 //!
 //! JSON is parsed as YAML, of which it is a subset. Reading the file, and what the documents mean, is left to others.
 
-mod ahead;
 mod position;
-mod scalar;
-mod source;
-mod yaml;
 
 use admit_apimachinery::field_error::FieldError;
-
-#[cfg(test)]
-mod tests;
+pub use admit_apimachinery::yaml::Position;
+use admit_apimachinery::yaml::{self, Duplicate, ListOf, Piece, Positions, Tree, YamlError};
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
-
-use self::ahead::ListOf;
-pub use self::position::{Position, Positions};
-pub use self::yaml::{Duplicate, Tree, YamlError, parse, parse_values};
 
 /// One object of a manifest file.
 #[derive(Clone, Debug)]
@@ -77,7 +67,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Document>, Vec<LoadError>> {
 /// The first mistake in the syntax.
 pub fn read_leniently(file: &str, text: &str) -> Result<(Vec<Document>, Vec<LoadError>), Vec<LoadError>> {
     let file: Arc<str> = file.into();
-    let trees = parse(text).map_err(|error| vec![mistaken(&file, error)])?;
+    let trees = yaml::parse(text).map_err(|error| vec![mistaken(&file, error)])?;
     let mut part = Part { documents: Vec::with_capacity(trees.len()), duplicates: Vec::new() };
     trees.into_iter().for_each(|tree| part.extend(&file, tree, None));
     Ok((part.documents, part.duplicates))
@@ -100,9 +90,9 @@ pub struct Part {
 /// The first mistake in the syntax, after which there are no more documents.
 pub fn parts<'t>(file: &str, text: &'t str) -> impl Iterator<Item = Result<Part, LoadError>> + use<'t> {
     let file: Arc<str> = file.into();
-    source::Trees::new(text).map(move |piece| {
+    yaml::pieces(text).map(move |piece| {
         let mut part = Part::default();
-        let source::Piece { tree, list } = piece.map_err(|error| mistaken(&file, error))?;
+        let Piece { tree, list } = piece.map_err(|error| mistaken(&file, error))?;
         part.extend(&file, tree, list.as_ref());
         Ok(part)
     })
@@ -182,7 +172,7 @@ impl Document {
     /// The position of `field` (in Kubernetes' notation), or of the nearest field around it that is written.
     #[must_use]
     pub fn position(&self, field: &str) -> Position {
-        self.positions.find(field)
+        position::find(&self.positions, field)
     }
 
     /// `error` as a mistake in this document.

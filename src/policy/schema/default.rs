@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::Schema;
 use crate::oversight::{Pace, checkpoint};
-use crate::weight::{self, Budget, TooHeavy};
+use admit_apimachinery::weight::{self, Budget, TooHeavy};
 
 /// Drops nulls that are neither allowed nor defaulted; run before [`default`] and again after pruning.
 /// Ends when its time is over.

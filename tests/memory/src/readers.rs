@@ -1,5 +1,6 @@
 //! Readers of bytes. What they make of them is dropped: only what it takes counts.
 
+use admit_apimachinery::yaml;
 use admit_policy::review::{Arena, Review};
 use admit_policy::{LoadOptions, PolicySet, json, manifest};
 
@@ -23,7 +24,7 @@ pub fn review(bytes: &[u8]) {
 
 /// YAML as a request's body.
 pub fn values(bytes: &[u8]) {
-    drop(manifest::parse_values(&String::from_utf8_lossy(bytes)));
+    drop(yaml::parse_values(&String::from_utf8_lossy(bytes)));
 }
 
 /// YAML as a file.

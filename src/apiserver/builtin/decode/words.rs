@@ -1,9 +1,9 @@
 //! Error messages about values of the wrong type, in the words of the API server's decoder, which names types as Go
 //! does.
 
+use admit_apimachinery::bounded::shorten;
 use admit_apimachinery::go;
-use admit_policy::bounded::shorten;
-use admit_policy::weight::TooHeavy;
+use admit_apimachinery::weight::TooHeavy;
 use serde_json::Value;
 
 use super::super::go_names;

@@ -6,7 +6,7 @@
 //! .           the element itself, where something lies below it as well
 //! ```
 
-use admit_policy::weight;
+use admit_apimachinery::weight;
 use serde_json::{Map, Value};
 
 use super::element::{Element, Scalar, json_text};

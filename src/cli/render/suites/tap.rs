@@ -3,6 +3,9 @@
 
 use std::fmt::Write as _;
 
+use admit_apimachinery::yaml;
+use serde_json::{Map, Value};
+
 use super::text::failure;
 use super::{CaseReport, Report};
 
@@ -47,15 +50,14 @@ fn details(out: &mut String, file: &str, case: &CaseReport) {
     block(out, &pairs, &failure(case));
 }
 
-/// A YAML block: scalars in quotes, the message as a literal.
+/// A YAML block. A line feed ends the message, so that its lines are written as they are.
 fn block(out: &mut String, pairs: &[(&str, &str)], message: &str) {
+    let message = format!("{}\n", message.trim_end());
+    let fields = pairs.iter().copied().chain([("message", message.as_str())]);
+    let fields: Map<String, Value> = fields.map(|(key, text)| (key.to_owned(), text.into())).collect();
     out.push_str("  ---\n");
-    for (key, value) in pairs {
-        let _ = writeln!(out, "  {key}: '{}'", value.replace('\'', "''"));
-    }
-    out.push_str("  message: |-\n");
-    for line in message.lines() {
-        let _ = writeln!(out, "    {line}");
+    for line in yaml::write(&Value::Object(fields)).lines() {
+        let _ = writeln!(out, "  {line}");
     }
     out.push_str("  ...\n");
 }

@@ -1,5 +1,6 @@
 //! The objects of one kind, page by page, each to its file. Secrets lose what they hold, wherever it stands.
 
+use admit_apimachinery::yaml;
 use http::Request;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -116,17 +117,17 @@ fn write(
         pods.push(Pod::of(&namespace, &name, &object));
     }
     let plural = format!("{}.yaml", kind.plural);
-    let text = yaml(&Value::Object(object));
+    let object = Value::Object(object);
     if !kind.namespaced {
         let file = format!("{name}.yaml");
         let parts = ["cluster-scoped-resources", kind.folder(), &kind.plural, &file];
         let (mut out, path) = run.folder.create(&parts)?;
-        return std::io::Write::write_all(&mut out, format!("---\n{text}").as_bytes())
+        return std::io::Write::write_all(&mut out, format!("---\n{}", yaml::write(&object)).as_bytes())
             .map_err(|source| CollectError::Disk { path, source });
     }
     let parts = ["namespaces", &namespace, kind.folder(), &plural];
     let head = format!("---\napiVersion: {}\nkind: {}List\nitems:\n", kind.api_version(), kind.kind);
-    run.folder.append(&parts, &head, &item(&text))
+    run.folder.append(&parts, &head, &yaml::write(&Value::Array(vec![object])))
 }
 
 /// The object as it may be on disk: with its version and kind, which lists leave out.
@@ -144,33 +145,6 @@ fn shown(kind: &Kind, mut object: Map<String, Value>) -> Map<String, Value> {
     whole.insert("kind".to_owned(), Value::String(kind.kind.clone()));
     whole.extend(object.into_iter().filter(|(field, _)| !["apiVersion", "kind"].contains(&field.as_str())));
     whole
-}
-
-/// JSON where it does not go as YAML, which JSON is as well.
-fn yaml(object: &Value) -> String {
-    let mut text = serde_saphyr::to_string(object).unwrap_or_else(|_| object.to_string());
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text
-}
-
-/// A document as the item of a list: indented, behind a dash. Lines of a block are indented with it, which is what blocks are
-/// told by.
-fn item(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + text.len() / 8);
-    for (at, line) in text.lines().enumerate() {
-        out.push_str(if at == 0 {
-            "- "
-        } else if line.is_empty() {
-            ""
-        } else {
-            "  "
-        });
-        out.push_str(line);
-        out.push('\n');
-    }
-    out
 }
 
 #[cfg(test)]
@@ -200,20 +174,5 @@ mod tests {
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "annotations": {"b": "c"}}, "type": "Opaque",
         });
         assert_eq!(shown, expected);
-    }
-
-    /// What is hard to write as YAML reads back as it was.
-    #[test]
-    fn items_of_a_list_read_back() {
-        let hard = json!({
-            "lines": "one\n  two\n\nthree\n", "ends": "no end", "blank": "\n\n", "colon": "a: b", "dash": "- x", "hash": "# y",
-            "number": "12", "yes": "yes", "null": null, "list": [], "map": {}, "deep": [{"a": [1, 2.5, true]}],
-            "tab": "\tx", "trailing": "x  \n", "quote": "\"'", "unicode": "ü\u{85}\u{2028}\u{feff}", "pipe": "|\n>",
-        });
-        let list =
-            format!("---\nkind: List\nitems:\n{}{}", item(&yaml(&hard)), item(&yaml(&json!({"b": "c"}))));
-        let read: Value = serde_saphyr::from_str(&list).unwrap();
-        assert_eq!(read["items"][0], hard, "{list}");
-        assert_eq!(read["items"][1]["b"], "c");
     }
 }

@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 pub use validate::{validate, validate_object_meta};
 
 use super::Schema;
-use crate::bounded::Paths;
 use crate::oversight::Pace;
 use crate::path::Path;
+use admit_apimachinery::bounded::Paths;
 
 /// What a field of ObjectMeta holds.
 #[derive(Clone, Copy)]

@@ -1,10 +1,10 @@
 //! Parses a CRD test suite into typed cases.
 
+use admit_apimachinery::yaml;
 use serde_json::Value;
 
 use super::{CrdCase, CrdSuite, Named};
 use crate::decode::Fields;
-use crate::manifest;
 use crate::suite::SuiteError;
 use crate::suite::decode::wrong;
 
@@ -98,7 +98,7 @@ fn required(fields: &Fields<'_>, key: &str) -> Result<Value, SuiteError> {
 fn object(fields: &Fields<'_>, key: &str) -> Result<Option<Value>, SuiteError> {
     let Some(text) = filled(fields, key)? else { return Ok(None) };
     let problem = |problem: String| wrong(fields.path_of(key), problem);
-    let trees = manifest::parse_values(&text).map_err(|error| problem(format!("line {error}")))?;
+    let trees = yaml::parse_values(&text).map_err(|error| problem(format!("line {error}")))?;
     match trees.into_iter().next().map(|tree| tree.value) {
         None | Some(Value::Null) => Ok(None),
         Some(object @ Value::Object(_)) => Ok(Some(object)),

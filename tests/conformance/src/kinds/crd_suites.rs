@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use admit_apimachinery::yaml;
 use admit_policy::Oversight;
 use admit_policy::crd::{CompiledCrd, Scope, Write, Written};
-use admit_policy::manifest;
 use serde_json::{Value, json};
 
 use super::custom_resource::{causes, same_object, warnings};
@@ -94,7 +94,7 @@ impl Files<'_> {
 }
 
 fn yaml(text: &str) -> Result<Value, String> {
-    let mut documents = manifest::parse(text).map_err(|error| error.to_string())?;
+    let mut documents = yaml::parse(text).map_err(|error| error.to_string())?;
     if documents.is_empty() { Ok(Value::Null) } else { Ok(documents.swap_remove(0).value) }
 }
 

@@ -1,17 +1,16 @@
 //! Tests of YAML parsing: what values text becomes, and the positions of its parts.
 
-use serde_json::json;
-
-use super::*;
+use admit_policy::manifest::{Document, Position, parts, read, read_leniently};
+use serde_json::{Value, json};
 
 fn value(text: &str) -> Value {
-    let mut documents = read("a.yaml", text).unwrap();
+    let mut documents = read("a.yaml", text).expect("the text is YAML");
     assert_eq!(documents.len(), 1, "{text}");
     documents.remove(0).value
 }
 
 fn error(text: &str) -> String {
-    let errors = read("a.yaml", text).unwrap_err();
+    let errors = read("a.yaml", text).expect_err("the text is none");
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 

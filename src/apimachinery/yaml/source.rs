@@ -3,8 +3,9 @@
 use granit_parser::{Event, Marker, Options, Parser, StrInput};
 
 use super::ahead::{Ahead, ListOf};
+use super::builder::Builder;
 use super::position::Position;
-use super::yaml::{Builder, Tree, YamlError};
+use super::tree::{Tree, YamlError};
 use crate::bounded::shorten;
 
 /// Bytes of a mistake that are told: it may quote the text.
@@ -13,7 +14,11 @@ const MAX_MISTAKE: usize = 512;
 /// The documents of a text one after the other, an empty one null, and the items of lists before the list that has them no more.
 /// The bounds hold for each of these by itself: whoever lets one go before asking for the next has memory for any number of
 /// them. After a mistake there are no more.
-pub(super) struct Trees<'t> {
+pub fn pieces(text: &str) -> impl Iterator<Item = Result<Piece, YamlError>> + use<'_> {
+    Trees { text, source: Source::new(text, true), ahead: None, document: 0, list: None, over: false }
+}
+
+struct Trees<'t> {
     text: &'t str,
     source: Source<'t>,
     /// Made where the first list is met.
@@ -26,17 +31,15 @@ pub(super) struct Trees<'t> {
 }
 
 /// A document, or an item of a list.
-pub(super) struct Piece {
-    pub(super) tree: Tree,
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// Itself.
+    pub tree: Tree,
     /// Of an item, of what list.
-    pub(super) list: Option<ListOf>,
+    pub list: Option<ListOf>,
 }
 
 impl<'t> Trees<'t> {
-    pub(super) fn new(text: &'t str) -> Self {
-        Self { text, source: Source::new(text, true), ahead: None, document: 0, list: None, over: false }
-    }
-
     fn piece(&mut self) -> Result<Option<Piece>, YamlError> {
         while let Some((event, here)) = next(&mut self.source.parser)? {
             if matches!(event, Event::DocumentStart(..)) {

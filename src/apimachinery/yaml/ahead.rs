@@ -2,27 +2,28 @@
 //! before the items are read.
 //!
 //! ```text
-//! Trees ──`items:` begin──► Ahead: a second parser of the same text ──► ListOf, or nothing known to be a list
+//! pieces ──`items:` begin──► Ahead: a second parser of the same text ──► ListOf, or nothing known to be a list
 //! ```
 
 use std::sync::Arc;
 
 use granit_parser::{Event, Parser, StrInput};
 
-use super::source;
-use super::yaml::{YamlError, scalar_value};
+use super::tree::YamlError;
+use super::{scalar, source};
 
 /// What the items of a list are.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(super) struct ListOf {
+pub struct ListOf {
     /// `apiVersion` and `kind` of items that leave theirs out; none in a list of anything.
-    pub(super) left_out: Option<Arc<(String, String)>>,
+    pub left_out: Option<Arc<(String, String)>>,
 }
 
 impl ListOf {
     /// Of a document with that `apiVersion` and `kind`, if it is a list: one of a single kind is where its items `are_objects`,
     /// since kinds of other documents may end as those of lists do.
-    pub(super) fn of(api_version: &str, kind: &str, are_objects: impl FnOnce() -> bool) -> Option<Self> {
+    #[must_use]
+    pub fn of(api_version: &str, kind: &str, are_objects: impl FnOnce() -> bool) -> Option<Self> {
         match kind.strip_suffix("List")? {
             "" => Some(Self { left_out: None }),
             kind if are_objects() => {
@@ -99,7 +100,7 @@ impl<'t> Ahead<'t> {
             return self.skip(value);
         };
         let here = super::Position::default();
-        let value = scalar_value(&scalar, style, tag.as_deref(), here).unwrap_or_default();
+        let value = scalar::value(&scalar, style, tag.as_deref(), here).unwrap_or_default();
         fields.unclear |= text.replace(value.as_str().unwrap_or_default().to_owned()).is_some();
         Ok(())
     }

@@ -3,15 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use admit_apimachinery::go;
-use granit_parser::{Event, ScalarStyle, Tag};
-use serde_json::{Map, Value};
-use thiserror::Error;
+use granit_parser::Event;
+use serde_json::Value;
 
+use super::map::{Duplicates, Key, Node, OpenMap, Spelling};
 use super::position::{self, Position, Positions};
 use super::scalar;
-use super::source::Source;
-use crate::bounded::push_step;
+use super::tree::{Tree, YamlError};
 use crate::weight::{self, Budget};
 
 /// Open collections at one time. Kubernetes' own objects nest a few dozen deep.
@@ -22,86 +20,11 @@ const MAX_NODES: usize = 1_000_000;
 /// What a file's values and positions may weigh for each of its bytes. Those of manifests weigh six to fourteen times
 /// their text, and a file is held but once, while a request makes copies.
 const PER_BYTE: usize = 16;
-/// Keys that are set twice and told of; the rest is only counted.
-const MAX_DUPLICATES: usize = 100;
-
-/// One document of a file.
-#[derive(Clone, Debug)]
-pub struct Tree {
-    pub value: Value,
-    pub positions: Positions,
-    /// Keys that a map has twice, in the order of the text, of very many the first; the last value counts.
-    pub duplicates: Vec<Duplicate>,
-    /// How many more there are.
-    pub more_duplicates: usize,
-}
-
-/// A key that its map already had.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Duplicate {
-    pub key: String,
-    pub position: Position,
-}
-
-/// A syntax error, or a text beyond the limits.
-#[derive(Clone, Debug, Eq, Error, PartialEq)]
-#[error("{}:{}: {message}", position.line, position.column)]
-pub struct YamlError {
-    pub position: Position,
-    pub message: String,
-    /// Whether the text is beyond the limits, not malformed.
-    pub too_much: bool,
-}
-
-impl YamlError {
-    pub(super) fn new(position: Position, message: impl Into<String>) -> Self {
-        Self { position, message: message.into(), too_much: false }
-    }
-
-    fn too_much(position: Position, message: impl Into<String>) -> Self {
-        Self { position, message: message.into(), too_much: true }
-    }
-}
-
-/// All documents of `text`; an empty one is null.
-///
-/// # Errors
-/// The first mistake, or more than is taken: in depth, in number, or in what the values weigh.
-pub fn parse(text: &str) -> Result<Vec<Tree>, YamlError> {
-    build(text, true)
-}
-
-/// Like [`parse`], without positions: each tree has one position, its own.
-///
-/// # Errors
-/// As [`parse`].
-pub fn parse_values(text: &str) -> Result<Vec<Tree>, YamlError> {
-    build(text, false)
-}
-
-fn build(text: &str, placed: bool) -> Result<Vec<Tree>, YamlError> {
-    let mut source = Source::new(text, placed);
-    while source.step()? {}
-    Ok(source.builder.trees)
-}
-
-type Node = (Value, Positions);
 
 /// A collection whose end has not been seen.
 enum Open {
     List { anchor: usize, here: Position, values: Vec<Value>, positions: Vec<Positions> },
     Map(OpenMap),
-}
-
-struct OpenMap {
-    anchor: usize,
-    here: Position,
-    values: Map<String, Value>,
-    positions: HashMap<String, Positions>,
-    /// The key whose value comes next; `None` before a key.
-    key: Option<(String, Position)>,
-    /// Keys that were merged and not written here: these may be set once more.
-    merged: HashSet<String>,
 }
 
 /// A finished node that aliases may repeat.
@@ -123,8 +46,7 @@ pub(super) struct Builder {
     /// How anchors are called, those of documents before included.
     names: HashSet<String>,
     nodes: usize,
-    duplicates: Vec<Duplicate>,
-    more_duplicates: usize,
+    duplicates: Duplicates,
     pub(super) trees: Vec<Tree>,
     /// What an item of the list has whose items are let go one by one, while they are read.
     item: Option<Allowance>,
@@ -148,8 +70,7 @@ impl Builder {
             anchors: HashMap::new(),
             names: HashSet::new(),
             nodes: 0,
-            duplicates: Vec::new(),
-            more_duplicates: 0,
+            duplicates: Duplicates::default(),
             trees: Vec::new(),
             item: None,
         }
@@ -158,7 +79,7 @@ impl Builder {
     /// Whether what begins next are the `items` of a document.
     pub(super) fn opens_items(&self) -> bool {
         match self.open.as_slice() {
-            [Open::Map(OpenMap { anchor: 0, key: Some((key, _)), .. })] => key == "items",
+            [Open::Map(OpenMap { anchor: 0, key: Some(key), .. })] => key.name == "items",
             _ => false,
         }
     }
@@ -199,9 +120,11 @@ impl Builder {
                 Ok(())
             }
             Event::Scalar(text, style, anchor, tag) => {
-                let value = scalar_value(&text, style, tag.as_deref(), here)?;
+                let value = scalar::value(&text, style, tag.as_deref(), here)?;
                 self.count(1, weight::of_text(text.len()), here)?;
-                self.place((value, Positions::scalar(here)), anchor, Some(&text), here)
+                let merges = scalar::merges(&text, style, tag.as_deref());
+                let spelling = Spelling { text: &text, merges };
+                self.place((value, Positions::scalar(here)), anchor, Some(spelling), here)
             }
             Event::Alias(anchor) => self.alias(anchor, here),
             Event::UnresolvedAlias(name) if self.names.contains(&*name) => {
@@ -214,17 +137,7 @@ impl Builder {
             Event::SequenceStart(_, anchor, _) => {
                 self.begin(Open::List { anchor, here, values: Vec::new(), positions: Vec::new() }, here)
             }
-            Event::MappingStart(_, anchor, _) => self.begin(
-                Open::Map(OpenMap {
-                    anchor,
-                    here,
-                    values: Map::new(),
-                    positions: HashMap::new(),
-                    key: None,
-                    merged: HashSet::new(),
-                }),
-                here,
-            ),
+            Event::MappingStart(_, anchor, _) => self.begin(Open::Map(OpenMap::new(anchor, here)), here),
             Event::SequenceEnd | Event::MappingEnd => self.end(here),
             // Events that are asked for by options of the parser which are not set.
             _ => Ok(()),
@@ -302,10 +215,10 @@ impl Builder {
         let weight = match self.open.last() {
             Some(Open::List { .. }) if self.placed => weight::of_item().saturating_add(position::of_item()),
             Some(Open::List { .. }) => weight::of_item(),
-            Some(Open::Map(OpenMap { key: Some((key, _)), .. })) if self.placed => {
-                weight::of_member(key).saturating_add(position::of_member(key))
+            Some(Open::Map(OpenMap { key: Some(Key { name, .. }), .. })) if self.placed => {
+                weight::of_member(name).saturating_add(position::of_member(name))
             }
-            Some(Open::Map(OpenMap { key: Some((key, _)), .. })) => weight::of_member(key),
+            Some(Open::Map(OpenMap { key: Some(Key { name, .. }), .. })) => weight::of_member(name),
             Some(Open::Map(OpenMap { key: None, .. })) => return Ok(()),
             // In the list of trees, which grows, and in that of the documents that are made of them.
             None => size_of::<Tree>().saturating_mul(3),
@@ -313,13 +226,13 @@ impl Builder {
         self.weigh(weight, here)
     }
 
-    /// Puts a finished node where it belongs: into the open collection, or at the end of the documents. `text` is the
-    /// spelling of a scalar, which as a key keeps it where it is no boolean or null.
+    /// Puts a finished node where it belongs: into the open collection, or at the end of the documents. A scalar has a
+    /// `spelling`, which as a key it keeps where it is no boolean or null.
     fn place(
         &mut self,
         node: Node,
         anchor: usize,
-        text: Option<&str>,
+        spelling: Option<Spelling<'_>>,
         here: Position,
     ) -> Result<(), YamlError> {
         if anchor != 0 {
@@ -328,9 +241,8 @@ impl Builder {
         self.weigh_place(here)?;
         if self.open.is_empty() || self.item.is_some() && self.open.len() == 2 {
             let (value, positions) = node;
-            let duplicates = std::mem::take(&mut self.duplicates);
-            let more_duplicates = std::mem::take(&mut self.more_duplicates);
-            self.trees.push(Tree { value, positions, duplicates, more_duplicates });
+            let Duplicates { told, more } = std::mem::take(&mut self.duplicates);
+            self.trees.push(Tree { value, positions, duplicates: told, more_duplicates: more });
             return Ok(());
         }
         match self.open.last_mut() {
@@ -342,102 +254,17 @@ impl Builder {
                 }
             }
             Some(Open::Map(map)) => match map.key.take() {
-                None => map.key = Some((key_of(&node.0, text, here)?, here)),
-                Some((key, at)) if key == "<<" => map.merge(node, at, self.placed)?,
-                Some((key, at)) => {
-                    if map.is_duplicate(&key) {
-                        self.note(&key, at);
+                None => map.key = Some(Key::of(&node.0, spelling, here)?),
+                Some(Key { here: at, merges: true, .. }) => map.merge(node, at, self.placed)?,
+                Some(Key { name, here: at, .. }) => {
+                    if map.is_duplicate(&name) {
+                        self.duplicates.note(&name, at);
                     }
-                    if let Some(Open::Map(map)) = self.open.last_mut() {
-                        if self.placed {
-                            map.positions.insert(key.clone(), node.1.at(at));
-                        }
-                        map.values.insert(key, node.0);
-                    }
+                    map.insert(name, (node.0, node.1.at(at)), self.placed);
                 }
             },
         }
         Ok(())
-    }
-
-    fn note(&mut self, key: &str, position: Position) {
-        if self.duplicates.len() >= MAX_DUPLICATES {
-            self.more_duplicates = self.more_duplicates.saturating_add(1);
-            return;
-        }
-        let mut shown = String::new();
-        push_step(&mut shown, key);
-        self.duplicates.push(Duplicate { key: shown, position });
-    }
-}
-
-impl OpenMap {
-    /// Whether `key` is set here, other than by merging, which does not count from now on.
-    fn is_duplicate(&mut self, key: &str) -> bool {
-        self.values.contains_key(key) && !self.merged.remove(key)
-    }
-
-    /// `<<: map` or `<<: [map, …]`: entries that the map does not have; earlier maps win.
-    fn merge(&mut self, (value, positions): Node, at: Position, placed: bool) -> Result<(), YamlError> {
-        let sources: Vec<Node> = match value {
-            Value::Object(_) => vec![(value, positions)],
-            Value::Array(items) => items
-                .into_iter()
-                .enumerate()
-                .map(|(index, item)| (item, positions.item(index).cloned().unwrap_or_default()))
-                .collect(),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
-        };
-        if sources.is_empty() {
-            return Err(YamlError::new(at, "a merge key takes a map, or a list of maps"));
-        }
-        for (source, positions) in sources {
-            let Value::Object(entries) = source else {
-                return Err(YamlError::new(at, "a merge key takes maps only"));
-            };
-            let mut positions = positions.into_entries();
-            for (key, value) in entries {
-                if !self.values.contains_key(&key) {
-                    if placed {
-                        let position = positions.remove(&key).unwrap_or_default();
-                        self.positions.insert(key.clone(), position);
-                    }
-                    self.merged.insert(key.clone());
-                    self.values.insert(key, value);
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A key in JSON is text: a boolean's is `true` or `false`, a number keeps its spelling.
-fn key_of(value: &Value, text: Option<&str>, here: Position) -> Result<String, YamlError> {
-    match value {
-        Value::String(key) => Ok(key.clone()),
-        Value::Bool(flag) => Ok(flag.to_string()),
-        Value::Number(number) => Ok(text.map_or_else(|| number.to_string(), ToOwned::to_owned)),
-        Value::Null => Ok("null".to_owned()),
-        Value::Array(_) | Value::Object(_) => Err(YamlError::new(here, "a map's key must be a scalar")),
-    }
-}
-
-pub(super) fn scalar_value(
-    text: &str,
-    style: ScalarStyle,
-    tag: Option<&Tag>,
-    here: Position,
-) -> Result<Value, YamlError> {
-    let core = tag.and_then(|tag| tag.suffix_in_namespace("tag:yaml.org,2002:"));
-    match core.as_deref() {
-        Some("str") => Ok(text.into()),
-        // The bytes count as text.
-        Some("binary") => match go::json::bytes(text) {
-            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned().into()),
-            Err(_) => Err(YamlError::new(here, "!!binary value contains invalid base64 data")),
-        },
-        _ if style != ScalarStyle::Plain => Ok(text.into()),
-        _ => scalar::resolve(text).map_err(|message| YamlError::new(here, message)),
     }
 }
 

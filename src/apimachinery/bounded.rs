@@ -12,8 +12,8 @@ const MAX_STEP: usize = 512;
 /// The length to which a path is cut, in bytes: no schema nests so deep that a path of its own names comes near.
 pub const MAX_PATH: usize = 4 << 10;
 
-/// The mark of a cut.
-pub(crate) const MORE: &str = "…";
+/// What stands where something was left out.
+pub const MORE: &str = "…";
 
 /// The first paths of many, each once, and cut if it is very long.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -23,6 +23,7 @@ pub struct Paths {
 }
 
 impl Paths {
+    /// None yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -41,11 +42,13 @@ impl Paths {
         }
     }
 
+    /// Whether another path would only be counted.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.told.len() >= MAX_PATHS
     }
 
+    /// Whether none is told.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.told.is_empty()
@@ -57,11 +60,13 @@ impl Paths {
         self.untold
     }
 
+    /// Those that are told.
     #[must_use]
     pub fn told(&self) -> &[String] {
         &self.told
     }
 
+    /// The same, taken out.
     #[must_use]
     pub fn into_told(self) -> Vec<String> {
         self.told
@@ -91,8 +96,9 @@ pub fn shorten(text: &mut String, most: usize) {
     }
 }
 
-/// The shown beginning of a step that is too long.
-pub(crate) fn head(step: &str) -> Option<&str> {
+/// What is shown of a step that is too long to be shown.
+#[must_use]
+pub fn head(step: &str) -> Option<&str> {
     shown(step, MAX_STEP)
 }
 

@@ -1,0 +1,118 @@
+//! Where every field of a document stands in its text: a tree of the same shape as the document.
+
+use std::collections::HashMap;
+
+use crate::weight;
+
+/// A place in a text; both count from 1, columns in code points.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Position {
+    /// Of the text.
+    pub line: usize,
+    /// Of the line.
+    pub column: usize,
+}
+
+impl Default for Position {
+    fn default() -> Self {
+        Self { line: 1, column: 1 }
+    }
+}
+
+/// The position of a node and those of the nodes in it. A map entry stands where its key stands.
+#[derive(Clone, Debug, Default)]
+pub struct Positions {
+    here: Position,
+    below: Below,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Below {
+    #[default]
+    Nothing,
+    Items(Vec<Positions>),
+    Entries(HashMap<String, Positions>),
+}
+
+/// What the position of an item weighs, without those below it. Half of what a list has grown by last may be unused.
+const ITEM: usize = size_of::<Positions>() + size_of::<Positions>() / 2;
+
+/// The same of an entry, without its key; a table is 7/16 to 7/8 full.
+const MEMBER: usize = size_of::<(String, Positions)>() * 8 / 5;
+
+pub(super) const fn of_item() -> usize {
+    ITEM
+}
+
+pub(super) const fn of_member(key: &str) -> usize {
+    MEMBER.saturating_add(weight::of_text(key.len()))
+}
+
+impl Positions {
+    /// Of a node with no nodes in it.
+    #[must_use]
+    pub fn scalar(here: Position) -> Self {
+        Self { here, below: Below::Nothing }
+    }
+
+    pub(super) fn list(here: Position, items: Vec<Self>) -> Self {
+        Self { here, below: Below::Items(items) }
+    }
+
+    pub(super) fn map(here: Position, entries: HashMap<String, Self>) -> Self {
+        Self { here, below: Below::Entries(entries) }
+    }
+
+    /// What the positions below this one weigh. Depth is bounded by whoever made it.
+    pub(super) fn weight(&self) -> usize {
+        match &self.below {
+            Below::Nothing => 0,
+            Below::Items(items) => items
+                .iter()
+                .map(|item| of_item().saturating_add(item.weight()))
+                .fold(0, usize::saturating_add),
+            Below::Entries(entries) => entries
+                .iter()
+                .map(|(key, entry)| of_member(key).saturating_add(entry.weight()))
+                .fold(0, usize::saturating_add),
+        }
+    }
+
+    /// The same subtree at another place: what an alias or a map's value looks like from its key.
+    #[must_use]
+    pub(super) fn at(self, here: Position) -> Self {
+        Self { here, ..self }
+    }
+
+    /// Where the node stands.
+    #[must_use]
+    pub fn here(&self) -> Position {
+        self.here
+    }
+
+    /// Where the entry of a map stands, and what is in it.
+    #[must_use]
+    pub fn child(&self, key: &str) -> Option<&Self> {
+        match &self.below {
+            Below::Entries(entries) => entries.get(key),
+            Below::Nothing | Below::Items(_) => None,
+        }
+    }
+
+    /// The same of the item of a list.
+    #[must_use]
+    pub fn item(&self, index: usize) -> Option<&Self> {
+        match &self.below {
+            Below::Items(items) => items.get(index),
+            Below::Nothing | Below::Entries(_) => None,
+        }
+    }
+
+    /// The entries of a map, taken out; nothing for other nodes.
+    pub(super) fn into_entries(self) -> HashMap<String, Self> {
+        match self.below {
+            Below::Entries(entries) => entries,
+            Below::Nothing | Below::Items(_) => HashMap::new(),
+        }
+    }
+}

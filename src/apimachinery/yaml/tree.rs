@@ -1,0 +1,73 @@
+//! What a text is read as.
+
+use serde_json::Value;
+use thiserror::Error;
+
+use super::position::{Position, Positions};
+use super::source::Source;
+
+/// One document of a file.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// What it says.
+    pub value: Value,
+    /// Where it says that.
+    pub positions: Positions,
+    /// Keys that a map has twice, in the order of the text, of very many the first; the last value counts.
+    pub duplicates: Vec<Duplicate>,
+    /// How many more there are.
+    pub more_duplicates: usize,
+}
+
+/// A key that its map already had.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Duplicate {
+    /// As much of it as is shown.
+    pub key: String,
+    /// Where it stands again.
+    pub position: Position,
+}
+
+/// Text that is no YAML, or more of it than is taken.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("{}:{}: {message}", position.line, position.column)]
+pub struct YamlError {
+    /// Where that was seen.
+    pub position: Position,
+    /// What is wrong.
+    pub message: String,
+    /// The text may be sound, and is more than is taken.
+    pub too_much: bool,
+}
+
+impl YamlError {
+    pub(super) fn new(position: Position, message: impl Into<String>) -> Self {
+        Self { position, message: message.into(), too_much: false }
+    }
+
+    pub(super) fn too_much(position: Position, message: impl Into<String>) -> Self {
+        Self { position, message: message.into(), too_much: true }
+    }
+}
+
+/// All documents of `text`; an empty one is null.
+///
+/// # Errors
+/// The first mistake, or more than is taken: in depth, in number, or in what the values weigh.
+pub fn parse(text: &str) -> Result<Vec<Tree>, YamlError> {
+    build(text, true)
+}
+
+/// The same for those who do not ask where things stand: each tree has one position, its own.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_values(text: &str) -> Result<Vec<Tree>, YamlError> {
+    build(text, false)
+}
+
+fn build(text: &str, placed: bool) -> Result<Vec<Tree>, YamlError> {
+    let mut source = Source::new(text, placed);
+    while source.step()? {}
+    Ok(source.builder.trees)
+}
