@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use admit_policy::PolicySet;
 use admit_policy::request::GroupVersionKind;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::admission::InForce;
 use crate::controllers::kit::tasks::Driver;
 use crate::controllers::policies::ClusterCache;
 
@@ -29,11 +31,16 @@ pub(super) async fn want_params(set: &PolicySet, cluster: &ClusterCache) {
 }
 
 /// Repeats [`want_params`] whenever the served kinds may have changed, until `stop`.
-pub(super) async fn keep_params(set: Arc<PolicySet>, cluster: Arc<ClusterCache>, stop: CancellationToken) {
+pub(super) async fn keep_params(
+    policies: watch::Receiver<Arc<InForce>>,
+    cluster: Arc<ClusterCache>,
+    stop: CancellationToken,
+) {
     let keeping = async {
         let mut wait = LOOK;
         loop {
             let changed = timeout(wait, cluster.changed()).await.is_ok();
+            let set = Arc::clone(&policies.borrow().policies);
             want_params(&set, &cluster).await;
             // In any case now and then, for what could not be had the last time.
             wait = if changed { SOON } else { LOOK };

@@ -36,6 +36,7 @@ mod render;
 mod report_condition;
 mod schema;
 mod serve;
+mod sources;
 mod state;
 mod supervise;
 mod test;

@@ -34,7 +34,7 @@ const EXCLUDED: &[(&str, &[&str], &str)] = &[
 ];
 
 /// How the API server reaches the webhook: by Service or by URL.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::cli) enum Endpoint {
     Service {
         name: String,

@@ -10,8 +10,8 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::super::process::Fault;
-use super::changes::Changes;
 use crate::admission::tls::{Clients, Identity, TlsConfigError, WebhookTls};
+use crate::cli::sources::changes::Changes;
 use crate::outside;
 use crate::telemetry::{Metrics, Readiness};
 

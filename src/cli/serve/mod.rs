@@ -9,11 +9,7 @@
 
 mod args;
 mod certificates;
-mod changes;
-mod policies;
 mod self_signed;
-mod settling;
-mod stored;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -28,8 +24,8 @@ use tokio_util::sync::CancellationToken;
 use self::args::Certificates;
 pub(super) use self::args::ServeArgs;
 use self::certificates::Told;
-use self::policies::Sources;
 use super::process::{self, Fault, GRACE, Threads};
+use super::sources::{self, Sources};
 use super::{Exit, converters, following};
 use crate::admission::tls::Managed;
 use crate::admission::{self, Admission, Cluster, InForce, Observed, Port, Shutdown, Workers};
@@ -88,26 +84,25 @@ impl ServeArgs {
             process.heard_of(cluster, self.cluster.cluster_policies).await?;
         }
         let sources = Sources {
-            folder: self.folder(),
+            paths: self.folder().into_iter().collect(),
             cluster: cluster.clone().filter(|_| self.cluster.cluster_policies),
-            stored: Arc::default(),
-            piped: Arc::default(),
+            ..Sources::default()
         };
         let reading = sources.clone();
         let files = process.unless_stopped(reading.first()).await?;
-        let (documents, contents) = policies::parsed(files).await?;
+        let (documents, contents) = sources::parsed(files).await?;
         let set = sources.compiled(documents, Arc::default()).await?;
-        policies::want_params(&set, cluster.as_ref()).await;
+        sources::want_params(&set, cluster.as_ref()).await;
         let config = process.certificates(self.certificates(client)?).await?;
         let listener = process::listen(self.listen, "--listen")?;
         let observe = process::listen(self.observe_listen, "--observe-listen")?;
         let (address, observed) = (local(&listener)?, local(&observe)?);
 
-        policies::announce(&set, &process.metrics);
-        policies::tell_broken(&set, &InForce::default(), &process.metrics);
+        sources::announce(&set, &process.metrics);
+        sources::tell_broken(&set, &InForce::default(), &process.metrics);
         let (in_force, policies) = watch::channel(Arc::new(set));
-        let keeping = policies::keep(
-            policies::InUse { sources, contents, in_force },
+        let keeping = sources::keep(
+            sources::InUse { sources, contents, in_force },
             cluster.clone(),
             process.metrics.clone(),
             process.shutdown.clone(),

@@ -24,8 +24,8 @@ use tokio_util::sync::CancellationToken;
 use super::super::converting::DEFINITIONS;
 use super::super::process::Fault;
 use super::certificates::{Callers, Told, same};
-use super::changes::Changes;
 use crate::admission::tls::{Lives, Managed, Renewal, WebhookTls, write_private};
+use crate::cli::sources::changes::Changes;
 use crate::outside;
 use crate::telemetry::with_causes;
 

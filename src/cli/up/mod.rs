@@ -22,7 +22,6 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::spawn_blocking;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::files::Files;
@@ -37,6 +36,7 @@ use super::generate::webhook::{self, Callee, Endpoint};
 use super::local::{self as jobs, Ground, LocalArgs};
 use super::must::args::MustGatherArgs;
 use super::process::{self, Fault, GRACE, Threads};
+use super::sources::{self, InUse};
 use super::typed::address;
 use super::{converting, following, kubeconfig, register, state, token_key};
 use crate::admission::tls::{Authority, server_config, write_private};
@@ -132,7 +132,7 @@ impl UpArgs {
         // Everything that can be wrong with files is found before anything listens.
         let notes = state::folder(&self.state_dir)?;
         let authority = Authority::open(&self.state_dir, OffsetDateTime::now_utc()).map_err(Fault::usage)?;
-        let Files { definitions, policies } = self.read(&shutdown).await?;
+        let Files { definitions, set, sources, contents } = self.read(&shutdown).await?;
         let mut told = self.told()?;
         let demo = self.demo.prepare(&self.state_dir, &mut self.controlling, &mut told)?;
         let token_key = token_key::open(&self.state_dir)?;
@@ -152,21 +152,28 @@ impl UpArgs {
             .map_err(Fault::internal)?;
         server.set_ready("admission", false);
         server.set_ready("controllers", false);
-        let policies = Arc::new(policies);
+        let (in_force, policies) = watch::channel(Arc::new(set));
+        let metrics = Arc::new(Metrics::default());
         let mut parts = Supervisor::new(shutdown.clone());
         // The controllers stop first: their last writes go through the API server and the webhook.
         let serving = CancellationToken::new();
         let controlling = Arc::new(serving.clone().drop_guard());
         start_api_server(&mut parts, &server, api, &authority, &serving)?;
-        let cluster = start_admission(&mut parts, &server, policies.clone(), webhook, &authority, &serving)?;
+        let deciding = (policies.clone(), Arc::clone(&metrics));
+        let cluster = start_admission(&mut parts, &server, deciding, webhook, &authority, &serving)?;
         let started = async {
             let endpoint = addresses.webhook(&authority);
             self.define(&server, &definitions, &endpoint.client_config(converting::PATH)).await?;
             // The webhook is asked from the moment that it is registered, and knows the params by then.
-            following::want_params(&policies, &cluster).await;
-            self.register(&server, &policies, &authority, addresses).await?;
+            let set = Arc::clone(&policies.borrow().policies);
+            following::want_params(&set, &cluster).await;
+            register(&server, &set, endpoint.clone()).await?;
+            let in_use = InUse { sources, contents, in_force };
+            let reloading = sources::keep(in_use, Some(Arc::clone(&cluster)), metrics, serving.clone());
+            parts.part("policies", reloading);
             let keeping = following::keep_params(policies.clone(), cluster, serving.clone());
             parts.part("params", keeping.map(Ok));
+            parts.part("webhook", keep_registered(server.clone(), policies, endpoint, serving.clone()));
             server.set_ready("admission", true);
             let ground = Ground { server: &server, authority: &authority, api: addresses.api, folder: pods };
             self.local.start(&mut parts, ground, &shutdown, controlling.clone())?;
@@ -178,7 +185,7 @@ impl UpArgs {
             }
             start_controllers(&mut parts, manager, &shutdown, controlling);
             server.set_ready("controllers", true);
-            tell(definitions.len(), &policies, addresses);
+            tell(definitions.len(), &set, addresses);
             self.announce(addresses.api, &authority)
         };
         let started = started.await;
@@ -205,10 +212,9 @@ impl UpArgs {
 
     /// The definitions, and the policies with them; or that the process is to end, whatever the files are on.
     async fn read(&self, shutdown: &CancellationToken) -> Result<Files, Fault> {
-        let (crds, policies) = (self.crds.clone(), self.policies.clone());
-        let reading = spawn_blocking(move || files::read(policies, crds));
+        let reading = files::read(self.policies.clone(), self.crds.clone());
         match shutdown.run_until_cancelled(reading).await {
-            Some(read) => read.map_err(Fault::internal)?,
+            Some(read) => read,
             None => Err(Fault::internal("stopped before it served")),
         }
     }
@@ -239,24 +245,6 @@ impl UpArgs {
         Ok(())
     }
 
-    /// Has the API server call the webhook.
-    async fn register(
-        &self,
-        server: &Server,
-        policies: &PolicySet,
-        authority: &Authority,
-        addresses: Addresses,
-    ) -> Result<(), Fault> {
-        let client = client(server, Identity::admin());
-        let endpoint = addresses.webhook(authority);
-        // The API server has the same definitions, and applies them itself.
-        let callee = Callee { endpoint, own_namespace: None, failure_policy: "Fail", definitions: false };
-        let configuration = webhook::configuration(policies, &callee);
-        register::put(&client, "validatingwebhookconfigurations", &configuration)
-            .await
-            .map_err(|error| refused("the webhook configuration", &error))
-    }
-
     /// The controllers, each as its service account. Roles are no matter here: they may do everything.
     fn controllers(&self, server: &Server, told: &Told) -> Result<Manager, Fault> {
         let acting = |account: &str| {
@@ -281,6 +269,31 @@ impl UpArgs {
         tracing::info!(address = %api, kubeconfig = %path.display(), "ready");
         Ok(())
     }
+}
+
+/// Has the API server call the webhook for what `policies` match.
+async fn register(server: &Server, policies: &PolicySet, endpoint: Endpoint) -> Result<(), Fault> {
+    let client = client(server, Identity::admin());
+    // The API server has the same definitions, and applies them itself.
+    let callee = Callee { endpoint, own_namespace: None, failure_policy: "Fail", definitions: false };
+    let configuration = webhook::configuration(policies, &callee);
+    register::put(&client, "validatingwebhookconfigurations", &configuration)
+        .await
+        .map_err(|error| refused("the webhook configuration", &error))
+}
+
+/// The same again whenever the policies have changed, until `stop`.
+async fn keep_registered(
+    server: Server,
+    mut policies: watch::Receiver<Arc<InForce>>,
+    endpoint: Endpoint,
+    stop: CancellationToken,
+) -> Result<(), Fault> {
+    while let Some(Ok(())) = stop.run_until_cancelled(policies.changed()).await {
+        let set = Arc::clone(&policies.borrow_and_update().policies);
+        register(&server, &set, endpoint.clone()).await?;
+    }
+    Ok(())
 }
 
 /// Says what is in force, and who asks it.
@@ -374,7 +387,7 @@ fn start_api_server(
 fn start_admission(
     parts: &mut Supervisor<Fault>,
     server: &Server,
-    policies: Arc<PolicySet>,
+    (policies, metrics): (watch::Receiver<Arc<InForce>>, Arc<Metrics>),
     listener: TcpListener,
     authority: &Authority,
     stop: &CancellationToken,
@@ -383,10 +396,10 @@ fn start_admission(
     let leaf = authority.issue_server(&names, OffsetDateTime::now_utc()).map_err(Fault::internal)?;
     let tls = Arc::new(server_config(&leaf, None).map_err(Fault::internal)?);
     let (cluster, params) = ClusterCache::new(client(server, Identity::admin()));
-    let (metrics, readiness) = (Arc::new(Metrics::default()), Readiness::default());
+    let readiness = Readiness::default();
     readiness.set("policies", true);
     let admission = Admission {
-        policies: watch::channel(Arc::new(InForce::new(policies, String::new()))).1,
+        policies,
         cluster: Some(cluster.clone()),
         workers: Workers::start().map_err(Fault::internal)?,
         metrics: metrics.clone(),

@@ -7,6 +7,7 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, PostPa
 use kube::{Api, ResourceExt as _};
 
 use crate::running::Workplace;
+use crate::support::cluster::PATIENCE;
 
 /// A folder in which there is neither what the repository has nor anything else.
 fn empty() -> Workplace {
@@ -48,10 +49,36 @@ async fn folders_may_hold_both_and_be_several() {
     assert!(log.contains("in force") && log.contains("definitions=1") && log.contains("policies=2"), "{log}");
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("example.com", "v1", "Widget"));
     let widgets: Api<DynamicObject> = Api::default_namespaced_with(place.client().await, &resource);
+    let dry_run = PostParams { dry_run: true, ..PostParams::default() };
+    let create = async |name: &str| widgets.create(&dry_run, &DynamicObject::new(name, &resource)).await;
     for (name, allowed) in [("a", false), ("b", false), ("c", true)] {
-        let created = widgets.create(&PostParams::default(), &DynamicObject::new(name, &resource)).await;
+        let created = create(name).await;
         assert_eq!(created.is_ok(), allowed, "{name}: {created:?}");
     }
+
+    // A file that comes counts, and one that is wrong does not.
+    let until = async |name: &str, allowed: bool| {
+        let waiting = async {
+            while create(name).await.is_ok() != allowed {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting).await.unwrap_or_else(|_| panic!("{name}: {}", place.log()));
+    };
+    fs::write(place.path().join("theirs/no-c.yaml"), policy("no-c", "c")).unwrap();
+    until("c", false).await;
+    fs::write(place.path().join("theirs/no-d.yaml"), policy("no-d", "d").replace("!=", "=!=")).unwrap();
+    let told = async {
+        while !place.log().contains("policies do not load") {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, told).await.unwrap();
+    assert!(create("c").await.is_err() && create("d").await.is_ok());
+    fs::remove_file(place.path().join("theirs/no-d.yaml")).unwrap();
+    fs::remove_file(place.path().join("theirs/no-b.yaml")).unwrap();
+    until("b", true).await;
+    assert!(create("a").await.is_err() && create("c").await.is_err());
 }
 
 const WIDGETS: &str = "\

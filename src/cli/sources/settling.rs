@@ -16,9 +16,9 @@ use std::time::Duration;
 use admit_policy::manifest::Document;
 use tokio::time::Instant;
 
-use super::super::load;
-use super::super::process::Fault;
 use super::stored::{Name, name_of};
+use crate::cli::load;
+use crate::cli::process::Fault;
 
 /// So often a folder is read again that changed while it was read; what is read in the end may still be of two versions, of which
 /// the next change tells.
@@ -30,15 +30,15 @@ const STABLE: Duration = Duration::from_secs(1);
 
 /// A file as it was read.
 #[derive(Clone, Debug)]
-pub(super) struct File {
-    pub(super) name: String,
-    pub(super) text: String,
-    pub(super) stamp: Stamp,
+pub(in crate::cli) struct File {
+    pub(in crate::cli) name: String,
+    pub(in crate::cli) text: String,
+    pub(in crate::cli) stamp: Stamp,
 }
 
 /// Metadata of a file that changes when it is written to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub(in crate::cli) struct Stamp {
     size: u64,
     inode: u64,
     modified: (i64, i64),
@@ -46,7 +46,7 @@ pub(super) struct Stamp {
 
 /// The files of the policies in force, and those that have shrunk since.
 #[derive(Debug, Default)]
-pub(super) struct Settling {
+pub(in crate::cli) struct Settling {
     in_force: BTreeMap<String, Contents>,
     /// When each was first seen as it is, those that are gone without a stamp.
     shrunk: BTreeMap<String, (Option<Stamp>, Instant)>,
@@ -54,19 +54,19 @@ pub(super) struct Settling {
 
 /// What a file holds.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Contents {
+pub(in crate::cli) struct Contents {
     stamp: Stamp,
     documents: BTreeSet<Name>,
 }
 
 /// A file that may not be written completely.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unsettled {
-    pub(super) file: String,
+pub(in crate::cli) struct Unsettled {
+    pub(in crate::cli) file: String,
     /// A document that it had.
-    pub(super) lost: Name,
+    pub(in crate::cli) lost: Name,
     /// When to read it again.
-    pub(super) until: Instant,
+    pub(in crate::cli) until: Instant,
 }
 
 impl Stamp {
@@ -79,7 +79,7 @@ impl Stamp {
 ///
 /// # Errors
 /// What cannot be read.
-pub(super) fn read(path: &Path) -> Result<Vec<File>, Fault> {
+pub(in crate::cli) fn read(path: &Path) -> Result<Vec<File>, Fault> {
     let mut files = read_once(path)?;
     for _ in 1..READINGS {
         if is_still(path, &files) {
@@ -110,7 +110,7 @@ fn is_still(path: &Path, files: &[File]) -> bool {
 }
 
 /// What each of the `files` holds of `documents`.
-pub(super) fn contents(files: &[File], documents: &[Document]) -> BTreeMap<String, Contents> {
+pub(in crate::cli) fn contents(files: &[File], documents: &[Document]) -> BTreeMap<String, Contents> {
     let file = |file: &File| (file.name.clone(), Contents { stamp: file.stamp, ..Contents::default() });
     let mut contents: BTreeMap<String, Contents> = files.iter().map(file).collect();
     for document in documents {
@@ -123,12 +123,12 @@ pub(super) fn contents(files: &[File], documents: &[Document]) -> BTreeMap<Strin
 
 impl Settling {
     /// Takes note that `files` are in force.
-    pub(super) fn put_in_force(&mut self, files: BTreeMap<String, Contents>) {
+    pub(in crate::cli) fn put_in_force(&mut self, files: BTreeMap<String, Contents>) {
         *self = Self { in_force: files, shrunk: BTreeMap::new() };
     }
 
     /// The file among `files` that is to be waited for, if one is.
-    pub(super) fn unsettled(
+    pub(in crate::cli) fn unsettled(
         &mut self,
         files: &BTreeMap<String, Contents>,
         now: Instant,

@@ -1,6 +1,10 @@
-//! Keeps the policies in force: loads them before anything is served, and reloads them when their files or the
-//! cluster's objects change. What no longer compiles keeps its previous version: a folder as a whole, and a cluster's
+//! Keeps the policies in force, for `admit serve` and `admit up`: loads them before anything is served, and reloads them when
+//! their files or the cluster's objects change. What no longer compiles keeps its previous version: a folder as a whole, and a cluster's
 //! objects one by one.
+
+pub(super) mod changes;
+mod settling;
+mod stored;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,21 +20,25 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::super::following::{self, LOOK};
-use super::super::load;
-use super::super::process::Fault;
-use super::changes::Changes;
-use super::settling::{self, Contents, File, Settling, Stamp, Unsettled};
-use super::stored::{Stored, name_of};
+use self::changes::Changes;
+pub(super) use self::settling::Contents;
+use self::settling::{File, Settling, Stamp, Unsettled};
+use self::stored::{Stored, name_of};
+use super::following::{self, LOOK};
+use super::load;
+use super::process::Fault;
 use crate::admission::{Broken, InForce};
 use crate::controllers::policies::ClusterCache;
 use crate::outside;
 use crate::telemetry::Metrics;
 
-/// The sources of policies: a folder, a cluster, or both.
-#[derive(Clone, Debug)]
+/// The sources of policies: files, a cluster, or both.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Sources {
-    pub(super) folder: Option<PathBuf>,
+    /// Folders and files.
+    pub(super) paths: Vec<PathBuf>,
+    /// Documents that are enforced unless a file has one of the same kind and name.
+    pub(super) shipped: Arc<[Document]>,
     /// The cluster whose stored policies are enforced, too.
     pub(super) cluster: Option<Arc<ClusterCache>>,
     /// The policies stored in the cluster, as last seen.
@@ -60,7 +68,8 @@ impl Sources {
     /// # Errors
     /// What cannot be read.
     pub(super) async fn first(self) -> Result<Vec<File>, Fault> {
-        let Some(folder) = self.folder.clone() else { return Ok(Vec::new()) };
+        let [folder] = self.paths.as_slice() else { return self.read().await };
+        let folder = folder.clone();
         let looked_at = folder.clone();
         let is_pipe = outside::in_time(move || {
             let neither = |about: fs::Metadata| !about.is_dir() && !about.is_file();
@@ -74,15 +83,18 @@ impl Sources {
         Ok(vec![self.piped.get_or_init(|| File { name, text, stamp: Stamp::default() }).clone()])
     }
 
-    /// The folder's files now.
+    /// The files now.
     async fn read(&self) -> Result<Vec<File>, Fault> {
-        let Some(folder) = self.folder.clone() else { return Ok(Vec::new()) };
         if let Some(piped) = self.piped.get() {
             return Ok(vec![piped.clone()]);
         }
-        let shown = folder.display().to_string();
-        let read = outside::in_time(move || settling::read(&folder)).await;
-        read.map_err(|error| Fault::usage(format!("cannot read `{shown}`: {error}")))?
+        let mut files = Vec::new();
+        for path in &self.paths {
+            let (shown, path) = (path.display().to_string(), path.clone());
+            let read = outside::in_time(move || settling::read(&path)).await;
+            files.extend(read.map_err(|error| Fault::usage(format!("cannot read `{shown}`: {error}")))??);
+        }
+        Ok(files)
     }
 
     /// Everything the sources hold, `documents` from the folder. Of the folder all or nothing: one mistake in one document,
@@ -102,6 +114,7 @@ impl Sources {
 
     fn compile(&self, mut documents: Vec<Document>, before: &InForce) -> Result<InForce, Fault> {
         let mut broken = Vec::new();
+        documents = self.with_shipped(documents);
         if let Some(cluster) = &self.cluster {
             let known: BTreeSet<_> = documents.iter().map(|document| name_of(&document.value)).collect();
             let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,16 +132,25 @@ impl Sources {
         Ok(InForce::new(set, hash).without(broken))
     }
 
+    /// The documents of the files, and what is shipped of which they have nothing.
+    pub(super) fn with_shipped(&self, mut documents: Vec<Document>) -> Vec<Document> {
+        let known: BTreeSet<_> = documents.iter().map(|document| name_of(&document.value)).collect();
+        let shipped = self.shipped.iter().filter(|document| !known.contains(&name_of(&document.value)));
+        documents.extend(shipped.cloned());
+        documents
+    }
+
     /// Refuses a folder that has lost everything: more often a mount that went wrong than an author's wish, and whoever
     /// wants nothing enforced can say so by a start with an empty folder.
     fn not_emptied(&self, set: InForce, before: &InForce) -> Result<InForce, Fault> {
-        match &self.folder {
-            Some(folder) if is_empty(&set) && !is_empty(before) => Err(Fault::not_compiled(format!(
-                "`{}` holds no policies and no definitions any more; restart to enforce none",
-                folder.display()
-            ))),
-            _ => Ok(set),
+        if self.paths.is_empty() || !is_empty(&set) || is_empty(before) {
+            return Ok(set);
         }
+        let paths: Vec<String> = self.paths.iter().map(|path| format!("`{}`", path.display())).collect();
+        let (paths, verb) = (paths.join(" and "), if paths.len() == 1 { "holds" } else { "hold" });
+        Err(Fault::not_compiled(format!(
+            "{paths} {verb} no policies and no definitions any more; restart to enforce none"
+        )))
     }
 
     /// What the sources hold now, unless a file of theirs is perhaps being written.
@@ -163,8 +185,10 @@ impl Sources {
     }
 
     async fn watch(&self) -> Option<Changes> {
-        let folder = self.folder.as_ref().filter(|_| self.piped.get().is_none())?;
-        Some(Changes::of([folder.as_path()]).await)
+        if self.paths.is_empty() || self.piped.get().is_some() {
+            return None;
+        }
+        Some(Changes::of(self.paths.iter().map(PathBuf::as_path)).await)
     }
 }
 

@@ -15,11 +15,11 @@ use serde_json::{Value, json};
 use crate::admission::Broken;
 
 /// Kind and name; both kinds are cluster-scoped.
-pub(super) type Name = (String, String);
+pub(in crate::cli) type Name = (String, String);
 
 /// Every policy and binding that the cluster stores, as last seen.
 #[derive(Debug, Default)]
-pub(super) struct Stored(BTreeMap<Name, Object>);
+pub(in crate::cli) struct Stored(BTreeMap<Name, Object>);
 
 #[derive(Debug)]
 struct Object {
@@ -33,7 +33,7 @@ struct Object {
 
 impl Stored {
     /// Replaces the stored objects by `objects`; only those that have changed are compiled.
-    pub(super) fn take(&mut self, objects: &[Arc<Value>]) {
+    pub(in crate::cli) fn take(&mut self, objects: &[Arc<Value>]) {
         let mut known = std::mem::take(&mut self.0);
         for object in objects {
             let name = name_of(object);
@@ -48,12 +48,12 @@ impl Stored {
     }
 
     /// The documents to enforce.
-    pub(super) fn documents(&self) -> impl Iterator<Item = (&Name, &[Document])> {
+    pub(in crate::cli) fn documents(&self) -> impl Iterator<Item = (&Name, &[Document])> {
         self.0.iter().map(|(name, object)| (name, object.documents.as_slice()))
     }
 
     /// The objects that do not compile, with the reason.
-    pub(super) fn broken(&self) -> Vec<Broken> {
+    pub(in crate::cli) fn broken(&self) -> Vec<Broken> {
         let broken = self.0.iter().filter_map(|((kind, name), object)| {
             let mistake = object.mistake.clone()?;
             Some(Broken {
@@ -91,7 +91,7 @@ fn compiled(stored: &Value) -> Result<Vec<Document>, Vec<LoadError>> {
     Ok(documents)
 }
 
-pub(super) fn name_of(document: &Value) -> Name {
+pub(in crate::cli) fn name_of(document: &Value) -> Name {
     (text(document, "/kind").to_owned(), text(document, "/metadata/name").to_owned())
 }
 

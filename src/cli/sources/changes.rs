@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_secs(15);
 
 /// Watches paths for changes.
 #[derive(Debug)]
-pub(super) struct Changes {
+pub(in crate::cli) struct Changes {
     told: mpsc::Receiver<()>,
     /// Keeps the watch alive; none where the system gives none.
     watcher: Option<RecommendedWatcher>,
@@ -32,7 +32,7 @@ pub(super) struct Changes {
 impl Changes {
     /// Watches folders with all below, and files through the folder they are in: a file that is replaced, as Kubernetes
     /// replaces the links of mounted volumes, is another file.
-    pub(super) async fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+    pub(in crate::cli) async fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let paths: Vec<PathBuf> = paths.into_iter().map(Path::to_owned).collect();
         let (sender, told) = mpsc::channel(1);
         let tell = move |event: Result<notify::Event, notify::Error>| {
@@ -61,7 +61,7 @@ impl Changes {
     }
 
     /// Waits until files may have changed.
-    pub(super) async fn next(&mut self) {
+    pub(in crate::cli) async fn next(&mut self) {
         let Self { told, watcher, hangup } = self;
         let changed = async {
             match watcher {
