@@ -5,6 +5,7 @@
 //! form, and decided and printed one by one.
 
 mod asked;
+mod fields;
 mod git;
 mod held;
 mod input;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use self::fields::Fields;
 pub(super) use self::input::InputArgs;
 use super::Exit;
 use super::process::{self, Fault};
@@ -87,10 +89,15 @@ impl CheckArgs {
         let (verbose, only_denied, palette) = (self.verbose, self.only_denied, Palette::of_stdout());
         let mut drawing = Drawing::new(self.output, Style { verbose, only_denied, palette });
         let progress = Progress::of(Some(inputs.count()), "checking");
+        let mut fields = Fields::default();
         for pair in inputs.pairs() {
             let (file, at) = inputs.place(&pair);
             let applied = rehearsal.apply(&pair);
-            let object = ObjectReport { file, at, identity: pair.identity, applied };
+            let causes = applied.refusal.iter().flat_map(|status| status.causes());
+            let refused = causes.map(|cause| cause.field.as_str()).find(|field| !field.is_empty());
+            let refused = refused.filter(|_| self.output.is_of_lines());
+            let field = refused.and_then(|field| fields.position(&file, at, field));
+            let object = ObjectReport { file, at, field, identity: pair.identity, applied };
             let drawn = drawing.object(&object);
             if !drawn.is_empty() {
                 progress.aside(|| render::print(&drawn));

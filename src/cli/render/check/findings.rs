@@ -56,7 +56,7 @@ pub(super) fn github(object: &ObjectReport) -> String {
             Level::Warning => "warning",
             Level::Note => "notice",
         };
-        let place = github::Place { file: &object.file, at: object.region(), title: rule };
+        let place = github::Place { file: &object.file, at: object.refused_at(), title: rule };
         github::annotate(&mut out, level, place, &message);
     }
     out
@@ -77,7 +77,7 @@ pub(super) fn sarif(object: &ObjectReport) -> Option<String> {
         Level::Warning => "warning",
         Level::Note => "note",
     };
-    let result: Value = sarif::result(rule, level, &message, &object.file, object.region());
+    let result: Value = sarif::result(rule, level, &message, &object.file, object.refused_at());
     Some(deeper(&result, "\n        "))
 }
 
@@ -108,7 +108,7 @@ impl Junit {
         let _ = write!(
             suite.text,
             "    <testcase name=\"{name}\" classname=\"{file}\" file=\"{file}\" line=\"{}\"",
-            object.region().line
+            object.refused_at().line
         );
         let said = Finding::of(object).map(|finding| finding.message).unwrap_or_default();
         let outcome = object.outcome();

@@ -67,6 +67,8 @@ pub(in crate::cli) struct Rest<'i> {
 pub(in crate::cli) struct ObjectReport {
     pub(in crate::cli) file: String,
     pub(in crate::cli) at: Position,
+    /// Where the first field stands that is refused, if that is known.
+    pub(in crate::cli) field: Option<Position>,
     pub(in crate::cli) identity: Identity,
     pub(in crate::cli) applied: Applied,
 }
@@ -80,6 +82,13 @@ pub(super) enum Outcome {
     Warn,
     Audit,
     Allow,
+}
+
+impl Format {
+    /// Whether it shows results beside the lines that they are about.
+    pub(in crate::cli) fn is_of_lines(self) -> bool {
+        matches!(self, Self::Junit | Self::Sarif | Self::Github)
+    }
 }
 
 impl Drawing {
@@ -154,9 +163,14 @@ impl ObjectReport {
         }
     }
 
-    /// For formats in which everything stands in a line.
+    /// The object's place, for formats in which everything stands in a line.
     fn region(&self) -> Position {
         Position { line: self.at.line.max(1), column: self.at.column.max(1) }
+    }
+
+    /// The place of what is refused in the object, as far as it is known.
+    fn refused_at(&self) -> Position {
+        self.field.unwrap_or_else(|| self.region())
     }
 }
 
