@@ -151,6 +151,12 @@ pub(super) async fn client(kubeconfig: Option<PathBuf>) -> Result<Client, Fault>
     client_with(config(kubeconfig).await?)
 }
 
+/// The same for the cluster and user of a context of the kubeconfig, or of its current one.
+pub(super) async fn client_of_context(kubeconfig: PathBuf, context: Option<String>) -> Result<Client, Fault> {
+    let options = KubeConfigOptions { context, ..KubeConfigOptions::default() };
+    client_with(config_with(Some(kubeconfig), options).await?)
+}
+
 fn client_with(config: Config) -> Result<Client, Fault> {
     Client::try_from(config).map_err(|error| no_client(&error))
 }
@@ -160,13 +166,17 @@ fn no_client(error: &kube::Error) -> Fault {
 }
 
 async fn config(kubeconfig: Option<PathBuf>) -> Result<Config, Fault> {
+    config_with(kubeconfig, KubeConfigOptions::default()).await
+}
+
+async fn config_with(kubeconfig: Option<PathBuf>, options: KubeConfigOptions) -> Result<Config, Fault> {
     // The file may be a pipe, and name further files and programs to run; others do not wait for any of them.
     let runtime = Handle::current();
-    let making = spawn_blocking(move || runtime.block_on(config_of(kubeconfig)));
+    let making = spawn_blocking(move || runtime.block_on(config_of(kubeconfig, &options)));
     making.await.map_err(Fault::internal)?
 }
 
-async fn config_of(kubeconfig: Option<PathBuf>) -> Result<Config, Fault> {
+async fn config_of(kubeconfig: Option<PathBuf>, options: &KubeConfigOptions) -> Result<Config, Fault> {
     let Some(path) = kubeconfig else {
         let none = |error: &dyn std::fmt::Display| {
             let error = super::client::none(error);
@@ -181,8 +191,7 @@ async fn config_of(kubeconfig: Option<PathBuf>) -> Result<Config, Fault> {
         Fault::usage(format!("cannot use the kubeconfig `{path}`: {error}; {remedy}"))
     };
     let file = Kubeconfig::read_from(&path).map_err(|error| unusable(&error))?;
-    let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(file, &options).await.map_err(|error| unusable(&error))?;
+    let config = Config::from_custom_kubeconfig(file, options).await.map_err(|error| unusable(&error))?;
     let config = straight(config).map_err(|error| unusable(&error))?;
     // What is wrong with keys and certificates shows when they are used; the file is named then.
     Client::try_from(config.clone()).map_err(|error| unusable(&error))?;

@@ -111,6 +111,19 @@ async fn what_policies_speak_of_is_listed_and_decided() {
     let others =
         objects.iter().filter(|object| object["kind"] != "ConfigMap" && object["kind"] != "DataGather");
     assert_eq!(others.count(), 0, "nothing that no policy speaks of");
+
+    // Of several contexts one is named, whichever is the current one.
+    let kubeconfig = fs::read_to_string(place.kubeconfig()).unwrap();
+    let other = kubeconfig.replace("current-context: admit", "current-context: gone");
+    assert_ne!(kubeconfig, other);
+    fs::write(place.kubeconfig(), other).unwrap();
+    assert_eq!(check(&place, &["--context", "admit", "--only-denied"]).status.code(), Some(1));
+    for args in [&[][..], &["--context", "nowhere"]] {
+        let told = check(&place, args);
+        let (said, name) = (String::from_utf8_lossy(&told.stderr), args.last().unwrap_or(&"gone"));
+        assert_eq!(told.status.code(), Some(2), "{said}");
+        assert!(said.contains("cannot use the kubeconfig") && said.contains(*name), "{said}");
+    }
     running.terminate();
 }
 

@@ -125,7 +125,7 @@ impl InputArgs {
     }
 
     /// The objects of the cluster that `kubeconfig` names, as far as the policies speak of them.
-    pub(super) fn read_live(&self, kubeconfig: &Path) -> Result<Inputs, Fault> {
+    pub(super) fn read_live(&self, kubeconfig: &Path, context: Option<&str>) -> Result<Inputs, Fault> {
         if let Some(flag) = self.asked.must_replace()? {
             return Err(Fault::usage(format!(
                 "{flag} needs manifests (-f): what is in a cluster is no change of itself"
@@ -133,7 +133,7 @@ impl InputArgs {
         }
         let policies = load::policy_documents(&self.policies)?;
         let set = self.set(&policies, &[])?;
-        let Live { mut objects, beside, definitions, unread } = live::read(kubeconfig, &set)?;
+        let Live { mut objects, beside, definitions, unread } = live::read(kubeconfig, context, &set)?;
         objects.configuration = definitions;
         unread.iter().for_each(|unread| process::warn(unread));
         Ok(Inputs { unread, ..self.inputs(&policies, objects, Store::new(), beside)? })

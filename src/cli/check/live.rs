@@ -56,13 +56,14 @@ struct Resource {
 ///
 /// # Errors
 /// When there is no such cluster, it does not answer at all, or has more than is held.
-pub(super) fn read(kubeconfig: &Path, set: &PolicySet) -> Result<Live, Fault> {
+pub(super) fn read(kubeconfig: &Path, context: Option<&str>, set: &PolicySet) -> Result<Live, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Fault::internal(format!("cannot start the runtime: {error}")))?;
     runtime.block_on(async {
-        let client = controllers::client(Some(kubeconfig.to_owned())).await?;
+        let client =
+            controllers::client_of_context(kubeconfig.to_owned(), context.map(ToOwned::to_owned)).await?;
         let mut live =
             Live { objects: Store::new(), beside: Store::new(), definitions: Vec::new(), unread: Vec::new() };
         let resources = live.resources(&client, set).await?;

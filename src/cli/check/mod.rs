@@ -58,6 +58,10 @@ pub(super) struct CheckArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["old", "old_git", "subresource"])]
     kubeconfig: Option<PathBuf>,
 
+    /// The context of the kubeconfig to use [default: its current one]
+    #[arg(long, value_name = "NAME", requires = "kubeconfig")]
+    context: Option<String>,
+
     /// Name every policy and rule that looked at an object
     #[arg(short, long)]
     verbose: bool,
@@ -82,7 +86,7 @@ impl CheckArgs {
     /// Decides and prints one object after the other.
     fn decided(&self) -> Result<Exit, Fault> {
         let inputs = match &self.kubeconfig {
-            Some(kubeconfig) => self.input.read_live(kubeconfig)?,
+            Some(kubeconfig) => self.input.read_live(kubeconfig, self.context.as_deref())?,
             None => self.input.read()?,
         };
         let rehearsal = inputs.rehearsal();
