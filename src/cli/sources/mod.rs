@@ -9,7 +9,7 @@ mod stored;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use admit_apimachinery::go;
 use admit_policy::PolicySet;
@@ -43,8 +43,8 @@ pub(super) struct Sources {
     pub(super) cluster: Option<Arc<ClusterCache>>,
     /// The policies stored in the cluster, as last seen.
     pub(super) stored: Arc<Mutex<Stored>>,
-    /// The text of a pipe in place of a folder, which gives it once.
-    pub(super) piped: Arc<OnceLock<File>>,
+    /// The texts of pipes, which give them once.
+    pub(super) piped: Arc<Mutex<BTreeMap<PathBuf, File>>>,
 }
 
 /// The policies in force and the sources that they were made from.
@@ -63,38 +63,44 @@ enum Look {
 }
 
 impl Sources {
-    /// The folder's files at the start. A pipe in its place is read to its end, however long that takes; never again.
+    /// The files at the start. A pipe among them is read to its end, however long that takes; never again.
     ///
     /// # Errors
     /// What cannot be read.
     pub(super) async fn first(self) -> Result<Vec<File>, Fault> {
-        let [folder] = self.paths.as_slice() else { return self.read().await };
-        let folder = folder.clone();
-        let looked_at = folder.clone();
-        let is_pipe = outside::in_time(move || {
-            let neither = |about: fs::Metadata| !about.is_dir() && !about.is_file();
-            load::is_stdin(&looked_at) || fs::metadata(&looked_at).is_ok_and(neither)
-        });
-        if !is_pipe.await.map_err(Fault::usage)? {
-            return self.read().await;
+        for path in &self.paths {
+            let looked_at = path.clone();
+            let is_pipe = outside::in_time(move || {
+                let neither = |about: fs::Metadata| !about.is_dir() && !about.is_file();
+                load::is_stdin(&looked_at) || fs::metadata(&looked_at).is_ok_and(neither)
+            });
+            if is_pipe.await.map_err(Fault::usage)? {
+                let (name, pipe) = (path.display().to_string(), path.clone());
+                let text = spawn_blocking(move || load::text(&pipe)).await.map_err(Fault::internal)??;
+                self.piped().insert(path.clone(), File { name, text, stamp: Stamp::default() });
+            }
         }
-        let name = folder.display().to_string();
-        let text = spawn_blocking(move || load::text(&folder)).await.map_err(Fault::internal)??;
-        Ok(vec![self.piped.get_or_init(|| File { name, text, stamp: Stamp::default() }).clone()])
+        self.read().await
     }
 
     /// The files now.
     async fn read(&self) -> Result<Vec<File>, Fault> {
-        if let Some(piped) = self.piped.get() {
-            return Ok(vec![piped.clone()]);
-        }
         let mut files = Vec::new();
         for path in &self.paths {
+            let piped = self.piped().get(path).cloned();
+            if let Some(piped) = piped {
+                files.push(piped);
+                continue;
+            }
             let (shown, path) = (path.display().to_string(), path.clone());
             let read = outside::in_time(move || settling::read(&path)).await;
             files.extend(read.map_err(|error| Fault::usage(format!("cannot read `{shown}`: {error}")))??);
         }
         Ok(files)
+    }
+
+    fn piped(&self) -> MutexGuard<'_, BTreeMap<PathBuf, File>> {
+        self.piped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Everything the sources hold, `documents` from the folder. Of the folder all or nothing: one mistake in one document,
@@ -184,11 +190,11 @@ impl Sources {
         }
     }
 
+    /// Watches what is no pipe.
     async fn watch(&self) -> Option<Changes> {
-        if self.paths.is_empty() || self.piped.get().is_some() {
-            return None;
-        }
-        Some(Changes::of(self.paths.iter().map(PathBuf::as_path)).await)
+        let mut paths = self.paths.clone();
+        paths.retain(|path| !self.piped().contains_key(path));
+        if paths.is_empty() { None } else { Some(Changes::of(paths.iter().map(PathBuf::as_path)).await) }
     }
 }
 
