@@ -24,8 +24,8 @@ pub(super) struct Rows<'f> {
     before: Vec<Value>,
     /// By what `crd` of a row says: the `lax` definition, and the `strict` one that takes its place.
     definitions: BTreeMap<String, &'f Value>,
-    /// What is sent beside `before`, by what the ids of rows begin with: rows of one beginning share a server.
-    beginnings: Option<BTreeMap<String, Vec<Value>>>,
+    /// Whether rows share a server whose ids begin alike, rather than all of them.
+    by_beginning: bool,
     puts_carry_version: bool,
 }
 
@@ -39,9 +39,9 @@ impl<'f> Rows<'f> {
         if !first.is_some_and(|row| ["id", "request", "response"].iter().all(|key| row.get(key).is_some())) {
             return None;
         }
-        let (mut before, mut beginnings) = (Vec::new(), None);
+        let mut before = Vec::new();
         match file.name.as_str() {
-            "crd-registration" | "features" => {}
+            "crd-registration" => {}
             "builtin-create" | "protobuf" => before.extend(["t", "t2"].map(namespace)),
             "builtin-update" | "builtin-status" => {
                 before.extend(["t", "t2"].map(namespace));
@@ -49,11 +49,7 @@ impl<'f> Rows<'f> {
             }
             "crd-objects" => before.push(namespace("crdns")),
             "ssa" => before.extend(folder.rows_of("ssa.setup").cloned()),
-            "vap" | "vap-policies" => {
-                before.extend(folder.rows_of("vap.setup").cloned());
-                let stored = (file.name == "vap").then(|| policies(folder));
-                beginnings = Some(stored.unwrap_or_default());
-            }
+            "vap-policies" => before.extend(folder.rows_of("vap.setup").cloned()),
             other => {
                 super::super::not_run(&folder.name, other);
                 return None;
@@ -62,8 +58,8 @@ impl<'f> Rows<'f> {
         let crds = format!("{}.crds", file.name);
         let definitions = folder.rows_of(&crds);
         let definitions = definitions.map(|row| (text(row, "crd").to_owned(), row)).collect();
-        let puts_carry_version = file.name == "ssa";
-        Some(Self { rows: &file.rows, before, definitions, beginnings, puts_carry_version })
+        let (puts_carry_version, by_beginning) = (file.name == "ssa", file.name == "vap-policies");
+        Some(Self { rows: &file.rows, before, definitions, by_beginning, puts_carry_version })
     }
 
     /// All rows, or those whose id contains the text.
@@ -79,17 +75,12 @@ impl<'f> Rows<'f> {
             strict: None,
             puts_carry_version: self.puts_carry_version,
         };
-        if let Some(beginnings) = &self.beginnings {
+        if self.by_beginning {
             let mut groups: BTreeMap<&str, Vec<(usize, &'f Value)>> = BTreeMap::new();
             for (at, row) in rows.into_iter().filter(|(_, row)| asked(row)) {
                 groups.entry(beginning(row)).or_default().push((at, row));
             }
-            let with_theirs = |(beginning, rows)| {
-                let mut group = group(rows);
-                group.before.extend(beginnings.get(beginning).into_iter().flatten().cloned());
-                group
-            };
-            return groups.into_iter().map(with_theirs).collect();
+            return groups.into_values().map(group).collect();
         }
         if rows.iter().all(|(_, row)| changes_nothing(row)) {
             let rows: Vec<_> = rows.into_iter().filter(|(_, row)| asked(row)).collect();
@@ -124,9 +115,6 @@ impl<'f> Rows<'f> {
     }
 }
 
-/// The group of policies and bindings.
-const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
-
 /// Where definitions are created.
 pub(super) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
@@ -148,19 +136,6 @@ fn create(path: &str, object: &Value) -> Value {
 /// The first part of a row's id.
 fn beginning(row: &Value) -> &str {
     text(row, "id").split('/').next().unwrap_or_default()
-}
-
-/// Creations of the policies that are in force, and of their bindings, by their seed.
-fn policies(folder: &Folder) -> BTreeMap<String, Vec<Value>> {
-    let mut by_seed: BTreeMap<String, Vec<Value>> = BTreeMap::new();
-    for row in folder.rows_of("vap.policies").filter(|row| row["inForce"] == true) {
-        let creations = by_seed.entry(row["seed"].to_string()).or_default();
-        creations.push(create(&format!("{ADMISSION}/validatingadmissionpolicies"), &row["policy"]));
-        let bindings = row["bindings"].as_array().into_iter().flatten();
-        let path = format!("{ADMISSION}/validatingadmissionpolicybindings");
-        creations.extend(bindings.map(|binding| create(&path, binding)));
-    }
-    by_seed
 }
 
 /// Creations of the objects that rows change.
